@@ -1,0 +1,26 @@
+# Language level, warnings, sanitizers: what every target of ours is compiled with.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+endif()
+
+add_library(troupe_compile_options INTERFACE)
+target_compile_options(troupe_compile_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TROUPE_WERROR}>>:-Werror>)
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_compile_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer>)
+  target_link_options(troupe_compile_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()

@@ -1,0 +1,30 @@
+# troupe_library(NAME SOURCES ... [PUBLIC libs...] [PRIVATE libs...])
+#
+# One static library per folder. Headers are included as "troupe/FOLDER/header.hpp"; the include path
+# holds one link per folder and is handed on only by linking, so an include against the arrows of the
+# design does not compile.
+function(troupe_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(troupe_${name} STATIC ${arg_SOURCES})
+  add_library(troupe::${name} ALIAS troupe_${name})
+  set(include_dir "${PROJECT_BINARY_DIR}/include/${name}")
+  file(MAKE_DIRECTORY "${include_dir}/troupe")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${include_dir}/troupe/${name}" SYMBOLIC)
+  target_include_directories(troupe_${name} PUBLIC "${include_dir}")
+  target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC} PRIVATE troupe_compile_options ${arg_PRIVATE})
+endfunction()
+
+# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds])
+#
+# One Catch2 program per folder; every test case becomes a ctest test.
+function(troupe_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(troupe_${name}_tests ${arg_SOURCES})
+  target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_compile_options Catch2::Catch2WithMain)
+  target_compile_definitions(troupe_${name}_tests PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}")
+endfunction()

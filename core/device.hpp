@@ -1,0 +1,118 @@
+/// What a device offers: memory, streams, events, a few flat-buffer kernels, and a compiler for graphs.
+///
+/// Work is enqueued on streams and never waited for by actors: completion comes back through
+/// Stream::on_complete, from a thread of the device, as a call that may only send a message.
+#pragma once
+
+#include "error.hpp"
+#include "optimizer_math.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+struct Graph;
+struct CompileOptions;
+class Executable;
+
+enum class MemoryKind : std::uint8_t { parameters, gradients, optimizer, activations, workspace, data };
+inline constexpr std::size_t memory_kinds = 6;
+std::string_view to_string(MemoryKind kind);
+
+struct MemoryUse {
+  std::array<std::size_t, memory_kinds> current = {}, peak = {}; ///< bytes, by MemoryKind
+  std::size_t total = 0, total_peak = 0;                         ///< bytes
+};
+
+/// Device memory, freed on destruction. 64-byte aligned (256 on CUDA).
+class Buffer {
+public:
+  virtual ~Buffer() = default;
+  virtual std::byte* data() const = 0;
+  virtual std::size_t bytes() const = 0;
+  float* floats() const { return reinterpret_cast<float*>(data()); }
+};
+using BufferPtr = std::shared_ptr<Buffer>;
+
+/// A point in a stream's work.
+class Event {
+public:
+  virtual ~Event() = default;
+  virtual bool ready() const = 0;
+  /// When it was reached, on the device's clock. Only when ready() and made with record(timed).
+  virtual std::chrono::nanoseconds time() const = 0;
+};
+using EventPtr = std::shared_ptr<Event>;
+
+/// A queue of work that runs in order. Enqueueing never blocks. One thread at a time may use a stream.
+/// After the first failure a stream skips what is enqueued; on_complete hands out the error.
+class Stream {
+public:
+  using Callback = std::function<void(Status)>;
+
+  virtual ~Stream() = default;
+  /// An event that is ready when all work enqueued before is done.
+  virtual EventPtr record() = 0;
+  /// Work enqueued from now on starts after the event is ready. Does not block the caller.
+  virtual void wait(EventPtr event) = 0;
+  /// Calls back once all work enqueued before is done. The callback must not block.
+  virtual void on_complete(Callback callback) = 0;
+  /// Blocks until everything enqueued is done. For tests, benchmarks and teardown; never in a handler.
+  virtual Status synchronize() = 0;
+};
+
+struct StreamOptions {
+  std::string name = "compute";
+  int threads = 1; ///< host devices: how many threads the stream's kernels use
+};
+
+enum class DeviceKind : std::uint8_t { host, cuda };
+std::string_view to_string(DeviceKind kind);
+
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::host;
+  int index = 0;
+  std::string name;            ///< "host:0 (2 threads, avx512_core_bf16)"
+  bool bf16 = false;           ///< computes convolutions in bf16 at a profit
+  std::size_t memory_bytes = 0;
+};
+
+/// Flat views that one optimizer step works on, all of `elements` fp32 values.
+struct OptimizerViews {
+  float* parameters;
+  const float* gradients;
+  float* state0 = nullptr; ///< momentum, or Adam's first moment
+  float* state1 = nullptr; ///< Adam's second moment
+  std::size_t elements = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual MemoryUse memory() const = 0;
+  virtual Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) = 0;
+  virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
+  /// Lowers a graph that has been through the passes. The device must outlive the executable.
+  virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph, const CompileOptions& options) = 0;
+
+  // Kernels over flat memory, enqueued on a stream of this device.
+  virtual void copy(Stream& stream, void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void zero(Stream& stream, void* destination, std::size_t bytes) = 0;
+  /// destination += source.
+  virtual void add(Stream& stream, float* destination, const float* source, std::size_t elements) = 0;
+  virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
+  /// *result = sum of squares, in double; *result is device memory.
+  virtual void squared_norm(Stream& stream, const float* values, std::size_t elements, double* result) = 0;
+  /// `clip` (device memory, may be null): gradients are further multiplied by *clip.
+  virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments, const OptimizerViews& views,
+                              const float* clip) = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,88 @@
+#include "graph.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::string_view, 27> op_names = {
+    "conv2d",
+    "batch_norm",
+    "relu",
+    "add",
+    "max_pool",
+    "avg_pool",
+    "subsample_pad",
+    "flatten",
+    "matmul",
+    "bias",
+    "cast",
+    "softmax_cross_entropy",
+    "mean_squared_error",
+    "count_correct",
+    "conv2d_backward_data",
+    "conv2d_backward_weight",
+    "batch_norm_backward",
+    "relu_backward",
+    "max_pool_backward",
+    "avg_pool_backward",
+    "subsample_pad_backward",
+    "unflatten",
+    "matmul_backward_data",
+    "matmul_backward_weight",
+    "bias_backward",
+    "softmax_cross_entropy_backward",
+    "mean_squared_error_backward",
+};
+static_assert(op_names.size() == static_cast<std::size_t>(Op::mean_squared_error_backward) + 1);
+
+std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
+  std::vector<std::string> words;
+  for (const auto id : ids)
+    words.push_back(fmt::format("{}:{}[{}]", graph[id].name, to_string(graph[id].dtype),
+                                graph[id].shape.to_string()));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+} // namespace
+
+std::string_view to_string(Op op) { return op_names[static_cast<std::size_t>(op)]; }
+
+TensorId Graph::add_tensor(Tensor tensor) {
+  tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(tensors.size() - 1);
+}
+
+Node& Graph::add_node(Node node) { return nodes.emplace_back(std::move(node)); }
+
+std::optional<TensorId> Graph::find(std::string_view name) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
+  if (found == tensors.end())
+    return std::nullopt;
+  return static_cast<TensorId>(found - tensors.begin());
+}
+
+std::vector<TensorId> Graph::with_role(Role role) const {
+  std::vector<TensorId> ids;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].role == role)
+      ids.push_back(static_cast<TensorId>(i));
+  return ids;
+}
+
+std::string Graph::to_string() const {
+  std::string text;
+  for (const auto& node : nodes)
+    text += fmt::format("{:<16} {} = {}({})\n", units.empty() ? "" : units[static_cast<std::size_t>(node.unit)],
+                        describe(*this, node.outputs), troupe::to_string(node.op),
+                        describe(*this, node.inputs));
+  return text;
+}
+
+} // namespace troupe

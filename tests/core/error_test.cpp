@@ -1,0 +1,32 @@
+#include "troupe/core/fail.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+TEST_CASE("an error says what happened and where") {
+  const Error error{Errc::numeric, "the loss is nan", {.node = "a", .actor = "worker", .rank = 1, .step = 42}};
+  CHECK(error.to_string() == "numeric: the loss is nan (node a, rank 1, step 42, actor worker)");
+  CHECK(Error{Errc::io, "cannot open x"}.to_string() == "i/o: cannot open x");
+}
+
+TEST_CASE("wrong input exits with 2, a failed run with 1") {
+  CHECK(Error{Errc::invalid_input, ""}.exit_code() == 2);
+  CHECK(Error{Errc::data, ""}.exit_code() == 2);
+  CHECK(Error{Errc::unsupported, ""}.exit_code() == 2);
+  CHECK(Error{Errc::numeric, ""}.exit_code() == 1);
+}
+
+TEST_CASE("TROUPE_TRY hands an error on") {
+  const auto outer = [](bool good) -> Result<int> {
+    const auto inner = [good]() -> Status {
+      if (!good)
+        return fail(Errc::data, "{} rows", 3);
+      return {};
+    };
+    TROUPE_TRY(inner());
+    return 1;
+  };
+  CHECK(outer(true) == 1);
+  CHECK(outer(false).error().message == "3 rows");
+}
