@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# Helpers of the scripts in tools/: messages, root, this host's Debian mirror, a private apt.
+# Source it after setting `program` (the name put before each message).
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+deps=$root/.deps
+program=${program:-$(basename "$0")}
+
+say() { echo "$program: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo --preserve-env=DEBIAN_FRONTEND "$@"
+  else
+    die "needs root for: $* (run as root, or install sudo)"
+  fi
+}
+
+# "bookworm", "trixie", ... or nothing on a system that is not Debian.
+debian_codename() {
+  (
+    # shellcheck source=/dev/null
+    . /etc/os-release 2>/dev/null
+    [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-sid}"
+  ) || true
+}
+
+# The Debian mirror that this host's own apt uses, so that a mirror someone configured is honoured
+# and no host name has to be written down here.
+debian_mirror() {
+  local mirror=${TROUPE_DEBIAN_MIRROR:-}
+  # shellcheck disable=SC2016  # $(SITE) is apt's
+  [ -n "$mirror" ] || mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
+    'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1 || true)
+  # Before the first `apt-get update` apt knows no origins: read the sources themselves.
+  [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' | grep -v security | head -n 1 || true)
+  [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+    sed -n 's/^deb[[:space:]]\(\[[^]]*\][[:space:]]*\)\{0,1\}\([^[:space:]]*\).*/\2/p' |
+    grep -v security | head -n 1 || true)
+  [ -n "$mirror" ] || die "no Debian mirror found in this host's apt sources: set TROUPE_DEBIAN_MIRROR"
+  echo "${mirror%/}"
+}
+
+# private_apt_update "SUITE COMPONENT [TYPE]"...: read the indexes of suites that this host's apt
+# does not use, into .deps/apt. The host's own sources stay as they are.
+private_apt_update() {
+  local dir=$deps/apt mirror suite component type signed='' keyring
+  mirror=$(debian_mirror)
+  keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  [ ! -e "$keyring" ] || signed="[signed-by=$keyring] "
+  mkdir -p "$dir/lists/partial" "$dir/archives/partial"
+  for wanted in "$@"; do
+    read -r suite component type <<<"$wanted"
+    echo "${type:-deb} $signed$mirror $suite $component"
+  done >"$dir/sources.list"
+  # The sandbox user _apt often cannot write below a checkout; signatures are checked all the same.
+  cat >"$dir/apt.conf" <<EOF
+Dir::Etc::sourcelist "$dir/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State::lists "$dir/lists";
+Dir::Cache "$dir";
+Dir::Cache::archives "$dir/archives";
+APT::Sandbox::User "root";
+APT::Update::Post-Invoke-Success "";
+Acquire::Languages "none";
+Acquire::Retries "3";
+EOF
+  private_apt -qq -o APT::Update::Error-Mode=any update 1>&2
+}
+
+# An apt-get that sees only what private_apt_update read.
+private_apt() { APT_CONFIG=$deps/apt/apt.conf apt-get "$@"; }
+
+# verify_sha256 FILE SUM: quietly, as an exit status.
+verify_sha256() { echo "$2  $1" | sha256sum --check --status 2>/dev/null; }
