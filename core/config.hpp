@@ -1,5 +1,5 @@
-/// The config file as typed structs (design §1). Reading, checking and the JSON schema are described
-/// once, in config_schema.cpp.
+/// The config file as typed structs (design §1). Reading, checking and the JSON schema are
+/// described once, in config_schema.cpp.
 #pragma once
 
 #include "error.hpp"
@@ -23,23 +23,24 @@ struct ModelConfig {
   std::string name = "resnet20"; ///< resnet{18,34,50,101,152}, resnet{20,32,56}, mlp, linear
   std::int64_t num_classes = 10;
   std::int64_t in_channels = 3;
-  std::string stem = "cifar";              ///< imagenet, cifar (resnet18 to resnet152)
+  std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
   std::vector<std::int64_t> hidden = {512}; ///< mlp
-  std::string loss = "cross_entropy";      ///< cross_entropy, mean_squared_error
-  std::optional<std::string> pretrained;   ///< a checkpoint to take parameters from
+  std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
+  std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
 };
 
 struct DataConfig {
   std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic
   std::string root;                ///< folder of the files
   std::int64_t image_size = 32;
-  std::int64_t batch_size = 128;   ///< global: of all workers and micro-batches together
+  std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
   std::int64_t eval_batch_size = 256; ///< per worker
   std::vector<std::string> augment;   ///< crop, flip
-  bool drop_last = true;              ///< else the last batch is filled up with the first samples, as PyTorch does
-  std::int64_t prefetch = 4;          ///< batches in flight per worker: the loader's credits
+  bool drop_last =
+      true; ///< else the last batch is filled up with the first samples, as PyTorch does
+  std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits
   std::int64_t loader_threads = 1;
-  std::optional<std::int64_t> limit;  ///< use only the first N training samples
+  std::optional<std::int64_t> limit; ///< use only the first N training samples
   std::int64_t synthetic_samples = 1024;
 };
 
@@ -53,11 +54,11 @@ struct OptimizerConfig {
 };
 
 struct ScheduleConfig {
-  std::string name = "constant";     ///< constant, step, cosine
-  double warmup = 0;                 ///< epochs of linear warm-up, before any schedule
-  std::vector<double> milestones;    ///< step: epochs at which lr is multiplied by gamma
+  std::string name = "constant";  ///< constant, step, cosine
+  double warmup = 0;              ///< epochs of linear warm-up, before any schedule
+  std::vector<double> milestones; ///< step: epochs at which lr is multiplied by gamma
   double gamma = 0.1;
-  double min_lr = 0.0;               ///< cosine ends here
+  double min_lr = 0.0; ///< cosine ends here
 };
 
 struct TrainConfig {
@@ -82,8 +83,8 @@ struct ParallelConfig {
 };
 
 struct DevicesConfig {
-  std::string kind = "auto"; ///< auto, cpu, cuda
-  std::int64_t count = 1;    ///< workers on this node
+  std::string kind = "auto";           ///< auto, cpu, cuda
+  std::int64_t count = 1;              ///< workers on this node
   std::int64_t threads_per_worker = 0; ///< 0: the host's cores divided by count
   std::string engine = "fastest";      ///< fastest, interpreter (the slow truth, for checking)
 };
@@ -101,7 +102,7 @@ struct ClusterConfig {
 struct CheckpointConfig {
   std::string every = "1 epoch"; ///< "N epochs", "N steps", "never"
   std::int64_t keep = 3;
-  std::string resume = "auto";   ///< auto, never, or a checkpoint's path
+  std::string resume = "auto"; ///< auto, never, or a checkpoint's path
 };
 
 struct MetricsConfig {

@@ -3,11 +3,13 @@
 namespace troupe {
 
 std::string_view to_string(MemoryKind kind) {
-  constexpr std::array<std::string_view, memory_kinds> names = {"parameters",  "gradients", "optimizer",
-                                                                "activations", "workspace", "data"};
+  constexpr std::array<std::string_view, memory_kinds> names = {
+      "parameters", "gradients", "optimizer", "activations", "workspace", "data"};
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view to_string(DeviceKind kind) { return kind == DeviceKind::host ? "host" : "cuda"; }
+std::string_view to_string(DeviceKind kind) {
+  return kind == DeviceKind::host ? "host" : "cuda";
+}
 
 } // namespace troupe

@@ -1,4 +1,5 @@
-/// What a device offers: memory, streams, events, a few flat-buffer kernels, and a compiler for graphs.
+/// What a device offers: memory, streams, events, a few flat-buffer kernels, and a compiler for
+/// graphs.
 ///
 /// Work is enqueued on streams and never waited for by actors: completion comes back through
 /// Stream::on_complete, from a thread of the device, as a call that may only send a message.
@@ -21,7 +22,14 @@ struct Graph;
 struct CompileOptions;
 class Executable;
 
-enum class MemoryKind : std::uint8_t { parameters, gradients, optimizer, activations, workspace, data };
+enum class MemoryKind : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer,
+  activations,
+  workspace,
+  data
+};
 inline constexpr std::size_t memory_kinds = 6;
 std::string_view to_string(MemoryKind kind);
 
@@ -50,8 +58,9 @@ public:
 };
 using EventPtr = std::shared_ptr<Event>;
 
-/// A queue of work that runs in order. Enqueueing never blocks. One thread at a time may use a stream.
-/// After the first failure a stream skips what is enqueued; on_complete hands out the error.
+/// A queue of work that runs in order. Enqueueing never blocks. One thread at a time may use a
+/// stream. After the first failure a stream skips what is enqueued; on_complete hands out the
+/// error.
 class Stream {
 public:
   using Callback = std::function<void(Status)>;
@@ -63,7 +72,8 @@ public:
   virtual void wait(EventPtr event) = 0;
   /// Calls back once all work enqueued before is done. The callback must not block.
   virtual void on_complete(Callback callback) = 0;
-  /// Blocks until everything enqueued is done. For tests, benchmarks and teardown; never in a handler.
+  /// Blocks until everything enqueued is done. For tests, benchmarks and teardown; never in a
+  /// handler.
   virtual Status synchronize() = 0;
 };
 
@@ -78,8 +88,8 @@ std::string_view to_string(DeviceKind kind);
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::host;
   int index = 0;
-  std::string name;            ///< "host:0 (2 threads, avx512_core_bf16)"
-  bool bf16 = false;           ///< computes convolutions in bf16 at a profit
+  std::string name;  ///< "host:0 (2 threads, avx512_core_bf16)"
+  bool bf16 = false; ///< computes convolutions in bf16 at a profit
   std::size_t memory_bytes = 0;
 };
 
@@ -100,19 +110,22 @@ public:
   virtual Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) = 0;
   virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
   /// Lowers a graph that has been through the passes. The device must outlive the executable.
-  virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph, const CompileOptions& options) = 0;
+  virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                                      const CompileOptions& options) = 0;
 
   // Kernels over flat memory, enqueued on a stream of this device.
   virtual void copy(Stream& stream, void* destination, const void* source, std::size_t bytes) = 0;
   virtual void zero(Stream& stream, void* destination, std::size_t bytes) = 0;
   /// destination += source.
-  virtual void add(Stream& stream, float* destination, const float* source, std::size_t elements) = 0;
+  virtual void add(Stream& stream, float* destination, const float* source,
+                   std::size_t elements) = 0;
   virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
   /// *result = sum of squares, in double; *result is device memory.
-  virtual void squared_norm(Stream& stream, const float* values, std::size_t elements, double* result) = 0;
+  virtual void squared_norm(Stream& stream, const float* values, std::size_t elements,
+                            double* result) = 0;
   /// `clip` (device memory, may be null): gradients are further multiplied by *clip.
-  virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments, const OptimizerViews& views,
-                              const float* clip) = 0;
+  virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
+                              const OptimizerViews& views, const float* clip) = 0;
 };
 
 } // namespace troupe

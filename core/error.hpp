@@ -11,27 +11,27 @@
 namespace troupe {
 
 enum class Errc : std::uint8_t {
-  invalid_input = 1,  ///< the user's config, file or argument is wrong: exit code 2
-  data,               ///< a data set is missing, truncated or inconsistent: exit code 2
-  io,                 ///< the operating system refused a file operation
-  no_space,           ///< the disk is full
-  corrupt,            ///< a checksum or a format does not match
-  device,             ///< a device or its library failed
-  out_of_memory,      ///< a device has no room; the message says what was asked
-  unsupported,        ///< this build or machine cannot do what was asked: exit code 2
-  collective,         ///< a collective failed, timed out or was aborted
-  numeric,            ///< a loss or gradient is not finite
-  network,            ///< a port or peer could not be reached
-  stopped,            ///< ended because somebody asked for it
-  internal,           ///< a bug of ours
+  invalid_input = 1, ///< the user's config, file or argument is wrong: exit code 2
+  data,              ///< a data set is missing, truncated or inconsistent: exit code 2
+  io,                ///< the operating system refused a file operation
+  no_space,          ///< the disk is full
+  corrupt,           ///< a checksum or a format does not match
+  device,            ///< a device or its library failed
+  out_of_memory,     ///< a device has no room; the message says what was asked
+  unsupported,       ///< this build or machine cannot do what was asked: exit code 2
+  collective,        ///< a collective failed, timed out or was aborted
+  numeric,           ///< a loss or gradient is not finite
+  network,           ///< a port or peer could not be reached
+  stopped,           ///< ended because somebody asked for it
+  internal,          ///< a bug of ours
 };
 
 std::string_view to_string(Errc code);
 
 /// Where an error happened. Unknown parts stay empty or negative.
 struct Where {
-  std::string node;
-  std::string actor;
+  std::string node = {};
+  std::string actor = {};
   int rank = -1;
   std::int64_t step = -1;
 };
@@ -52,6 +52,8 @@ using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
 /// `return fail(Errc::io, "cannot open {}", path);` (fmt syntax) is in core/fail.hpp.
-inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> failure(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 } // namespace troupe

@@ -27,14 +27,16 @@ struct Slot {
   std::string name;
   Shape shape;
   UnitId unit = 0;
-  std::size_t offset = 0;   ///< in fp32 elements, inside the unit's flat buffer (statistics: inside the one buffer)
-  std::size_t elements = 0; ///< stored elements, >= shape.elements()
+  std::size_t offset =
+      0; ///< in fp32 elements, inside the unit's flat buffer (statistics: inside the one buffer)
+  std::size_t elements = 0;                    ///< stored elements, >= shape.elements()
   std::shared_ptr<const ParameterCodec> codec; ///< null: stored as it is
 };
 
-/// Storage of all parameters of an executable: one flat fp32 buffer per unit; one for all statistics.
+/// Storage of all parameters of an executable: one flat fp32 buffer per unit; one for all
+/// statistics.
 struct StorageLayout {
-  std::vector<Slot> parameters;           ///< in graph order; ascending (unit, offset)
+  std::vector<Slot> parameters; ///< in graph order; ascending (unit, offset)
   std::vector<Slot> statistics;
   std::vector<std::size_t> unit_elements; ///< by UnitId; may be 0
   std::size_t statistic_elements = 0;
@@ -62,17 +64,18 @@ struct StepOutputs {
 /// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory.
 struct BatchView {
   const float* images = nullptr;
-  const std::int32_t* labels = nullptr; ///< negative: ignored. Regression graphs read f32 through it
+  const std::int32_t* labels =
+      nullptr; ///< negative: ignored. Regression graphs read f32 through it
 };
 
-/// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. All calls only
-/// enqueue; everything happens in stream order.
+/// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. All calls
+/// only enqueue; everything happens in stream order.
 class Executable {
 public:
   virtual ~Executable() = default;
   virtual const StorageLayout& layout() const = 0;
-  /// Flat buffers, owned by the caller, that must stay valid while work is enqueued. `gradients` may be
-  /// null for a graph without backward.
+  /// Flat buffers, owned by the caller, that must stay valid while work is enqueued. `gradients`
+  /// may be null for a graph without backward.
   virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
   virtual void bind_statistics(float* statistics) = 0;
   /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
@@ -85,8 +88,8 @@ public:
   virtual void backward(Stream& stream, UnitId unit) = 0;
   /// Copies loss and correct to host memory, which must stay valid until done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;
-  /// Copies an activation or output by name to host memory as f32 (tests, predict). Errors: unknown name,
-  /// or the memory plan did not keep it.
+  /// Copies an activation or output by name to host memory as f32 (tests, predict). Errors: unknown
+  /// name, or the memory plan did not keep it.
   virtual Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) = 0;
 };
 

@@ -51,14 +51,18 @@ std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
 
 } // namespace
 
-std::string_view to_string(Op op) { return op_names[static_cast<std::size_t>(op)]; }
+std::string_view to_string(Op op) {
+  return op_names[static_cast<std::size_t>(op)];
+}
 
 TensorId Graph::add_tensor(Tensor tensor) {
   tensors.push_back(std::move(tensor));
   return static_cast<TensorId>(tensors.size() - 1);
 }
 
-Node& Graph::add_node(Node node) { return nodes.emplace_back(std::move(node)); }
+Node& Graph::add_node(Node node) {
+  return nodes.emplace_back(std::move(node));
+}
 
 std::optional<TensorId> Graph::find(std::string_view name) const {
   const auto found =
@@ -79,9 +83,9 @@ std::vector<TensorId> Graph::with_role(Role role) const {
 std::string Graph::to_string() const {
   std::string text;
   for (const auto& node : nodes)
-    text += fmt::format("{:<16} {} = {}({})\n", units.empty() ? "" : units[static_cast<std::size_t>(node.unit)],
-                        describe(*this, node.outputs), troupe::to_string(node.op),
-                        describe(*this, node.inputs));
+    text += fmt::format(
+        "{:<16} {} = {}({})\n", units.empty() ? "" : units[static_cast<std::size_t>(node.unit)],
+        describe(*this, node.outputs), troupe::to_string(node.op), describe(*this, node.inputs));
   return text;
 }
 

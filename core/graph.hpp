@@ -1,7 +1,8 @@
-/// The graph: a model as data. Tensors with static shapes, and nodes in an order in which they can run.
+/// The graph: a model as data. Tensors with static shapes, and nodes in an order in which they can
+/// run.
 ///
-/// The types live in core/ because devices compile them and nn/ builds and rewrites them (ADR 0001).
-/// Passes are pure functions Graph -> Graph in nn/passes/.
+/// The types live in core/ because devices compile them and nn/ builds and rewrites them (ADR
+/// 0001). Passes are pure functions Graph -> Graph in nn/passes/.
 #pragma once
 
 #include "tensor.hpp"
@@ -18,39 +19,42 @@ namespace troupe {
 using TensorId = std::int32_t;
 using UnitId = std::int32_t;
 
-/// Inputs -> outputs of each op. Images are NHWC. "saved" tensors are kept from forward to backward.
+/// Inputs -> outputs of each op. Images are NHWC. "saved" tensors are kept from forward to
+/// backward.
 enum class Op : std::uint8_t {
-  conv2d,                 ///< x, weight -> y                                        (Conv2dAttributes)
-  batch_norm,             ///< x, scale, shift, running_mean, running_var [, residual] ->
-                          ///<   y [, saved_mean, saved_inv_std] when training        (BatchNormAttributes)
-  relu,                   ///< x -> y
-  add,                    ///< a, b -> y
-  max_pool,               ///< x -> y, saved index (i32: position inside the window) (PoolAttributes)
-  avg_pool,               ///< x -> y                                                (PoolAttributes)
-  subsample_pad,          ///< x -> y: every stride-th pixel, channels zero-padded on both sides; the
-                          ///<   parameter-free shortcut (option A) of He et al. 2015 (SubsamplePadAttributes)
-  flatten,                ///< x (N, ...) -> y (N, rest), in NHWC order
-  matmul,                 ///< x (N, in), weight (out, in) [, bias (out)] -> y (N, out)
-  bias,                   ///< x (N, C), bias (C) -> y
-  cast,                   ///< x -> y of another dtype
-  softmax_cross_entropy,  ///< logits (N, C), labels (N; negative: ignored) -> loss (scalar, mean over
-                          ///<   the labels not ignored), saved probabilities (N, C)  (LossAttributes)
-  mean_squared_error,     ///< prediction, target -> loss (scalar, mean over all elements)
-  count_correct,          ///< logits (N, C), labels (N) -> scalar: rows whose largest logit is the label
+  conv2d,        ///< x, weight -> y                                        (Conv2dAttributes)
+  batch_norm,    ///< x, scale, shift, running_mean, running_var [, residual] ->
+                 ///<   y [, saved_mean, saved_inv_std] when training        (BatchNormAttributes)
+  relu,          ///< x -> y
+  add,           ///< a, b -> y
+  max_pool,      ///< x -> y, saved index (i32: position inside the window) (PoolAttributes)
+  avg_pool,      ///< x -> y                                                (PoolAttributes)
+  subsample_pad, ///< x -> y: every stride-th pixel, channels zero-padded on both sides; the
+                 ///<   parameter-free shortcut (option A) of He et al. 2015
+                 ///<   (SubsamplePadAttributes)
+  flatten,       ///< x (N, ...) -> y (N, rest), in NHWC order
+  matmul,        ///< x (N, in), weight (out, in) [, bias (out)] -> y (N, out)
+  bias,          ///< x (N, C), bias (C) -> y
+  cast,          ///< x -> y of another dtype
+  softmax_cross_entropy, ///< logits (N, C), labels (N; negative: ignored) -> loss (scalar, mean
+                         ///< over
+                         ///<   the labels not ignored), saved probabilities (N, C) (LossAttributes)
+  mean_squared_error,    ///< prediction, target -> loss (scalar, mean over all elements)
+  count_correct, ///< logits (N, C), labels (N) -> scalar: rows whose largest logit is the label
   // Backward ops, made by autodiff.
-  conv2d_backward_data,   ///< dy, weight -> dx                                      (Conv2dAttributes)
-  conv2d_backward_weight, ///< dy, x -> dweight                                      (Conv2dAttributes)
+  conv2d_backward_data,   ///< dy, weight -> dx (Conv2dAttributes)
+  conv2d_backward_weight, ///< dy, x -> dweight (Conv2dAttributes)
   batch_norm_backward,    ///< dy, x, scale, saved_mean, saved_inv_std [, y when relu] ->
-                          ///<   dx, dscale, dshift [, dresidual when add]           (BatchNormAttributes)
+                          ///<   dx, dscale, dshift [, dresidual when add] (BatchNormAttributes)
   relu_backward,          ///< dy, y -> dx
-  max_pool_backward,      ///< dy, saved index -> dx                                 (PoolAttributes)
-  avg_pool_backward,      ///< dy -> dx                                              (PoolAttributes)
-  subsample_pad_backward, ///< dy -> dx                                              (SubsamplePadAttributes)
-  unflatten,              ///< dy (N, rest) -> dx (N, ...)
-  matmul_backward_data,   ///< dy, weight -> dx
-  matmul_backward_weight, ///< dy, x -> dweight
-  bias_backward,          ///< dy -> dbias: sum over rows
-  softmax_cross_entropy_backward, ///< saved probabilities, labels -> dlogits        (LossAttributes)
+  max_pool_backward, ///< dy, saved index -> dx                                 (PoolAttributes)
+  avg_pool_backward, ///< dy -> dx                                              (PoolAttributes)
+  subsample_pad_backward,         ///< dy -> dx (SubsamplePadAttributes)
+  unflatten,                      ///< dy (N, rest) -> dx (N, ...)
+  matmul_backward_data,           ///< dy, weight -> dx
+  matmul_backward_weight,         ///< dy, x -> dweight
+  bias_backward,                  ///< dy -> dbias: sum over rows
+  softmax_cross_entropy_backward, ///< saved probabilities, labels -> dlogits (LossAttributes)
   mean_squared_error_backward,    ///< prediction, target -> dprediction
 };
 
@@ -63,10 +67,11 @@ struct Conv2dAttributes {
 
 struct BatchNormAttributes {
   float eps = 1e-5f;
-  float momentum = 0.1f; ///< running = (1 - momentum) * running + momentum * batch (unbiased variance)
-  bool training = true;  ///< batch statistics, else the running ones
-  bool relu = false;     ///< fused: y = relu(...)
-  bool add = false;      ///< fused: the residual input is added before relu
+  float momentum =
+      0.1f; ///< running = (1 - momentum) * running + momentum * batch (unbiased variance)
+  bool training = true; ///< batch statistics, else the running ones
+  bool relu = false;    ///< fused: y = relu(...)
+  bool add = false;     ///< fused: the residual input is added before relu
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
@@ -85,8 +90,8 @@ struct LossAttributes {
   bool operator==(const LossAttributes&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, PoolAttributes,
-                                SubsamplePadAttributes, LossAttributes>;
+using Attributes = std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes,
+                                PoolAttributes, SubsamplePadAttributes, LossAttributes>;
 
 enum class Role : std::uint8_t {
   input,      ///< the batch's images: f32
@@ -117,8 +122,8 @@ struct Node {
   UnitId unit = 0;
 };
 
-/// Nodes are topologically ordered; within a phase, the nodes of a unit stand together. Forward runs
-/// units 0, 1, ...; backward runs them from the last to the first.
+/// Nodes are topologically ordered; within a phase, the nodes of a unit stand together. Forward
+/// runs units 0, 1, ...; backward runs them from the last to the first.
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
@@ -138,7 +143,8 @@ struct Graph {
 /// Where activations lie in one arena: made by nn/passes/plan_memory, obeyed by devices.
 struct MemoryPlan {
   static constexpr std::size_t not_in_arena = static_cast<std::size_t>(-1);
-  std::vector<std::size_t> offsets; ///< bytes, by TensorId; not_in_arena for roles that live elsewhere
+  std::vector<std::size_t>
+      offsets; ///< bytes, by TensorId; not_in_arena for roles that live elsewhere
   std::size_t arena_bytes = 0;
 };
 

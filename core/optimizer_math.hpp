@@ -1,5 +1,6 @@
 /// The update of one element, shared by every device. Definitions: PyTorch's SGD, Adam and AdamW
-/// (torch.optim, version 2); Sutskever et al. 2013 for Nesterov; Loshchilov & Hutter 2019 for AdamW.
+/// (torch.optim, version 2); Sutskever et al. 2013 for Nesterov; Loshchilov & Hutter 2019 for
+/// AdamW.
 #pragma once
 
 #include "host_device.hpp"
@@ -15,21 +16,22 @@ enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 struct OptimizerArguments {
   OptimizerKind kind = OptimizerKind::sgd;
   float lr = 0.1f;
-  float momentum = 0.0f;     ///< sgd
-  float dampening = 0.0f;    ///< sgd
-  bool nesterov = false;     ///< sgd
-  float weight_decay = 0.0f; ///< L2 for sgd and adam, decoupled for adamw
+  float momentum = 0.0f;                           ///< sgd
+  float dampening = 0.0f;                          ///< sgd
+  bool nesterov = false;                           ///< sgd
+  float weight_decay = 0.0f;                       ///< L2 for sgd and adam, decoupled for adamw
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f; ///< adam, adamw
-  std::int64_t step = 1;     ///< 1 for the first update
-  float gradient_scale = 1.0f; ///< every gradient is multiplied by this first (averaging, unscaling)
+  std::int64_t step = 1;                           ///< 1 for the first update
+  float gradient_scale =
+      1.0f; ///< every gradient is multiplied by this first (averaging, unscaling)
 
   /// Number of fp32 state values per parameter: 0, 1 (momentum) or 2 (moments).
   int state_slots() const { return kind == OptimizerKind::sgd ? (momentum != 0.0f ? 1 : 0) : 2; }
 };
 
 /// `velocity` is written on the first step and read on later ones. Pass a dummy when momentum is 0.
-TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& parameter, float gradient,
-                                          float& velocity) {
+TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& parameter,
+                                          float gradient, float& velocity) {
   float g = gradient * a.gradient_scale + a.weight_decay * parameter;
   if (a.momentum != 0.0f) {
     velocity = a.step == 1 ? g : a.momentum * velocity + (1.0f - a.dampening) * g;
@@ -51,7 +53,8 @@ inline AdamCorrections adam_corrections(const OptimizerArguments& a) {
 }
 
 TROUPE_HOST_DEVICE inline void adam_update(const OptimizerArguments& a, const AdamCorrections& c,
-                                           float& parameter, float gradient, float& first, float& second) {
+                                           float& parameter, float gradient, float& first,
+                                           float& second) {
   float g = gradient * a.gradient_scale;
   if (a.kind == OptimizerKind::adamw)
     parameter *= 1.0f - a.lr * a.weight_decay;

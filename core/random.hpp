@@ -19,24 +19,28 @@ TROUPE_HOST_DEVICE inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t 
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
-               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
   return counter;
 }
 
-/// A sequence of numbers from one (key, stream), counted from 0. Copyable; position is its only state.
+/// A sequence of numbers from one (key, stream), counted from 0. Copyable; position is its only
+/// state.
 class CounterRng {
 public:
-  TROUPE_HOST_DEVICE CounterRng(std::uint64_t key, std::uint64_t stream) : key_{key}, stream_{stream} {}
+  TROUPE_HOST_DEVICE CounterRng(std::uint64_t key, std::uint64_t stream)
+      : key_{key}, stream_{stream} {}
 
   TROUPE_HOST_DEVICE std::uint32_t next() {
     if (used_ == 4) {
-      block_ = philox({static_cast<std::uint32_t>(position_), static_cast<std::uint32_t>(position_ >> 32),
-                       static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
-                      key_);
+      block_ = philox(
+          {static_cast<std::uint32_t>(position_), static_cast<std::uint32_t>(position_ >> 32),
+           static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
+          key_);
       ++position_;
       used_ = 0;
     }
