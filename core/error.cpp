@@ -10,13 +10,16 @@ namespace troupe {
 namespace {
 
 constexpr std::array<std::string_view, 14> names = {
-    "",          "invalid input", "data",    "i/o",     "no space left", "corrupt", "device", "out of memory",
-    "unsupported", "collective",  "numeric", "network", "stopped",       "internal"};
+    "",        "invalid input", "data",          "i/o",         "no space left",
+    "corrupt", "device",        "out of memory", "unsupported", "collective",
+    "numeric", "network",       "stopped",       "internal"};
 static_assert(names.size() == static_cast<std::size_t>(Errc::internal) + 1);
 
 } // namespace
 
-std::string_view to_string(Errc code) { return names[static_cast<std::size_t>(code)]; }
+std::string_view to_string(Errc code) {
+  return names[static_cast<std::size_t>(code)];
+}
 
 std::string Error::to_string() const {
   std::vector<std::string> parts;
