@@ -1,0 +1,21 @@
+# Sets TROUPE_HAVE_CUDA: whether gpu/ is built, and its language enabled. Without a CUDA compiler the
+# host device is all there is; without a GPU the CUDA targets still compile.
+set(TROUPE_HAVE_CUDA OFF)
+if(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
+  # The toolkit's usual place is often not in PATH.
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Ampere and Hopper as machine code; PTX lets later generations compile it themselves.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "CUDA architectures to compile for")
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(TROUPE_HAVE_CUDA ON)
+  elseif(NOT TROUPE_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "TROUPE_CUDA=${TROUPE_CUDA}, but there is no CUDA compiler (nvcc)")
+  endif()
+endif()
