@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +37,7 @@ struct SafetensorsEntry {
   std::uint64_t end = 0;
 };
 
-/// String pairs of `__metadata__`, in file order.
+/// String pairs of `__metadata__`, in the order to be written.
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
 /// Bytes of one element of a dtype as the format spells it (F32, BF16, I64, ...); empty: unknown.
@@ -60,7 +61,8 @@ class SafetensorsReader {
 public:
   static Result<SafetensorsReader> open(const std::filesystem::path& path);
 
-  const SafetensorsMetadata& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return path_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::vector<SafetensorsEntry>& entries() const { return entries_; } ///< in data order
   std::uint64_t data_bytes() const { return data_bytes_; }
   /// Length and header exactly as they are in the file.
@@ -79,7 +81,7 @@ private:
   std::filesystem::path path_;
   std::shared_ptr<const int> descriptor_; ///< closes the file
   std::string header_;
-  SafetensorsMetadata metadata_;
+  std::map<std::string, std::string> metadata_;
   std::vector<SafetensorsEntry> entries_;
   std::uint64_t data_bytes_ = 0;
 };
