@@ -1,0 +1,226 @@
+#include "augment.hpp"
+
+#include "augment_math.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace troupe::data {
+
+Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
+                                       const DatasetInfo& info, Split split, std::uint64_t seed) {
+  AugmentOptions options{.image_size = static_cast<int>(data.image_size),
+                         .channels = static_cast<int>(model.in_channels),
+                         .seed = seed,
+                         .normalization = info.normalization};
+  for (const auto& name : data.augment) {
+    if (name != "crop" && name != "flip")
+      return fail(Errc::invalid_input, "data.augment has {}: expected crop or flip", name);
+    options.crop |= split == Split::train && name == "crop";
+    options.flip |= split == Split::train && name == "flip";
+  }
+  return options;
+}
+
+Extent resized_extent(Extent source, int image_size) {
+  const auto longer = [image_size](int long_side, int short_side) {
+    return static_cast<int>(std::int64_t{image_size} * long_side / short_side);
+  };
+  if (source.height <= source.width)
+    return {image_size, longer(source.width, source.height)};
+  return {longer(source.height, source.width), image_size};
+}
+
+Augment::Augment(const AugmentOptions& options) : options_{options} {
+  const auto& [mean, deviation] = options.normalization;
+  for (int x = 0; x < options.image_size; ++x)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(options.channels); ++c) {
+      scale_.push_back(1.0f / (255.0f * deviation[c]));
+      shift_.push_back(-mean[c] / deviation[c]);
+    }
+}
+
+Window Augment::window(Extent source, std::int64_t epoch, std::int64_t sample) const {
+  const auto resized = resized_extent(source, options_.image_size);
+  Window window;
+  if (options_.crop || options_.flip) {
+    const auto key = epoch_key(options_.seed, Purpose::augment, epoch);
+    window = random_window(key, sample, resized, options_.image_size, options_.padding());
+    window.flip = window.flip && options_.flip;
+  }
+  if (!options_.crop) { // nearbyint rounds halves to even, as Python's round in CenterCrop does
+    window.top = static_cast<int>(std::nearbyint((resized.height - options_.image_size) / 2.0));
+    window.left = static_cast<int>(std::nearbyint((resized.width - options_.image_size) / 2.0));
+  }
+  return window;
+}
+
+void Augment::apply(const ImageView& image, const Window& window, float* destination,
+                    AugmentScratch& scratch) const {
+  const Extent source{image.height, image.width};
+  const auto resized = resized_extent(source, options_.image_size);
+  if (resized == source)
+    copy_rows(image, window, destination, scratch);
+  else
+    resize_rows(image, window, resized, destination, scratch);
+}
+
+namespace {
+
+/// The columns [begin, end) of the window that lie in an image of `width` columns, before a flip.
+struct Columns {
+  int begin = 0, end = 0;
+};
+
+Columns columns_inside(const Window& window, int width, int image_size) {
+  const int begin = std::clamp(-window.left, 0, image_size);
+  return {begin, std::clamp(width - window.left, begin, image_size)};
+}
+
+template <std::size_t Channels>
+void reverse_pixels(std::uint8_t* row, int pixels) {
+  using Pixel = std::array<std::uint8_t, Channels>;
+  auto* first = reinterpret_cast<Pixel*>(row); // bytes may be viewed as arrays of bytes
+  std::reverse(first, first + pixels);
+}
+
+void normalize_row(const std::uint8_t* row, const std::vector<float>& scale,
+                   const std::vector<float>& shift, float* destination) {
+  for (std::size_t i = 0; i < scale.size(); ++i)
+    destination[i] = normalize(static_cast<float>(row[i]), scale[i], shift[i]);
+}
+
+/// A grey row to `channels` channels each pixel.
+void normalize_grey_row(const std::uint8_t* row, std::size_t channels,
+                        const std::vector<float>& scale, const std::vector<float>& shift,
+                        float* destination) {
+  for (std::size_t i = 0; i < scale.size(); ++i)
+    destination[i] = normalize(static_cast<float>(row[i / channels]), scale[i], shift[i]);
+}
+
+} // namespace
+
+void Augment::copy_rows(const ImageView& image, const Window& window, float* destination,
+                        AugmentScratch& scratch) const {
+  const int size = options_.image_size;
+  const auto channels = static_cast<std::size_t>(image.channels);
+  const auto inside = columns_inside(window, image.width, size);
+  scratch.bytes.assign(static_cast<std::size_t>(size) * channels, 0); // padding stays zero
+  auto* row = scratch.bytes.data();
+  for (int y = 0; y < size; ++y, destination += scale_.size()) {
+    const int source_y = window.top + y;
+    if (source_y < 0 || source_y >= image.height) {
+      std::copy(shift_.begin(), shift_.end(), destination); // zero pixels
+      continue;
+    }
+    const auto start = static_cast<std::size_t>(source_y) * static_cast<std::size_t>(image.width) +
+                       static_cast<std::size_t>(window.left + inside.begin);
+    std::memset(row, 0, scratch.bytes.size());
+    std::memcpy(row + static_cast<std::size_t>(inside.begin) * channels,
+                image.pixels.data() + start * channels,
+                static_cast<std::size_t>(inside.end - inside.begin) * channels);
+    if (window.flip)
+      channels == 3 ? reverse_pixels<3>(row, size) : reverse_pixels<1>(row, size);
+    if (image.channels == options_.channels)
+      normalize_row(row, scale_, shift_, destination);
+    else
+      normalize_grey_row(row, static_cast<std::size_t>(options_.channels), scale_, shift_,
+                         destination);
+  }
+}
+
+namespace {
+
+void make_axis(std::vector<ResizeTap>& axis, int source, int target) {
+  axis.resize(static_cast<std::size_t>(target));
+  const float ratio = static_cast<float>(source) / static_cast<float>(target);
+  for (int place = 0; place < target; ++place)
+    axis[static_cast<std::size_t>(place)] = resize_tap(place, ratio, source);
+}
+
+/// One source row, resized along x to the window's columns, in output order and channels.
+template <std::size_t From, std::size_t To>
+void resize_row(const std::uint8_t* source, const std::vector<ResizeTap>& columns, float* row) {
+  for (const auto& tap : columns) {
+    const auto* first = source + static_cast<std::size_t>(tap.first) * From;
+    const auto* second = source + static_cast<std::size_t>(tap.second) * From;
+    for (std::size_t c = 0; c < To; ++c)
+      row[c] = blend(first[From == 1 ? 0 : c], second[From == 1 ? 0 : c], tap.weight);
+    row += To;
+  }
+}
+
+/// The two rows resized along x that are in use: consecutive output rows share them.
+class RowCache {
+public:
+  RowCache(std::vector<float>& memory, std::size_t row_elements) {
+    memory.assign(2 * row_elements, 0.0f);
+    rows_ = {memory.data(), memory.data() + row_elements};
+  }
+  /// Row `wanted`, made by `make(float*)` unless it is there; `kept` stays there too.
+  template <class Make>
+  const float* get(int wanted, int kept, Make make) {
+    if (held_[0] == wanted || held_[1] == wanted)
+      return rows_[held_[0] == wanted ? 0 : 1];
+    const std::size_t slot = held_[0] == kept ? 1 : 0;
+    make(rows_[slot]);
+    held_[slot] = wanted;
+    return rows_[slot];
+  }
+
+private:
+  std::array<float*, 2> rows_ = {};
+  std::array<int, 2> held_ = {-1, -1};
+};
+
+} // namespace
+
+void Augment::resize_rows(const ImageView& image, const Window& window, Extent resized,
+                          float* destination, AugmentScratch& scratch) const {
+  const Extent source{image.height, image.width};
+  if (scratch.axis_source != source || scratch.axis_target != resized) {
+    make_axis(scratch.row_axis, source.height, resized.height);
+    make_axis(scratch.column_axis, source.width, resized.width);
+    scratch.axis_source = source;
+    scratch.axis_target = resized;
+  }
+  const int size = options_.image_size;
+  const auto channels = static_cast<std::size_t>(options_.channels);
+  const auto inside = columns_inside(window, resized.width, size);
+  const auto* first_tap = scratch.column_axis.data() + window.left + inside.begin;
+  scratch.columns.assign(first_tap, first_tap + (inside.end - inside.begin));
+  if (window.flip)
+    std::reverse(scratch.columns.begin(), scratch.columns.end());
+  const auto offset =
+      static_cast<std::size_t>(window.flip ? size - inside.end : inside.begin) * channels;
+
+  RowCache cache{scratch.rows, scale_.size()};
+  const auto resize = image.channels == 3      ? resize_row<3, 3>
+                      : options_.channels == 3 ? resize_row<1, 3>
+                                               : resize_row<1, 1>;
+  const auto row_of = [&](int y, int kept) {
+    return cache.get(y, kept, [&](float* row) {
+      resize(image.pixels.data() + static_cast<std::size_t>(y) *
+                                       static_cast<std::size_t>(image.width) *
+                                       static_cast<std::size_t>(image.channels),
+             scratch.columns, row + offset);
+    });
+  };
+  for (int y = 0; y < size; ++y, destination += scale_.size()) {
+    const int resized_y = window.top + y;
+    if (resized_y < 0 || resized_y >= resized.height) {
+      std::copy(shift_.begin(), shift_.end(), destination); // zero pixels
+      continue;
+    }
+    const auto& tap = scratch.row_axis[static_cast<std::size_t>(resized_y)];
+    const float* first = row_of(tap.first, tap.second);
+    const float* second = row_of(tap.second, tap.first);
+    for (std::size_t i = 0; i < scale_.size(); ++i)
+      destination[i] = normalize(blend(first[i], second[i], tap.weight), scale_[i], shift_[i]);
+  }
+}
+
+} // namespace troupe::data

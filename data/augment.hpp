@@ -1,0 +1,91 @@
+/// From a stored image to a model's input: resize, random crop, random flip, normalize, in one
+/// pass.
+///
+/// Meaning (torchvision): Resize(image_size, bilinear, antialias=False) on float pixels when the
+/// shorter side is not image_size; RandomCrop(image_size, padding) with zero pixels around, or
+/// CenterCrop; RandomHorizontalFlip; (pixel / 255 - mean) / deviation. Not rounded in between.
+#pragma once
+
+#include "dataset.hpp"
+#include "troupe/core/host_device.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::data {
+
+struct AugmentOptions {
+  int image_size = 32; ///< height and width of the output
+  int channels = 3;    ///< of the output; grey images are replicated to 3
+  bool crop = false;   ///< random crop with `padding()` zero pixels around; else from the centre
+  bool flip = false;   ///< mirrored with probability one half
+  std::uint64_t seed = 1;
+  Normalization normalization;
+
+  /// 4 for 32 pixels, as is usual for CIFAR-10; in proportion for other sizes.
+  int padding() const { return image_size / 8; }
+};
+
+/// Options for a split: crop and flip are for training only. Errors: an unknown name in
+/// data.augment.
+Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
+                                       const DatasetInfo& info, Split split, std::uint64_t seed);
+
+/// What is cut out of the resized image, and whether it is mirrored afterwards.
+struct Window {
+  int top = 0, left = 0; ///< may be negative: zero pixels lie outside the image
+  bool flip = false;
+  bool operator==(const Window&) const = default;
+};
+
+struct Extent {
+  int height = 0, width = 0;
+  bool operator==(const Extent&) const = default;
+};
+
+/// Size after the shorter side was made `image_size`, the aspect ratio kept as torchvision does.
+Extent resized_extent(Extent source, int image_size);
+
+/// One output position of a bilinear resize along an axis: value = (1 - weight)·first +
+/// weight·second.
+struct ResizeTap {
+  int first = 0, second = 0;
+  float weight = 0;
+};
+
+/// Memory that one thread reuses from image to image.
+struct AugmentScratch {
+  std::vector<std::uint8_t> bytes;
+  std::vector<float> rows;
+  std::vector<ResizeTap> columns, column_axis, row_axis;
+  Extent axis_source, axis_target; ///< what column_axis and row_axis were made for
+};
+
+/// Immutable; thread-safe with one scratch per thread.
+class Augment {
+public:
+  explicit Augment(const AugmentOptions& options);
+
+  const AugmentOptions& options() const { return options_; }
+  /// Floats of one output image.
+  std::size_t elements() const {
+    return scale_.size() * static_cast<std::size_t>(options_.image_size);
+  }
+
+  /// The random choice for a sample: depends on (seed, epoch, sample) and the image's size alone.
+  Window window(Extent source, std::int64_t epoch, std::int64_t sample) const;
+  /// Writes the normalized image (H, W, C) to `destination`, elements() floats.
+  void apply(const ImageView& image, const Window& window, float* destination,
+             AugmentScratch& scratch) const;
+
+private:
+  void copy_rows(const ImageView&, const Window&, float* destination, AugmentScratch&) const;
+  void resize_rows(const ImageView&, const Window&, Extent, float* destination,
+                   AugmentScratch&) const;
+
+  AugmentOptions options_;
+  std::vector<float> scale_, shift_; ///< one output row: value = pixel·scale + shift
+};
+
+} // namespace troupe::data

@@ -1,0 +1,83 @@
+#include "file.hpp"
+#include "formats.hpp"
+#include "memory_dataset.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int side = 32;
+constexpr std::size_t plane = std::size_t{side} * side;
+constexpr std::size_t image_bytes = 3 * plane;
+constexpr std::size_t record_bytes = 1 + image_bytes;
+
+DatasetInfo cifar10_info(const fs::path& root) {
+  return {.name = "cifar10",
+          .source = root.string(),
+          .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+                          "ship", "truck"},
+          .channels = 3,
+          .normalization = {.mean = {0.4914f, 0.4822f, 0.4465f},
+                            .deviation = {0.2470f, 0.2435f, 0.2616f}}};
+}
+
+/// Planes of red, green and blue to pixels of three bytes.
+void interleave(const std::uint8_t* planes, std::uint8_t* pixels) {
+  for (std::size_t i = 0; i < plane; ++i)
+    for (std::size_t c = 0; c < 3; ++c)
+      pixels[3 * i + c] = planes[c * plane + i];
+}
+
+Status append_file(const fs::path& path, const fs::path& root, std::int64_t records,
+                   std::vector<std::int32_t>& labels, std::vector<std::uint8_t>& pixels) {
+  const auto hint = fetch_hint("cifar10", root);
+  const auto bytes = read_file(path);
+  if (!bytes)
+    return bytes.error().code == Errc::data
+               ? fail(Errc::data, "{}; {}", bytes.error().message, hint)
+               : failure(bytes.error());
+  const auto expected = static_cast<std::size_t>(records) * record_bytes;
+  if (bytes->size() != expected)
+    return fail(Errc::data,
+                "{}: expected {} bytes ({} records of {}), found {}: the file is {}; {}",
+                path.string(), expected, records, record_bytes, bytes->size(),
+                bytes->size() < expected ? "truncated" : "too long", hint);
+  for (std::size_t record = 0; record < static_cast<std::size_t>(records); ++record) {
+    const auto* source = bytes->data() + record * record_bytes;
+    if (*source > 9)
+      return fail(Errc::data,
+                  "{}: record {} has label {}, expected 0 to 9: the file is damaged or is not "
+                  "CIFAR-10's binary version; {}",
+                  path.string(), record, *source, hint);
+    labels.push_back(*source);
+    pixels.resize(pixels.size() + image_bytes);
+    interleave(source + 1, pixels.data() + pixels.size() - image_bytes);
+  }
+  return {};
+}
+
+} // namespace
+
+Result<std::shared_ptr<Dataset>> open_cifar10(const fs::path& root, Split split,
+                                              std::int64_t records_per_file) {
+  TROUPE_TRY(check_root("cifar10", root));
+  std::error_code ignored;
+  const auto unpacked = root / "cifar-10-batches-bin"; // the archive's own folder
+  const auto folder = fs::is_directory(unpacked, ignored) ? unpacked : root;
+  std::vector<std::string> names = {"test_batch.bin"};
+  if (split == Split::train)
+    names = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+             "data_batch_5.bin"};
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(names.size() * static_cast<std::size_t>(records_per_file) * image_bytes);
+  for (const auto& name : names)
+    TROUPE_TRY(append_file(folder / name, root, records_per_file, labels, pixels));
+  return std::make_shared<MemoryDataset>(cifar10_info(root), std::move(labels), std::move(pixels),
+                                         side, side);
+}
+
+} // namespace troupe::data

@@ -1,0 +1,128 @@
+#include "file.hpp"
+#include "formats.hpp"
+#include "memory_dataset.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What differs between the sets that come as IDX files.
+struct Flavour {
+  DatasetInfo info;
+  std::string fetch_name;
+};
+
+Flavour describe(IdxFlavour flavour, const fs::path& root) {
+  if (flavour == IdxFlavour::mnist)
+    return {{.name = "mnist",
+             .source = root.string(),
+             .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+             .channels = 1,
+             .normalization = {{0.1307f, 0.1307f, 0.1307f}, {0.3081f, 0.3081f, 0.3081f}}},
+            "mnist"};
+  return {{.name = "fashion_mnist",
+           .source = root.string(),
+           .class_names = {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+                           "sneaker", "bag", "ankle boot"},
+           .channels = 1,
+           .normalization = {{0.2860f, 0.2860f, 0.2860f}, {0.3530f, 0.3530f, 0.3530f}}},
+          "fashion-mnist"};
+}
+
+struct IdxFile {
+  std::string path;
+  std::vector<std::size_t> sizes;  ///< as the header says
+  std::vector<std::uint8_t> bytes; ///< the whole file
+  std::size_t data = 0;            ///< where the values start
+};
+
+std::uint32_t big_endian(const std::uint8_t* bytes) {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
+         std::uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
+/// Finds NAME or NAME.gz, also with the dot that some copies have ("train-images.idx3-ubyte").
+Result<fs::path> find_file(const fs::path& root, const std::string& name) {
+  auto dotted = name;
+  dotted[dotted.rfind("-idx")] = '.';
+  for (const auto& candidate : {name, name + ".gz", dotted, dotted + ".gz"})
+    if (std::error_code ignored; fs::is_regular_file(root / candidate, ignored))
+      return root / candidate;
+  return fail(Errc::data, "{}: there is no such file, nor {}.gz", (root / name).string(), name);
+}
+
+/// An IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the values.
+Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
+  const auto path = find_file(root, name);
+  if (!path)
+    return failure(path.error());
+  auto bytes = read_maybe_gzip(*path);
+  if (!bytes)
+    return failure(bytes.error());
+  IdxFile file{path->string(), {}, std::move(*bytes), 4 + 4 * rank};
+  if (file.bytes.size() < file.data)
+    return fail(Errc::data,
+                "{}: expected a header of {} bytes, found {} bytes: the file is truncated",
+                file.path, file.data, file.bytes.size());
+  const auto magic = big_endian(file.bytes.data());
+  if (magic != 0x800 + rank)
+    return fail(
+        Errc::data,
+        "{}: expected an IDX file with magic number 0x{:08x} ({}-dimensional, unsigned bytes), "
+        "found 0x{:08x}",
+        file.path, 0x800 + rank, rank, magic);
+  std::size_t values = 1;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    file.sizes.push_back(big_endian(file.bytes.data() + 4 + 4 * axis));
+    values *= file.sizes.back();
+  }
+  if (const auto found = file.bytes.size() - file.data; found != values)
+    return fail(Errc::data, "{}: the header promises {} values, found {}: the file is {}",
+                file.path, values, found, found < values ? "truncated" : "too long");
+  return file;
+}
+
+Result<std::shared_ptr<Dataset>> open_files(const fs::path& root, Split split, DatasetInfo info) {
+  const std::string prefix = split == Split::train ? "train" : "t10k";
+  auto images = read_idx(root, prefix + "-images-idx3-ubyte", 3);
+  if (!images)
+    return failure(images.error());
+  const auto values = read_idx(root, prefix + "-labels-idx1-ubyte", 1);
+  if (!values)
+    return failure(values.error());
+  if (images->sizes[0] != values->sizes[0])
+    return fail(Errc::data, "{} has {} images, but {} has {} labels: they do not belong together",
+                images->path, images->sizes[0], values->path, values->sizes[0]);
+  if (images->sizes[0] == 0 || images->sizes[1] == 0 || images->sizes[2] == 0)
+    return fail(Errc::data, "{}: {} images of {} x {} pixels: the file is empty", images->path,
+                images->sizes[0], images->sizes[1], images->sizes[2]);
+  std::vector<std::int32_t> labels;
+  labels.reserve(values->sizes[0]);
+  for (auto i = values->data; i < values->bytes.size(); ++i) {
+    if (values->bytes[i] >= info.class_names.size())
+      return fail(Errc::data, "{}: label {} of sample {}, expected 0 to {}", values->path,
+                  values->bytes[i], i - values->data, info.class_names.size() - 1);
+    labels.push_back(values->bytes[i]);
+  }
+  images->bytes.erase(images->bytes.begin(),
+                      images->bytes.begin() + static_cast<std::ptrdiff_t>(images->data));
+  return std::make_shared<MemoryDataset>(
+      std::move(info), std::move(labels), std::move(images->bytes),
+      static_cast<int>(images->sizes[1]), static_cast<int>(images->sizes[2]));
+}
+
+} // namespace
+
+Result<std::shared_ptr<Dataset>> open_idx(const fs::path& root, Split split, IdxFlavour flavour) {
+  auto [info, fetch_name] = describe(flavour, root);
+  TROUPE_TRY(check_root(fetch_name, root));
+  auto dataset = open_files(root, split, std::move(info));
+  if (!dataset && dataset.error().code == Errc::data)
+    return fail(Errc::data, "{}; {}", dataset.error().message, fetch_hint(fetch_name, root));
+  return dataset;
+}
+
+} // namespace troupe::data

@@ -1,0 +1,145 @@
+#include "file.hpp"
+#include "formats.hpp"
+#include "image_file.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace troupe::data {
+
+namespace fs = std::filesystem;
+
+bool is_image_file(const fs::path& path) {
+  auto extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pixels) {
+  const auto file = read_file(path);
+  if (!file)
+    return failure(file.error());
+  const auto starts_with = [&file](std::initializer_list<std::uint8_t> magic) {
+    return file->size() >= magic.size() && std::equal(magic.begin(), magic.end(), file->begin());
+  };
+  if (starts_with({0xff, 0xd8}))
+    return decode_jpeg(*file, path.string(), pixels);
+  if (starts_with({0x89, 'P', 'N', 'G'}))
+    return decode_png(*file, path.string(), pixels);
+  return fail(Errc::corrupt, "{}: expected a JPEG or PNG image, found {}", path.string(),
+              file->empty() ? "an empty file" : "something else: delete it or convert it");
+}
+
+namespace {
+
+constexpr std::string_view layout_hint =
+    "an image folder has train/CLASS/*.jpg and val/CLASS/*.jpg (or test/, .jpeg, .png)";
+
+class ImageFolder : public Dataset {
+public:
+  ImageFolder(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<fs::path> files)
+      : Dataset{std::move(info), std::move(labels)}, files_{std::move(files)} {}
+
+  Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
+    return read_image(files_[static_cast<std::size_t>(index)], scratch);
+  }
+
+private:
+  std::vector<fs::path> files_;
+};
+
+Result<fs::path> split_folder(const fs::path& root, Split split) {
+  std::error_code ignored;
+  const std::vector<std::string> names = split == Split::train
+                                             ? std::vector<std::string>{"train"}
+                                             : std::vector<std::string>{"val", "test"};
+  for (const auto& name : names)
+    if (fs::is_directory(root / name, ignored))
+      return root / name;
+  return fail(Errc::data, "{}: there is no such folder; {}", (root / names.front()).string(),
+              layout_hint);
+}
+
+/// Names of the folders in `folder`, sorted by bytes, which for UTF-8 is Python's order.
+Result<std::vector<std::string>> class_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error))
+    if (std::error_code ignored; at->is_directory(ignored))
+      names.push_back(at->path().filename().string());
+  if (error)
+    return fail(Errc::io, "{}: {}", folder.string(), error.message());
+  if (names.empty())
+    return fail(Errc::data, "{}: found no class folders; {}", folder.string(), layout_hint);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Images below `folder`, folder by folder, each sorted: torchvision's order.
+Result<std::vector<fs::path>> images_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::recursive_directory_iterator at{folder, fs::directory_options::follow_directory_symlink,
+                                      error},
+      end;
+  for (; !error && at != end; at.increment(error))
+    if (std::error_code ignored; is_image_file(at->path()) && at->is_regular_file(ignored))
+      files.push_back(at->path());
+  if (error)
+    return fail(Errc::io, "{}: {}", folder.string(), error.message());
+  if (files.empty())
+    return fail(Errc::data, "{}: found no .jpg, .jpeg or .png files; remove the folder or fill it",
+                folder.string());
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    const auto a_folder = a.parent_path().native(), b_folder = b.parent_path().native();
+    return a_folder != b_folder ? a_folder < b_folder : a.native() < b.native();
+  });
+  return files;
+}
+
+} // namespace
+
+Result<std::shared_ptr<Dataset>> open_image_folder(const fs::path& root, Split split) {
+  std::error_code ignored;
+  if (root.empty() || !fs::is_directory(root, ignored))
+    return fail(Errc::data, "{}: there is no such folder (data.root); {}",
+                root.empty() ? "(empty)" : root.string(), layout_hint);
+  const auto folder = split_folder(root, split);
+  if (!folder)
+    return failure(folder.error());
+  const auto present = class_folders(*folder);
+  if (!present)
+    return failure(present.error());
+  // Labels must mean the same in both splits, also when the test split lacks a class.
+  auto classes = present;
+  if (const auto train = root / "train"; split == Split::test && fs::is_directory(train, ignored))
+    classes = class_folders(train);
+  if (!classes)
+    return failure(classes.error());
+  std::vector<std::int32_t> labels;
+  std::vector<fs::path> files;
+  for (const auto& name : *present) {
+    const auto found = std::lower_bound(classes->begin(), classes->end(), name);
+    if (found == classes->end() || *found != name)
+      return fail(Errc::data,
+                  "{}: the training images in {} have no class {}: remove or rename the folder",
+                  (*folder / name).string(), (root / "train").string(), name);
+    auto images = images_in(*folder / name);
+    if (!images)
+      return failure(images.error());
+    labels.insert(labels.end(), images->size(),
+                  static_cast<std::int32_t>(found - classes->begin()));
+    std::move(images->begin(), images->end(), std::back_inserter(files));
+  }
+  return std::make_shared<ImageFolder>(
+      DatasetInfo{.name = "image_folder",
+                  .source = root.string(),
+                  .class_names = std::move(*classes),
+                  .channels = 3,
+                  .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
+      std::move(labels), std::move(files));
+}
+
+} // namespace troupe::data

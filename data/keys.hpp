@@ -1,0 +1,28 @@
+/// Keys of the random numbers that this folder draws: one for every purpose and epoch, so that no
+/// two of them ever share numbers.
+#pragma once
+
+#include "troupe/core/random.hpp"
+
+#include <cstdint>
+
+namespace troupe::data {
+
+enum class Purpose : std::uint32_t {
+  shuffle = 1,
+  augment = 2,
+  synthetic_class = 3,
+  synthetic_noise = 4
+};
+
+TROUPE_HOST_DEVICE inline std::uint64_t epoch_key(std::uint64_t seed, Purpose purpose,
+                                                  std::int64_t epoch) {
+  const auto number = static_cast<std::uint64_t>(epoch);
+  const PhiloxBlock block =
+      philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
+              static_cast<std::uint32_t>(purpose), 0x64617461u /* "data" */},
+             seed);
+  return block[0] | std::uint64_t{block[1]} << 32;
+}
+
+} // namespace troupe::data

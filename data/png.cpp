@@ -1,0 +1,79 @@
+#include "image_file.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <csetjmp>
+#include <cstring>
+#include <png.h>
+
+namespace troupe::data {
+
+namespace {
+
+/// What libpng's callbacks know: the rest of the file, and the last complaint.
+struct PngSource {
+  std::span<const std::uint8_t> rest;
+  char message[128];
+};
+
+[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+  auto* source = static_cast<PngSource*>(png_get_error_ptr(png));
+  std::strncpy(source->message, message, sizeof source->message - 1);
+  png_longjmp(png, 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void on_read(png_structp png, png_bytep target, std::size_t bytes) {
+  auto* source = static_cast<PngSource*>(png_get_io_ptr(png));
+  if (bytes > source->rest.size())
+    png_error(png, "the file is truncated");
+  std::memcpy(target, source->rest.data(), bytes);
+  source->rest = source->rest.subspan(bytes);
+}
+
+/// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
+/// source.
+bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std::uint8_t>& pixels,
+            std::vector<std::uint8_t*>& rows) {
+  if (setjmp(png_jmpbuf(png)) != 0)
+    return false;
+  png_set_read_fn(png, &source, on_read);
+  png_read_info(png, info);
+  png_set_expand(png); // palettes and fewer than 8 bits
+  png_set_scale_16(png);
+  png_set_gray_to_rgb(png);
+  png_set_strip_alpha(png);
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  const auto row_bytes = png_get_rowbytes(png, info);
+  rows.resize(png_get_image_height(png, info));
+  pixels.resize(row_bytes * rows.size());
+  for (std::size_t y = 0; y < rows.size(); ++y)
+    rows[y] = pixels.data() + y * row_bytes;
+  png_read_image(png, rows.data());
+  png_read_end(png, nullptr); // checks the rest, so that a truncated file is found
+  return true;
+}
+
+} // namespace
+
+Result<ImageView> decode_png(std::span<const std::uint8_t> file, const std::string& name,
+                             std::vector<std::uint8_t>& pixels) {
+  PngSource source = {file, {}};
+  auto* png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, on_error, on_warning);
+  auto* info = png != nullptr ? png_create_info_struct(png) : nullptr;
+  if (info == nullptr) {
+    png_destroy_read_struct(&png, nullptr, nullptr);
+    return fail(Errc::out_of_memory, "{}: libpng has no memory", name);
+  }
+  std::vector<std::uint8_t*> rows;
+  const bool whole = decode(png, info, source, pixels, rows);
+  const auto width = static_cast<int>(png_get_image_width(png, info));
+  const auto height = static_cast<int>(png_get_image_height(png, info));
+  png_destroy_read_struct(&png, &info, nullptr);
+  if (!whole)
+    return fail(Errc::corrupt, "{}: cannot be read as PNG: {}", name, source.message);
+  return ImageView{pixels, height, width, 3};
+}
+
+} // namespace troupe::data

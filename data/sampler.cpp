@@ -1,0 +1,79 @@
+#include "sampler.hpp"
+
+#include "keys.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::data {
+
+SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size) {
+  return {.size = size,
+          .global_batch = batch * world_size,
+          .seed = 0,
+          .shuffle = false,
+          .last_batch = LastBatch::pad_with_none};
+}
+
+Result<DistributedSampler> DistributedSampler::create(const SamplerOptions& options) {
+  if (options.global_batch < 1)
+    return fail(Errc::invalid_input,
+                "the global batch is {} samples: data.batch_size must be 1 or more",
+                options.global_batch);
+  if (options.size < 1)
+    return fail(Errc::data, "the data set has no samples");
+  const auto whole = options.size / options.global_batch;
+  const bool rest = options.size % options.global_batch != 0;
+  const auto steps = whole + (rest && options.last_batch != LastBatch::drop ? 1 : 0);
+  if (steps == 0)
+    return fail(
+        Errc::data,
+        "the data set has {} samples, fewer than one global batch of {}, and data.drop_last "
+        "leaves out what does not fill a batch: lower data.batch_size, or set "
+        "data.drop_last: false",
+        options.size, options.global_batch);
+  return DistributedSampler{options, steps};
+}
+
+Result<std::int64_t> DistributedSampler::slice_size(const Slice& slice) const {
+  if (slice.world_size < 1 || slice.micro_batches < 1 || slice.rank < 0 ||
+      slice.rank >= slice.world_size || slice.micro_batch < 0 ||
+      slice.micro_batch >= slice.micro_batches)
+    return fail(Errc::invalid_input, "there is no slice for rank {} of {}, micro-batch {} of {}",
+                slice.rank, slice.world_size, slice.micro_batch, slice.micro_batches);
+  const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
+  if (options_.global_batch % slices != 0)
+    return fail(Errc::invalid_input,
+                "a global batch of {} samples cannot be divided evenly over {} workers x {} "
+                "micro-batches: data.batch_size must be a multiple of {}",
+                options_.global_batch, slice.world_size, slice.micro_batches, slices);
+  return options_.global_batch / slices;
+}
+
+Status DistributedSampler::indices(Position at, const Slice& slice,
+                                   std::span<std::int64_t> indices) const {
+  const auto count = slice_size(slice);
+  if (!count)
+    return failure(count.error());
+  if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
+    return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps", at.step,
+                at.epoch, steps_);
+  if (static_cast<std::int64_t>(indices.size()) != *count)
+    return fail(Errc::internal, "room for {} sample indices, but the slice has {}", indices.size(),
+                *count);
+  const Permutation order{options_.size, epoch_key(options_.seed, Purpose::shuffle, at.epoch)};
+  auto place = at.step * options_.global_batch +
+               (std::int64_t{slice.rank} * slice.micro_batches + slice.micro_batch) * *count;
+  for (auto& index : indices)
+    index = sample_at(order, place++);
+  return {};
+}
+
+std::int64_t DistributedSampler::sample_at(const Permutation& order, std::int64_t place) const {
+  if (place >= options_.size) {
+    if (options_.last_batch == LastBatch::pad_with_none)
+      return -1;
+    place %= options_.size;
+  }
+  return options_.shuffle ? order(place) : place;
+}
+
+} // namespace troupe::data
