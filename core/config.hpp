@@ -1,85 +1,28 @@
-/// The config file as typed structs (design §1). Reading, checking and the JSON schema are
-/// described once, in config_schema.cpp.
+/// The config file as typed structs (design §1): here how and where it runs, in config_training.hpp
+/// what is trained. The rules of every key are in config_keys.cpp, those between keys in
+/// config_validate.cpp.
 #pragma once
 
-#include "error.hpp"
+#include "config_training.hpp"
+#include "units.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace troupe {
 
-struct RunConfig {
-  std::string name = "run";
-  std::string output = "runs"; ///< folder; the run writes output/name/
-  std::uint64_t seed = 1;
-  bool deterministic = false;
-};
-
-struct ModelConfig {
-  std::string name = "resnet20"; ///< resnet{18,34,50,101,152}, resnet{20,32,56}, mlp, linear
-  std::int64_t num_classes = 10;
-  std::int64_t in_channels = 3;
-  std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
-  std::vector<std::int64_t> hidden = {512}; ///< mlp
-  std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
-  std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
-};
-
-struct DataConfig {
-  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic
-  std::string root;                ///< folder of the files
-  std::int64_t image_size = 32;
-  std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
-  std::int64_t eval_batch_size = 256; ///< per worker
-  std::vector<std::string> augment;   ///< crop, flip
-  bool drop_last =
-      true; ///< else the last batch is filled up with the first samples, as PyTorch does
-  std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits
-  std::int64_t loader_threads = 1;
-  std::optional<std::int64_t> limit; ///< use only the first N training samples
-  std::int64_t synthetic_samples = 1024;
-};
-
-struct OptimizerConfig {
-  std::string name = "sgd"; ///< sgd, adam, adamw
-  double lr = 0.1;
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 0.0;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-};
-
-struct ScheduleConfig {
-  std::string name = "constant";  ///< constant, step, cosine
-  double warmup = 0;              ///< epochs of linear warm-up, before any schedule
-  std::vector<double> milestones; ///< step: epochs at which lr is multiplied by gamma
-  double gamma = 0.1;
-  double min_lr = 0.0; ///< cosine ends here
-};
-
-struct TrainConfig {
-  std::int64_t epochs = 10;
-  std::optional<std::int64_t> max_steps;
-  OptimizerConfig optimizer;
-  ScheduleConfig schedule;
-  std::int64_t accumulate = 1; ///< micro-batches per worker and step
-  std::optional<double> clip_grad_norm;
-  double label_smoothing = 0.0;
-  std::string recompute = "none";
-  std::int64_t evaluate_every = 1; ///< epochs; 0: never
-};
-
 struct PrecisionConfig {
   std::string mode = "fp32"; ///< fp32, amp_bf16
+
+  bool operator==(const PrecisionConfig&) const = default;
 };
 
 struct ParallelConfig {
   std::string strategy = "single"; ///< single, ddp
   std::uint64_t bucket_size = 25u << 20;
+
+  bool operator==(const ParallelConfig&) const = default;
 };
 
 struct DevicesConfig {
@@ -87,26 +30,36 @@ struct DevicesConfig {
   std::int64_t count = 1;              ///< workers on this node
   std::int64_t threads_per_worker = 0; ///< 0: the host's cores divided by count
   std::string engine = "fastest";      ///< fastest, interpreter (the slow truth, for checking)
+
+  bool operator==(const DevicesConfig&) const = default;
 };
 
 struct TimeoutsConfig {
   std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
   std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a hard end
+
+  bool operator==(const TimeoutsConfig&) const = default;
 };
 
 struct ClusterConfig {
   std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status and stop
   TimeoutsConfig timeouts;
+
+  bool operator==(const ClusterConfig&) const = default;
 };
 
 struct CheckpointConfig {
-  std::string every = "1 epoch"; ///< "N epochs", "N steps", "never"
+  Interval every = {Interval::Unit::epochs, 1}; ///< "N epochs", "N steps", "never"
   std::int64_t keep = 3;
   std::string resume = "auto"; ///< auto, never, or a checkpoint's path
+
+  bool operator==(const CheckpointConfig&) const = default;
 };
 
 struct MetricsConfig {
   std::string listen = "127.0.0.1:9401"; ///< "off", or HOST:PORT; port 0 takes a free one
+
+  bool operator==(const MetricsConfig&) const = default;
 };
 
 struct Config {
@@ -120,6 +73,8 @@ struct Config {
   ClusterConfig cluster;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
+
+  bool operator==(const Config&) const = default;
 };
 
 } // namespace troupe

@@ -1,0 +1,21 @@
+/// What this build and this machine can run; configs are checked against it.
+#pragma once
+
+#include <cstdint>
+
+namespace troupe {
+
+struct Capabilities {
+  bool cuda_build = false;     ///< the CUDA backend was compiled in
+  int cuda_devices = 0;        ///< that the driver shows
+  bool host_bf16 = false;      ///< the CPU has what oneDNN's bf16 needs (AVX-512 core)
+  std::int64_t host_cores = 1; ///< this process may run on
+
+  /// Everything: to check a config that is meant for another machine.
+  static Capabilities all() { return {true, 1 << 16, true, 1 << 16}; }
+};
+
+/// The host's part, looked up now. CUDA stays off: the CUDA backend adds its own part.
+Capabilities host_capabilities();
+
+} // namespace troupe

@@ -1,0 +1,200 @@
+// The table of all keys. A new key is a member in config.hpp and a line here.
+#include "config_schema.hpp"
+
+namespace troupe {
+
+namespace {
+
+using Keys = std::vector<ConfigKey>;
+using Format = ConfigFormat;
+
+ConfigRule at_least(double min) {
+  return {.min = min};
+}
+ConfigRule above(double min) {
+  return {.min = min, .above_min = true};
+}
+ConfigRule one_of(std::vector<std::string> choices) {
+  return {.choices = std::move(choices)};
+}
+/// Decay factors such as momentum: [0, 1).
+ConfigRule fraction() {
+  return {.min = 0, .max = 1, .below_max = true};
+}
+
+void add_run(Keys& keys, RunConfig& c) {
+  keys.push_back({"run.name",
+                  &c.name,
+                  {.format = Format::folder_name},
+                  "Name of the run; its files go to output/name/"});
+  keys.push_back({"run.output", &c.output, {}, "Folder of all runs"});
+  keys.push_back({"run.seed", &c.seed, {}, "Seeds initialization, shuffling and augmentation"});
+  keys.push_back({"run.deterministic",
+                  &c.deterministic,
+                  {},
+                  "Only kernels that give the same bits every time"});
+}
+
+void add_model(Keys& keys, ModelConfig& c) {
+  keys.push_back({"model.name", &c.name,
+                  one_of({"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
+                          "resnet32", "resnet56", "mlp", "linear"}),
+                  "Architecture; resnet20, 32 and 56 are the small ones for 32x32 images"});
+  keys.push_back({"model.num_classes", &c.num_classes, at_least(1), "Size of the output"});
+  keys.push_back({"model.in_channels",
+                  &c.in_channels,
+                  {.min = 1, .max = 4},
+                  "Channels of an image: 1 grey, 3 colour"});
+  keys.push_back(
+      {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
+       "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
+  keys.push_back({"model.hidden", &c.hidden, at_least(1), "Widths of the hidden layers of mlp"});
+  keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
+                  "What is minimized"});
+  keys.push_back(
+      {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
+}
+
+void add_data(Keys& keys, DataConfig& c) {
+  keys.push_back({"data.dataset", &c.dataset,
+                  one_of({"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic"}),
+                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist"});
+  keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
+  keys.push_back({"data.image_size",
+                  &c.image_size,
+                  {.min = 1, .max = 4096},
+                  "Height and width that images are brought to"});
+  keys.push_back({"data.batch_size", &c.batch_size, at_least(1),
+                  "Samples of one step, over all workers and micro-batches together"});
+  keys.push_back({"data.eval_batch_size", &c.eval_batch_size, at_least(1),
+                  "Samples of one evaluation batch, per worker"});
+  keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
+                  "Random changes to training images: shift by up to 4 pixels, mirror"});
+  keys.push_back(
+      {"data.drop_last",
+       &c.drop_last,
+       {},
+       "Leave out the epoch's incomplete last batch, else fill it up with first samples"});
+  keys.push_back(
+      {"data.prefetch", &c.prefetch, {.min = 1, .max = 1024}, "Batches in flight per worker"});
+  keys.push_back({"data.loader_threads",
+                  &c.loader_threads,
+                  {.min = 1, .max = 1024},
+                  "Threads that decode and augment, per node"});
+  keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
+  keys.push_back({"data.synthetic_samples", &c.synthetic_samples, at_least(1),
+                  "Size of the synthetic data set"});
+}
+
+void add_optimizer(Keys& keys, OptimizerConfig& c) {
+  keys.push_back({"train.optimizer.name", &c.name, one_of({"sgd", "adam", "adamw"}),
+                  "As PyTorch defines them"});
+  keys.push_back({"train.optimizer.lr", &c.lr, above(0), "Learning rate, before the schedule"});
+  keys.push_back({"train.optimizer.momentum", &c.momentum, fraction(), "sgd"});
+  keys.push_back({"train.optimizer.nesterov", &c.nesterov, {}, "sgd: look one step ahead"});
+  keys.push_back({"train.optimizer.weight_decay", &c.weight_decay, at_least(0),
+                  "L2 for sgd and adam, decoupled for adamw"});
+  keys.push_back({"train.optimizer.beta1", &c.beta1, fraction(), "adam, adamw: first moment"});
+  keys.push_back({"train.optimizer.beta2", &c.beta2, fraction(), "adam, adamw: second moment"});
+  keys.push_back({"train.optimizer.eps", &c.eps, above(0), "adam, adamw"});
+}
+
+void add_train(Keys& keys, TrainConfig& c) {
+  keys.push_back({"train.epochs", &c.epochs, at_least(1), "Passes over the training data"});
+  keys.push_back({"train.max_steps", &c.max_steps, at_least(1), "End after so many steps"});
+  add_optimizer(keys, c.optimizer);
+  auto& s = c.schedule;
+  keys.push_back({"train.schedule.name", &s.name, one_of({"constant", "step", "cosine"}),
+                  "How the learning rate changes"});
+  keys.push_back(
+      {"train.schedule.warmup", &s.warmup, at_least(0), "Epochs of linear warm-up before it"});
+  keys.push_back({"train.schedule.milestones", &s.milestones, above(0),
+                  "step: epochs at which the rate is multiplied by gamma"});
+  keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
+  keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine: the last rate"});
+  keys.push_back({"train.accumulate", &c.accumulate, at_least(1),
+                  "Micro-batches per worker and step; their gradients are averaged"});
+  keys.push_back(
+      {"train.clip_grad_norm", &c.clip_grad_norm, above(0), "Largest global norm of the gradient"});
+  keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
+                  "cross_entropy: share of the target spread over all classes"});
+  keys.push_back({"train.recompute", &c.recompute, one_of({"none"}), "Activation checkpointing"});
+  keys.push_back({"train.evaluate_every", &c.evaluate_every, at_least(0),
+                  "Epochs between evaluations on the test set; 0: never"});
+}
+
+void add_execution(Keys& keys, Config& c) {
+  keys.push_back({"precision.mode", &c.precision.mode, one_of({"fp32", "amp_bf16"}),
+                  "Type of the arithmetic; parameters stay fp32"});
+  keys.push_back({"parallel.strategy", &c.parallel.strategy, one_of({"single", "ddp"}),
+                  "How workers share the job"});
+  keys.push_back({"parallel.bucket_size",
+                  &c.parallel.bucket_size,
+                  {.min = 1024, .format = Format::size},
+                  "Gradients that are reduced together while backward goes on"});
+  keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
+                  "What workers run on; auto: the fastest there is"});
+  keys.push_back(
+      {"devices.count", &c.devices.count, {.min = 1, .max = 1024}, "Workers on this node"});
+  keys.push_back({"devices.threads_per_worker",
+                  &c.devices.threads_per_worker,
+                  {.min = 0, .max = 1024},
+                  "0: the host's cores divided by count"});
+  keys.push_back({"devices.engine", &c.devices.engine, one_of({"fastest", "interpreter"}),
+                  "Kernels; interpreter is the slow reference"});
+}
+
+void add_service(Keys& keys, Config& c) {
+  keys.push_back({"cluster.listen",
+                  &c.cluster.listen,
+                  {.format = Format::endpoint},
+                  "Where the daemon answers status and stop"});
+  keys.push_back({"cluster.timeouts.collective", &c.cluster.timeouts.collective, above(0),
+                  "A collective that takes longer has failed"});
+  keys.push_back({"cluster.timeouts.drain", &c.cluster.timeouts.drain, above(0),
+                  "From the first SIGTERM to a hard end"});
+  keys.push_back({"checkpoint.every", &c.checkpoint.every, {}, "How often one is written"});
+  keys.push_back({"checkpoint.keep", &c.checkpoint.keep, at_least(1), "The last N are kept"});
+  keys.push_back({"checkpoint.resume",
+                  &c.checkpoint.resume,
+                  {},
+                  "auto (the run's newest good one, if any), never, or the path of a checkpoint"});
+  keys.push_back({"metrics.listen",
+                  &c.metrics.listen,
+                  {.format = Format::endpoint_or_off},
+                  "Where Prometheus scrapes; port 0 takes a free one"});
+}
+
+} // namespace
+
+std::vector<ConfigKey> config_keys(Config& config) {
+  Keys keys;
+  add_run(keys, config.run);
+  add_model(keys, config.model);
+  add_data(keys, config.data);
+  add_train(keys, config.train);
+  add_execution(keys, config);
+  add_service(keys, config);
+  return keys;
+}
+
+const std::vector<ConfigSection>& config_sections() {
+  static const std::vector<ConfigSection> sections = {
+      {"run", "The run and its files"},
+      {"model", "What is trained"},
+      {"data", "What it is trained on"},
+      {"train", "How it is trained"},
+      {"train.optimizer", "The update of the parameters"},
+      {"train.schedule", "The learning rate over time"},
+      {"precision", "Types of numbers"},
+      {"parallel", "How the job is spread over workers"},
+      {"devices", "The workers of this node"},
+      {"cluster", "The daemon"},
+      {"cluster.timeouts", "How long the company waits"},
+      {"checkpoint", "Saving and resuming"},
+      {"metrics", "The Prometheus endpoint"},
+  };
+  return sections;
+}
+
+} // namespace troupe

@@ -1,0 +1,77 @@
+#include "config_load.hpp"
+
+#include "config_reader.hpp"
+#include "config_validate.hpp"
+#include "nearest.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+/// The YAML file beside a missing one that was probably meant.
+std::string nearest_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
+  std::vector<std::string> names;
+  for (auto it = std::filesystem::directory_iterator{folder, error};
+       !error && it != std::filesystem::directory_iterator{}; it.increment(error))
+    if (const auto extension = it->path().extension(); extension == ".yaml" || extension == ".yml")
+      names.push_back(it->path().filename().string());
+  const auto found = nearest(path.filename().string(), names);
+  return found.empty() ? found : (path.parent_path() / found).string();
+}
+
+ConfigResult unreadable(const std::filesystem::path& path, std::string why) {
+  return tl::unexpected(std::vector<ConfigProblem>{
+      {.source = path.string(), .what = std::move(why), .nearest = nearest_file(path)}});
+}
+
+/// A problem would divide by what a rule refuses: then the default stands in.
+Config with_safe_divisors(Config config) {
+  config.devices.count = std::max<std::int64_t>(1, config.devices.count);
+  config.train.accumulate = std::max<std::int64_t>(1, config.train.accumulate);
+  return config;
+}
+
+} // namespace
+
+ConfigResult parse_config(std::string_view text, const std::string& source,
+                          std::span<const std::string> overrides,
+                          const Capabilities& capabilities) {
+  Config config;
+  ConfigReader reader{config};
+  reader.read_document(text, source);
+  for (const auto& assignment : overrides)
+    reader.read_override(assignment);
+  for (auto& conflict : find_conflicts(with_safe_divisors(config), capabilities))
+    reader.add({.key = conflict.keys.front(),
+                .what = std::move(conflict.what),
+                .allowed = std::move(conflict.allowed),
+                .nearest = std::move(conflict.nearest)},
+               conflict.keys);
+  if (auto problems = reader.take_problems(); !problems.empty())
+    return tl::unexpected(std::move(problems));
+  return config;
+}
+
+ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
+                         const Capabilities& capabilities) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return unreadable(path, "a folder, not a config file");
+  errno = 0;
+  std::ifstream file{path, std::ios::binary};
+  if (!file)
+    return unreadable(path, std::string{"cannot open: "} + std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  if (file.bad())
+    return unreadable(path, std::string{"cannot read: "} + std::strerror(errno));
+  return parse_config(text, path.string(), overrides, capabilities);
+}
+
+} // namespace troupe

@@ -1,0 +1,240 @@
+#include "config_validate.hpp"
+
+#include "config_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+/// What a data set of fixed content has.
+struct KnownData {
+  std::string_view name;
+  std::int64_t classes, channels;
+};
+constexpr std::array<KnownData, 3> known_data = {
+    {{"cifar10", 10, 3}, {"mnist", 10, 1}, {"fashion_mnist", 10, 1}}};
+
+bool has_imagenet_stem(std::string_view model) {
+  constexpr std::array<std::string_view, 5> names = {"resnet18", "resnet34", "resnet50",
+                                                     "resnet101", "resnet152"};
+  return std::find(names.begin(), names.end(), model) != names.end();
+}
+
+void append(ConfigConflicts& all, ConfigConflicts more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
+} // namespace
+
+ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
+  ConfigConflicts found;
+  for (const auto& known : known_data) {
+    if (known.name != data.dataset)
+      continue;
+    if (model.num_classes != known.classes)
+      found.push_back(
+          {{"model.num_classes", "data.dataset"},
+           fmt::format("{} classes, but {} has {}", model.num_classes, known.name, known.classes),
+           std::to_string(known.classes)});
+    if (model.in_channels != known.channels)
+      found.push_back({{"model.in_channels", "data.dataset"},
+                       fmt::format("{} channels, but images of {} have {}", model.in_channels,
+                                   known.name, known.channels),
+                       std::to_string(known.channels)});
+  }
+  if (model.stem == "imagenet" && !has_imagenet_stem(model.name))
+    found.push_back({{"model.stem", "model.name"},
+                     fmt::format("{} has no imagenet stem", model.name),
+                     "imagenet for resnet18, resnet34, resnet50, resnet101, resnet152"});
+  else if (model.stem == "imagenet" && data.image_size < 32)
+    found.push_back({{"model.stem", "data.image_size"},
+                     fmt::format("the imagenet stem shrinks images too much for image_size {}",
+                                 data.image_size),
+                     "imagenet for an image_size of at least 32"});
+  if (model.name == "mlp" && model.hidden.empty())
+    found.push_back({{"model.hidden", "model.name"},
+                     "mlp needs a hidden layer",
+                     "a list of widths; model.name: linear has none"});
+  return found;
+}
+
+ConfigConflicts validate(const DataConfig& data) {
+  ConfigConflicts found;
+  const bool synthetic = data.dataset == "synthetic";
+  if (!synthetic && data.root.empty())
+    found.push_back({{"data.root", "data.dataset"},
+                     fmt::format("dataset {} needs the folder of its files", data.dataset),
+                     "a folder; tools/fetch-data fills one"});
+  const bool crops =
+      std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
+  if (crops && data.image_size < 8)
+    found.push_back(
+        {{"data.augment", "data.image_size"},
+         fmt::format("crop shifts by up to 4 pixels: too much for image_size {}", data.image_size),
+         "crop for an image_size of at least 8"});
+  for (auto a = data.augment.begin(); a != data.augment.end(); ++a)
+    if (std::find(data.augment.begin(), a, *a) != a)
+      found.push_back({{"data.augment"}, fmt::format("{} is there twice", *a), "each once"});
+  if (data.drop_last && data.limit && *data.limit < data.batch_size)
+    found.push_back(
+        {{"data.limit", "data.batch_size", "data.drop_last"},
+         fmt::format("{} samples make no batch of {}, and drop_last leaves the rest out",
+                     *data.limit, data.batch_size),
+         fmt::format("at least {}, or drop_last: false", data.batch_size)});
+  else if (data.drop_last && synthetic && data.synthetic_samples < data.batch_size)
+    found.push_back(
+        {{"data.synthetic_samples", "data.batch_size", "data.drop_last"},
+         fmt::format("{} samples make no batch of {}, and drop_last leaves the rest out",
+                     data.synthetic_samples, data.batch_size),
+         fmt::format("at least {}, or drop_last: false", data.batch_size)});
+  return found;
+}
+
+ConfigConflicts validate(const OptimizerConfig& optimizer) {
+  if (optimizer.nesterov && optimizer.name != "sgd")
+    return {{{"train.optimizer.nesterov", "train.optimizer.name"},
+             optimizer.name + " has no nesterov",
+             "nesterov for sgd"}};
+  if (optimizer.nesterov && optimizer.momentum == 0)
+    return {{{"train.optimizer.nesterov", "train.optimizer.momentum"},
+             "nesterov without momentum does nothing",
+             "nesterov with a momentum above 0"}};
+  return {};
+}
+
+ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train) {
+  ConfigConflicts found;
+  const auto epochs = static_cast<double>(train.epochs);
+  if (!train.max_steps && schedule.warmup >= epochs)
+    found.push_back({{"train.schedule.warmup", "train.epochs"},
+                     fmt::format("{} epochs of warm-up leave nothing of {} epochs", schedule.warmup,
+                                 train.epochs),
+                     fmt::format("below {}", train.epochs)});
+  if (schedule.name == "step") {
+    const auto& at = schedule.milestones;
+    if (at.empty())
+      found.push_back({{"train.schedule.milestones", "train.schedule.name"},
+                       "schedule step needs milestones",
+                       "a list of epochs"});
+    else if (std::adjacent_find(at.begin(), at.end(), std::greater_equal<>{}) != at.end())
+      found.push_back({{"train.schedule.milestones"}, "milestones must grow", "ascending epochs"});
+    else if (at.back() >= epochs)
+      found.push_back(
+          {{"train.schedule.milestones", "train.epochs"},
+           fmt::format("milestone {} is never reached in {} epochs", at.back(), train.epochs),
+           fmt::format("below {}", train.epochs)});
+  }
+  if (schedule.name == "cosine" && schedule.min_lr > train.optimizer.lr)
+    found.push_back(
+        {{"train.schedule.min_lr", "train.optimizer.lr"},
+         fmt::format("{} is above the learning rate {}", schedule.min_lr, train.optimizer.lr),
+         fmt::format("at most {}", train.optimizer.lr)});
+  return found;
+}
+
+ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model) {
+  if (train.label_smoothing > 0 && model.loss != "cross_entropy")
+    return {{{"train.label_smoothing", "model.loss"},
+             fmt::format("{} has no label smoothing", model.loss),
+             "0, or loss: cross_entropy"}};
+  return {};
+}
+
+ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
+                         const Capabilities& capabilities) {
+  const bool on_host =
+      devices.kind == "cpu" || !capabilities.cuda_build || capabilities.cuda_devices == 0;
+  if (precision.mode == "amp_bf16" && on_host && devices.engine == "fastest" &&
+      devices.kind != "cuda" && !capabilities.host_bf16)
+    return {{{"precision.mode", "devices.kind"},
+             "this CPU has no AVX-512, which amp_bf16 needs",
+             "fp32"}};
+  return {};
+}
+
+ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities) {
+  if (devices.kind != "cuda")
+    return {};
+  if (!capabilities.cuda_build)
+    return {{{"devices.kind"}, "this build has no CUDA backend", "auto, cpu"}};
+  if (capabilities.cuda_devices == 0)
+    return {{{"devices.kind"}, "no CUDA device on this machine", "auto, cpu"}};
+  if (devices.engine == "interpreter")
+    return {
+        {{"devices.engine", "devices.kind"}, "the interpreter runs on the CPU alone", "fastest"}};
+  return {};
+}
+
+ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
+  ConfigConflicts found;
+  const auto workers = config.devices.count;
+  if (parallel.strategy == "single" && workers != 1)
+    found.push_back({{"parallel.strategy", "devices.count"},
+                     fmt::format("strategy single is for one worker, devices.count is {}", workers),
+                     "ddp, or devices.count: 1"});
+  // The second condition also keeps the product of the third from overflowing.
+  const auto batch = config.data.batch_size, micro = config.train.accumulate;
+  if (micro > batch || workers > batch / micro || batch % (workers * micro) != 0)
+    found.push_back({{"data.batch_size", "devices.count", "train.accumulate"},
+                     fmt::format("{} samples do not divide into {} workers x {} micro-batches",
+                                 batch, workers, micro),
+                     "a multiple of devices.count x train.accumulate"});
+  return found;
+}
+
+ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics) {
+  ConfigConflicts found;
+  if (cluster.timeouts.drain < cluster.timeouts.collective)
+    found.push_back(
+        {{"cluster.timeouts.drain", "cluster.timeouts.collective"},
+         fmt::format("{} is less than the collective timeout: the last step may take {}",
+                     format_duration(cluster.timeouts.drain),
+                     format_duration(cluster.timeouts.collective)),
+         fmt::format("at least {}", format_duration(cluster.timeouts.collective))});
+  const auto daemon = parse_endpoint(cluster.listen), scrape = parse_endpoint(metrics.listen);
+  if (daemon && scrape && *daemon == *scrape && daemon->port != 0)
+    found.push_back({{"metrics.listen", "cluster.listen"},
+                     fmt::format("{} is cluster.listen already", metrics.listen),
+                     "another port, 0 for a free one, or \"off\""});
+  return found;
+}
+
+ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities) {
+  ConfigConflicts all = validate(c.model, c.data);
+  append(all, validate(c.data));
+  append(all, validate(c.train.optimizer));
+  append(all, validate(c.train.schedule, c.train));
+  append(all, validate(c.train, c.model));
+  append(all, validate(c.precision, c.devices, capabilities));
+  append(all, validate(c.devices, capabilities));
+  append(all, validate(c.parallel, c));
+  append(all, validate(c.cluster, c.metrics));
+  return all;
+}
+
+std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities) {
+  std::vector<ConfigProblem> problems;
+  auto copy = config; // keys point to members that can be written
+  for (const auto& key : config_keys(copy))
+    for (auto& breach : check_rule(key))
+      problems.push_back({.key = key.path,
+                          .what = std::move(breach.what),
+                          .allowed = allowed_values(key),
+                          .nearest = std::move(breach.nearest)});
+  if (!problems.empty()) // conflicts may divide by what a rule refuses
+    return problems;
+  for (auto& conflict : find_conflicts(config, capabilities))
+    problems.push_back({.key = conflict.keys.front(),
+                        .what = std::move(conflict.what),
+                        .allowed = std::move(conflict.allowed),
+                        .nearest = std::move(conflict.nearest)});
+  return problems;
+}
+
+} // namespace troupe

@@ -1,0 +1,145 @@
+#include "units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace troupe {
+
+namespace {
+
+struct UnitName {
+  std::string_view name;
+  std::uint64_t factor;
+};
+
+constexpr std::array<UnitName, 10> size_units = {{{"B", 1},
+                                                  {"KiB", 1ull << 10},
+                                                  {"MiB", 1ull << 20},
+                                                  {"GiB", 1ull << 30},
+                                                  {"TiB", 1ull << 40},
+                                                  {"kB", 1000},
+                                                  {"KB", 1000},
+                                                  {"MB", 1000000},
+                                                  {"GB", 1000000000},
+                                                  {"TB", 1000000000000}}};
+constexpr std::array<UnitName, 4> time_units = {
+    {{"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}}};
+
+/// What is left after the number, without blanks in between.
+struct NumberAndRest {
+  double number;
+  std::string_view rest;
+};
+
+std::optional<NumberAndRest> split_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc{} || !std::isfinite(number) || number < 0)
+    return std::nullopt;
+  auto rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return NumberAndRest{number, rest};
+}
+
+std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitName> units) {
+  const auto parts = split_number(text);
+  if (!parts)
+    return std::nullopt;
+  for (const auto& unit : units) {
+    if (unit.name != parts->rest)
+      continue;
+    const double value = parts->number * static_cast<double>(unit.factor);
+    if (value != std::floor(value) || value > 9.0e15) // beyond, a double skips whole numbers
+      return std::nullopt;
+    return static_cast<std::uint64_t>(value);
+  }
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<T> whole_number(std::string_view text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+} // namespace
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  if (const auto bytes = whole_number<std::uint64_t>(text))
+    return bytes;
+  return scaled(text, size_units);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  for (const std::size_t i : {4u, 3u, 2u, 1u})
+    if (bytes != 0 && bytes % size_units[i].factor == 0)
+      return fmt::format("{}{}", bytes / size_units[i].factor, size_units[i].name);
+  return std::to_string(bytes);
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  const auto value = scaled(text, time_units);
+  if (!value)
+    return std::nullopt;
+  return std::chrono::milliseconds{static_cast<std::int64_t>(*value)};
+}
+
+std::string format_duration(std::chrono::milliseconds duration) {
+  const auto count = static_cast<std::uint64_t>(duration.count());
+  for (const std::size_t i : {3u, 2u, 1u})
+    if (count != 0 && count % time_units[i].factor == 0)
+      return fmt::format("{}{}", count / time_units[i].factor, time_units[i].name);
+  return fmt::format("{}ms", count);
+}
+
+std::optional<Interval> parse_interval(std::string_view text) {
+  if (text == "never")
+    return Interval{};
+  const auto blank = text.find(' ');
+  if (blank == std::string_view::npos)
+    return std::nullopt;
+  const auto count = whole_number<std::int64_t>(text.substr(0, blank));
+  if (!count || *count < 1)
+    return std::nullopt;
+  const auto unit = text.substr(blank + 1);
+  if (unit == "epoch" || unit == "epochs")
+    return Interval{Interval::Unit::epochs, *count};
+  if (unit == "step" || unit == "steps")
+    return Interval{Interval::Unit::steps, *count};
+  return std::nullopt;
+}
+
+std::string format_interval(const Interval& interval) {
+  if (interval.unit == Interval::Unit::never)
+    return "never";
+  return fmt::format("{} {}{}", interval.count,
+                     interval.unit == Interval::Unit::epochs ? "epoch" : "step",
+                     interval.count == 1 ? "" : "s");
+}
+
+std::optional<Endpoint> parse_endpoint(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos)
+    return std::nullopt;
+  auto host = text.substr(0, colon);
+  const auto port = whole_number<std::uint16_t>(text.substr(colon + 1));
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed)
+    host = host.substr(1, host.size() - 2);
+  const bool bad = host.empty() || host.find_first_of(" \t/[]") != std::string_view::npos ||
+                   (!bracketed && host.find(':') != std::string_view::npos);
+  if (!port || bad)
+    return std::nullopt;
+  return Endpoint{std::string{host}, *port};
+}
+
+} // namespace troupe

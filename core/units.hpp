@@ -1,0 +1,46 @@
+/// Sizes, durations, intervals and endpoints as people write them in config files.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// "25MiB", "1.5 GiB", "10MB", "4096" (bytes). Empty when it is not a whole number of bytes.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+/// The largest binary unit that divides the size: "25MiB"; bytes stay plain: "1000".
+std::string format_size(std::uint64_t bytes);
+
+/// "100ms", "5s", "1.5min", "2h". A unit is needed. Empty when it is not a whole number of
+/// milliseconds.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+std::string format_duration(std::chrono::milliseconds duration);
+
+/// How often something happens in a run.
+struct Interval {
+  enum class Unit : std::uint8_t { never, steps, epochs };
+
+  Unit unit = Unit::never;
+  std::int64_t count = 0;
+
+  bool operator==(const Interval&) const = default;
+};
+
+/// "1 epoch", "2 epochs", "500 steps", "never".
+std::optional<Interval> parse_interval(std::string_view text);
+std::string format_interval(const Interval& interval);
+
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+
+  bool operator==(const Endpoint&) const = default;
+};
+
+/// "127.0.0.1:9401", "host.example:80", "[::1]:7401" (the host comes without brackets).
+std::optional<Endpoint> parse_endpoint(std::string_view text);
+
+} // namespace troupe
