@@ -1,0 +1,124 @@
+#include "host_device.hpp"
+
+#include "engines.hpp"
+#include "kernels/kernels.hpp"
+#include "parallel.hpp"
+#include "processor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <vector>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Elements of flat buffers that are worth a thread of their own.
+constexpr std::size_t flat_grain = 16384;
+
+} // namespace
+
+HostDevice::HostDevice(int index, int threads) {
+  const auto features = processor();
+  info_.kind = DeviceKind::host;
+  info_.index = index;
+  info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
+                           isa_name(features));
+  info_.bf16 = features.avx512_bf16;
+  info_.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+Result<BufferPtr> HostDevice::allocate(std::size_t bytes, MemoryKind kind) {
+  return allocate_host(bytes, kind, account_);
+}
+
+std::unique_ptr<Stream> HostDevice::create_stream(const StreamOptions& options) {
+  return std::make_unique<HostStream>(options);
+}
+
+Result<std::unique_ptr<Executable>> HostDevice::compile(const Graph& graph,
+                                                        const CompileOptions& options) {
+  return options.engine == CompileOptions::Engine::interpreter
+             ? compile_interpreter(*this, graph, options)
+             : compile_onednn(*this, graph, options);
+}
+
+void HostDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(bytes, flat_grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
+      std::memcpy(static_cast<std::byte*>(destination) + begin,
+                  static_cast<const std::byte*>(source) + begin, end - begin);
+    });
+    return {};
+  });
+}
+
+void HostDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(bytes, flat_grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
+      std::memset(static_cast<std::byte*>(destination) + begin, 0, end - begin);
+    });
+    return {};
+  });
+}
+
+void HostDevice::add(Stream& stream, float* destination, const float* source,
+                     std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      kernels().add(destination + begin, source + begin, end - begin);
+    });
+    return {};
+  });
+}
+
+void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      kernels().scale(values + begin, factor, end - begin);
+    });
+    return {};
+  });
+}
+
+void HostDevice::squared_norm(Stream& stream, const float* values, std::size_t elements,
+                              double* result) {
+  host_stream(stream).enqueue([=]() -> Status {
+    // One sum a grain, added in order: the result does not depend on how many threads there are.
+    std::vector<double> sums((elements + flat_grain - 1) / flat_grain);
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t at = begin; at < end; at += flat_grain)
+        sums[at / flat_grain] = kernels().squared_norm(values + at, std::min(flat_grain, end - at));
+    });
+    double total = 0;
+    for (const double sum : sums)
+      total += sum;
+    *result = total;
+    return {};
+  });
+}
+
+void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
+                                const OptimizerViews& views, const float* clip) {
+  host_stream(stream).enqueue([=]() -> Status {
+    auto scaled = arguments;
+    if (clip)
+      scaled.gradient_scale *= *clip;
+    parallel_for(views.elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      kernels().optimizer_step(scaled,
+                               {views.parameters + begin, views.gradients + begin,
+                                views.state0 ? views.state0 + begin : nullptr,
+                                views.state1 ? views.state1 + begin : nullptr, end - begin});
+    });
+    return {};
+  });
+}
+
+std::unique_ptr<HostDevice> make_host_device(int index, int threads) {
+  return std::make_unique<HostDevice>(index, threads < 1 ? available_cores() : threads);
+}
+
+} // namespace troupe::cpu

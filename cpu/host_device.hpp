@@ -1,0 +1,42 @@
+/// The host's processors as a device.
+#pragma once
+
+#include "host_memory.hpp"
+#include "host_stream.hpp"
+#include "troupe/core/device.hpp"
+#include "troupe/core/executable.hpp"
+
+#include <memory>
+
+namespace troupe::cpu {
+
+class HostDevice final : public Device {
+public:
+  /// `threads` is only what info() says; each stream brings its own number.
+  HostDevice(int index, int threads);
+
+  const DeviceInfo& info() const override { return info_; }
+  MemoryUse memory() const override { return account_->use(); }
+  Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) override;
+  std::unique_ptr<Stream> create_stream(const StreamOptions& options) override;
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override;
+
+  void copy(Stream& stream, void* destination, const void* source, std::size_t bytes) override;
+  void zero(Stream& stream, void* destination, std::size_t bytes) override;
+  void add(Stream& stream, float* destination, const float* source, std::size_t elements) override;
+  void scale(Stream& stream, float* values, float factor, std::size_t elements) override;
+  void squared_norm(Stream& stream, const float* values, std::size_t elements,
+                    double* result) override;
+  void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
+                      const OptimizerViews& views, const float* clip) override;
+
+private:
+  DeviceInfo info_;
+  std::shared_ptr<MemoryAccount> account_ = std::make_shared<MemoryAccount>();
+};
+
+/// Thread counts below 1 mean every core the process may run on.
+std::unique_ptr<HostDevice> make_host_device(int index, int threads);
+
+} // namespace troupe::cpu

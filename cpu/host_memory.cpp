@@ -1,0 +1,121 @@
+#include "host_memory.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace troupe::cpu {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+class HeapBuffer final : public Buffer {
+public:
+  HeapBuffer(std::byte* data, std::size_t bytes, MemoryKind kind,
+             std::shared_ptr<MemoryAccount> account)
+      : data_{data}, bytes_{bytes}, kind_{kind}, account_{std::move(account)} {
+    account_->add(kind_, bytes_);
+  }
+  ~HeapBuffer() override {
+    account_->remove(kind_, bytes_);
+    std::free(data_);
+  }
+  HeapBuffer(const HeapBuffer&) = delete;
+  HeapBuffer& operator=(const HeapBuffer&) = delete;
+  std::byte* data() const override { return data_; }
+  std::size_t bytes() const override { return bytes_; }
+
+private:
+  std::byte* data_;
+  std::size_t bytes_;
+  MemoryKind kind_;
+  std::shared_ptr<MemoryAccount> account_;
+};
+
+/// Whole huge pages of its own, so that a step's big arena costs few page faults and few misses of
+/// the translation buffer.
+class MappedBuffer final : public Buffer {
+public:
+  MappedBuffer(void* mapping, std::size_t mapped_bytes, std::size_t bytes, MemoryKind kind,
+               std::shared_ptr<MemoryAccount> account)
+      : mapping_{mapping},
+        mapped_bytes_{mapped_bytes}, bytes_{bytes}, kind_{kind}, account_{std::move(account)} {
+    account_->add(kind_, bytes_);
+  }
+  ~MappedBuffer() override {
+    account_->remove(kind_, bytes_);
+    munmap(mapping_, mapped_bytes_);
+  }
+  MappedBuffer(const MappedBuffer&) = delete;
+  MappedBuffer& operator=(const MappedBuffer&) = delete;
+  std::byte* data() const override {
+    const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
+    return static_cast<std::byte*>(mapping_) + (round_up(address, huge_page) - address);
+  }
+  std::size_t bytes() const override { return bytes_; }
+
+private:
+  void* mapping_;
+  std::size_t mapped_bytes_, bytes_;
+  MemoryKind kind_;
+  std::shared_ptr<MemoryAccount> account_;
+};
+
+} // namespace
+
+void MemoryAccount::add(MemoryKind kind, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  const auto i = static_cast<std::size_t>(kind);
+  use_.current[i] += bytes;
+  use_.total += bytes;
+  use_.peak[i] = std::max(use_.peak[i], use_.current[i]);
+  use_.total_peak = std::max(use_.total_peak, use_.total);
+}
+
+void MemoryAccount::remove(MemoryKind kind, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  use_.current[static_cast<std::size_t>(kind)] -= bytes;
+  use_.total -= bytes;
+}
+
+MemoryUse MemoryAccount::use() const {
+  const std::lock_guard lock{mutex_};
+  return use_;
+}
+
+Result<BufferPtr> allocate_host(std::size_t bytes, MemoryKind kind,
+                                std::shared_ptr<MemoryAccount> account) {
+  if (bytes < 2 * huge_page) {
+    const auto rounded = round_up(std::max<std::size_t>(bytes, 1), alignment);
+    void* const memory = std::aligned_alloc(alignment, rounded);
+    if (!memory)
+      return fail(Errc::out_of_memory, "the host has no room for {} bytes of {}", bytes,
+                  to_string(kind));
+    std::memset(memory, 0, rounded);
+    return std::make_shared<HeapBuffer>(static_cast<std::byte*>(memory), bytes, kind,
+                                        std::move(account));
+  }
+  const auto mapped = round_up(bytes, huge_page) + huge_page;
+  if (mapped < bytes)
+    return fail(Errc::out_of_memory, "{} bytes of {} are more than any host has", bytes,
+                to_string(kind));
+  void* const mapping =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return fail(Errc::out_of_memory, "the host has no room for {} bytes of {}", bytes,
+                to_string(kind));
+  madvise(mapping, mapped, MADV_HUGEPAGE);
+  return std::make_shared<MappedBuffer>(mapping, mapped, bytes, kind, std::move(account));
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,158 @@
+#include "host_stream.hpp"
+
+#include "parallel.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <pthread.h>
+#include <utility>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// How often a stream looks at an event of another device, which cannot wake it.
+constexpr auto poll_interval = std::chrono::microseconds{50};
+
+Status run_guarded(const HostStream::Task& task) {
+  try {
+    return task();
+  } catch (const std::bad_alloc&) {
+    return fail(Errc::out_of_memory, "the host has no room for a kernel's memory");
+  } catch (const std::exception& error) {
+    return fail(Errc::device, "a host kernel failed: {}", error.what());
+  }
+}
+
+} // namespace
+
+bool HostEvent::ready() const {
+  const std::lock_guard lock{mutex_};
+  return status_.has_value();
+}
+
+std::chrono::nanoseconds HostEvent::time() const {
+  const std::lock_guard lock{mutex_};
+  return time_;
+}
+
+Status HostEvent::wait() const {
+  std::unique_lock lock{mutex_};
+  reached_.wait(lock, [this] { return status_.has_value(); });
+  return *status_;
+}
+
+void HostEvent::reach(Status status) {
+  {
+    const std::lock_guard lock{mutex_};
+    time_ = std::chrono::steady_clock::now().time_since_epoch();
+    status_ = std::move(status);
+  }
+  reached_.notify_all();
+}
+
+/// What the stream and its thread share; it outlives a stream that is destroyed by its own
+/// callback.
+struct HostStream::Shared {
+  /// Gets the stream's status so far and gives the one after it.
+  using Entry = std::function<Status(Status)>;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Entry> queue;
+  bool ending = false;
+  std::atomic<bool> abandon_foreign_events = false;
+
+  void push(Entry entry) {
+    {
+      const std::lock_guard lock{mutex};
+      queue.push_back(std::move(entry));
+    }
+    changed.notify_one();
+  }
+
+  void run() {
+    Status status;
+    for (;;) {
+      std::unique_lock lock{mutex};
+      changed.wait(lock, [this] { return ending || !queue.empty(); });
+      if (queue.empty())
+        return;
+      auto entry = std::move(queue.front());
+      queue.pop_front();
+      lock.unlock();
+      status = entry(std::move(status));
+    }
+  }
+};
+
+HostStream::HostStream(const StreamOptions& options)
+    : options_{options}, shared_{std::make_shared<Shared>()} {
+  thread_ = std::thread{[shared = shared_, options] {
+    // The kernel keeps 15 characters of a thread's name.
+    pthread_setname_np(pthread_self(), options.name.substr(0, 15).c_str());
+    set_threads(options.threads);
+    shared->run();
+  }};
+}
+
+HostStream::~HostStream() {
+  {
+    const std::lock_guard lock{shared_->mutex};
+    shared_->ending = true;
+  }
+  shared_->abandon_foreign_events = true;
+  shared_->changed.notify_one();
+  if (thread_.get_id() == std::this_thread::get_id())
+    thread_.detach();
+  else
+    thread_.join();
+}
+
+void HostStream::enqueue(Task task) {
+  shared_->push([task = std::move(task)](Status status) {
+    return status ? run_guarded(task) : std::move(status);
+  });
+}
+
+EventPtr HostStream::record() {
+  auto event = std::make_shared<HostEvent>();
+  shared_->push([event](Status status) {
+    event->reach(status);
+    return status;
+  });
+  return event;
+}
+
+void HostStream::wait(EventPtr event) {
+  if (auto host_event = std::dynamic_pointer_cast<HostEvent>(event)) {
+    shared_->push([host_event](Status status) {
+      auto theirs = host_event->wait();
+      return status ? std::move(theirs) : std::move(status);
+    });
+    return;
+  }
+  shared_->push([shared = shared_.get(), event = std::move(event)](Status status) -> Status {
+    while (!event->ready()) {
+      if (shared->abandon_foreign_events)
+        return fail(Errc::stopped, "the stream ended while it waited for another device");
+      std::this_thread::sleep_for(poll_interval);
+    }
+    return status;
+  });
+}
+
+void HostStream::on_complete(Callback callback) {
+  shared_->push([callback = std::move(callback)](Status status) {
+    callback(status);
+    return status;
+  });
+}
+
+Status HostStream::synchronize() {
+  return static_cast<HostEvent&>(*record()).wait();
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,67 @@
+/// A stream of the host device: a queue of tasks and the thread that runs them in order.
+#pragma once
+
+#include "troupe/core/device.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace troupe::cpu {
+
+/// Reached by a stream's thread. Carries the error of the stream that recorded it, so that streams
+/// that wait for it do not compute on what was never written.
+class HostEvent final : public Event {
+public:
+  bool ready() const override;
+  std::chrono::nanoseconds time() const override;
+  /// Blocks the calling thread; never in a handler.
+  Status wait() const;
+  void reach(Status status);
+
+private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable reached_;
+  std::optional<Status> status_;
+  std::chrono::nanoseconds time_{};
+};
+
+/// Destruction runs what is enqueued to its end; foreign events are not waited for any more then.
+class HostStream final : public Stream {
+public:
+  using Task = std::function<Status()>;
+
+  explicit HostStream(const StreamOptions& options);
+  ~HostStream() override;
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+
+  /// Runs the task on the stream's thread after everything enqueued before, unless something before
+  /// it failed. Exceptions that leave it become errors of the device.
+  void enqueue(Task task);
+
+  EventPtr record() override;
+  void wait(EventPtr event) override;
+  void on_complete(Callback callback) override;
+  Status synchronize() override;
+
+  const StreamOptions& options() const { return options_; }
+
+private:
+  struct Shared;
+
+  StreamOptions options_;
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+/// The host stream behind a stream of a host device.
+inline HostStream& host_stream(Stream& stream) {
+  return static_cast<HostStream&>(stream);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,69 @@
+// Element-wise work on flat fp32 buffers.
+#include "variant.hpp"
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+void add(float* __restrict destination, const float* __restrict source, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i)
+    destination[i] += source[i];
+}
+
+void scale(float* values, float factor, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] *= factor;
+}
+
+double squared_norm(const float* values, std::size_t elements) {
+  // Sixteen sums side by side: a fixed order that the compiler may still vectorize.
+  constexpr std::size_t lanes = 16;
+  double sums[lanes] = {};
+  std::size_t i = 0;
+  for (; i + lanes <= elements; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      sums[lane] += static_cast<double>(values[i + lane]) * static_cast<double>(values[i + lane]);
+  double total = 0;
+  for (; i < elements; ++i)
+    total += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  for (const double sum : sums)
+    total += sum;
+  return total;
+}
+
+namespace {
+
+void sgd(const OptimizerArguments& arguments, const OptimizerRange& range) {
+  const auto a = arguments; // a copy: stores through the pointers cannot change it
+  float* __restrict const parameters = range.parameters;
+  const float* __restrict const gradients = range.gradients;
+  if (a.momentum == 0.0f) {
+    float none = 0;
+    for (std::size_t i = 0; i < range.elements; ++i)
+      sgd_update(a, parameters[i], gradients[i], none);
+    return;
+  }
+  float* __restrict const velocities = range.state0;
+  for (std::size_t i = 0; i < range.elements; ++i)
+    sgd_update(a, parameters[i], gradients[i], velocities[i]);
+}
+
+void adam(const OptimizerArguments& arguments, const OptimizerRange& range) {
+  const auto a = arguments;
+  const auto corrections = adam_corrections(a);
+  float* __restrict const parameters = range.parameters;
+  const float* __restrict const gradients = range.gradients;
+  float* __restrict const first = range.state0;
+  float* __restrict const second = range.state1;
+  for (std::size_t i = 0; i < range.elements; ++i)
+    adam_update(a, corrections, parameters[i], gradients[i], first[i], second[i]);
+}
+
+} // namespace
+
+void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range) {
+  if (arguments.kind == OptimizerKind::sgd)
+    sgd(arguments, range);
+  else
+    adam(arguments, range);
+}
+
+} // namespace troupe::cpu::TROUPE_VARIANT

@@ -1,0 +1,24 @@
+# The kernel sources, once for each instruction set. Only these files are compiled for a newer
+# processor than the oldest, and they hold no inline functions that the linker could hand to others.
+set(TROUPE_KERNEL_SOURCES flat.cpp table.cpp)
+list(TRANSFORM TROUPE_KERNEL_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
+set(TROUPE_KERNEL_OBJECTS)
+
+function(troupe_kernel_variant variant)
+  add_library(troupe_kernels_${variant} OBJECT ${TROUPE_KERNEL_SOURCES})
+  target_link_libraries(troupe_kernels_${variant} PRIVATE troupe::core troupe_compile_options)
+  target_compile_definitions(troupe_kernels_${variant} PRIVATE TROUPE_VARIANT=${variant})
+  # Vectorized in debug builds too: tests of whole models would take minutes otherwise. No
+  # -ffast-math: sums keep their order, and results do not depend on the compiler's mood.
+  target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${ARGN})
+  set(TROUPE_KERNEL_OBJECTS ${TROUPE_KERNEL_OBJECTS} $<TARGET_OBJECTS:troupe_kernels_${variant}> PARENT_SCOPE)
+endfunction()
+
+troupe_kernel_variant(baseline)
+set(TROUPE_X86_KERNELS OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(TROUPE_X86_KERNELS ON)
+  troupe_kernel_variant(v3 -march=x86-64-v3)
+  troupe_kernel_variant(v4 -march=x86-64-v4 -mprefer-vector-width=512)
+  troupe_kernel_variant(v4_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
+endif()

@@ -1,0 +1,137 @@
+#include "troupe/cpu/host_stream.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::cpu;
+
+namespace {
+
+/// An event of some other device, set by hand.
+class ForeignEvent final : public Event {
+public:
+  bool ready() const override { return ready_; }
+  std::chrono::nanoseconds time() const override { return {}; }
+  std::atomic<bool> ready_ = false;
+};
+
+} // namespace
+
+TEST_CASE("a stream runs its tasks in order") {
+  HostStream stream{{}};
+  std::vector<int> order;
+  for (int i = 0; i < 1000; ++i)
+    stream.enqueue([&order, i]() -> Status {
+      order.push_back(i);
+      return {};
+    });
+  REQUIRE(stream.synchronize());
+  REQUIRE(order.size() == 1000);
+  for (int i = 0; i < 1000; ++i)
+    REQUIRE(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("an event is ready when the work before it is done, and not earlier") {
+  HostStream first{{"first", 1}}, second{{"second", 1}};
+  std::atomic<bool> go = false;
+  int value = 0;
+  first.enqueue([&]() -> Status {
+    go.wait(false);
+    value = 1;
+    return {};
+  });
+  const auto written = first.record();
+  REQUIRE_FALSE(written->ready());
+  second.wait(written);
+  int seen = 0;
+  second.enqueue([&]() -> Status {
+    seen = value;
+    return {};
+  });
+  const auto before = std::chrono::steady_clock::now().time_since_epoch();
+  go = true;
+  go.notify_all();
+  REQUIRE(second.synchronize());
+  REQUIRE(seen == 1);
+  REQUIRE(written->ready());
+  REQUIRE(written->time() >= before);
+}
+
+TEST_CASE("a failed task stops its stream, and the error reaches callbacks and waiting streams") {
+  HostStream failing{{"failing", 1}}, waiting{{"waiting", 1}};
+  bool ran = false;
+  failing.enqueue([]() -> Status { return fail(Errc::numeric, "first"); });
+  failing.enqueue([]() -> Status { return fail(Errc::internal, "second"); });
+  failing.enqueue([&]() -> Status {
+    ran = true;
+    return {};
+  });
+  Status reported;
+  failing.on_complete([&](Status status) { reported = std::move(status); });
+  waiting.wait(failing.record());
+  const auto status = waiting.synchronize();
+  REQUIRE_FALSE(status);
+  REQUIRE(status.error().message == "first");
+  REQUIRE_FALSE(failing.synchronize());
+  REQUIRE_FALSE(ran);
+  REQUIRE(reported.error().code == Errc::numeric);
+}
+
+TEST_CASE("an exception in a task becomes an error of the device") {
+  HostStream stream{{}};
+  stream.enqueue([]() -> Status { throw std::runtime_error{"no such primitive"}; });
+  const auto status = stream.synchronize();
+  REQUIRE_FALSE(status);
+  REQUIRE(status.error().code == Errc::device);
+  REQUIRE(status.error().message.find("no such primitive") != std::string::npos);
+}
+
+TEST_CASE("destruction finishes what is enqueued") {
+  int done = 0;
+  {
+    HostStream stream{{}};
+    for (int i = 0; i < 100; ++i)
+      stream.enqueue([&]() -> Status {
+        ++done;
+        return {};
+      });
+  }
+  REQUIRE(done == 100);
+}
+
+TEST_CASE("a stream waits for another device's event, and destruction does not hang on it") {
+  const auto event = std::make_shared<ForeignEvent>();
+  {
+    HostStream stream{{}};
+    stream.wait(event);
+    int seen = 0;
+    stream.enqueue([&]() -> Status {
+      seen = event->ready() ? 1 : 2;
+      return {};
+    });
+    event->ready_ = true;
+    REQUIRE(stream.synchronize());
+    REQUIRE(seen == 1);
+  }
+  HostStream stream{{}};
+  stream.wait(std::make_shared<ForeignEvent>());
+}
+
+TEST_CASE("a callback may destroy its own stream") {
+  std::atomic<bool> destroyed = false;
+  auto stream =
+      std::make_shared<std::unique_ptr<HostStream>>(std::make_unique<HostStream>(StreamOptions{}));
+  auto* const raw = stream->get();
+  raw->on_complete([stream = std::move(stream), &destroyed](Status) {
+    stream->reset();
+    destroyed = true;
+    destroyed.notify_all();
+  });
+  destroyed.wait(false);
+  SUCCEED();
+}
