@@ -56,7 +56,8 @@ private:
   };
 
   std::vector<std::filesystem::path> temporaries() const;
-  bool is_valid(const Entry& entry);
+  Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
+  bool is_verified(const Entry& entry) const;
   void remember(const Entry& entry);
 
   std::filesystem::path folder_;

@@ -1,0 +1,52 @@
+/// Files that are whole or not there: written under a temporary name, then renamed.
+#pragma once
+
+#include "error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace troupe {
+
+/// Whatever stood at the path before stays until commit() has everything on the disk; a file that
+/// is destroyed uncommitted leaves nothing. A killed process leaves the temporary file.
+class AtomicFile {
+public:
+  /// Opens `NAME.tmp-PID` beside `path`; the folder must exist.
+  static Result<AtomicFile> create(const std::filesystem::path& path);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  /// Appends. Errors: no_space when the disk, a quota or a file size limit is exhausted, else io.
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
+
+  /// Flushes the file to the disk, gives it its name, flushes the folder. Once.
+  Status commit();
+
+  std::uint64_t bytes_written() const { return bytes_written_; }
+
+  /// The name that a temporary file was to get; empty for other files.
+  static std::optional<std::filesystem::path> target_of(const std::filesystem::path& temporary);
+
+private:
+  AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
+  Status failed(std::string_view doing) const; ///< with errno
+  void abandon();
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1; ///< negative: committed or moved from
+  std::uint64_t bytes_written_ = 0;
+};
+
+/// Writes `text` as the whole file.
+Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+} // namespace troupe
