@@ -1,4 +1,5 @@
 /// What actors report of a run: plain values that registry, run folder and console take.
+/// Steps and epochs are counted from 0, as in the sampler; what people read counts from 1.
 #pragma once
 
 #include "troupe/core/device.hpp"
@@ -7,85 +8,81 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::metrics {
 
-/// One step that all ranks have committed. Means are over ranks unless said otherwise.
+/// One step that all ranks have committed.
 struct StepRecord {
-  std::int64_t step = 0;  ///< counted from 1: this many are committed
-  std::int64_t epoch = 0; ///< counted from 1: the one that the step belongs to
-  double loss = 0;        ///< mean over the global batch
-  double accuracy = 0;    ///< share of the global batch that was classified right, 0 to 1
-  double learning_rate = 0;
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  double loss = 0;     ///< mean over the global batch
+  double accuracy = 0; ///< part of the global batch that was classified right
+  double lr = 0;
   std::int64_t samples = 0;           ///< of the global batch
   double seconds = 0;                 ///< since the step before was committed
-  double data_wait_seconds = 0;       ///< in which a device waited for a batch
-  std::uint64_t collective_bytes = 0; ///< sent, summed over ranks
-  double collective_seconds = 0;
+  double data_wait_seconds = 0;       ///< of the rank that waited longest for its batch
+  std::uint64_t collective_bytes = 0; ///< summed over ranks
+  double collective_seconds = 0;      ///< mean over ranks
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
 };
 
 /// The end of an epoch. Test values are empty when it was not evaluated.
 struct EpochRecord {
-  std::int64_t epoch = 0; ///< counted from 1: the one that has ended
+  std::int64_t epoch = 0;
   double train_loss = 0;
   double train_accuracy = 0;
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
-  double seconds = 0;            ///< of training, without evaluation
-  double samples_per_second = 0; ///< of training
-  double evaluation_seconds = 0;
+  double seconds = 0; ///< with evaluation
 };
 
-/// What one worker used.
+/// What one worker used. The four totals are peaks.
 struct WorkerSummary {
   int rank = 0;
-  std::string device;    ///< DeviceInfo::name
-  MemoryUse memory;      ///< now and at the peak, by kind
+  std::string device = {}; ///< DeviceInfo::name
+  std::uint64_t peak_memory_bytes = 0;
+  std::uint64_t parameter_bytes = 0;
+  std::uint64_t gradient_bytes = 0;
+  std::uint64_t optimizer_bytes = 0;
   double busy_ratio = 0; ///< the part of the run in forward and backward
+  MemoryUse memory = {}; ///< by kind, current and peak
 };
-
-enum class RunStatus : std::uint8_t { completed, stopped, failed };
-
-std::string_view to_string(RunStatus status);
 
 /// What is known of a run before its first step.
 struct RunInfo {
   std::string name = "run";
-  std::string model;   ///< "resnet20"
-  std::string dataset; ///< "cifar10"
+  std::string model = {};   ///< "resnet20"
+  std::string dataset = {}; ///< "cifar10"
   std::string strategy = "single";
   std::string precision = "fp32";
-  int world_size = 1;
+  std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global
-  std::int64_t epochs = 0;
   std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0;  ///< at which the run ends
-  std::int64_t resumed_step = 0; ///< the step of the checkpoint that it goes on from; 0: none
-  std::string host;
-  std::string version;
+  std::int64_t total_steps = 0; ///< at which the run ends
+  std::int64_t first_step = 0;  ///< above 0 when resumed
+  std::string host = {};
+  std::string version = {};
   std::chrono::system_clock::time_point started = {};
 };
 
-/// How a run ended. Counts and times are of this process; steps and epochs of the whole run.
-struct RunSummary {
-  RunInfo info;
-  RunStatus status = RunStatus::completed;
-  std::string error = {}; ///< what failed; empty unless status is failed
+/// How a run ended: design §1, summary.json. Steps and epochs are those of the whole run, the
+/// other counts and times those since it was last started.
+struct RunSummary : RunInfo {
+  std::string status = "completed"; ///< completed, stopped, failed
+  std::string error = {};           ///< what failed
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  double seconds = 0;            ///< first step to last, with evaluation
-  double samples_per_second = 0; ///< of training, without evaluation
-  double loss = 0;               ///< of the last epoch that ended, else of the last step
-  double accuracy = 0;           ///< on the test set; on the training set when there was no test
+  double seconds = 0;
+  double samples_per_second = 0;
+  double loss = 0;                     ///< of the last step
+  std::optional<double> accuracy = {}; ///< of the last evaluation
   double overlap_ratio = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
-  std::string parameters_sha256;
-  std::vector<WorkerSummary> workers;
+  std::string parameters_sha256 = {};
+  std::vector<WorkerSummary> workers = {};
 };
 
 } // namespace troupe::metrics
