@@ -1,0 +1,56 @@
+#include "scratch_folder.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("an atomic file appears whole when it is committed") {
+  const ScratchFolder folder;
+  write_bytes(folder / "a", "old");
+  auto file = AtomicFile::create(folder / "a");
+  REQUIRE(file);
+  REQUIRE(file->write("new "));
+  REQUIRE(file->write("text"));
+  CHECK(file->bytes_written() == 8);
+  CHECK(read_bytes(folder / "a") == "old");
+  REQUIRE(file->commit());
+  CHECK(read_bytes(folder / "a") == "new text");
+  CHECK(file->commit().error().code == Errc::internal);
+  CHECK(file->write("more").error().code == Errc::internal);
+}
+
+TEST_CASE("an atomic file that is not committed leaves nothing") {
+  const ScratchFolder folder;
+  write_bytes(folder / "a", "old");
+  {
+    auto file = AtomicFile::create(folder / "a");
+    REQUIRE(file->write("new"));
+    const auto moved = std::move(*file);
+  }
+  CHECK(read_bytes(folder / "a") == "old");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("an atomic file that cannot be made or placed says why") {
+  const ScratchFolder folder;
+  const auto absent = AtomicFile::create(folder / "absent/a");
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().code == Errc::io);
+  CHECK_THAT(absent.error().message, Catch::Matchers::ContainsSubstring("No such file"));
+
+  std::filesystem::create_directory(folder / "a");
+  CHECK(write_file_atomically(folder / "a", "text").error().code == Errc::io);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("temporary files are known by their names") {
+  CHECK(AtomicFile::target_of("runs/a.json.tmp-123") == "runs/a.json");
+  CHECK_FALSE(AtomicFile::target_of("a.json"));
+  CHECK_FALSE(AtomicFile::target_of("a.json.tmp-"));
+  CHECK_FALSE(AtomicFile::target_of("a.json.tmp-12x"));
+  CHECK_FALSE(AtomicFile::target_of(".tmp-123"));
+}

@@ -1,0 +1,215 @@
+#include "child_process.hpp"
+#include "scratch_folder.hpp"
+
+#include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/random.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// All values are the step's number, so that a mixture of two checkpoints would show.
+Status save_step(CheckpointStore& store, std::int64_t step, std::size_t elements = 16) {
+  const std::vector<float> values(elements, static_cast<float>(step));
+  const auto size = static_cast<std::int64_t>(elements);
+  const auto saved =
+      store.save({.step = step, .epoch = 0, .metadata = {}, .tensors = {{"w", {size}, values}}});
+  return saved ? Status{} : Status{failure(saved.error())};
+}
+
+void damage(const std::filesystem::path& path) {
+  auto bytes = read_bytes(path);
+  bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 4);
+  write_bytes(path, bytes);
+}
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    names.insert(file.path().filename().string());
+  return names;
+}
+
+std::vector<std::int64_t> steps_of(const std::vector<CheckpointStore::Entry>& entries) {
+  std::vector<std::int64_t> steps;
+  for (const auto& entry : entries)
+    steps.push_back(entry.step);
+  return steps;
+}
+
+} // namespace
+
+TEST_CASE("a store without a folder is empty, and saving makes the folder") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder / "runs/a/checkpoints");
+  CHECK(store.list().empty());
+  CHECK_FALSE(store.newest_valid().entry);
+  CHECK(store.prune(1)->empty());
+  REQUIRE(save_step(store, 123));
+  CHECK(names_in(store.folder()) == std::set<std::string>{"step-000000123.safetensors"});
+}
+
+TEST_CASE("checkpoints are listed newest first, other files not at all") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  for (const std::int64_t step : {9, 1'000'000'000, 10})
+    REQUIRE(save_step(store, step));
+  for (const auto* name : {"step-1.safetensors", "step-00000000x.safetensors", "notes.txt",
+                           "step-000000011.safetensors.bak"})
+    write_bytes(folder / name, "x");
+  std::filesystem::create_directory(folder / "step-000000099.safetensors");
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{1'000'000'000, 10, 9});
+}
+
+TEST_CASE("a damaged checkpoint is named and skipped for the one before it") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  for (const std::int64_t step : {1, 2, 3, 4})
+    REQUIRE(save_step(store, step));
+  damage(store.path_of(4));
+  std::filesystem::resize_file(store.path_of(3), 100);
+
+  const auto newest = store.newest_valid();
+  REQUIRE(newest.entry);
+  CHECK(newest.entry->step == 2);
+  CHECK(newest.checkpoint.step == 2);
+  REQUIRE(newest.skipped.size() == 2);
+  CHECK(newest.skipped[0].code == Errc::corrupt);
+  CHECK_THAT(newest.skipped[0].message, ContainsSubstring(store.path_of(4).string()));
+  CHECK_THAT(newest.skipped[1].message, ContainsSubstring(store.path_of(3).string()));
+}
+
+TEST_CASE("pruning keeps the newest ones") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  for (std::int64_t step = 1; step <= 5; ++step)
+    REQUIRE(save_step(store, step));
+  write_bytes(folder / "notes.txt", "x");
+  const auto deleted = store.prune(3);
+  REQUIRE(deleted);
+  CHECK(steps_of(*deleted) == std::vector<std::int64_t>{2, 1});
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{5, 4, 3});
+  REQUIRE(store.prune(0));
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{5});
+  CHECK(std::filesystem::exists(folder / "notes.txt"));
+}
+
+TEST_CASE("pruning never deletes the newest valid checkpoint") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  for (std::int64_t step = 1; step <= 5; ++step)
+    REQUIRE(save_step(store, step));
+  for (const std::int64_t step : {3, 4, 5})
+    damage(store.path_of(step));
+  REQUIRE(store.prune(2));
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{5, 4, 2});
+  CHECK(store.newest_valid().entry->step == 2);
+}
+
+TEST_CASE("no room for a checkpoint: an error with sizes, and nothing else changes") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  REQUIRE(save_step(store, 1));
+  // As root could fill any disk but a file may not grow beyond the limit: the write itself fails.
+  ChildProcess child([&](int out) {
+    const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
+    std::signal(SIGXFSZ, SIG_IGN);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0)
+      return;
+    const auto status = save_step(store, 2, 1 << 20);
+    write_text(out, status ? "saved" : status.error().to_string());
+  });
+  const auto message = child.wait_for_output();
+  CHECK_THAT(message, ContainsSubstring("no space left: "));
+  CHECK_THAT(message, ContainsSubstring(store.path_of(2).string()));
+  CHECK_THAT(message, ContainsSubstring("bytes needed"));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000001.safetensors"});
+  CHECK(store.newest_valid().entry->step == 1);
+}
+
+TEST_CASE("a full disk: an error with sizes, older checkpoints stay, and smaller ones go on") {
+  const ScratchFolder folder;
+  // The mount is the child's alone and ends with it.
+  ChildProcess child([&](int out) {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
+      return write_text(out, "cannot mount");
+    CheckpointStore store(folder.path());
+    const auto first = save_step(store, 1), second = save_step(store, 2, 1 << 20),
+               third = save_step(store, 3);
+    std::ostringstream text;
+    text << first.has_value() << ' ' << third.has_value() << ' '
+         << (second ? "saved" : second.error().to_string()) << " files";
+    for (const auto& name : names_in(folder.path()))
+      text << ' ' << name;
+    write_text(out, text.str());
+  });
+  const auto report = child.wait_for_output();
+  if (report == "cannot mount")
+    SKIP("mounting a small disk needs root");
+  CHECK_THAT(report, Catch::Matchers::StartsWith("1 1 no space left: "));
+  CHECK_THAT(report, ContainsSubstring("4194"));
+  CHECK_THAT(report, Catch::Matchers::EndsWith(
+                         " files step-000000001.safetensors step-000000003.safetensors"));
+}
+
+TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  CounterRng random{1, 1};
+  std::int64_t newest_step = 0;
+  std::size_t unfinished = 0;
+  for (int round = 0; round < 20; ++round) {
+    ChildProcess child([&](int out) {
+      for (std::int64_t step = newest_step + 1;; ++step) {
+        if (!save_step(store, step, 1 << 18) || !store.prune(2))
+          return write_text(out, "failed\n");
+        write_text(out, std::to_string(step) + "\n");
+      }
+    });
+    if (round == 0)
+      REQUIRE(child.wait_for_first_output(30'000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(40'000)));
+    child.kill();
+
+    const auto report = child.wait_for_output();
+    REQUIRE_THAT(report, !ContainsSubstring("failed"));
+    std::istringstream reported(report);
+    std::int64_t promised = newest_step;
+    while (reported >> promised) {
+    }
+    const auto newest = store.newest_valid();
+    REQUIRE(newest.entry);
+    REQUIRE(newest.entry->step >= promised);
+    for (const auto& error : newest.skipped)
+      CHECK_THAT(error.message, ContainsSubstring("never finished"));
+    const auto* tensor = newest.checkpoint.find("w");
+    REQUIRE(tensor);
+    REQUIRE(std::ranges::all_of(tensor->values, [&](float value) {
+      return value == static_cast<float>(newest.entry->step);
+    }));
+    newest_step = newest.entry->step;
+    const auto removed = store.remove_temporaries();
+    REQUIRE(removed);
+    CHECK(removed->size() == newest.skipped.size());
+    unfinished += removed->size();
+  }
+  CHECK(newest_step > 0);
+  CHECK(unfinished > 0); // else no kill came in the middle of a write
+}

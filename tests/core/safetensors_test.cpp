@@ -1,0 +1,175 @@
+#include "scratch_folder.hpp"
+
+#include "troupe/core/safetensors.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cstring>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span{values});
+}
+
+std::string with_length(std::string header, std::string_view data = {}) {
+  const std::uint64_t length = header.size();
+  std::string file(8, '\0');
+  std::memcpy(file.data(), &length, 8);
+  return file + header + std::string{data};
+}
+
+/// Opens and, where that works, reads: what a damaged file goes through.
+Status read_all(const std::filesystem::path& path) {
+  const auto reader = SafetensorsReader::open(path);
+  if (!reader)
+    return failure(reader.error());
+  const auto data = reader->read_data();
+  return data ? Status{} : Status{failure(data.error())};
+}
+
+std::string sample_file(const std::filesystem::path& path) {
+  const std::vector<float> weights = {1, 2, 3, 4, 5, 6};
+  const std::vector<std::int64_t> count = {7};
+  REQUIRE(write_safetensors(path, {{"format", "pt"}, {"made", "by a \"test\""}},
+                            {{"fc.weight", "F32", {2, 3}, bytes_of(weights)},
+                             {"count", "I64", {}, bytes_of(count)},
+                             {"empty", "F32", {0, 4}, {}}}));
+  return read_bytes(path);
+}
+
+} // namespace
+
+TEST_CASE("safetensors come back as they were written, wide elements first") {
+  const ScratchFolder folder;
+  sample_file(folder / "a.safetensors");
+  const auto reader = SafetensorsReader::open(folder / "a.safetensors");
+  REQUIRE(reader);
+  CHECK(reader->metadata() ==
+        std::map<std::string, std::string>{{"format", "pt"}, {"made", "by a \"test\""}});
+  CHECK(reader->header().size() % 8 == 0);
+  REQUIRE(reader->entries().size() == 3);
+  CHECK(reader->entries()[0].name == "count");
+  CHECK(reader->entries()[0].shape == Shape{});
+  CHECK(reader->data_bytes() == 8 + 24);
+
+  std::size_t seen = 0;
+  const auto data = reader->read_data([&](auto piece) { seen += piece.size(); });
+  REQUIRE(data);
+  CHECK(seen == reader->data_bytes());
+  for (const auto& entry : reader->entries())
+    if (entry.name == "fc.weight") {
+      CHECK(entry.dtype == "F32");
+      CHECK(entry.shape == Shape{2, 3});
+      std::vector<float> values(6);
+      std::memcpy(values.data(), data->get() + entry.begin, 24);
+      CHECK(values == std::vector<float>{1, 2, 3, 4, 5, 6});
+    }
+}
+
+TEST_CASE("tensors that contradict themselves are not written") {
+  const ScratchFolder folder;
+  const std::vector<float> two = {1, 2};
+  const auto path = folder / "a.safetensors";
+  CHECK_FALSE(write_safetensors(path, {}, {{"x", "F32", {3}, bytes_of(two)}}));
+  CHECK_FALSE(write_safetensors(path, {}, {{"x", "F33", {2}, bytes_of(two)}}));
+  CHECK_FALSE(write_safetensors(path, {}, {{"__metadata__", "F32", {2}, bytes_of(two)}}));
+  CHECK_FALSE(write_safetensors(path, {}, {{"\xff", "F32", {2}, bytes_of(two)}}));
+  CHECK_FALSE(write_safetensors(
+      path, {}, {{"x", "F32", {2}, bytes_of(two)}, {"x", "F32", {2}, bytes_of(two)}}));
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a wrong safetensors file is refused with its name and what is wrong") {
+  struct Wrong {
+    std::string bytes, message;
+  };
+  const auto tensor = [](std::string_view dtype, std::string_view shape, std::string_view offsets) {
+    return R"({"x":{"dtype":)" + std::string{dtype} + R"(,"shape":)" + std::string{shape} +
+           R"(,"data_offsets":)" + std::string{offsets} + "}}";
+  };
+  const auto wrong = GENERATE_COPY(values<Wrong>({
+      {"", "too few"},
+      {"1234567", "too few"},
+      {std::string(8, '\xff'), "does not fit"},
+      {with_length("{}").substr(0, 9), "does not fit"},
+      {with_length(""), "not JSON"},
+      {with_length("nonsense"), "not JSON"},
+      {with_length("[]"), "not a JSON object"},
+      {with_length("{\"\xff\":1}"), "not JSON"},
+      {with_length(std::string(200'000, '[')), "not JSON"},
+      {with_length(R"({"__metadata__":3})"), "__metadata__ is not an object"},
+      {with_length(R"({"__metadata__":{"a":1}})"), "'a' is not a string"},
+      {with_length(R"({"__metadata__":{"a":"1","a":"2"}})"), "'a' twice"},
+      {with_length(R"({"x":3})"), "entry is not"},
+      {with_length(R"({"x":{"dtype":"F32","shape":[]}})"), "entry is not"},
+      {with_length(tensor("3", "[]", "[0,4]"), "1234"), "dtype is not a string"},
+      {with_length(tensor("\"F32\"", "4", "[0,4]"), "1234"), "shape not an array"},
+      {with_length(tensor("\"F32\"", "[1]", "[0]"), "1234"), "not a pair"},
+      {with_length(tensor("\"Q7\"", "[1]", "[0,4]"), "1234"), "unknown dtype 'Q7'"},
+      {with_length(tensor("\"F32\"", "[-1]", "[0,4]"), "1234"), "not a whole number"},
+      {with_length(tensor("\"F32\"", "[1.5]", "[0,4]"), "1234"), "not a whole number"},
+      {with_length(tensor("\"F32\"", "[4611686018427387904,4]", "[0,0]")), "out of range"},
+      {with_length(tensor("\"F32\"", "[2]", "[0,4]"), "1234"), "do not hold the 8 bytes"},
+      {with_length(tensor("\"F32\"", "[1]", "[4,0]"), "1234"), "do not hold"},
+      {with_length(tensor("\"F32\"", "[1]", "[0,4]"), "123"), "(truncated)"},
+      {with_length(tensor("\"F32\"", "[1]", "[0,4]"), "12345"), "5 bytes of data"},
+      {with_length(tensor("\"F32\"", "[1]", "[4,8]"), "12345678"), "a hole"},
+      {with_length(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                   R"("y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+                   "123"),
+       "overlap"},
+  }));
+  const ScratchFolder folder;
+  const auto path = folder / "wrong.safetensors";
+  write_bytes(path, wrong.bytes);
+  const auto reader = SafetensorsReader::open(path);
+  REQUIRE_FALSE(reader);
+  CHECK(reader.error().code == Errc::corrupt);
+  CHECK_THAT(reader.error().message, ContainsSubstring(wrong.message));
+  CHECK_THAT(reader.error().message, ContainsSubstring(path.string()));
+}
+
+TEST_CASE("what is not a file is an i/o error") {
+  const ScratchFolder folder;
+  CHECK(SafetensorsReader::open(folder / "absent").error().code == Errc::io);
+  CHECK(SafetensorsReader::open(folder.path()).error().code == Errc::io);
+}
+
+TEST_CASE("a file that shrinks after it was opened gives an error") {
+  const ScratchFolder folder;
+  sample_file(folder / "a.safetensors");
+  const auto reader = SafetensorsReader::open(folder / "a.safetensors");
+  REQUIRE(reader);
+  std::filesystem::resize_file(folder / "a.safetensors", reader->header().size() + 3);
+  CHECK(reader->read_data().error().code == Errc::corrupt);
+}
+
+// No statement about the outcome (a flipped bit of a number in the data is a valid file): it must
+// only neither crash nor run away, which the sanitizers watch.
+TEST_CASE("any flipped byte and any truncation is read without a crash") {
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  const auto good = sample_file(path);
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char flip : {'\x01', '\x20', '\x80', '\xff'}) {
+      write_byte(path, i, static_cast<char>(good[i] ^ flip));
+      refused += !read_all(path);
+    }
+    write_byte(path, i, good[i]);
+  }
+  CHECK(refused > good.size());
+  CHECK(read_all(path));
+  for (auto size = good.size(); size-- > 0;) {
+    std::filesystem::resize_file(path, size);
+    CHECK_FALSE(read_all(path));
+  }
+}
