@@ -17,6 +17,8 @@ ConfigRule above(double min) {
 ConfigRule one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
+/// The upper end only keeps products of such numbers far from overflow.
+ConfigRule count_to(double max) { return {.min = 1, .max = max}; }
 /// Decay factors such as momentum: [0, 1).
 ConfigRule fraction() {
   return {.min = 0, .max = 1, .below_max = true};
@@ -40,15 +42,15 @@ void add_model(Keys& keys, ModelConfig& c) {
                   one_of({"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
                           "resnet32", "resnet56", "mlp", "linear"}),
                   "Architecture; resnet20, 32 and 56 are the small ones for 32x32 images"});
-  keys.push_back({"model.num_classes", &c.num_classes, at_least(1), "Size of the output"});
+  keys.push_back({"model.num_classes", &c.num_classes, count_to(1000000), "Size of the output"});
   keys.push_back({"model.in_channels",
                   &c.in_channels,
-                  {.min = 1, .max = 4},
-                  "Channels of an image: 1 grey, 3 colour"});
+                  {.min = 1, .max = 3},
+                  "Channels of an image: 1 grey, 3 colour (grey images are replicated)"});
   keys.push_back(
       {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
        "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
-  keys.push_back({"model.hidden", &c.hidden, at_least(1), "Widths of the hidden layers of mlp"});
+  keys.push_back({"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
   keys.push_back(
@@ -64,12 +66,12 @@ void add_data(Keys& keys, DataConfig& c) {
                   &c.image_size,
                   {.min = 1, .max = 4096},
                   "Height and width that images are brought to"});
-  keys.push_back({"data.batch_size", &c.batch_size, at_least(1),
+  keys.push_back({"data.batch_size", &c.batch_size, count_to(1000000),
                   "Samples of one step, over all workers and micro-batches together"});
-  keys.push_back({"data.eval_batch_size", &c.eval_batch_size, at_least(1),
+  keys.push_back({"data.eval_batch_size", &c.eval_batch_size, count_to(1000000),
                   "Samples of one evaluation batch, per worker"});
   keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
-                  "Random changes to training images: shift by up to 4 pixels, mirror"});
+                  "Random changes to training images: shift by up to an eighth, mirror"});
   keys.push_back(
       {"data.drop_last",
        &c.drop_last,
@@ -82,7 +84,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   {.min = 1, .max = 1024},
                   "Threads that decode and augment, per node"});
   keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
-  keys.push_back({"data.synthetic_samples", &c.synthetic_samples, at_least(1),
+  keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
 }
 
@@ -100,7 +102,7 @@ void add_optimizer(Keys& keys, OptimizerConfig& c) {
 }
 
 void add_train(Keys& keys, TrainConfig& c) {
-  keys.push_back({"train.epochs", &c.epochs, at_least(1), "Passes over the training data"});
+  keys.push_back({"train.epochs", &c.epochs, count_to(1000000), "Passes over the training data"});
   keys.push_back({"train.max_steps", &c.max_steps, at_least(1), "End after so many steps"});
   add_optimizer(keys, c.optimizer);
   auto& s = c.schedule;
@@ -112,7 +114,7 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "step: epochs at which the rate is multiplied by gamma"});
   keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
   keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine: the last rate"});
-  keys.push_back({"train.accumulate", &c.accumulate, at_least(1),
+  keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(
       {"train.clip_grad_norm", &c.clip_grad_norm, above(0), "Largest global norm of the gradient"});

@@ -42,12 +42,14 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
           {{"model.num_classes", "data.dataset"},
            fmt::format("{} classes, but {} has {}", model.num_classes, known.name, known.classes),
            std::to_string(known.classes)});
-    if (model.in_channels != known.channels)
+    // Grey images are replicated for a model that takes colour, not the other way round.
+    if (model.in_channels < known.channels)
       found.push_back({{"model.in_channels", "data.dataset"},
-                       fmt::format("{} channels, but images of {} have {}", model.in_channels,
-                                   known.name, known.channels),
+                       fmt::format("images of {} have {} channels", known.name, known.channels),
                        std::to_string(known.channels)});
   }
+  if (model.in_channels == 2)
+    found.push_back({{"model.in_channels"}, "no image has 2 channels", "1, 3"});
   if (model.stem == "imagenet" && !has_imagenet_stem(model.name))
     found.push_back({{"model.stem", "model.name"},
                      fmt::format("{} has no imagenet stem", model.name),
@@ -76,7 +78,7 @@ ConfigConflicts validate(const DataConfig& data) {
   if (crops && data.image_size < 8)
     found.push_back(
         {{"data.augment", "data.image_size"},
-         fmt::format("crop shifts by up to 4 pixels: too much for image_size {}", data.image_size),
+         fmt::format("crop shifts by an eighth, which is nothing for image_size {}", data.image_size),
          "crop for an image_size of at least 8"});
   for (auto a = data.augment.begin(); a != data.augment.end(); ++a)
     if (std::find(data.augment.begin(), a, *a) != a)

@@ -108,7 +108,7 @@ std::optional<Interval> parse_interval(std::string_view text) {
   if (blank == std::string_view::npos)
     return std::nullopt;
   const auto count = whole_number<std::int64_t>(text.substr(0, blank));
-  if (!count || *count < 1)
+  if (!count || *count < 1 || *count > 1000000000)
     return std::nullopt;
   const auto unit = text.substr(blank + 1);
   if (unit == "epoch" || unit == "epochs")

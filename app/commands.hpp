@@ -1,0 +1,39 @@
+/// The subcommands of `troupe`. Each adds its options to the command line; when it is chosen it
+/// sets the action, which main runs and whose result is the exit code.
+#pragma once
+
+#include "troupe/core/config_load.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace troupe::app {
+
+/// Exit codes (design §1).
+enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2 };
+
+using Action = std::function<int()>;
+
+void add_config_command(CLI::App& app, Action& action);
+void add_doctor_command(CLI::App& app, Action& action);
+/// `train` and `node`: only in builds with the actors.
+void add_train_commands(CLI::App& app, Action& action);
+
+/// CONFIG and --set, which several commands take.
+struct ConfigArguments {
+  std::string path;
+  std::vector<std::string> overrides;
+};
+void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
+
+/// Empty when anything is wrong with it, after having said so on stderr.
+std::optional<Config> load_or_complain(const ConfigArguments& arguments,
+                                       const Capabilities& capabilities);
+
+} // namespace troupe::app

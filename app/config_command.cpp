@@ -1,0 +1,99 @@
+#include "commands.hpp"
+#include "machine.hpp"
+
+#include "troupe/core/config_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct CheckArguments {
+  std::vector<std::string> paths;
+  std::vector<std::string> overrides;
+  bool any_machine = false;
+};
+
+CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  return command
+      .add_option("--set", overrides, "Override a key; the value is YAML: --set train.epochs=3")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+int check(const CheckArguments& arguments) {
+  const auto capabilities = arguments.any_machine ? Capabilities::all() : machine_capabilities();
+  int code = success;
+  for (const auto& path : arguments.paths) {
+    if (load_or_complain({path, arguments.overrides}, capabilities))
+      fmt::print("{}: ok\n", path);
+    else
+      code = wrong_input;
+  }
+  return code;
+}
+
+int show(const ConfigArguments& arguments) {
+  // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
+  const auto config = load_or_complain(arguments, Capabilities::all());
+  if (!config)
+    return wrong_input;
+  fmt::print("{}", to_yaml(*config));
+  return success;
+}
+
+} // namespace
+
+void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
+  command.add_option("config", arguments.path, "The config file")->required()->type_name("CONFIG");
+  add_overrides(command, arguments.overrides);
+}
+
+std::optional<Config> load_or_complain(const ConfigArguments& arguments,
+                                       const Capabilities& capabilities) {
+  auto config = load_config(arguments.path, arguments.overrides, capabilities);
+  if (config)
+    return std::move(*config);
+  for (const auto& problem : config.error())
+    fmt::print(stderr, "{}\n", problem.to_string());
+  return std::nullopt;
+}
+
+void add_config_command(CLI::App& app, Action& action) {
+  auto* config = app.add_subcommand("config", "Check, print and describe config files");
+  config->require_subcommand(1);
+
+  auto checked = std::make_shared<CheckArguments>();
+  auto* check_command = config->add_subcommand("check", "Name everything that is wrong with files");
+  check_command->add_option("config", checked->paths, "Config files")
+      ->required()
+      ->type_name("CONFIG");
+  add_overrides(*check_command, checked->overrides);
+  check_command->add_flag("--any-machine", checked->any_machine,
+                          "Do not ask whether this machine has the devices");
+  check_command->callback([&action, checked] { action = [checked] { return check(*checked); }; });
+
+  auto shown = std::make_shared<ConfigArguments>();
+  auto* show_command = config->add_subcommand("show", "Print a file with all defaults filled in");
+  add_config_arguments(*show_command, *shown);
+  show_command->callback([&action, shown] { action = [shown] { return show(*shown); }; });
+
+  auto format = std::make_shared<std::string>("json");
+  auto* schema_command =
+      config->add_subcommand("schema", "Print the JSON schema, for editors, or all keys as a text");
+  schema_command->add_option("--format", *format, "json or markdown")
+      ->check(CLI::IsMember({"json", "markdown"}))
+      ->capture_default_str();
+  schema_command->callback([&action, format] {
+    action = [format] {
+      fmt::print("{}", *format == "json" ? config_json_schema() : config_markdown());
+      return int{success};
+    };
+  });
+}
+
+} // namespace troupe::app

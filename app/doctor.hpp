@@ -1,0 +1,32 @@
+/// What `troupe doctor` looks at.
+#pragma once
+
+#include "troupe/core/config.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct Finding {
+  enum class State : std::uint8_t {
+    good,
+    absent, ///< not there, and nothing fails without it
+    bad,    ///< something that was asked for will fail
+  };
+  std::string section, name, value;
+  State state = State::good;
+};
+using Findings = std::vector<Finding>;
+
+/// CPU, instruction sets, cores, memory, clock.
+Findings host_findings();
+/// Versions of the libraries, as compiled and as loaded.
+Findings library_findings();
+/// CUDA in this build and on this machine.
+Findings cuda_findings();
+/// Whether a config's ports are free.
+Findings network_findings(const Config& config);
+
+} // namespace troupe::app

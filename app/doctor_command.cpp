@@ -1,0 +1,85 @@
+#include "commands.hpp"
+#include "doctor.hpp"
+#include "machine.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct DoctorArguments {
+  ConfigArguments config; ///< path empty: the default ports
+  bool json = false;
+};
+
+std::string_view mark(Finding::State state) {
+  switch (state) {
+  case Finding::State::good:
+    return "ok";
+  case Finding::State::absent:
+    return "-";
+  default:
+    return "FAIL";
+  }
+}
+
+void print_text(const Findings& findings) {
+  fmt::print("troupe {}\n", TROUPE_VERSION);
+  std::string_view section;
+  for (const auto& finding : findings) {
+    if (finding.section != section)
+      fmt::print("\n{}\n", finding.section);
+    section = finding.section;
+    fmt::print("  {:<4} {:<15} {}\n", mark(finding.state), finding.name, finding.value);
+  }
+}
+
+void print_json(const Findings& findings) {
+  nlohmann::ordered_json root = {{"version", TROUPE_VERSION}};
+  for (const auto& finding : findings)
+    root[finding.section][finding.name] = {{"state", mark(finding.state)},
+                                           {"value", finding.value}};
+  fmt::print("{}\n", root.dump(2));
+}
+
+int examine(const DoctorArguments& arguments) {
+  Config config;
+  if (!arguments.config.path.empty()) {
+    auto loaded = load_or_complain(arguments.config, machine_capabilities());
+    if (!loaded)
+      return wrong_input;
+    config = std::move(*loaded);
+  }
+  Findings all;
+  for (auto& findings :
+       {host_findings(), library_findings(), cuda_findings(), network_findings(config)})
+    all.insert(all.end(), findings.begin(), findings.end());
+  if (arguments.json)
+    print_json(all);
+  else
+    print_text(all);
+  const bool bad = std::any_of(all.begin(), all.end(),
+                               [](const auto& f) { return f.state == Finding::State::bad; });
+  return bad ? run_failed : success;
+}
+
+} // namespace
+
+void add_doctor_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<DoctorArguments>();
+  auto* doctor =
+      app.add_subcommand("doctor", "What works on this machine: devices, libraries, ports, clocks");
+  add_config_arguments(*doctor, arguments->config);
+  doctor->get_option("config")->required(false)->description(
+      "A config file whose ports to look at");
+  doctor->add_flag("--json", arguments->json, "Print JSON");
+  doctor->callback([&action, arguments] { action = [arguments] { return examine(*arguments); }; });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,45 @@
+#include "machine.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct CloseLibrary {
+  void operator()(void* library) const { dlclose(library); }
+};
+
+template <class... Args>
+bool call(void* library, const char* name, Args... args) {
+  const auto function = reinterpret_cast<int (*)(Args...)>(dlsym(library, name));
+  return function != nullptr && function(args...) == 0;
+}
+
+} // namespace
+
+CudaDriver probe_cuda_driver() {
+  CudaDriver found;
+  const std::unique_ptr<void, CloseLibrary> library{dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
+  if (!library) {
+    found.problem = "no driver (libcuda.so.1) on this machine";
+    return found;
+  }
+  int count = 0;
+  if (!call(library.get(), "cuInit", 0u) || !call(library.get(), "cuDeviceGetCount", &count)) {
+    found.problem = "the driver does not answer";
+    return found;
+  }
+  call(library.get(), "cuDriverGetVersion", &found.version);
+  for (int device = 0; device < count; ++device) {
+    std::array<char, 128> name = {};
+    call(library.get(), "cuDeviceGetName", name.data(), static_cast<int>(name.size()), device);
+    found.devices.emplace_back(name.data());
+  }
+  return found;
+}
+
+} // namespace troupe::app

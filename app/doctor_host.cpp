@@ -1,0 +1,109 @@
+#include "doctor.hpp"
+
+#include "troupe/core/capabilities.hpp"
+#include "troupe/core/units.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace troupe::app {
+
+namespace {
+
+/// The first value of `key` in a /proc file of "key : value" lines.
+std::string proc_value(const char* path, std::string_view key) {
+  std::ifstream file{path};
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key))
+      continue;
+    const auto colon = line.find(':');
+    if (colon == std::string::npos)
+      continue;
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? std::string{} : line.substr(begin);
+  }
+  return {};
+}
+
+/// Instruction sets that decide how fast training is; the kernel's names.
+std::vector<std::string> vector_flags() {
+  std::vector<std::string> found;
+  std::istringstream flags{proc_value("/proc/cpuinfo", "flags")};
+  for (std::string flag; flags >> flag;)
+    for (const auto* wanted : {"avx2", "fma", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
+                               "avx512_fp16", "amx_bf16"})
+      if (flag == wanted)
+        found.push_back(flag);
+  return found;
+}
+
+std::string gibibytes(const std::string& proc_kilobytes) {
+  std::istringstream text{proc_kilobytes};
+  double kilobytes = 0;
+  text >> kilobytes;
+  return fmt::format("{:.1f} GiB", kilobytes / (1024.0 * 1024.0));
+}
+
+Finding bf16_finding(const std::vector<std::string>& flags) {
+  const auto has = [&](std::string_view name) {
+    return std::find(flags.begin(), flags.end(), name) != flags.end();
+  };
+  Finding finding{"host", "bf16", "", Finding::State::good};
+  if (has("amx_bf16"))
+    finding.value = "fast (AMX)";
+  else if (has("avx512_bf16"))
+    finding.value = "fast (AVX-512 BF16)";
+  else if (host_capabilities().host_bf16)
+    finding.value = "works, slower than fp32 (emulated with AVX-512)";
+  else
+    finding = {"host", "bf16", "no AVX-512: precision amp_bf16 is refused", Finding::State::absent};
+  return finding;
+}
+
+Findings clock_findings() {
+  timespec resolution = {};
+  clock_getres(CLOCK_MONOTONIC, &resolution);
+  Finding steady{
+      "clock", "steady",
+      fmt::format("resolution {} ns", resolution.tv_sec * 1000000000 + resolution.tv_nsec)};
+  timex state = {};
+  const int answer = adjtimex(&state); // modes = 0: only reads
+  Finding wall{"clock", "synchronized", "", Finding::State::good};
+  if (answer == -1 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
+    wall.value = "not known to be; log times of several hosts may not agree";
+    wall.state = Finding::State::absent;
+  } else {
+    wall.value = fmt::format("yes, error at most {} us", state.maxerror);
+  }
+  return {steady, wall};
+}
+
+} // namespace
+
+Findings host_findings() {
+  const auto flags = vector_flags();
+  const auto usable = host_capabilities().host_cores;
+  Findings all;
+  all.push_back({"host", "cpu", proc_value("/proc/cpuinfo", "model name")});
+  all.push_back(
+      {"host", "cores", fmt::format("{} usable of {}", usable, sysconf(_SC_NPROCESSORS_CONF))});
+  all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")),
+                 flags.empty() ? Finding::State::absent : Finding::State::good});
+  all.push_back(bf16_finding(flags));
+  all.push_back({"host", "memory",
+                 fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
+                             gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});
+  for (auto& finding : clock_findings())
+    all.push_back(std::move(finding));
+  return all;
+}
+
+} // namespace troupe::app

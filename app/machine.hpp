@@ -1,0 +1,23 @@
+/// What the machine and its libraries are, looked up now.
+#pragma once
+
+#include "troupe/core/capabilities.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct CudaDriver {
+  std::string problem;              ///< why there is none; empty when it answers
+  int version = 0;                  ///< 13000: CUDA 13.0
+  std::vector<std::string> devices; ///< names
+};
+
+/// Asks libcuda, which is loaded for the occasion: no build needs it.
+CudaDriver probe_cuda_driver();
+
+/// What configs of this build are checked against here.
+Capabilities machine_capabilities();
+
+} // namespace troupe::app

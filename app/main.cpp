@@ -1,0 +1,75 @@
+// troupe: trains neural networks on a company of actors.
+#include "commands.hpp"
+
+#include "troupe/core/nearest.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+namespace troupe::app {
+
+namespace {
+
+/// "unknown command "confg"; did you mean "config"?" Empty when every word was expected.
+std::string unknown_command(const CLI::App& app) {
+  const auto* command = &app;
+  while (!command->get_subcommands().empty())
+    command = command->get_subcommands().front();
+  const auto extras = command->remaining();
+  std::vector<std::string> names;
+  for (const auto* known : command->get_subcommands(nullptr))
+    names.push_back(known->get_name());
+  if (extras.empty() || names.empty())
+    return {};
+  const auto meant = nearest(extras.front(), names);
+  return fmt::format("unknown command \"{}\"{}", extras.front(),
+                     meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
+}
+
+int complain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) // --help, --version
+    return app.exit(error);
+  const auto unknown = unknown_command(app);
+  fmt::print(stderr, "troupe: {}\n", unknown.empty() ? error.what() : unknown);
+  fmt::print(stderr, "Run with --help to see what is possible.\n");
+  return wrong_input;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Trains neural networks on a company of actors", "troupe"};
+  app.set_version_flag("--version", "troupe " TROUPE_VERSION);
+  app.require_subcommand(1);
+  Action action;
+#ifdef TROUPE_HAS_COMPANY
+  add_train_commands(app, action);
+#endif
+  add_config_command(app, action);
+  add_doctor_command(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors
+    return complain(app, error);
+  }
+  const int code = action();
+  if (std::fflush(stdout) != 0) {
+    std::perror("troupe: standard output");
+    return run_failed;
+  }
+  return code;
+}
+
+} // namespace
+
+} // namespace troupe::app
+
+int main(int argc, char** argv) {
+  try {
+    return troupe::app::run(argc, argv);
+  } catch (const std::exception& error) { // ours return errors; libraries may throw
+    fmt::print(stderr, "troupe: {}\n", error.what());
+    return troupe::app::run_failed;
+  }
+}
