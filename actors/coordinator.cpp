@@ -1,0 +1,278 @@
+#include "coordinator.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0.0;
+}
+
+} // namespace
+
+CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
+    : self_{self}, setup_{std::move(setup)},
+      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{.info = setup_.info} {}
+
+coordinator_actor::behavior_type CoordinatorState::make_behavior() {
+  return {
+      [this](atom::join, std::int32_t rank, const worker_actor& worker,
+             const shard_manager_actor& shard_manager) {
+        members_[rank] = Member{worker, shard_manager};
+        begin_if_ready();
+      },
+      [this](atom::run) -> caf::result<RunOutcomePtr> {
+        promise_ = self_->make_response_promise<RunOutcomePtr>();
+        begin_if_ready();
+        return *promise_;
+      },
+      [this](atom::step_committed, const StepReport& report) { commit(report); },
+      [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
+      [this](atom::failed, const Error& error) { fail(error); },
+      [this](atom::stop) {
+        stopping_ = true;
+        if (phase_ == Phase::training && committed_ == granted_)
+          reach_pause();
+      },
+      [this](atom::status) { return status(); },
+  };
+}
+
+void CoordinatorState::begin_if_ready() {
+  if (phase_ != Phase::joining || !promise_ || std::ssize(members_) != setup_.world_size)
+    return;
+  begin_ = Clock::now();
+  resume_training();
+}
+
+void CoordinatorState::resume_training() {
+  if (is_over())
+    return save(false); // nothing (more) to train: only the digest
+  phase_ = Phase::training;
+  last_commit_ = Clock::now(); // what lay between is not the next step's time
+  grant();
+}
+
+std::int64_t CoordinatorState::pause() const {
+  return stopping_ ? granted_ : setup_.plan.next_pause(committed_);
+}
+
+void CoordinatorState::grant() {
+  const auto limit = std::min(pause(), committed_ + setup_.window);
+  if (limit <= granted_)
+    return;
+  granted_ = limit;
+  for (const auto& [rank, member] : members_)
+    self_->send(member.worker, atom::advance_v, granted_);
+}
+
+void CoordinatorState::commit(const StepReport& report) {
+  auto& member = members_.at(report.rank);
+  member.busy += report.worker.busy;
+  member.memory = report.memory;
+  const auto step = report.worker.step;
+  auto& reports = reports_[step];
+  reports.push_back(report);
+  if (std::ssize(reports) < setup_.world_size || phase_ == Phase::ended)
+    return;
+  record_step(step, reports);
+  reports_.erase(step);
+  const auto paused = pause();
+  committed_ = step + 1;
+  if (committed_ == paused)
+    reach_pause();
+  else
+    grant();
+}
+
+void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
+  auto record = std::make_shared<metrics::StepRecord>();
+  record->step = step + 1;
+  record->epoch = setup_.plan.epoch_of(step) + 1;
+  record->learning_rate = setup_.learning_rate(step);
+  const auto now = Clock::now();
+  record->seconds = seconds(now - std::exchange(last_commit_, now));
+  std::int64_t correct = 0;
+  double collective = 0, overlapped = 0;
+  for (const auto& report : reports) {
+    record->loss += report.worker.loss / static_cast<double>(reports.size());
+    record->samples += report.worker.samples;
+    record->data_wait_seconds =
+        std::max(record->data_wait_seconds, seconds(report.worker.data_wait));
+    record->collective_bytes += report.collective_bytes;
+    correct += report.worker.correct;
+    collective += seconds(report.collective);
+    overlapped += seconds(report.overlapped);
+  }
+  record->accuracy = ratio(static_cast<double>(correct), static_cast<double>(record->samples));
+  record->collective_seconds = collective / static_cast<double>(reports.size());
+  record->overlap_ratio = ratio(overlapped, collective);
+  collective_ += collective;
+  overlapped_ += overlapped;
+  for (auto* sums : {&epoch_, &run_}) {
+    sums->loss += record->loss;
+    sums->correct += correct;
+    sums->samples += record->samples;
+    sums->seconds += record->seconds;
+    ++sums->steps;
+  }
+  last_loss_ = record->loss;
+  self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
+  self_->send(setup_.metrics, atom::status_v,
+              std::make_shared<const std::vector<metrics::WorkerSummary>>(worker_summaries()));
+}
+
+void CoordinatorState::reach_pause() {
+  if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
+    phase_ = Phase::evaluating;
+    evaluation_begin_ = Clock::now();
+    for (const auto& [rank, member] : members_)
+      self_->send(member.shard_manager, atom::evaluate_v, committed_);
+    return;
+  }
+  if (setup_.plan.epoch_ends(committed_) && epoch_.steps > 0)
+    record_epoch(nullptr);
+  save_if_due();
+}
+
+void CoordinatorState::count_evaluation(const EvaluationReport& report) {
+  evaluations_.push_back(report);
+  if (phase_ != Phase::evaluating || std::ssize(evaluations_) < setup_.world_size)
+    return;
+  EvaluationReport all{.step = committed_};
+  for (const auto& each : evaluations_) {
+    all.loss_sum += each.loss_sum;
+    all.correct += each.correct;
+    all.samples += each.samples;
+  }
+  evaluations_.clear();
+  record_epoch(&all);
+  save_if_due();
+}
+
+void CoordinatorState::record_epoch(const EvaluationReport* test) {
+  auto record = std::make_shared<metrics::EpochRecord>();
+  record->epoch = setup_.plan.epoch_of(committed_ - 1) + 1;
+  record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
+  record->train_accuracy =
+      ratio(static_cast<double>(epoch_.correct), static_cast<double>(epoch_.samples));
+  record->seconds = epoch_.seconds;
+  record->samples_per_second = ratio(static_cast<double>(epoch_.samples), epoch_.seconds);
+  if (test) {
+    const auto samples = static_cast<double>(test->samples);
+    record->test_loss = ratio(test->loss_sum, samples);
+    record->test_accuracy = ratio(static_cast<double>(test->correct), samples);
+    record->evaluation_seconds = seconds(Clock::now() - evaluation_begin_);
+  }
+  summary_.loss = record->train_loss;
+  summary_.accuracy = record->test_accuracy.value_or(record->train_accuracy);
+  epoch_ = {};
+  self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
+}
+
+void CoordinatorState::save_if_due() {
+  if (setup_.plan.checkpoint_due(committed_) || is_over())
+    return save(true);
+  resume_training();
+}
+
+void CoordinatorState::save(bool write) {
+  phase_ = Phase::saving;
+  ++saves_;
+  const bool wanted = write && setup_.plan.saves();
+  self_
+      ->request(members_.begin()->second.shard_manager, caf::infinite, atom::snapshot_v, committed_)
+      .then(
+          [this, wanted](const SnapshotPtr& snapshot) {
+            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot, wanted)
+                .then([this](const CheckpointOutcome& outcome) { count_saved(outcome); },
+                      [this](const caf::error& error) {
+                        fail({Errc::internal, caf::to_string(error)});
+                      });
+            // The copy is taken: training goes on while it is written.
+            if (is_over())
+              phase_ = Phase::finishing;
+            else
+              resume_training();
+          },
+          [this](const caf::error& error) {
+            fail({Errc::internal, caf::to_string(error)});
+          });
+}
+
+void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
+  --saves_;
+  summary_.parameters_sha256 = outcome.parameters_sha256;
+  if (!outcome.path.empty()) {
+    ++(outcome.failure.empty() ? summary_.checkpoints : summary_.checkpoint_failures);
+    self_->send(setup_.metrics, atom::saved_v, outcome);
+  }
+  finish_if_saved();
+}
+
+void CoordinatorState::finish_if_saved() {
+  if (phase_ == Phase::finishing && saves_ == 0)
+    end(committed_ == setup_.plan.total_steps() ? metrics::RunStatus::completed
+                                                : metrics::RunStatus::stopped);
+}
+
+void CoordinatorState::fail(const Error& error) {
+  if (phase_ == Phase::ended)
+    return;
+  error_ = error;
+  summary_.error = error.to_string();
+  end(metrics::RunStatus::failed);
+}
+
+void CoordinatorState::end(metrics::RunStatus status) {
+  phase_ = Phase::ended;
+  summary_.status = status;
+  summary_.steps = committed_;
+  summary_.epochs = committed_ / setup_.plan.steps_per_epoch();
+  summary_.samples = run_.samples;
+  summary_.seconds = seconds(Clock::now() - begin_);
+  summary_.samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds);
+  if (summary_.loss == 0) // no epoch has ended
+    summary_.loss = last_loss_;
+  summary_.overlap_ratio = ratio(overlapped_, collective_);
+  summary_.workers = worker_summaries();
+  auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
+  const auto answer = [this, outcome] {
+    if (promise_)
+      promise_->deliver(RunOutcomePtr{outcome});
+  };
+  self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+JobStatus CoordinatorState::status() const {
+  constexpr const char* phases[] = {"joining", "training",  "evaluating",
+                                    "saving",  "finishing", "ended"};
+  return {.name = setup_.info.name,
+          .phase = phases[static_cast<std::size_t>(phase_)],
+          .step = committed_,
+          .total_steps = setup_.plan.total_steps(),
+          .epoch = setup_.plan.epoch_of(committed_),
+          .world_size = setup_.world_size,
+          .loss = last_loss_,
+          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds)};
+}
+
+std::vector<metrics::WorkerSummary> CoordinatorState::worker_summaries() const {
+  const auto elapsed = seconds(Clock::now() - begin_);
+  std::vector<metrics::WorkerSummary> workers;
+  for (const auto& [rank, member] : members_)
+    workers.push_back({.rank = rank,
+                       .device = setup_.devices[static_cast<std::size_t>(rank)],
+                       .memory = member.memory,
+                       .busy_ratio = ratio(seconds(member.busy), elapsed)});
+  return workers;
+}
+
+} // namespace troupe::actors

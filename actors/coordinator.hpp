@@ -1,0 +1,97 @@
+/// COORDINATOR: leads a job from its first step to its last.
+#pragma once
+
+#include "interfaces.hpp"
+#include "job_plan.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct CoordinatorSetup {
+  JobPlan plan;
+  std::int64_t first_step = 0;
+  std::int32_t world_size = 1;
+  std::int64_t window = 4; ///< steps that may be under way
+  std::function<double(std::int64_t step)> learning_rate;
+  metrics::RunInfo info;
+  std::vector<std::string> devices; ///< names, by rank
+  checkpointer_actor checkpointer;
+  metrics_actor metrics;
+};
+
+///              run                 pause: all steps below it are committed
+///   joining ---------> training --------------------------------+---------+
+///                         ^                                      | due     | not due
+///                         |   no more to do                      v         v
+///                         +-------------------- saving <---- evaluating ---+
+///                                                 | last step, or stopped
+///                                                 v
+///                                              finishing --> ended
+///
+/// Workers run below the limit that was granted, so that all ranks stop at the same step.
+class CoordinatorState {
+public:
+  static inline const char* name = "coordinator";
+
+  CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup);
+  coordinator_actor::behavior_type make_behavior();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase : std::uint8_t { joining, training, evaluating, saving, finishing, ended };
+  struct Member {
+    worker_actor worker;
+    shard_manager_actor shard_manager;
+    std::chrono::nanoseconds busy{};
+    MemoryUse memory;
+  };
+  /// Sums over steps.
+  struct Sums {
+    double loss = 0, seconds = 0;
+    std::int64_t correct = 0, samples = 0, steps = 0;
+  };
+
+  void begin_if_ready();
+  void resume_training();
+  void grant();
+  std::int64_t pause() const;
+  void commit(const StepReport& report);
+  void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  void reach_pause();
+  void count_evaluation(const EvaluationReport& report);
+  void record_epoch(const EvaluationReport* test);
+  void save_if_due();
+  void save(bool write);
+  void count_saved(const CheckpointOutcome& outcome);
+  void finish_if_saved();
+  void fail(const Error& error);
+  void end(metrics::RunStatus status);
+  bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
+  JobStatus status() const;
+  std::vector<metrics::WorkerSummary> worker_summaries() const;
+
+  coordinator_actor::pointer self_;
+  CoordinatorSetup setup_;
+  Phase phase_ = Phase::joining;
+  std::map<std::int32_t, Member> members_;
+  std::int64_t committed_, granted_;
+  bool stopping_ = false;
+  std::int64_t saves_ = 0; ///< under way
+  std::map<std::int64_t, std::vector<StepReport>> reports_;
+  std::vector<EvaluationReport> evaluations_;
+  Sums epoch_, run_;
+  double last_loss_ = 0;
+  double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
+  Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
+  metrics::RunSummary summary_;
+  std::optional<Error> error_;
+  std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,115 @@
+#include "data_loader.hpp"
+
+#include "troupe/cpu/host_stream.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::actors {
+
+namespace {
+
+std::size_t index_of(Purpose purpose) {
+  return static_cast<std::size_t>(purpose);
+}
+
+} // namespace
+
+std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
+                              std::int64_t slice_samples) {
+  const auto& options = evaluation.sampler().options();
+  const auto first = index * options.global_batch + rank * slice_samples;
+  return std::clamp<std::int64_t>(options.size - first, 0, slice_samples);
+}
+
+DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
+    : self_{self}, setup_{std::move(setup)}, clients_(setup_.replicas.size()) {
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    const auto make_credits = [](Supply& supply, std::size_t buffers) {
+      supply.free.resize(buffers);
+      std::iota(supply.free.rbegin(), supply.free.rend(), 0);
+    };
+    make_credits(clients_[i].supplies[index_of(Purpose::train)], setup_.buffers[i].training.size());
+    make_credits(clients_[i].supplies[index_of(Purpose::evaluate)],
+                 setup_.buffers[i].evaluation.size());
+  }
+}
+
+data_loader_actor::behavior_type DataLoaderState::make_behavior() {
+  return {
+      [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
+        begin(rank, worker, first);
+      },
+      [this](atom::evaluate, std::int32_t rank) {
+        auto& supply = client(rank).supplies[index_of(Purpose::evaluate)];
+        supply.next = 0;
+        supply.end = setup_.evaluation->sampler().steps_per_epoch();
+        fill(rank, Purpose::evaluate);
+      },
+      [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
+        client(rank).supplies[index_of(batch->purpose)].free.push_back(batch->slot);
+        fill(rank, batch->purpose);
+      },
+  };
+}
+
+DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
+  return clients_[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+}
+
+void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
+  client(rank).worker = worker;
+  auto& supply = client(rank).supplies[index_of(Purpose::train)];
+  supply.next = first;
+  supply.end = setup_.passes;
+  fill(rank, Purpose::train);
+}
+
+void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
+  auto& supply = client(rank).supplies[index_of(purpose)];
+  while (!supply.free.empty() && supply.next < supply.end) {
+    const auto slot = supply.free.back();
+    supply.free.pop_back();
+    self_->send(client(rank).worker, atom::batch_v, fill_one(rank, purpose, slot, supply.next++));
+  }
+}
+
+MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
+                                        std::int64_t index) {
+  const bool train = purpose == Purpose::train;
+  const auto& assembler = train ? setup_.training : setup_.evaluation;
+  const auto& buffers =
+      setup_.buffers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+  const auto& buffer =
+      (train ? buffers.training : buffers.evaluation)[static_cast<std::size_t>(slot)];
+  const auto accumulate = train ? setup_.accumulate : 1;
+  const auto at =
+      train ? assembler->sampler().position(index / accumulate) : data::Position{0, index};
+  const data::Slice slice{rank, setup_.world_size, static_cast<int>(index % accumulate),
+                          accumulate};
+
+  auto& stream = *setup_.streams[static_cast<std::size_t>(index) % setup_.streams.size()];
+  cpu::host_stream(stream).enqueue([assembler, buffer, at, slice] {
+    return assembler->fill(at, slice, buffer.image_span(), buffer.label_span());
+  });
+  stream.on_complete([coordinator = setup_.coordinator, rank](const Status& status) {
+    if (status)
+      return;
+    auto error = status.error();
+    error.where.actor = name;
+    error.where.rank = rank;
+    caf::anon_send(coordinator, atom::failed_v, std::move(error));
+  });
+
+  auto batch = std::make_shared<MicroBatch>();
+  batch->purpose = purpose;
+  batch->index = index;
+  batch->slot = slot;
+  batch->samples =
+      train ? buffer.samples : labelled_samples(*assembler, rank, index, buffer.samples);
+  batch->view = {buffer.images->floats(), buffer.label_span().data()};
+  batch->ready = stream.record();
+  return batch;
+}
+
+} // namespace troupe::actors

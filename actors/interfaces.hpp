@@ -1,0 +1,118 @@
+/// Every role's typed interface: the architecture in one page. The order of the messages is the
+/// order of the handlers in each role's behavior.
+///
+///   COORDINATOR --advance--------> WORKER <--batch, credit--> DATA LOADER
+///        ^                           |  ^
+///        |           gradients_ready |  | parameters_ready
+///        |                           v  |
+///        +------step_committed--- SHARD MANAGER --snapshot--> CHECKPOINTER
+///        +---step, epoch--> METRICS
+#pragma once
+
+#include "type_ids.hpp"
+
+namespace troupe::actors {
+
+/// METRICS: everything a person or Prometheus sees of a run.
+using metrics_actor = caf::typed_actor<
+    // One step that all ranks have committed.
+    caf::result<void>(atom::step_committed, StepRecordPtr),
+    // The end of an epoch, with the evaluation if there was one.
+    caf::result<void>(atom::evaluated, EpochRecordPtr),
+    // What every worker uses, for gauges and the summary.
+    caf::result<void>(atom::status, WorkerSummariesPtr),
+    // A checkpoint was written or has failed.
+    caf::result<void>(atom::saved, CheckpointOutcome),
+    // A line for the log: a level of spdlog's ("info", "warning", "error") and a text.
+    caf::result<void>(atom::note, std::string, std::string),
+    // Reads CAF's own counters, then again a second later.
+    caf::result<void>(atom::tick),
+    // The run has ended: writes summary and report, then answers.
+    caf::result<void>(atom::finish, RunOutcomePtr)>;
+
+/// CHECKPOINTER: writes snapshots to disk while training goes on. Detached: it waits for files.
+using checkpointer_actor = caf::typed_actor<
+    // Writes and prunes (unless only the digest is wanted); the outcome says what failed, training
+    // goes on.
+    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr, bool)>;
+
+/// WORKER: one per device; enqueues forward and backward.
+using worker_actor = caf::typed_actor<
+    // Steps below this limit may be run.
+    caf::result<void>(atom::advance, std::int64_t),
+    // A micro-batch is being filled; its event says when it is.
+    caf::result<void>(atom::batch, MicroBatchPtr),
+    // The unit's parameters for this pass will be there at the event.
+    caf::result<void>(atom::parameters_ready, Pass, UnitId, EventPtr),
+    // Classify the test set with the parameters after `step` steps; statistics are there at the
+    // event.
+    caf::result<void>(atom::evaluate, std::int64_t, EventPtr),
+    // From its own stream: everything of a pass (or of a batch of the test set) is done.
+    caf::result<void>(atom::done, Purpose, std::int64_t),
+    // From its own stream: the device has failed.
+    caf::result<void>(atom::failed, Error)>;
+
+/// DATA LOADER: one per node. Fills free buffers; a buffer that has been read comes back as a
+/// credit.
+using data_loader_actor = caf::typed_actor<
+    // Give the worker of this rank the passes of training from `first` on, as credits allow.
+    caf::result<void>(atom::begin, std::int32_t, worker_actor, Pass),
+    // Give this worker its part of the test set, once.
+    caf::result<void>(atom::evaluate, std::int32_t),
+    // The buffer of a rank's micro-batch is free again.
+    caf::result<void>(atom::credit, std::int32_t, MicroBatchPtr)>;
+
+/// SHARD MANAGER: one per device; owns parameters, gradients, optimizer state and the communicator,
+/// and is the only one that issues collectives.
+using shard_manager_actor = caf::typed_actor<
+    // The worker on the same device.
+    caf::result<void>(atom::join, worker_actor),
+    // The worker wants to run the unit in this pass; answered by parameters_ready.
+    caf::result<void>(atom::need_parameters, Pass, UnitId),
+    // The unit's gradients of this pass will be there at the event.
+    caf::result<void>(atom::gradients_ready, Pass, UnitId, EventPtr),
+    // What the worker measured of a step whose passes are all done.
+    caf::result<void>(atom::done, WorkerStep),
+    // From its own stream: the optimizer has applied this step.
+    caf::result<void>(atom::done, std::int64_t),
+    // From its own stream: the device or a collective has failed.
+    caf::result<void>(atom::failed, Error),
+    // Make the statistics equal on all ranks, then let the worker evaluate.
+    caf::result<void>(atom::evaluate, std::int64_t),
+    // A copy of the state after `step` steps; all steps before are committed, none later has begun.
+    caf::result<SnapshotPtr>(atom::snapshot, std::int64_t),
+    // From its own stream: the copy asked for is there.
+    caf::result<void>(atom::saved, std::int64_t)>;
+
+/// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
+using coordinator_actor = caf::typed_actor<
+    // A rank's roles are there. The job starts when all ranks have joined.
+    caf::result<void>(atom::join, std::int32_t, worker_actor, shard_manager_actor),
+    // Runs the job; answers when it has ended (also when it was stopped), or with what failed.
+    caf::result<RunOutcomePtr>(atom::run),
+    // One rank has committed a step.
+    caf::result<void>(atom::step_committed, StepReport),
+    // One rank has seen its part of the test set.
+    caf::result<void>(atom::evaluated, EvaluationReport),
+    // Some role has failed: the job ends.
+    caf::result<void>(atom::failed, Error),
+    // Finish the steps under way, save, end.
+    caf::result<void>(atom::stop),
+    // Where the job stands.
+    caf::result<JobStatus>(atom::status)>;
+
+/// NODE: one per daemon; supervises the roles on its host.
+using node_actor = caf::typed_actor<
+    // Runs the job of this daemon's config; answers when it has ended.
+    caf::result<RunOutcomePtr>(atom::run),
+    // Drain: the job finishes its steps, saves and ends.
+    caf::result<void>(atom::stop),
+    // Where the job stands.
+    caf::result<JobStatus>(atom::status)>;
+
+} // namespace troupe::actors
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::worker_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::shard_manager_actor))
+CAF_END_TYPE_ID_BLOCK(troupe_roles)

@@ -1,0 +1,163 @@
+/// What the roles tell each other. Structs with `inspect` can cross process borders; those behind
+/// pointers stay within a process (type_ids.hpp says which is which).
+#pragma once
+
+#include "troupe/core/executable.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+/// A pass is one forward and backward over one micro-batch: pass = step * accumulate + micro.
+using Pass = std::int64_t;
+
+enum class Purpose : std::uint8_t { train, evaluate };
+
+template <class Inspector>
+bool inspect(Inspector& f, Purpose& x) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x); };
+  auto set = [&x](std::uint8_t value) {
+    x = static_cast<Purpose>(value);
+    return value <= 1;
+  };
+  return f.apply(get, set);
+}
+
+/// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
+/// that goes back when the worker has read it.
+struct MicroBatch {
+  Purpose purpose = Purpose::train;
+  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
+  std::int32_t slot = 0;
+  std::int64_t samples = 0; ///< without padding
+  BatchView view;
+  EventPtr ready;
+};
+
+/// What a WORKER measured of its part of a step.
+struct WorkerStep {
+  std::int64_t step = 0;
+  double loss = 0; ///< mean over the rank's samples
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+  std::chrono::nanoseconds begin{},
+      end{};                            ///< first forward to last backward, on the device's clock
+  std::chrono::nanoseconds busy{};      ///< time in forward and backward
+  std::chrono::nanoseconds data_wait{}; ///< time in which the device waited for a batch
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, WorkerStep& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("loss", x.loss),
+                              f.field("correct", x.correct), f.field("samples", x.samples),
+                              f.field("begin", x.begin), f.field("end", x.end),
+                              f.field("busy", x.busy), f.field("data_wait", x.data_wait));
+  }
+};
+
+/// One rank's committed step.
+struct StepReport {
+  std::int32_t rank = 0;
+  WorkerStep worker;
+  std::uint64_t collective_bytes = 0;
+  std::chrono::nanoseconds collective{}; ///< time in collectives
+  std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
+  MemoryUse memory;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, StepReport& x) {
+    return f.object(x).fields(f.field("rank", x.rank), f.field("worker", x.worker),
+                              f.field("collective_bytes", x.collective_bytes),
+                              f.field("collective", x.collective),
+                              f.field("overlapped", x.overlapped), f.field("memory", x.memory));
+  }
+};
+
+/// One rank's part of a pass over the test set.
+struct EvaluationReport {
+  std::int32_t rank = 0;
+  std::int64_t step = 0;
+  double loss_sum = 0; ///< over samples
+  std::int64_t correct = 0;
+  std::int64_t samples = 0;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, EvaluationReport& x) {
+    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
+                              f.field("loss_sum", x.loss_sum), f.field("correct", x.correct),
+                              f.field("samples", x.samples));
+  }
+};
+
+/// A copy of a rank's state at a committed step, in host memory and in the device's layout.
+struct Snapshot {
+  std::int64_t step = 0;
+  std::vector<float> parameters, statistics;
+  std::vector<std::vector<float>> optimizer; ///< one flat vector per state slot
+};
+
+/// What became of a checkpoint.
+struct CheckpointOutcome {
+  std::int64_t step = 0;
+  std::string path;
+  double seconds = 0;
+  std::string failure;           ///< empty: written, or not to be written
+  std::string parameters_sha256; ///< of the parameters in canonical layout
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, CheckpointOutcome& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("path", x.path),
+                              f.field("seconds", x.seconds), f.field("failure", x.failure),
+                              f.field("parameters_sha256", x.parameters_sha256));
+  }
+};
+
+/// What `troupe status` shows.
+struct JobStatus {
+  std::string name;
+  std::string phase;
+  std::int64_t step = 0, total_steps = 0, epoch = 0;
+  std::int32_t world_size = 0;
+  double loss = 0, samples_per_second = 0;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, JobStatus& x) {
+    return f.object(x).fields(f.field("name", x.name), f.field("phase", x.phase),
+                              f.field("step", x.step), f.field("total_steps", x.total_steps),
+                              f.field("epoch", x.epoch), f.field("world_size", x.world_size),
+                              f.field("loss", x.loss),
+                              f.field("samples_per_second", x.samples_per_second));
+  }
+};
+
+} // namespace troupe::actors
+
+namespace troupe {
+
+template <class Inspector>
+bool inspect(Inspector& f, MemoryUse& x) {
+  return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
+                            f.field("total", x.total), f.field("total_peak", x.total_peak));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Where& x) {
+  return f.object(x).fields(f.field("node", x.node), f.field("actor", x.actor),
+                            f.field("rank", x.rank), f.field("step", x.step));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Error& x) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x.code); };
+  auto set = [&x](std::uint8_t code) {
+    x.code = static_cast<Errc>(code);
+    return true;
+  };
+  return f.object(x).fields(f.field("code", get, set), f.field("message", x.message),
+                            f.field("where", x.where));
+}
+
+} // namespace troupe

@@ -1,0 +1,68 @@
+/// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
+#pragma once
+
+#include "messages.hpp"
+
+#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/executable.hpp"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+/// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
+std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer);
+
+/// Parameters of all units lie one after the other, and so do gradients and optimizer state, so
+/// that a bucket of neighbouring units is one range.
+class ModelState {
+public:
+  struct Options {
+    std::vector<std::string_view> optimizer_slots;
+    bool accumulate = false; ///< a second gradient buffer to sum micro-batches in
+  };
+
+  static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
+                                                    const Options& options);
+
+  /// Takes parameters, statistics and, when the checkpoint has them, optimizer state. Blocks: for
+  /// set-up only. Errors: a tensor is missing or has another shape (named).
+  Status load(Stream& stream, const Checkpoint& checkpoint);
+  /// Enqueues a copy of everything into the snapshot, which must live until it is done.
+  void copy_to(Stream& stream, Snapshot& snapshot) const;
+  /// The snapshot in canonical layout. `storage` of the result owns the values. Pure, thread-safe.
+  Checkpoint decode(const Snapshot& snapshot) const;
+
+  const StorageLayout& layout() const { return layout_; }
+  std::size_t elements() const { return elements_; }
+  std::size_t unit_offset(UnitId unit) const {
+    return unit_offsets_[static_cast<std::size_t>(unit)];
+  }
+  float* parameters() const { return parameters_->floats(); }
+  float* gradients() const { return gradients_->floats(); }
+  /// Null unless Options::accumulate.
+  float* accumulated() const { return accumulated_ ? accumulated_->floats() : nullptr; }
+  /// Null when the optimizer has fewer slots.
+  float* optimizer(std::size_t slot) const;
+  float* statistics() const { return statistics_->floats(); }
+
+private:
+  ModelState(Device& device, const StorageLayout& layout, const Options& options);
+  Status allocate(bool accumulate);
+  Status load_flat(Stream& stream, float* destination, std::size_t elements,
+                   const std::vector<Slot>& slots, std::string_view state,
+                   const Checkpoint& checkpoint);
+  std::size_t place_of(const Slot& slot) const;
+
+  Device& device_;
+  StorageLayout layout_;
+  std::vector<std::string> optimizer_slots_;
+  std::vector<std::size_t> unit_offsets_;
+  std::size_t elements_ = 0;
+  BufferPtr parameters_, gradients_, accumulated_, statistics_;
+  std::vector<BufferPtr> optimizer_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,25 @@
+/// One rank's device and everything that lives on it. Made before the actors, outlives them; the
+/// WORKER and the SHARD MANAGER of the rank use their parts of it and nobody else does.
+#pragma once
+
+#include "model_state.hpp"
+
+#include "troupe/collectives/communicator.hpp"
+
+#include <memory>
+
+namespace troupe::actors {
+
+struct Replica {
+  int rank = 0;
+  std::shared_ptr<Device> device;
+  std::shared_ptr<ModelState> state;           ///< SHARD MANAGER
+  std::unique_ptr<Executable> train, evaluate; ///< WORKER; evaluate is null when it never happens
+  std::unique_ptr<collectives::Communicator> communicator; ///< SHARD MANAGER
+  // Streams last: they are drained before what they work on goes.
+  std::shared_ptr<Stream> compute; ///< WORKER
+  std::shared_ptr<Stream>
+      communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,82 @@
+/// CAF's type ids of our messages. Append only: daemons of the same version must agree.
+#pragma once
+
+#include "messages.hpp"
+
+#include "troupe/metrics/step_record.hpp"
+
+#include <caf/all.hpp>
+
+#include <optional>
+
+namespace troupe::actors {
+
+/// How a run ended: the summary always, and what failed if something did.
+struct RunOutcome {
+  metrics::RunSummary summary;
+  std::optional<Error> error;
+};
+
+// Shared with other roles of the same process; the pointee is never changed after sending.
+using MicroBatchPtr = std::shared_ptr<const MicroBatch>;
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
+using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
+using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
+using WorkerSummariesPtr = std::shared_ptr<const std::vector<metrics::WorkerSummary>>;
+using ::troupe::EventPtr;
+
+} // namespace troupe::actors
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+
+  CAF_ADD_TYPE_ID(troupe, (troupe::Error))
+  CAF_ADD_TYPE_ID(troupe, (troupe::Where))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerStep))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepReport))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOutcome))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Purpose))
+  CAF_ADD_TYPE_ID(troupe, (troupe::MemoryUse))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobStatus))
+
+  CAF_ADD_TYPE_ID(troupe, (troupe::EventPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::MicroBatchPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummariesPtr))
+
+  CAF_ADD_ATOM(troupe, troupe::atom, advance)
+  CAF_ADD_ATOM(troupe, troupe::atom, batch)
+  CAF_ADD_ATOM(troupe, troupe::atom, begin)
+  CAF_ADD_ATOM(troupe, troupe::atom, credit)
+  CAF_ADD_ATOM(troupe, troupe::atom, done)
+  CAF_ADD_ATOM(troupe, troupe::atom, evaluate)
+  CAF_ADD_ATOM(troupe, troupe::atom, evaluated)
+  CAF_ADD_ATOM(troupe, troupe::atom, failed)
+  CAF_ADD_ATOM(troupe, troupe::atom, finish)
+  CAF_ADD_ATOM(troupe, troupe::atom, gradients_ready)
+  CAF_ADD_ATOM(troupe, troupe::atom, join)
+  CAF_ADD_ATOM(troupe, troupe::atom, need_parameters)
+  CAF_ADD_ATOM(troupe, troupe::atom, note)
+  CAF_ADD_ATOM(troupe, troupe::atom, parameters_ready)
+  CAF_ADD_ATOM(troupe, troupe::atom, run)
+  CAF_ADD_ATOM(troupe, troupe::atom, saved)
+  CAF_ADD_ATOM(troupe, troupe::atom, snapshot)
+  CAF_ADD_ATOM(troupe, troupe::atom, status)
+  CAF_ADD_ATOM(troupe, troupe::atom, step_committed)
+  CAF_ADD_ATOM(troupe, troupe::atom, stop)
+  CAF_ADD_ATOM(troupe, troupe::atom, tick)
+
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+// These hold pointers into this process and must not leave it.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::WorkerSummariesPtr)
