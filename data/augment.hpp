@@ -21,7 +21,7 @@ struct AugmentOptions {
   bool crop = false;   ///< random crop with `padding()` zero pixels around; else from the centre
   bool flip = false;   ///< mirrored with probability one half
   std::uint64_t seed = 1;
-  Normalization normalization;
+  Normalization normalization = {};
 
   /// 4 for 32 pixels, as is usual for CIFAR-10; in proportion for other sizes.
   int padding() const { return image_size / 8; }

@@ -37,7 +37,7 @@ struct DatasetInfo {
   std::string source;                   ///< the folder it was read from, for messages
   std::vector<std::string> class_names; ///< by label
   int channels = 3;                     ///< of every image
-  Normalization normalization;
+  Normalization normalization = {};
 };
 
 /// Immutable once opened; all members may be called from several threads at once.

@@ -3,6 +3,8 @@
 #include "memory_dataset.hpp"
 #include "troupe/core/fail.hpp"
 
+#include <limits>
+
 namespace troupe::data {
 
 namespace fs = std::filesystem;
@@ -77,7 +79,9 @@ Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::siz
   std::size_t values = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     file.sizes.push_back(big_endian(file.bytes.data() + 4 + 4 * axis));
-    values *= file.sizes.back();
+    const bool absurd = file.sizes.back() != 0 &&
+                        values > std::numeric_limits<std::size_t>::max() / file.sizes.back();
+    values = absurd ? std::numeric_limits<std::size_t>::max() : values * file.sizes.back();
   }
   if (const auto found = file.bytes.size() - file.data; found != values)
     return fail(Errc::data, "{}: the header promises {} values, found {}: the file is {}",

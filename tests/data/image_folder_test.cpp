@@ -1,0 +1,241 @@
+#include "files.hpp"
+
+#include "troupe/data/formats.hpp"
+#include "troupe/data/image_file.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace troupe;
+using namespace troupe::data;
+using namespace troupe::data::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Smooth, so that JPEG keeps it within a few grey levels.
+Bytes gradient(int height, int width, int channels) {
+  Bytes pixels;
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < channels; ++c)
+        pixels.push_back(static_cast<std::uint8_t>(20 + 3 * y + 2 * x + 40 * c));
+  return pixels;
+}
+
+int largest_difference(std::span<const std::uint8_t> a, const Bytes& b) {
+  REQUIRE(a.size() == b.size());
+  int largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+Bytes replicated(const Bytes& grey, std::size_t step = 1) {
+  Bytes colour;
+  for (std::size_t i = 0; i < grey.size(); i += step)
+    colour.insert(colour.end(), 3, grey[i]);
+  return colour;
+}
+
+ImageView read(const std::filesystem::path& path, Bytes& pixels) {
+  const auto image = read_image(path, pixels);
+  if (!image)
+    FAIL(image.error().to_string());
+  CHECK(image->channels == 3);
+  return *image;
+}
+
+std::string read_error(const std::filesystem::path& path) {
+  Bytes pixels;
+  const auto image = read_image(path, pixels);
+  REQUIRE_FALSE(image);
+  CHECK(image.error().code == Errc::corrupt);
+  CHECK_THAT(image.error().message, ContainsSubstring(path.string()));
+  return image.error().message;
+}
+
+std::string open_error(const std::filesystem::path& root, Split split) {
+  const auto dataset = open_image_folder(root, split);
+  REQUIRE_FALSE(dataset);
+  CHECK(dataset.error().code == Errc::data);
+  return dataset.error().message;
+}
+
+} // namespace
+
+TEST_CASE("PNG images of every kind are read as three channels, exactly") {
+  ScratchFolder folder;
+  const auto path = folder / "image.png";
+  Bytes pixels;
+  SECTION("colour") {
+    write_png(path, pattern(5, 7, 3), 5, 7, 3);
+    const auto image = read(path, pixels);
+    CHECK((image.height == 5 && image.width == 7));
+    CHECK(largest_difference(image.pixels, pattern(5, 7, 3)) == 0);
+  }
+  SECTION("grey") {
+    write_png(path, pattern(5, 7, 1), 5, 7, 1);
+    CHECK(largest_difference(read(path, pixels).pixels, replicated(pattern(5, 7, 1))) == 0);
+  }
+  SECTION("colour and alpha: alpha is dropped, not blended") {
+    const auto rgba = pattern(5, 7, 4);
+    write_png(path, rgba, 5, 7, 4);
+    Bytes rgb;
+    for (std::size_t i = 0; i < rgba.size(); ++i)
+      if (i % 4 != 3)
+        rgb.push_back(rgba[i]);
+    CHECK(largest_difference(read(path, pixels).pixels, rgb) == 0);
+  }
+  SECTION("grey and alpha") {
+    write_png(path, pattern(5, 7, 2), 5, 7, 2);
+    CHECK(largest_difference(read(path, pixels).pixels, replicated(pattern(5, 7, 2), 2)) == 0);
+  }
+  SECTION("a palette") {
+    const auto indices = pattern(5, 7, 1);
+    write_palette_png(path, indices, 5, 7);
+    Bytes rgb;
+    for (const auto i : indices)
+      rgb.insert(rgb.end(), {i, static_cast<std::uint8_t>(255 - i), 7});
+    CHECK(largest_difference(read(path, pixels).pixels, rgb) == 0);
+  }
+}
+
+TEST_CASE("JPEG images of every kind are read as three channels") {
+  ScratchFolder folder;
+  const auto path = folder / "image.jpg";
+  Bytes pixels;
+  SECTION("colour") {
+    write_jpeg(path, gradient(24, 17, 3), 24, 17, 3);
+    const auto image = read(path, pixels);
+    CHECK((image.height == 24 && image.width == 17));
+    CHECK(largest_difference(image.pixels, gradient(24, 17, 3)) <= 2);
+  }
+  SECTION("grey") {
+    write_jpeg(path, gradient(24, 17, 1), 24, 17, 1);
+    CHECK(largest_difference(read(path, pixels).pixels, replicated(gradient(24, 17, 1))) <= 2);
+  }
+  SECTION("inverted CMYK, as ImageNet has a few") {
+    const auto cmyk = gradient(24, 17, 4);
+    write_jpeg(path, cmyk, 24, 17, 4);
+    Bytes rgb;
+    for (std::size_t i = 0; i < cmyk.size(); i += 4)
+      for (std::size_t c = 0; c < 3; ++c)
+        rgb.push_back(static_cast<std::uint8_t>(cmyk[i + c] * cmyk[i + 3] / 255));
+    CHECK(largest_difference(read(path, pixels).pixels, rgb) <= 3);
+  }
+}
+
+TEST_CASE("a JPEG under a PNG's name is read by what it is") {
+  ScratchFolder folder;
+  write_jpeg(folder / "photo.png", gradient(8, 8, 3), 8, 8, 3);
+  Bytes pixels;
+  CHECK(largest_difference(read(folder / "photo.png", pixels).pixels, gradient(8, 8, 3)) <= 2);
+}
+
+TEST_CASE("an image that is cut short anywhere is refused, not filled with grey") {
+  ScratchFolder folder;
+  write_jpeg(folder / "a.jpg", pattern(40, 40, 3), 40, 40, 3);
+  write_png(folder / "a.png", pattern(40, 40, 3), 40, 40, 3);
+  for (const char* name : {"a.jpg", "a.png"}) {
+    const auto whole = read_bytes(folder / name);
+    for (const double share : {0.0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99}) {
+      const auto kept = static_cast<std::size_t>(share * static_cast<double>(whole.size()));
+      write_bytes(folder / name, std::string_view{whole}.substr(0, kept));
+      INFO(name << " cut to " << kept << " of " << whole.size() << " bytes");
+      read_error(folder / name);
+    }
+  }
+}
+
+TEST_CASE("bytes that are changed in an image never crash the reader") {
+  ScratchFolder folder;
+  write_jpeg(folder / "a.jpg", gradient(40, 40, 3), 40, 40, 3);
+  write_png(folder / "a.png", gradient(40, 40, 3), 40, 40, 3);
+  Bytes pixels;
+  int png_errors = 0, png_tries = 0;
+  for (const char* name : {"a.jpg", "a.png"}) {
+    const auto whole = read_bytes(folder / name);
+    for (std::size_t place = 4; place < whole.size(); place += 1 + whole.size() / 100) {
+      auto damaged = whole;
+      damaged[place] = static_cast<char>(damaged[place] ^ 0x5a);
+      write_bytes(folder / name, damaged);
+      const bool refused = !read_image(folder / name, pixels);
+      png_errors += refused && name[2] == 'p';
+      png_tries += name[2] == 'p';
+    }
+  }
+  CHECK(png_errors > png_tries * 9 / 10); // PNG has checksums, JPEG has none
+}
+
+TEST_CASE("a file that is no image is refused") {
+  ScratchFolder folder;
+  write_bytes(folder / "a.jpg", "GIF89a");
+  CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("expected a JPEG or PNG image"));
+}
+
+TEST_CASE("an image folder's labels are the places of the sorted class names") {
+  ScratchFolder folder;
+  const Bytes dark(2 * 2 * 3, 10), bright(3 * 2 * 3, 200);
+  write_png(folder / "train/b/2.png", bright, 3, 2, 3);
+  write_png(folder / "train/b/1.png", dark, 2, 2, 3);
+  write_png(folder / "train/b/deeper/0.PNG", bright, 3, 2, 3);
+  write_jpeg(folder / "train/a/x.JPEG", dark, 2, 2, 3);
+  write_png(folder / "train/C/1.png", dark, 2, 2, 3);
+  write_bytes(folder / "train/a/notes.txt", "no image");
+  write_bytes(folder / "train/readme.md", "no class");
+  write_png(folder / "val/b/9.png", dark, 2, 2, 3);
+
+  const auto train = open_image_folder(folder.path(), Split::train);
+  REQUIRE(train);
+  CHECK((*train)->info().class_names == std::vector<std::string>{"C", "a", "b"});
+  REQUIRE((*train)->size() == 5);
+  const std::int32_t expected[] = {0, 1, 2, 2, 2};
+  for (std::int64_t i = 0; i < 5; ++i)
+    CHECK((*train)->label(i) == expected[i]);
+  Bytes scratch;
+  CHECK((*train)->read(2, scratch)->pixels[0] ==
+        10); // b/1.png before b/2.png before b/deeper/0.PNG
+  CHECK((*train)->read(3, scratch)->height == 3);
+
+  SECTION("a test split that lacks classes keeps the labels of training") {
+    const auto val = open_image_folder(folder.path(), Split::test);
+    REQUIRE(val);
+    CHECK((*val)->num_classes() == 3);
+    CHECK((*val)->label(0) == 2);
+  }
+  SECTION("a test split with a class of its own is refused") {
+    write_png(folder / "val/bb/9.png", dark, 2, 2, 3);
+    CHECK_THAT(open_error(folder.path(), Split::test), ContainsSubstring("have no class bb"));
+  }
+  SECTION("a damaged image is named when it is read") {
+    write_bytes(folder / "train/b/2.png", "");
+    const auto again = open_image_folder(folder.path(), Split::train);
+    REQUIRE(again);
+    const auto image = (*again)->read(3, scratch);
+    REQUIRE_FALSE(image);
+    CHECK_THAT(image.error().message, ContainsSubstring("b/2.png"));
+  }
+}
+
+TEST_CASE("the folder of test images may be called val or test") {
+  ScratchFolder folder;
+  write_png(folder / "test/a/1.png", pattern(2, 2, 3), 2, 2, 3);
+  CHECK(open_image_folder(folder.path(), Split::test));
+}
+
+TEST_CASE("an image folder without the expected layout is refused with the layout") {
+  ScratchFolder folder;
+  CHECK_THAT(open_error(folder / "nowhere", Split::train), ContainsSubstring("no such folder"));
+  CHECK_THAT(open_error("", Split::train), ContainsSubstring("data.root"));
+  CHECK_THAT(open_error(folder.path(), Split::train), ContainsSubstring("train/CLASS/*.jpg"));
+  CHECK_THAT(open_error(folder.path(), Split::test), ContainsSubstring("val"));
+  std::filesystem::create_directories(folder / "train");
+  CHECK_THAT(open_error(folder.path(), Split::train), ContainsSubstring("found no class folders"));
+  std::filesystem::create_directories(folder / "train/cat");
+  CHECK_THAT(open_error(folder.path(), Split::train),
+             ContainsSubstring("train/cat: found no .jpg, .jpeg or .png files"));
+}

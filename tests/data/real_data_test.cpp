@@ -1,0 +1,79 @@
+// The real data sets, when they are there: in the folder that TROUPE_DATA names, or in data/.
+#include "troupe/data/dataset.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+using namespace troupe;
+using namespace troupe::data;
+
+namespace {
+
+struct RealSet {
+  std::string name, folder;
+  std::int64_t train, test;
+  int size;
+};
+
+std::filesystem::path folder_of(const RealSet& set) {
+  const char* root = std::getenv("TROUPE_DATA");
+  return std::filesystem::path{root != nullptr ? root : TROUPE_SOURCE_DIR "/data"} / set.folder;
+}
+
+struct Sums {
+  double sum = 0, squares = 0, count = 0;
+  void add(std::uint8_t pixel) {
+    sum += pixel / 255.0;
+    squares += pixel / 255.0 * (pixel / 255.0);
+    ++count;
+  }
+  double mean() const { return sum / count; }
+  double deviation() const { return std::sqrt(squares / count - mean() * mean()); }
+};
+
+} // namespace
+
+TEST_CASE("the real data sets have their known counts, means and deviations") {
+  const auto set = GENERATE(RealSet{"cifar10", "cifar10", 50000, 10000, 32},
+                            RealSet{"mnist", "mnist", 60000, 10000, 28},
+                            RealSet{"fashion_mnist", "fashion-mnist", 60000, 10000, 28});
+  DYNAMIC_SECTION(set.name) {
+    DataConfig data;
+    data.dataset = set.name;
+    data.root = folder_of(set).string();
+    if (!std::filesystem::is_directory(data.root))
+      SKIP(data.root << " is not there: fetch it with tools/fetch-data " << set.folder << " "
+                     << data.root);
+    const auto train = open_dataset(data, {}, Split::train),
+               test = open_dataset(data, {}, Split::test);
+    if (!train || !test)
+      FAIL((train ? test : train).error().to_string());
+    REQUIRE((*train)->size() == set.train);
+    REQUIRE((*test)->size() == set.test);
+
+    const auto channels = static_cast<std::size_t>((*train)->info().channels);
+    Sums sums[3];
+    std::vector<std::int64_t> labels(10);
+    std::vector<std::uint8_t> scratch;
+    for (std::int64_t i = 0; i < set.train; ++i) {
+      ++labels[static_cast<std::size_t>((*train)->label(i))];
+      const auto image = (*train)->read(i, scratch);
+      REQUIRE(image->height == set.size);
+      for (std::size_t p = 0; p < image->pixels.size(); ++p)
+        sums[p % channels].add(image->pixels[p]);
+    }
+    const auto& [mean, deviation] = (*train)->info().normalization;
+    for (std::size_t c = 0; c < channels; ++c) {
+      CHECK(std::abs(sums[c].mean() - mean[c]) < 1e-4);
+      CHECK(std::abs(sums[c].deviation() - deviation[c]) < 1e-4);
+    }
+    // 5,000 (CIFAR-10) or 6,000 (Fashion-MNIST) of each class; MNIST's vary.
+    if (set.name != "mnist")
+      CHECK(labels == std::vector<std::int64_t>(10, set.train / 10));
+  }
+}

@@ -1,0 +1,190 @@
+#include "troupe/data/sampler.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::data;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using Indices = std::vector<std::int64_t>;
+
+DistributedSampler make(const SamplerOptions& options) {
+  auto sampler = DistributedSampler::create(options);
+  REQUIRE(sampler);
+  return *sampler;
+}
+
+Indices slice_of(const DistributedSampler& sampler, Position at, const Slice& slice) {
+  const auto size = sampler.slice_size(slice);
+  REQUIRE(size);
+  Indices indices(static_cast<std::size_t>(*size));
+  REQUIRE(sampler.indices(at, slice, indices));
+  return indices;
+}
+
+/// A step's slices of all ranks and micro-batches, one after the other.
+Indices step_of(const DistributedSampler& sampler, Position at, int world_size, int micro_batches) {
+  Indices all;
+  for (int rank = 0; rank < world_size; ++rank)
+    for (int micro = 0; micro < micro_batches; ++micro) {
+      const auto part = slice_of(sampler, at, {rank, world_size, micro, micro_batches});
+      all.insert(all.end(), part.begin(), part.end());
+    }
+  return all;
+}
+
+Indices epoch_of(const DistributedSampler& sampler, std::int64_t epoch) {
+  Indices all;
+  for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    const auto part = step_of(sampler, {epoch, step}, 1, 1);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+Indices counting(std::int64_t count) {
+  Indices all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("an epoch shows every sample once when the batches come out even") {
+  const auto sampler = make({.size = 120, .global_batch = 24, .seed = 5});
+  CHECK(sampler.steps_per_epoch() == 5);
+  auto order = epoch_of(sampler, 0);
+  CHECK(order != counting(120));
+  std::sort(order.begin(), order.end());
+  CHECK(order == counting(120));
+}
+
+TEST_CASE("the order of samples does not depend on the world size or on accumulation") {
+  const auto sampler = make({.size = 1000, .global_batch = 24, .seed = 5});
+  for (const Position at : {Position{0, 0}, Position{0, 40}, Position{3, 17}}) {
+    const auto alone = step_of(sampler, at, 1, 1);
+    for (const int world_size : {2, 3, 4, 24})
+      CHECK(step_of(sampler, at, world_size, 1) == alone);
+    CHECK(step_of(sampler, at, 1, 2) == alone);
+    CHECK(step_of(sampler, at, 3, 4) == alone);
+  }
+}
+
+TEST_CASE("two ranks see the same micro-batches as one rank that accumulates twice") {
+  const auto sampler = make({.size = 100, .global_batch = 16, .seed = 1});
+  for (int part = 0; part < 2; ++part)
+    CHECK(slice_of(sampler, {2, 1}, {part, 2, 0, 1}) == slice_of(sampler, {2, 1}, {0, 1, part, 2}));
+}
+
+TEST_CASE("ranks never share a sample within an epoch") {
+  const auto sampler = make({.size = 103, .global_batch = 12, .seed = 9});
+  Indices seen;
+  for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step)
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto part = slice_of(sampler, {1, step}, {rank, 4});
+      seen.insert(seen.end(), part.begin(), part.end());
+    }
+  std::sort(seen.begin(), seen.end());
+  CHECK(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
+  CHECK(seen.size() == 96); // 103 samples, the last 7 left out
+}
+
+TEST_CASE("every epoch and every seed has its own order, and always the same") {
+  const auto sampler = make({.size = 64, .global_batch = 8, .seed = 1});
+  const auto other_seed = make({.size = 64, .global_batch = 8, .seed = 2});
+  const auto again = make({.size = 64, .global_batch = 8, .seed = 1});
+  CHECK(epoch_of(sampler, 0) != epoch_of(sampler, 1));
+  CHECK(epoch_of(sampler, 0) != epoch_of(other_seed, 0));
+  CHECK(epoch_of(sampler, 7) == epoch_of(again, 7));
+}
+
+TEST_CASE("without shuffling the order is the data set's") {
+  const auto sampler = make({.size = 20, .global_batch = 5, .shuffle = false});
+  CHECK(epoch_of(sampler, 0) == counting(20));
+  CHECK(epoch_of(sampler, 3) == counting(20));
+}
+
+// torch.utils.data.DistributedSampler: indices += indices[:padding], or whole repetitions of them.
+TEST_CASE("padding repeats the first samples of the epoch's order, as PyTorch does") {
+  const SamplerOptions options{
+      .size = 10, .global_batch = 4, .seed = 3, .last_batch = LastBatch::pad_with_first};
+  const auto sampler = make(options);
+  REQUIRE(sampler.steps_per_epoch() == 3);
+  const auto order = epoch_of(sampler, 2);
+  REQUIRE(order.size() == 12);
+  CHECK(order[10] == order[0]);
+  CHECK(order[11] == order[1]);
+  Indices once(order.begin(), order.begin() + 10);
+  std::sort(once.begin(), once.end());
+  CHECK(once == counting(10));
+
+  SECTION("also more than once when a batch is larger than the data set") {
+    auto large = options;
+    large.size = 3;
+    large.global_batch = 8;
+    const auto repeated = epoch_of(make(large), 0);
+    for (std::size_t i = 3; i < 8; ++i)
+      CHECK(repeated[i] == repeated[i % 3]);
+  }
+}
+
+TEST_CASE("evaluation shows every sample once, in order, and pads with nothing") {
+  const auto sampler = make(evaluation_sampler(10, 2, 3));
+  REQUIRE(sampler.steps_per_epoch() == 2);
+  CHECK(step_of(sampler, {0, 1}, 3, 1) == Indices{6, 7, 8, 9, -1, -1});
+  CHECK(slice_of(sampler, {0, 1}, {2, 3}) == Indices{-1, -1});
+}
+
+TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequence") {
+  const auto options = SamplerOptions{.size = 50, .global_batch = 8, .seed = 11};
+  const auto undisturbed = make(options);
+  std::vector<Indices> all;
+  for (std::int64_t step = 0; step < 20; ++step)
+    all.push_back(step_of(undisturbed, undisturbed.position(step), 2, 1));
+  const auto resumed = make(options); // knows nothing but the number of steps done
+  for (std::int64_t step = 9; step < 20; ++step)
+    CHECK(step_of(resumed, resumed.position(step), 4, 2) == all[static_cast<std::size_t>(step)]);
+  CHECK(resumed.position(0) == Position{0, 0});
+  CHECK(resumed.position(6) == Position{1, 0});
+  CHECK(resumed.position(19) == Position{3, 1});
+}
+
+TEST_CASE("a batch that the workers cannot share evenly is an error") {
+  const auto sampler = make({.size = 100, .global_batch = 10});
+  const auto size = sampler.slice_size({0, 2, 0, 3});
+  REQUIRE_FALSE(size);
+  CHECK(size.error().code == Errc::invalid_input);
+  CHECK_THAT(size.error().message, ContainsSubstring("multiple of 6"));
+  CHECK_FALSE(sampler.slice_size({2, 2}));
+  CHECK_FALSE(sampler.slice_size({-1, 2}));
+  CHECK_FALSE(sampler.slice_size({0, 1, 2, 2}));
+}
+
+TEST_CASE("a data set without a whole batch is an error that says what to change") {
+  const auto none = DistributedSampler::create({.size = 100, .global_batch = 128});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == Errc::data);
+  CHECK_THAT(none.error().message, ContainsSubstring("100 samples") && ContainsSubstring("128") &&
+                                       ContainsSubstring("data.drop_last: false"));
+  CHECK(DistributedSampler::create(
+      {.size = 100, .global_batch = 128, .last_batch = LastBatch::pad_with_first}));
+  CHECK_FALSE(DistributedSampler::create({.size = 0, .global_batch = 1}));
+  CHECK_FALSE(DistributedSampler::create({.size = 5, .global_batch = 0}));
+}
+
+TEST_CASE("a step outside the epoch or room of another size is refused") {
+  const auto sampler = make({.size = 100, .global_batch = 10});
+  Indices indices(10), too_few(9);
+  CHECK(sampler.indices({0, 9}, {}, indices));
+  CHECK_FALSE(sampler.indices({0, 10}, {}, indices));
+  CHECK_FALSE(sampler.indices({0, -1}, {}, indices));
+  CHECK_FALSE(sampler.indices({-1, 0}, {}, indices));
+  CHECK_FALSE(sampler.indices({0, 0}, {}, too_few));
+}
