@@ -18,7 +18,7 @@ double ratio(double part, double whole) {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{.info = setup_.info} {}
+      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{setup_.info} {}
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
   return {
@@ -93,9 +93,9 @@ void CoordinatorState::commit(const StepReport& report) {
 
 void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
   auto record = std::make_shared<metrics::StepRecord>();
-  record->step = step + 1;
-  record->epoch = setup_.plan.epoch_of(step) + 1;
-  record->learning_rate = setup_.learning_rate(step);
+  record->step = step;
+  record->epoch = setup_.plan.epoch_of(step);
+  record->lr = setup_.learning_rate(step);
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
   std::int64_t correct = 0;
@@ -122,7 +122,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
     sums->seconds += record->seconds;
     ++sums->steps;
   }
-  last_loss_ = record->loss;
+  summary_.loss = record->loss;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
   self_->send(setup_.metrics, atom::status_v,
               std::make_shared<const std::vector<metrics::WorkerSummary>>(worker_summaries()));
@@ -158,20 +158,18 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
 
 void CoordinatorState::record_epoch(const EvaluationReport* test) {
   auto record = std::make_shared<metrics::EpochRecord>();
-  record->epoch = setup_.plan.epoch_of(committed_ - 1) + 1;
+  record->epoch = setup_.plan.epoch_of(committed_ - 1);
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
   record->train_accuracy =
       ratio(static_cast<double>(epoch_.correct), static_cast<double>(epoch_.samples));
   record->seconds = epoch_.seconds;
-  record->samples_per_second = ratio(static_cast<double>(epoch_.samples), epoch_.seconds);
   if (test) {
     const auto samples = static_cast<double>(test->samples);
     record->test_loss = ratio(test->loss_sum, samples);
     record->test_accuracy = ratio(static_cast<double>(test->correct), samples);
-    record->evaluation_seconds = seconds(Clock::now() - evaluation_begin_);
+    record->seconds += seconds(Clock::now() - evaluation_begin_);
+    summary_.accuracy = record->test_accuracy;
   }
-  summary_.loss = record->train_loss;
-  summary_.accuracy = record->test_accuracy.value_or(record->train_accuracy);
   epoch_ = {};
   self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
 }
@@ -218,8 +216,7 @@ void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
 
 void CoordinatorState::finish_if_saved() {
   if (phase_ == Phase::finishing && saves_ == 0)
-    end(committed_ == setup_.plan.total_steps() ? metrics::RunStatus::completed
-                                                : metrics::RunStatus::stopped);
+    end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
 }
 
 void CoordinatorState::fail(const Error& error) {
@@ -227,10 +224,10 @@ void CoordinatorState::fail(const Error& error) {
     return;
   error_ = error;
   summary_.error = error.to_string();
-  end(metrics::RunStatus::failed);
+  end("failed");
 }
 
-void CoordinatorState::end(metrics::RunStatus status) {
+void CoordinatorState::end(std::string_view status) {
   phase_ = Phase::ended;
   summary_.status = status;
   summary_.steps = committed_;
@@ -238,8 +235,6 @@ void CoordinatorState::end(metrics::RunStatus status) {
   summary_.samples = run_.samples;
   summary_.seconds = seconds(Clock::now() - begin_);
   summary_.samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds);
-  if (summary_.loss == 0) // no epoch has ended
-    summary_.loss = last_loss_;
   summary_.overlap_ratio = ratio(overlapped_, collective_);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
@@ -260,18 +255,26 @@ JobStatus CoordinatorState::status() const {
           .total_steps = setup_.plan.total_steps(),
           .epoch = setup_.plan.epoch_of(committed_),
           .world_size = setup_.world_size,
-          .loss = last_loss_,
+          .loss = summary_.loss,
           .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds)};
 }
 
 std::vector<metrics::WorkerSummary> CoordinatorState::worker_summaries() const {
   const auto elapsed = seconds(Clock::now() - begin_);
   std::vector<metrics::WorkerSummary> workers;
-  for (const auto& [rank, member] : members_)
+  for (const auto& [rank, member] : members_) {
+    const auto peak = [&memory = member.memory](MemoryKind kind) {
+      return memory.peak[static_cast<std::size_t>(kind)];
+    };
     workers.push_back({.rank = rank,
                        .device = setup_.devices[static_cast<std::size_t>(rank)],
-                       .memory = member.memory,
-                       .busy_ratio = ratio(seconds(member.busy), elapsed)});
+                       .peak_memory_bytes = member.memory.total_peak,
+                       .parameter_bytes = peak(MemoryKind::parameters),
+                       .gradient_bytes = peak(MemoryKind::gradients),
+                       .optimizer_bytes = peak(MemoryKind::optimizer),
+                       .busy_ratio = ratio(seconds(member.busy), elapsed),
+                       .memory = member.memory});
+  }
   return workers;
 }
 

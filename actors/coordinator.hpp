@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::actors {
@@ -19,7 +20,7 @@ struct CoordinatorSetup {
   std::int32_t world_size = 1;
   std::int64_t window = 4; ///< steps that may be under way
   std::function<double(std::int64_t step)> learning_rate;
-  metrics::RunInfo info;
+  metrics::RunInfo info = {};
   std::vector<std::string> devices; ///< names, by rank
   checkpointer_actor checkpointer;
   metrics_actor metrics;
@@ -48,8 +49,8 @@ private:
   struct Member {
     worker_actor worker;
     shard_manager_actor shard_manager;
-    std::chrono::nanoseconds busy{};
-    MemoryUse memory;
+    std::chrono::nanoseconds busy = {};
+    MemoryUse memory = {};
   };
   /// Sums over steps.
   struct Sums {
@@ -71,7 +72,7 @@ private:
   void count_saved(const CheckpointOutcome& outcome);
   void finish_if_saved();
   void fail(const Error& error);
-  void end(metrics::RunStatus status);
+  void end(std::string_view status);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
   std::vector<metrics::WorkerSummary> worker_summaries() const;
@@ -86,7 +87,6 @@ private:
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   Sums epoch_, run_;
-  double last_loss_ = 0;
   double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
   metrics::RunSummary summary_;

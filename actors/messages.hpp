@@ -61,11 +61,11 @@ struct WorkerStep {
 /// One rank's committed step.
 struct StepReport {
   std::int32_t rank = 0;
-  WorkerStep worker;
+  WorkerStep worker = {};
   std::uint64_t collective_bytes = 0;
   std::chrono::nanoseconds collective{}; ///< time in collectives
   std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
-  MemoryUse memory;
+  MemoryUse memory = {};
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -102,10 +102,10 @@ struct Snapshot {
 /// What became of a checkpoint.
 struct CheckpointOutcome {
   std::int64_t step = 0;
-  std::string path;
+  std::string path = {};
   double seconds = 0;
-  std::string failure;           ///< empty: written, or not to be written
-  std::string parameters_sha256; ///< of the parameters in canonical layout
+  std::string failure = {};           ///< empty: written, or not to be written
+  std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
 
   template <class Inspector>
   friend bool inspect(Inspector& f, CheckpointOutcome& x) {

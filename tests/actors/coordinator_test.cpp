@@ -1,0 +1,273 @@
+#include "deterministic.hpp"
+
+#include "troupe/actors/coordinator.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::actors;
+
+namespace {
+
+/// Everything the coordinator's neighbours were told.
+struct Seen {
+  std::vector<std::int64_t> limits; ///< of rank 0
+  std::vector<std::int64_t> evaluations, snapshots;
+  std::vector<bool> writes;
+  std::vector<StepRecordPtr> steps;
+  std::vector<EpochRecordPtr> epochs;
+  RunOutcomePtr outcome;
+};
+
+struct WorkerStub {
+  static inline const char* name = "worker_stub";
+  WorkerStub(worker_actor::pointer, int rank, std::shared_ptr<Seen> seen)
+      : rank{rank}, seen{std::move(seen)} {}
+  worker_actor::behavior_type make_behavior() {
+    return {[this](atom::advance, std::int64_t limit) {
+              if (rank == 0)
+                seen->limits.push_back(limit);
+            },
+            [](atom::batch, const MicroBatchPtr&) {},
+            [](atom::parameters_ready, Pass, UnitId, const EventPtr&) {},
+            [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::done, Purpose, std::int64_t) {},
+            [](atom::failed, const Error&) {}};
+  }
+  int rank;
+  std::shared_ptr<Seen> seen;
+};
+
+struct ShardManagerStub {
+  static inline const char* name = "shard_manager_stub";
+  ShardManagerStub(shard_manager_actor::pointer, int rank, std::shared_ptr<Seen> seen)
+      : rank{rank}, seen{std::move(seen)} {}
+  shard_manager_actor::behavior_type make_behavior() {
+    return {[](atom::join, const worker_actor&) {},
+            [](atom::need_parameters, Pass, UnitId) {},
+            [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
+            [](atom::done, const WorkerStep&) {},
+            [](atom::done, std::int64_t) {},
+            [](atom::failed, const Error&) {},
+            [this](atom::evaluate, std::int64_t step) {
+              if (rank == 0)
+                seen->evaluations.push_back(step);
+            },
+            [this](atom::snapshot, std::int64_t step) -> caf::result<SnapshotPtr> {
+              seen->snapshots.push_back(step);
+              auto snapshot = std::make_shared<Snapshot>();
+              snapshot->step = step;
+              return SnapshotPtr{snapshot};
+            },
+            [](atom::saved, std::int64_t) {}};
+  }
+  int rank;
+  std::shared_ptr<Seen> seen;
+};
+
+struct CheckpointerStub {
+  static inline const char* name = "checkpointer_stub";
+  CheckpointerStub(checkpointer_actor::pointer, std::shared_ptr<Seen> seen)
+      : seen{std::move(seen)} {}
+  checkpointer_actor::behavior_type make_behavior() {
+    return {[this](atom::snapshot, const SnapshotPtr& snapshot, bool write) {
+      seen->writes.push_back(write);
+      CheckpointOutcome outcome{.step = snapshot->step, .parameters_sha256 = "digest"};
+      if (write)
+        outcome.path = "somewhere";
+      if (fail_writes > 0 && write) {
+        --fail_writes;
+        outcome.failure = "no space left";
+      }
+      return outcome;
+    }};
+  }
+  std::shared_ptr<Seen> seen;
+  int fail_writes = 1; ///< the first write fails
+};
+
+struct MetricsStub {
+  static inline const char* name = "metrics_stub";
+  MetricsStub(metrics_actor::pointer, std::shared_ptr<Seen> seen) : seen{std::move(seen)} {}
+  metrics_actor::behavior_type make_behavior() {
+    return {
+        [this](atom::step_committed, const StepRecordPtr& record) {
+          seen->steps.push_back(record);
+        },
+        [this](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
+        [](atom::status, const WorkerSummariesPtr&) {},
+        [](atom::saved, const CheckpointOutcome&) {},
+        [](atom::note, const std::string&, const std::string&) {},
+        [](atom::tick) {},
+        [this](atom::finish, const RunOutcomePtr& outcome) { seen->outcome = outcome; }};
+  }
+  std::shared_ptr<Seen> seen;
+};
+
+/// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
+struct Company : test::Deterministic {
+  explicit Company(std::int64_t first_step = 0) {
+    Config config;
+    config.train.epochs = 2;
+    config.checkpoint.every = {Interval::Unit::epochs, 1};
+    metrics = test::spawn_state<MetricsStub, metrics_actor>(system, seen);
+    checkpointer = test::spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
+    coordinator = test::spawn_state<CoordinatorState, coordinator_actor>(
+        system,
+        CoordinatorSetup{
+            .plan = JobPlan{config, 6},
+            .first_step = first_step,
+            .world_size = 2,
+            .window = 4,
+            .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .devices = {"a", "b"},
+            .checkpointer = checkpointer,
+            .metrics = metrics});
+  }
+  ~Company() {
+    for (const auto& actor : others)
+      self->send_exit(actor, caf::exit_reason::kill);
+    self->send_exit(coordinator, caf::exit_reason::kill);
+    self->send_exit(checkpointer, caf::exit_reason::kill);
+    self->send_exit(metrics, caf::exit_reason::kill);
+    scheduler.run();
+  }
+  void join(int rank) {
+    auto worker = test::spawn_state<WorkerStub, worker_actor>(system, rank, seen);
+    auto shard_manager =
+        test::spawn_state<ShardManagerStub, shard_manager_actor>(system, rank, seen);
+    others.push_back(caf::actor_cast<caf::actor>(worker));
+    others.push_back(caf::actor_cast<caf::actor>(shard_manager));
+    self->send(coordinator, atom::join_v, rank, worker, shard_manager);
+    scheduler.run();
+  }
+  void start() {
+    self->send(coordinator, atom::run_v);
+    join(0);
+    join(1);
+  }
+  void commit(int rank, std::int64_t step, double loss = 1.0) {
+    StepReport report{.rank = rank};
+    report.worker = {.step = step, .loss = loss, .correct = 2, .samples = 4};
+    self->send(coordinator, atom::step_committed_v, report);
+    scheduler.run();
+  }
+  void commit_all(std::int64_t from, std::int64_t to) {
+    for (auto step = from; step < to; ++step)
+      for (int rank = 0; rank < 2; ++rank)
+        commit(rank, step);
+  }
+  void evaluated() {
+    for (int rank = 0; rank < 2; ++rank)
+      self->send(coordinator, atom::evaluated_v, EvaluationReport{rank, 6, 3.0, 1, 2});
+    scheduler.run();
+  }
+
+  std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  metrics_actor metrics;
+  checkpointer_actor checkpointer;
+  coordinator_actor coordinator;
+  std::vector<caf::actor> others;
+};
+
+} // namespace
+
+TEST_CASE("a job starts when all ranks have joined, and grants a window of steps") {
+  Company company;
+  company.self->send(company.coordinator, atom::run_v);
+  company.join(0);
+  CHECK(company.seen->limits.empty());
+  company.join(1);
+  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+}
+
+TEST_CASE("a step counts as committed when all ranks have committed it") {
+  Company company;
+  company.start();
+  company.commit(0, 0, 1.0);
+  CHECK(company.seen->steps.empty());
+  CHECK(company.seen->limits.size() == 1);
+  company.commit(1, 0, 3.0);
+  REQUIRE(company.seen->steps.size() == 1);
+  CHECK(company.seen->steps[0]->loss == 2.0);
+  CHECK(company.seen->steps[0]->samples == 8);
+  CHECK(company.seen->steps[0]->accuracy == 0.5);
+  CHECK(company.seen->limits == std::vector<std::int64_t>{4, 5});
+}
+
+TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are done") {
+  Company company;
+  company.start();
+  company.commit_all(0, 6);
+  CHECK(company.seen->limits.back() == 6);
+  CHECK(company.seen->evaluations == std::vector<std::int64_t>{6});
+  CHECK(company.seen->snapshots.empty());
+  company.evaluated();
+  REQUIRE(company.seen->epochs.size() == 1);
+  CHECK(company.seen->epochs[0]->test_accuracy == 0.5);
+  CHECK(company.seen->epochs[0]->test_loss == 1.5);
+  CHECK(company.seen->snapshots == std::vector<std::int64_t>{6});
+  CHECK(company.seen->limits.back() == 10);
+}
+
+TEST_CASE("a job completes with a summary; a failed write is counted and does not stop it") {
+  Company company;
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated();
+  company.commit_all(6, 12);
+  company.evaluated();
+  REQUIRE(company.seen->outcome);
+  const auto& summary = company.seen->outcome->summary;
+  CHECK(summary.status == "completed");
+  CHECK(summary.steps == 12);
+  CHECK(summary.epochs == 2);
+  CHECK(summary.samples == 96);
+  CHECK(summary.checkpoints == 1);
+  CHECK(summary.checkpoint_failures == 1);
+  CHECK(summary.parameters_sha256 == "digest");
+}
+
+TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
+  Company company;
+  company.start();
+  company.commit_all(0, 1);
+  company.self->send(company.coordinator, atom::stop_v);
+  company.scheduler.run();
+  CHECK(company.seen->limits.back() == 5);
+  company.commit_all(1, 5);
+  CHECK(company.seen->limits.back() == 5);
+  CHECK(company.seen->snapshots == std::vector<std::int64_t>{5});
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.status == "stopped");
+  CHECK(company.seen->writes == std::vector<bool>{true});
+}
+
+TEST_CASE("a failure ends the job at once and says what failed") {
+  Company company;
+  company.start();
+  company.commit_all(0, 2);
+  company.self->send(company.coordinator, atom::failed_v,
+                     Error{Errc::numeric, "the loss is nan", {.rank = 1, .step = 2}});
+  company.scheduler.run();
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.status == "failed");
+  REQUIRE(company.seen->outcome->error);
+  CHECK(company.seen->outcome->error->where.step == 2);
+  company.commit_all(2, 3); // late messages change nothing
+  CHECK(company.seen->steps.size() == 2);
+}
+
+TEST_CASE("a resumed job goes on from its first step; a finished one ends without training") {
+  Company company{7};
+  company.start();
+  CHECK(company.seen->limits == std::vector<std::int64_t>{11});
+  Company finished{12};
+  finished.start();
+  REQUIRE(finished.seen->outcome);
+  CHECK(finished.seen->outcome->summary.status == "completed");
+  CHECK(finished.seen->writes == std::vector<bool>{false});
+}

@@ -1,0 +1,39 @@
+/// Actors without threads or real time: messages run when the test says so, timers when it moves
+/// the clock.
+#pragma once
+
+#include "troupe/actors/interfaces.hpp"
+
+#include <caf/scheduler/test_coordinator.hpp>
+
+namespace troupe::actors::test {
+
+class DeterministicConfig : public caf::actor_system_config {
+public:
+  DeterministicConfig() { set("caf.scheduler.policy", "testing"); }
+};
+
+class Deterministic {
+public:
+  Deterministic() = default;
+  // Pending timeouts keep their actors alive: without this, ~actor_system waits for ever.
+  ~Deterministic() {
+    do
+      scheduler.run();
+    while (scheduler.trigger_timeout());
+  }
+
+  DeterministicConfig config;
+  caf::actor_system system{config};
+  caf::scheduler::test_coordinator& scheduler =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  caf::scoped_actor self{system, true};
+};
+
+/// Spawns a role's state class.
+template <class State, class Handle, class... Args>
+Handle spawn_state(caf::actor_system& system, Args&&... args) {
+  return system.spawn<typename Handle::template stateful_impl<State>>(std::forward<Args>(args)...);
+}
+
+} // namespace troupe::actors::test
