@@ -1,0 +1,28 @@
+/// Runs a job: the one place where files, devices, actors and what a person sees are put together.
+#pragma once
+
+#include "troupe/core/config.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/metrics/step_record.hpp"
+
+#include <functional>
+#include <string>
+
+namespace troupe::actors {
+
+enum class LogFormat : std::uint8_t { plain, json };
+
+struct RunOptions {
+  bool quiet = false;
+  LogFormat log_format = LogFormat::plain;
+  std::string config_text; ///< the resolved config, kept with the run
+  /// Called once the company is there, with a function that asks it to drain (any thread, any time
+  /// until run_training returns).
+  std::function<void(std::function<void()> drain)> on_started;
+};
+
+/// Prepares, trains, and returns when the run has ended: completed, stopped, or failed (the summary's
+/// status; its error was shown). Errors of what could not even begin are returned.
+Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options);
+
+} // namespace troupe::actors

@@ -1,0 +1,41 @@
+/// Everything a job needs before its first message: checked, opened, compiled, loaded. Made by
+/// blocking calls, before there are actors; errors come back as values.
+#pragma once
+
+#include "data_loader.hpp"
+#include "job_plan.hpp"
+#include "replica.hpp"
+
+#include "troupe/core/checkpoint_store.hpp"
+#include "troupe/metrics/step_record.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct Job {
+  Config config;
+  JobPlan plan;
+  std::filesystem::path folder;          ///< runs/NAME
+  std::vector<std::shared_ptr<Replica>> replicas;
+  std::shared_ptr<const data::BatchAssembler> training, evaluation;
+  std::vector<DataLoaderSetup::Buffers> buffers; ///< by replica
+  std::vector<std::shared_ptr<Stream>> loader_streams;
+  std::function<OptimizerArguments(std::int64_t step)> optimizer; ///< with the step's learning rate; pure
+  std::int64_t first_step = 0;
+  std::map<std::string, std::string> checkpoint_metadata;
+  metrics::RunInfo info;
+  std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
+
+  CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
+};
+
+/// Errors: data (missing or damaged files), invalid_input (does not fit together), out_of_memory,
+/// corrupt (a checkpoint named in the config), unsupported (a device this machine has not).
+Result<std::shared_ptr<Job>> prepare_job(const Config& config);
+
+} // namespace troupe::actors
