@@ -74,6 +74,31 @@ TEST_CASE("safetensors come back as they were written, wide elements first") {
     }
 }
 
+// Made by safetensors 0.8 for PyTorch 2.14:
+// save_file({"a": torch.arange(6.).reshape(2, 3), "n": torch.tensor(3),
+//            "h": torch.ones(3, dtype=torch.bfloat16)}, path, {"format": "pt"})
+TEST_CASE("a file written from PyTorch is read") {
+  const auto reader =
+      SafetensorsReader::open(TROUPE_SOURCE_DIR "/tests/fixtures/from_torch.safetensors");
+  REQUIRE(reader);
+  CHECK(reader->metadata() == std::map<std::string, std::string>{{"format", "pt"}});
+  const auto data = reader->read_data();
+  REQUIRE(data);
+  REQUIRE(reader->entries().size() == 3);
+  for (const auto& entry : reader->entries()) {
+    if (entry.name == "a") {
+      CHECK(entry.shape == Shape{2, 3});
+      std::vector<float> values(6);
+      std::memcpy(values.data(), data->get() + entry.begin, 24);
+      CHECK(values == std::vector<float>{0, 1, 2, 3, 4, 5});
+    }
+    if (entry.name == "n")
+      CHECK((entry.dtype == "I64" && entry.shape.rank() == 0));
+    if (entry.name == "h")
+      CHECK((entry.dtype == "BF16" && entry.end - entry.begin == 6));
+  }
+}
+
 TEST_CASE("tensors that contradict themselves are not written") {
   const ScratchFolder folder;
   const std::vector<float> two = {1, 2};
