@@ -1,0 +1,56 @@
+/// A small HTTP server for Prometheus and for whoever supervises the process.
+#pragma once
+
+#include "socket.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace troupe::metrics {
+
+/// Whether the process does its work, and if not, why.
+struct Readiness {
+  bool ready = false;
+  std::string why; ///< "training", "waits for 2 of 4 workers"
+};
+
+/// What the server asks, from its own thread.
+struct EndpointSources {
+  std::function<std::string()> metrics;
+  std::function<Readiness()> readiness;
+};
+
+/// Answers /metrics, /healthz (200 while the process lives) and /readyz (200 or 503, and why).
+///
+/// One thread that polls: a client that is slow or silent keeps nobody else waiting, and the end is
+/// immediate (civetweb's took two seconds).
+class HttpEndpoint {
+public:
+  /// `listen` is metrics.listen: HOST:PORT; port 0 takes a free one. Error: network, when it cannot
+  /// listen there.
+  static Result<std::unique_ptr<HttpEndpoint>> start(std::string_view listen,
+                                                     EndpointSources sources);
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+  /// The sources are not called afterwards.
+  ~HttpEndpoint();
+
+  std::uint16_t port() const { return address_.port; }
+  std::string address() const { return to_string(address_); } ///< "127.0.0.1:9401"
+
+private:
+  HttpEndpoint(Endpoint address, Descriptor listener, Descriptor wake, EndpointSources sources);
+  void serve();
+
+  Endpoint address_;
+  Descriptor listener_;
+  Descriptor wake_; ///< readable: end
+  EndpointSources sources_;
+  std::thread thread_;
+};
+
+} // namespace troupe::metrics
