@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace troupe::data {
 
@@ -81,10 +82,19 @@ Columns columns_inside(const Window& window, int width, int image_size) {
 }
 
 template <std::size_t Channels>
-void reverse_pixels(std::uint8_t* row, int pixels) {
-  using Pixel = std::array<std::uint8_t, Channels>;
-  auto* first = reinterpret_cast<Pixel*>(row); // bytes may be viewed as arrays of bytes
-  std::reverse(first, first + pixels);
+void reverse_pixels(std::uint8_t* row, std::size_t pixels) {
+  if (pixels == 0)
+    return;
+  for (std::size_t left = 0, right = pixels - 1; left < right; ++left, --right)
+    for (std::size_t c = 0; c < Channels; ++c)
+      std::swap(row[left * Channels + c], row[right * Channels + c]);
+}
+
+/// Grey pixels to three equal channels.
+void replicate_grey(const std::uint8_t* grey, std::size_t pixels, std::uint8_t* colour) {
+  for (std::size_t x = 0; x < pixels; ++x)
+    for (std::size_t c = 0; c < 3; ++c)
+      colour[3 * x + c] = grey[x];
 }
 
 void normalize_row(const std::uint8_t* row, const std::vector<float>& scale,
@@ -93,42 +103,34 @@ void normalize_row(const std::uint8_t* row, const std::vector<float>& scale,
     destination[i] = normalize(static_cast<float>(row[i]), scale[i], shift[i]);
 }
 
-/// A grey row to `channels` channels each pixel.
-void normalize_grey_row(const std::uint8_t* row, std::size_t channels,
-                        const std::vector<float>& scale, const std::vector<float>& shift,
-                        float* destination) {
-  for (std::size_t i = 0; i < scale.size(); ++i)
-    destination[i] = normalize(static_cast<float>(row[i / channels]), scale[i], shift[i]);
-}
-
 } // namespace
 
 void Augment::copy_rows(const ImageView& image, const Window& window, float* destination,
                         AugmentScratch& scratch) const {
-  const int size = options_.image_size;
+  const auto size = static_cast<std::size_t>(options_.image_size);
   const auto channels = static_cast<std::size_t>(image.channels);
-  const auto inside = columns_inside(window, image.width, size);
-  scratch.bytes.assign(static_cast<std::size_t>(size) * channels, 0); // padding stays zero
+  const auto inside = columns_inside(window, image.width, options_.image_size);
+  const bool replicated = image.channels != options_.channels;
+  scratch.bytes.resize(size * channels + size * 3); // a row, and a grey row replicated
   auto* row = scratch.bytes.data();
-  for (int y = 0; y < size; ++y, destination += scale_.size()) {
-    const int source_y = window.top + y;
-    if (source_y < 0 || source_y >= image.height) {
+  auto* colour = row + size * channels;
+  for (int y = window.top; y < window.top + options_.image_size;
+       ++y, destination += scale_.size()) {
+    if (y < 0 || y >= image.height) {
       std::copy(shift_.begin(), shift_.end(), destination); // zero pixels
       continue;
     }
-    const auto start = static_cast<std::size_t>(source_y) * static_cast<std::size_t>(image.width) +
+    const auto start = static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) +
                        static_cast<std::size_t>(window.left + inside.begin);
-    std::memset(row, 0, scratch.bytes.size());
+    std::memset(row, 0, size * channels);
     std::memcpy(row + static_cast<std::size_t>(inside.begin) * channels,
                 image.pixels.data() + start * channels,
                 static_cast<std::size_t>(inside.end - inside.begin) * channels);
     if (window.flip)
       channels == 3 ? reverse_pixels<3>(row, size) : reverse_pixels<1>(row, size);
-    if (image.channels == options_.channels)
-      normalize_row(row, scale_, shift_, destination);
-    else
-      normalize_grey_row(row, static_cast<std::size_t>(options_.channels), scale_, shift_,
-                         destination);
+    if (replicated)
+      replicate_grey(row, size, colour);
+    normalize_row(replicated ? colour : row, scale_, shift_, destination);
   }
 }
 
