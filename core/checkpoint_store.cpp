@@ -29,15 +29,22 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
-/// Names in a folder; empty when there is none. A folder that cannot be read is as good as none
-/// here: writing to it will give the error.
-std::vector<fs::path> files_in(const fs::path& folder) {
+/// Files in a folder, and why they are not all: no error when there is no folder.
+std::vector<fs::path> files_in(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> files;
-  std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (std::error_code ignored; !at->is_directory(ignored))
       files.push_back(at->path());
+  if (error == std::errc::no_such_file_or_directory)
+    error.clear();
   return files;
+}
+
+/// For those who can go on without: newest_valid() says it, writing to such a folder gives the
+/// error.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::error_code ignored;
+  return files_in(folder, ignored);
 }
 
 } // namespace
@@ -71,6 +78,9 @@ std::vector<CheckpointStore::Entry> CheckpointStore::list() const {
 
 CheckpointStore::Newest CheckpointStore::newest_valid() {
   Newest newest;
+  if (std::error_code error; files_in(folder_, error), error)
+    newest.skipped.push_back({Errc::io, fmt::format("cannot read the folder {}: {}",
+                                                    folder_.string(), error.message())});
   for (const auto& file : temporaries())
     newest.skipped.push_back(
         {Errc::corrupt, fmt::format("{}: a checkpoint that was never finished", file.string())});

@@ -25,7 +25,8 @@ public:
   struct Newest {
     std::optional<Entry> entry; ///< empty: there is no valid checkpoint
     Checkpoint checkpoint;
-    std::vector<Error> skipped; ///< damaged files and left-over temporary files, for the log
+    /// Damaged files, left-over temporary files, a folder that cannot be read: for the log.
+    std::vector<Error> skipped;
   };
 
   const std::filesystem::path& folder() const { return folder_; }

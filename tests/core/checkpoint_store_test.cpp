@@ -47,6 +47,7 @@ std::set<std::string> names_in(const std::filesystem::path& folder) {
 
 std::vector<std::int64_t> steps_of(const std::vector<CheckpointStore::Entry>& entries) {
   std::vector<std::int64_t> steps;
+  steps.reserve(entries.size());
   for (const auto& entry : entries)
     steps.push_back(entry.step);
   return steps;
@@ -62,6 +63,17 @@ TEST_CASE("a store without a folder is empty, and saving makes the folder") {
   CHECK(store.prune(1)->empty());
   REQUIRE(save_step(store, 123));
   CHECK(names_in(store.folder()) == std::set<std::string>{"step-000000123.safetensors"});
+}
+
+TEST_CASE("a folder that cannot be read is said, not taken for empty") {
+  const ScratchFolder folder;
+  write_bytes(folder / "checkpoints", "a file");
+  CheckpointStore store(folder / "checkpoints");
+  const auto newest = store.newest_valid();
+  CHECK_FALSE(newest.entry);
+  REQUIRE(newest.skipped.size() == 1);
+  CHECK(newest.skipped[0].code == Errc::io);
+  CHECK(save_step(store, 1).error().code == Errc::io);
 }
 
 TEST_CASE("checkpoints are listed newest first, other files not at all") {

@@ -19,7 +19,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span{values});
 }
 
-std::string with_length(std::string header, std::string_view data = {}) {
+std::string with_length(const std::string& header, std::string_view data = {}) {
   const std::uint64_t length = header.size();
   std::string file(8, '\0');
   std::memcpy(file.data(), &length, 8);
