@@ -18,7 +18,9 @@ ConfigRule one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
 /// The upper end only keeps products of such numbers far from overflow.
-ConfigRule count_to(double max) { return {.min = 1, .max = max}; }
+ConfigRule count_to(double max) {
+  return {.min = 1, .max = max};
+}
 /// Decay factors such as momentum: [0, 1).
 ConfigRule fraction() {
   return {.min = 0, .max = 1, .below_max = true};
@@ -50,7 +52,8 @@ void add_model(Keys& keys, ModelConfig& c) {
   keys.push_back(
       {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
        "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
-  keys.push_back({"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
+  keys.push_back(
+      {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
   keys.push_back(

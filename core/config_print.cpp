@@ -20,7 +20,8 @@ bool is_plain_word(std::string_view text) {
   constexpr std::string_view not_text[] = {"null",  "Null",  "NULL",  "true",     "True", "TRUE",
                                            "false", "False", "FALSE", "yes",      "no",   "on",
                                            "off",   "inf",   "nan",   "infinity", "y",    "n"};
-  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), safe) &&
+  return !text.empty() && (letter(text.front()) || text.front() == '/') &&
+         std::all_of(text.begin(), text.end(), safe) &&
          std::find(std::begin(not_text), std::end(not_text), text) == std::end(not_text);
 }
 

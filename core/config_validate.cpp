@@ -76,10 +76,10 @@ ConfigConflicts validate(const DataConfig& data) {
   const bool crops =
       std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
   if (crops && data.image_size < 8)
-    found.push_back(
-        {{"data.augment", "data.image_size"},
-         fmt::format("crop shifts by an eighth, which is nothing for image_size {}", data.image_size),
-         "crop for an image_size of at least 8"});
+    found.push_back({{"data.augment", "data.image_size"},
+                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
+                                 data.image_size),
+                     "crop for an image_size of at least 8"});
   for (auto a = data.augment.begin(); a != data.augment.end(); ++a)
     if (std::find(data.augment.begin(), a, *a) != a)
       found.push_back({{"data.augment"}, fmt::format("{} is there twice", *a), "each once"});

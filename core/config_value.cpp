@@ -91,6 +91,10 @@ struct Assign {
       fails(node.Scalar() + " is out of range");
   }
 
+  bool is_quoted_number() const {
+    return !is_plain(node) && node.Scalar().find_first_not_of("0123456789") == std::string::npos;
+  }
+
   void operator()(bool* target) const {
     if (!is_plain(node) || !parse_bool(node.Scalar(), *target))
       wrong_type(bool_meant(node));
@@ -101,7 +105,7 @@ struct Assign {
       whole_number(target);
     } else if (!node.IsScalar()) {
       wrong_type();
-    } else if (const auto size = parse_size(node.Scalar())) {
+    } else if (const auto size = parse_size(node.Scalar()); size && !is_quoted_number()) {
       *target = *size;
     } else {
       fails(describe_node(node) + " is not a size");

@@ -1,0 +1,37 @@
+/// Configs from a text, and their problems as the user sees them.
+#pragma once
+
+#include "troupe/core/config_load.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::testing {
+
+using Lines = std::vector<std::string>;
+
+/// Messages for a text named "a.yaml"; on a machine with everything unless said otherwise.
+inline Lines problems(std::string_view text, const std::vector<std::string>& overrides = {},
+                      const Capabilities& capabilities = Capabilities::all()) {
+  Lines lines;
+  const auto config = parse_config(text, "a.yaml", overrides, capabilities);
+  if (!config)
+    for (const auto& problem : config.error())
+      lines.push_back(problem.to_string());
+  return lines;
+}
+
+/// The config of a text that is known to be good.
+inline Config good(std::string_view text, const std::vector<std::string>& overrides = {}) {
+  auto config = parse_config(text, "a.yaml", overrides, Capabilities::all());
+  if (!config)
+    throw std::runtime_error(to_error(config.error()).message);
+  return std::move(*config);
+}
+
+/// What makes a text complete where a test is about something else.
+inline const std::string synthetic = "data: {dataset: synthetic}\n";
+
+} // namespace troupe::testing

@@ -1,0 +1,241 @@
+#include "config_fixture.hpp"
+#include "scratch_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("an empty text is the default config, but for the data") {
+  CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 needs the folder of its files; "
+                              "allowed: a folder; tools/fetch-data fills one"});
+  Config expected;
+  expected.data.dataset = "synthetic";
+  CHECK(good("", {"data.dataset=synthetic"}) == expected);
+  CHECK(good(synthetic + "run:\ntrain: ~\n") == expected); // sections without keys
+}
+
+TEST_CASE("every type of value is read") {
+  const auto c = good(R"(
+run: {name: "2024", deterministic: true, seed: 18446744073709551615}
+model: {hidden: [3, 4], pretrained: a b/c.ckpt}
+data: {dataset: synthetic, augment: [flip], limit: 500, batch_size: +128}
+train:
+  optimizer: {name: sgd, lr: 5e-4, weight_decay: 1, nesterov: True}
+  schedule: {milestones: [0.5, 2]}
+  clip_grad_norm: null
+  max_steps: ~
+parallel: {bucket_size: 1.5MiB}
+cluster: {timeouts: {drain: 2min}}
+checkpoint: {every: 20 steps}
+metrics: {listen: off}
+)");
+  CHECK(c.run.name == "2024");
+  CHECK(c.run.deterministic);
+  CHECK(c.run.seed == UINT64_MAX);
+  CHECK(c.model.hidden == std::vector<std::int64_t>{3, 4});
+  CHECK(c.model.pretrained == "a b/c.ckpt");
+  CHECK(c.data.augment == std::vector<std::string>{"flip"});
+  CHECK(c.data.limit == 500);
+  CHECK(c.data.batch_size == 128);
+  CHECK(c.train.optimizer.lr == 5e-4);
+  CHECK(c.train.optimizer.weight_decay == 1.0);
+  CHECK(c.train.optimizer.nesterov);
+  CHECK(c.train.schedule.milestones == std::vector<double>{0.5, 2});
+  CHECK(!c.train.clip_grad_norm);
+  CHECK(!c.train.max_steps);
+  CHECK(c.parallel.bucket_size == 3u << 19);
+  CHECK(c.cluster.timeouts.drain == 2min);
+  CHECK(c.checkpoint.every == Interval{Interval::Unit::steps, 20});
+  CHECK(c.metrics.listen == "off");
+}
+
+TEST_CASE("an unknown key is named with its place, what is allowed and the nearest name") {
+  CHECK(problems(synthetic + "train:\n  ephocs: 3\n") ==
+        Lines{"a.yaml:3:3: train.ephocs: unknown key; allowed: epochs, max_steps, accumulate, "
+              "clip_grad_norm, label_smoothing, recompute, evaluate_every, optimizer, schedule; "
+              "did you mean \"epochs\"?"});
+  CHECK(problems(synthetic + "cluster: {banana: 1}\n") ==
+        Lines{"a.yaml:2:11: cluster.banana: unknown key; allowed: listen, timeouts"});
+  CHECK(problems(synthetic + "Metric: {}\n") ==
+        Lines{"a.yaml:2:1: Metric: unknown key; allowed: run, model, data, train, precision, "
+              "parallel, devices, cluster, checkpoint, metrics; did you mean \"metrics\"?"});
+}
+
+TEST_CASE("a key in the wrong section is sent to the right one") {
+  const auto lines = problems(synthetic + "train: {lr: 0.1}\n");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].ends_with("; did you mean \"train.optimizer.lr\"?"));
+}
+
+TEST_CASE("a value of the wrong type is named with its place") {
+  const auto one = [](const std::string& line) {
+    const auto lines = problems(synthetic + line + "\n");
+    return lines.size() == 1 ? lines[0] : to_error({}).message + std::to_string(lines.size());
+  };
+  CHECK(one("train: {epochs: ten}") ==
+        "a.yaml:2:17: train.epochs: \"ten\" has the wrong type; allowed: a whole number, "
+        "1 to 1000000");
+  CHECK(one("train: {epochs: 1.5}") ==
+        "a.yaml:2:17: train.epochs: 1.5 has the wrong type; allowed: a whole number, 1 to 1000000");
+  CHECK(one("train: {epochs: \"3\"}") ==
+        "a.yaml:2:17: train.epochs: \"3\" has the wrong type; allowed: a whole number, "
+        "1 to 1000000");
+  CHECK(one("train: {epochs: [3]}") ==
+        "a.yaml:2:17: train.epochs: a list has the wrong type; allowed: a whole number, "
+        "1 to 1000000");
+  CHECK(one("train: {epochs: }") ==
+        "a.yaml:2:9: train.epochs: needs a value; allowed: a whole number, 1 to 1000000");
+  CHECK(
+      one("train: {optimizer: {lr: {a: 1}}}") ==
+      "a.yaml:2:25: train.optimizer.lr: a mapping has the wrong type; allowed: a number, above 0");
+  CHECK(one("train: {optimizer: {lr: .inf}}") ==
+        "a.yaml:2:25: train.optimizer.lr: \".inf\" has the wrong type; allowed: a number, above 0");
+  CHECK(
+      one("train: {optimizer: sgd}") ==
+      "a.yaml:2:20: train.optimizer: \"sgd\" has the wrong type; allowed: a mapping with name, lr, "
+      "momentum, nesterov, weight_decay, beta1, beta2, eps");
+  CHECK(one("run: {deterministic: yes}") ==
+        "a.yaml:2:22: run.deterministic: \"yes\" has the wrong type; allowed: true or false; "
+        "did you mean \"true\"?");
+  CHECK(one("run: {output: 12}") ==
+        "a.yaml:2:15: run.output: 12 is not text; write it in quotes; allowed: text");
+  CHECK(one("model: {hidden: [1, two]}") ==
+        "a.yaml:2:21: model.hidden[1]: \"two\" has the wrong type; allowed: a list; each item: "
+        "a whole number, 1 to 1000000");
+  CHECK(one("model: {hidden: 64}") ==
+        "a.yaml:2:17: model.hidden: 64 has the wrong type; allowed: a list; each item: a whole "
+        "number, 1 to 1000000; did you mean \"[64]\"?");
+  CHECK(one("parallel: {bucket_size: 25 parsecs}") ==
+        "a.yaml:2:25: parallel.bucket_size: \"25 parsecs\" is not a size; allowed: bytes or a size "
+        "such as 512KiB, 25MiB, 1GiB, at least 1024");
+  CHECK(one("cluster: {timeouts: {drain: 5}}") ==
+        "a.yaml:2:29: cluster.timeouts.drain: 5 is not a duration; allowed: a duration such as "
+        "100ms, 5s, 1min, 2h");
+  CHECK(one("checkpoint: {every: 1 week}") ==
+        "a.yaml:2:21: checkpoint.every: \"1 week\" is not an interval; allowed: N epochs, N steps, "
+        "never");
+}
+
+TEST_CASE("a value that is not allowed is named with what is") {
+  const auto one = [](const std::string& line) { return problems(synthetic + line + "\n").at(0); };
+  CHECK(one("train: {epochs: 0}") ==
+        "a.yaml:2:17: train.epochs: 0 is out of range; allowed: a whole number, 1 to 1000000");
+  CHECK(one("run: {seed: -1}") ==
+        "a.yaml:2:13: run.seed: -1 is out of range; allowed: a whole number, at least 0");
+  CHECK(one("train: {max_steps: 99999999999999999999}") ==
+        "a.yaml:2:20: train.max_steps: 99999999999999999999 is out of range; allowed: a whole "
+        "number, at least 1, or null");
+  CHECK(one("train: {label_smoothing: 1}") ==
+        "a.yaml:2:26: train.label_smoothing: 1 is out of range; allowed: a number, at least 0 and "
+        "below 1");
+  CHECK(
+      one("train: {clip_grad_norm: 0}") ==
+      "a.yaml:2:25: train.clip_grad_norm: 0 is out of range; allowed: a number, above 0, or null");
+  CHECK(one("train: {optimizer: {name: sdg}}") ==
+        "a.yaml:2:27: train.optimizer.name: \"sdg\" is not a choice; allowed: sgd, adam, adamw; "
+        "did you mean \"sgd\"?");
+  CHECK(one("run: {name: a/b}") ==
+        "a.yaml:2:13: run.name: \"a/b\" is no folder name; allowed: text without slashes");
+  CHECK(one("metrics: {listen: nowhere}") ==
+        "a.yaml:2:19: metrics.listen: \"nowhere\" is no address; allowed: HOST:PORT or \"off\"");
+  CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
+        Lines{"a.yaml:1:44: data.augment[1]: \"crob\" is not a choice; allowed: a list; each item: "
+              "crop, flip; did you mean \"crop\"?"});
+}
+
+TEST_CASE("a key that is given twice is named with both places") {
+  CHECK(problems(synthetic + "train:\n  epochs: 1\n  epochs: 2\n") ==
+        Lines{"a.yaml:4:3: train.epochs: given twice, first in line 3"});
+  CHECK(problems(synthetic + "run: {}\nrun: {}\n") ==
+        Lines{"a.yaml:3:1: run: given twice, first in line 2"});
+}
+
+TEST_CASE("all problems of a file come at once, by line, then those of overrides") {
+  const auto lines = problems("metrics: {listen: x}\n"
+                              "train:\n"
+                              "  epochs: 0\n"
+                              "  optimizer: {lr: -1, nmae: sgd}\n"
+                              "data: {batch_size: 10}\n"
+                              "devices: {count: 3}\n",
+                              {"run.seed=x", "trian.epochs=3"});
+  REQUIRE(lines.size() == 9);
+  const auto starts = [&](std::size_t i, std::string_view text) {
+    return lines[i].starts_with(text);
+  };
+  CHECK(starts(0, "a.yaml:1:19: metrics.listen: "));
+  CHECK(starts(1, "a.yaml:3:11: train.epochs: "));
+  CHECK(starts(2, "a.yaml:4:19: train.optimizer.lr: "));
+  CHECK(starts(3, "a.yaml:4:23: train.optimizer.nmae: "));
+  CHECK(starts(4, "a.yaml:5:20: data.batch_size: 10 samples do not divide"));
+  CHECK(starts(5, "a.yaml:6:18: parallel.strategy: strategy single is for one worker"));
+  CHECK(starts(6, "a.yaml: data.root: "));
+  CHECK(starts(7, "--set run.seed=x: run.seed: \"x\" has the wrong type"));
+  CHECK(starts(8, "--set trian.epochs=3: trian: unknown key"));
+}
+
+TEST_CASE("a text that is not YAML, or no mapping, or two documents, is one problem") {
+  CHECK(problems("train: {epochs: 3\n") ==
+        Lines{"a.yaml:2:1: not YAML: end of map flow not found"});
+  CHECK(problems("a: b: c\n") == Lines{"a.yaml:1:5: not YAML: illegal map value"});
+  CHECK(problems("- 1\n") ==
+        Lines{"a.yaml:1:1: a list has the wrong type; allowed: a mapping with "
+              "run, model, data, train, precision, parallel, devices, cluster, "
+              "checkpoint, metrics"});
+  CHECK(problems(synthetic + "---\n" + synthetic) ==
+        Lines{"a.yaml:3:1: a second document; a config file holds one"});
+  CHECK(problems(synthetic + "? [a]\n: 1\n").at(0).starts_with("a.yaml:2:3: a key must be a name"));
+}
+
+TEST_CASE("overrides come after the file, in order, and take YAML") {
+  const auto c = good(synthetic + "train: {epochs: 5}\n",
+                      {"train.epochs=6", "train.epochs=7", "data.augment=[crop, flip]",
+                       "train.optimizer={name: adam, lr: 1e-3}", "train.max_steps=null",
+                       "checkpoint.every=2 epochs", "metrics.listen=127.0.0.1:0"});
+  CHECK(c.train.epochs == 7);
+  CHECK(c.data.augment == std::vector<std::string>{"crop", "flip"});
+  CHECK(c.train.optimizer.name == "adam");
+  CHECK(c.train.optimizer.lr == 1e-3);
+  CHECK(c.checkpoint.every == Interval{Interval::Unit::epochs, 2});
+  CHECK(c.metrics.listen == "127.0.0.1:0");
+}
+
+TEST_CASE("problems of overrides are named by what was typed") {
+  CHECK(problems(synthetic, {"train.epochs=ten"}) ==
+        Lines{"--set train.epochs=ten: train.epochs: \"ten\" has the wrong type; allowed: a whole "
+              "number, 1 to 1000000"});
+  CHECK(problems(synthetic, {"train.epochs"}) ==
+        Lines{"--set train.epochs: not an assignment; allowed: KEY=VALUE, such as train.epochs=3"});
+  CHECK(
+      problems(synthetic, {"data.limit=["}) ==
+      Lines{
+          "--set data.limit=[: data.limit: the value is not YAML: end of sequence flow not found"});
+  CHECK(problems(synthetic, {"run.name.x=3"}) ==
+        Lines{"--set run.name.x=3: run.name.x: unknown key: run.name is a value, not a section"});
+  CHECK(problems(synthetic, {"train.optimizer={lr: 1, lr: 2}"}) ==
+        Lines{"--set train.optimizer={lr: 1, lr: 2}: train.optimizer.lr: given twice"});
+}
+
+TEST_CASE("a missing file is named, with the file beside it that was meant") {
+  const ScratchFolder folder;
+  write_bytes(folder / "demo.yaml", synthetic);
+  CHECK(load_config(folder / "demo.yaml"));
+  const auto missing = load_config(folder / "dmeo.yaml");
+  REQUIRE(!missing);
+  CHECK(to_error(missing.error()).message ==
+        (folder / "dmeo.yaml").string() +
+            ": cannot open: No such file or directory; did you mean \"" +
+            (folder / "demo.yaml").string() + "\"?");
+  const auto is_folder = load_config(folder.path());
+  REQUIRE(!is_folder);
+  CHECK(is_folder.error().at(0).what == "a folder, not a config file");
+}
+
+TEST_CASE("problems make one error that exits with 2") {
+  const auto config = parse_config("a: 1\nb: 2\n", "a.yaml");
+  REQUIRE(!config);
+  const auto error = to_error(config.error());
+  CHECK(error.exit_code() == 2);
+  CHECK(std::count(error.message.begin(), error.message.end(), '\n') == 2);
+}

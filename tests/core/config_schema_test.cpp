@@ -1,0 +1,202 @@
+#include "config_fixture.hpp"
+#include "json_schema.hpp"
+#include "scratch_folder.hpp"
+
+#include "troupe/core/config_schema.hpp"
+#include "troupe/core/config_text.hpp"
+#include "troupe/core/config_value.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <filesystem>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path source = TROUPE_SOURCE_DIR;
+
+Json schema() {
+  return Json::parse(config_json_schema());
+}
+
+std::vector<fs::path> config_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator{source / "configs"})
+    if (entry.path().extension() == ".yaml")
+      files.push_back(entry.path());
+  return files;
+}
+
+} // namespace
+
+TEST_CASE("every key has a member of its own and help") {
+  Config config;
+  std::set<const void*> members;
+  std::set<std::string> paths;
+  for (const auto& key : config_keys(config)) {
+    std::visit([&](auto* target) { members.insert(target); }, key.target);
+    paths.insert(key.path);
+    CHECK(!key.help.empty());
+  }
+  CHECK(members.size() == config_keys(config).size());
+  CHECK(paths.size() == members.size());
+}
+
+TEST_CASE("the schema is JSON of draft 2020-12 and has every key with help and default") {
+  const auto root = schema();
+  CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  Config defaults;
+  for (const auto& key : config_keys(defaults)) {
+    INFO(key.path);
+    const auto found = schema_of(root, key.path);
+    REQUIRE(found.is_object());
+    CHECK(found["description"] == key.help);
+    REQUIRE(found.contains("default"));
+    CHECK(accepts(found, found["default"]));
+    // The default, written as YAML, is the value that the struct has.
+    CHECK(to_json(YAML::Load(config_value_text(key))) == found["default"]);
+  }
+}
+
+TEST_CASE("the schema refuses what is not in the description") {
+  const auto root = schema();
+  CHECK(accepts(root, to_json(YAML::Load("run: {name: a}\ntrain:\n"))));
+  CHECK(!accepts(root, to_json(YAML::Load("run: {nmae: a}"))));
+  CHECK(!accepts(root, to_json(YAML::Load("runs: {}"))));
+  CHECK(!accepts(root, to_json(YAML::Load("run: 3"))));
+}
+
+TEST_CASE("reader and schema agree on every key and many values") {
+  const auto root = schema();
+  Config config;
+  for (const auto& key : config_keys(config)) {
+    const auto key_schema = schema_of(root, key.path);
+    for (const auto* text : {"0",
+                             "1",
+                             "-1",
+                             "+2",
+                             "3",
+                             "4",
+                             "5000000",
+                             "0.5",
+                             "1e-3",
+                             "1e3x",
+                             ".inf",
+                             "true",
+                             "True",
+                             "yes",
+                             "null",
+                             "~",
+                             "\"\"",
+                             "\"1\"",
+                             "'off'",
+                             "off",
+                             "sgd",
+                             "adamw",
+                             "resnet50",
+                             "ddp",
+                             "auto",
+                             "a/b",
+                             "a b",
+                             "[]",
+                             "[1]",
+                             "[1, 2]",
+                             "[0]",
+                             "[crop]",
+                             "[crop, flip]",
+                             "[x]",
+                             "[null]",
+                             "[[1]]",
+                             "{}",
+                             "{a: 1}",
+                             "10MiB",
+                             "10 MiB",
+                             "\"2048\"",
+                             "1.5GiB",
+                             "5s",
+                             "0.5min",
+                             "5",
+                             "5 s",
+                             "never",
+                             "1 step",
+                             "20 epochs",
+                             "0 steps",
+                             "1 Epoch",
+                             "127.0.0.1:80",
+                             "[::1]",
+                             "'[::1]:80'",
+                             "host:",
+                             "host:1",
+                             ":1",
+                             "1:2:3"}) {
+      YAML::Node node;
+      try {
+        node = YAML::Load(text);
+      } catch (const YAML::Exception&) {
+        continue;
+      }
+      INFO(key.path << ": " << text);
+      CHECK(assign_value(node, key).empty() == accepts(key_schema, to_json(node)));
+    }
+  }
+}
+
+TEST_CASE("a printed config loads to the same config") {
+  const auto path = source / "tests/golden/config.yaml";
+  const auto text = read_bytes(path);
+  const auto config = parse_config(text, path.string(), {}, Capabilities::all());
+  if (!config)
+    FAIL(to_error(config.error()).message);
+  CHECK(to_yaml(*config) == text); // the golden file is in the form that is printed
+  CHECK(good(to_yaml(*config)) == *config);
+
+  Config defaults, copy = *config;
+  const auto keys = config_keys(copy), default_keys = config_keys(defaults);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    INFO(keys[i].path);
+    // Every key of the golden file differs from its default, so that none can be lost unseen; but
+    // for those that other values of the file exclude, and where there is one choice alone.
+    if (keys[i].path != "train.optimizer.nesterov" && keys[i].path != "train.label_smoothing" &&
+        keys[i].rule.choices.size() != 1)
+      CHECK(config_value_text(keys[i]) != config_value_text(default_keys[i]));
+  }
+}
+
+TEST_CASE("texts that YAML would read as something else are quoted") {
+  for (const auto* text :
+       {"",     " a",   "null",     "true", "12", "1e3", "a: b", "a #b", "\"",   "\\",
+        "'",    "- x",  "*x",       "&x",   "!x", "%x",  "@x",   "[a]",  "{a}",  "a\nb",
+        "a\tb", "\x01", "\xc3\xa4", "no",   "~",  "-",   "?",    "0x10", ".inf", "2024-01-01"}) {
+    Config config = good(synthetic);
+    config.run.output = text;
+    config.model.pretrained = text;
+    INFO(text);
+    CHECK(good(to_yaml(config)) == config);
+  }
+}
+
+TEST_CASE("every file in configs/ is good, fits the schema and prints to the same config") {
+  const auto root = schema();
+  const auto files = config_files();
+  CHECK(files.size() >= 7);
+  for (const auto& file : files) {
+    INFO(file.string());
+    const auto config = load_config(file, {}, Capabilities::all());
+    if (!config)
+      FAIL_CHECK(to_error(config.error()).message);
+    else
+      CHECK(good(to_yaml(*config)) == *config);
+    CHECK(accepts(root, to_json(YAML::LoadFile(file.string()))));
+    CHECK(read_bytes(file).starts_with("# yaml-language-server: $schema=schema.json\n"));
+  }
+}
+
+TEST_CASE("configs/schema.json and docs/config.md are up to date") {
+  // troupe config schema [--format markdown] writes them.
+  CHECK(read_bytes(source / "configs/schema.json") == config_json_schema());
+  CHECK(read_bytes(source / "docs/config.md") == config_markdown());
+}

@@ -1,0 +1,176 @@
+#include "config_fixture.hpp"
+
+#include "troupe/core/config_validate.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// The one problem that overrides of a good config make; without its source.
+std::string conflict(const std::vector<std::string>& overrides,
+                     const Capabilities& capabilities = Capabilities::all()) {
+  const auto config = parse_config(synthetic, "a.yaml", overrides, capabilities);
+  if (config || config.error().size() != 1)
+    return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
+  auto problem = config.error().front();
+  problem.source.clear();
+  problem.line = 0;
+  return problem.to_string();
+}
+
+} // namespace
+
+TEST_CASE("a conflict stands at the first of its keys that the file has") {
+  CHECK(problems("data:\n  batch_size: 10\n  dataset: synthetic\ntrain:\n  accumulate: 3\n") ==
+        Lines{"a.yaml:2:15: data.batch_size: 10 samples do not divide into 1 workers x 3 "
+              "micro-batches; allowed: a multiple of devices.count x train.accumulate"});
+  CHECK(problems(synthetic + "train:\n  accumulate: 3\n")
+            .at(0)
+            .starts_with("a.yaml:3:15: data.batch_size: 128 samples do not divide"));
+  CHECK(problems(synthetic, {"train.accumulate=3"})
+            .at(0)
+            .starts_with("--set train.accumulate=3: data.batch_size: 128 samples do not divide"));
+}
+
+TEST_CASE("a conflict is not reported where one of its keys is wrong by itself") {
+  const auto lines = problems(synthetic + "devices: {count: 0}\ntrain: {accumulate: -3}\n");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].starts_with("a.yaml:2:18: devices.count: 0 is out of range"));
+  CHECK(lines[1].starts_with("a.yaml:3:21: train.accumulate: -3 is out of range"));
+}
+
+TEST_CASE("workers and micro-batches must divide the batch") {
+  CHECK(conflict({"parallel.strategy=ddp", "devices.count=3"}) ==
+        "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batches; allowed: a "
+        "multiple of devices.count x train.accumulate");
+  CHECK(problems(synthetic, {"parallel.strategy=ddp", "devices.count=4", "train.accumulate=8"})
+            .empty());
+  CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
+}
+
+TEST_CASE("strategy single is for one worker") {
+  CHECK(
+      conflict({"devices.count=2"}) ==
+      "parallel.strategy: strategy single is for one worker, devices.count is 2; allowed: ddp, or "
+      "devices.count: 1");
+  CHECK(problems(synthetic, {"devices.count=1", "parallel.strategy=ddp"}).empty());
+}
+
+TEST_CASE("CUDA is refused where it is not built or not there") {
+  CHECK(conflict({"devices.kind=cuda"}, {}) ==
+        "devices.kind: this build has no CUDA backend; allowed: auto, cpu");
+  CHECK(conflict({"devices.kind=cuda"}, {.cuda_build = true}) ==
+        "devices.kind: no CUDA device on this machine; allowed: auto, cpu");
+  CHECK(
+      problems(synthetic, {"devices.kind=cuda"}, {.cuda_build = true, .cuda_devices = 1}).empty());
+  CHECK(conflict({"devices.kind=cuda", "devices.engine=interpreter"}) ==
+        "devices.engine: the interpreter runs on the CPU alone; allowed: fastest");
+}
+
+TEST_CASE("bf16 is refused on a CPU that cannot do it") {
+  const Capabilities old_cpu{};
+  CHECK(conflict({"precision.mode=amp_bf16"}, old_cpu) ==
+        "precision.mode: this CPU has no AVX-512, which amp_bf16 needs; allowed: fp32");
+  CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.host_bf16 = true}).empty());
+  CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.cuda_build = true, .cuda_devices = 1})
+            .empty());
+  CHECK(problems(synthetic, {"precision.mode=amp_bf16", "devices.engine=interpreter"}, old_cpu)
+            .empty());
+}
+
+TEST_CASE("the model must fit the data") {
+  const auto with = [](std::vector<std::string> overrides) {
+    overrides.insert(overrides.begin(), "data.root=x");
+    return conflict(overrides);
+  };
+  CHECK(with({"data.dataset=cifar10", "model.num_classes=100"}) ==
+        "model.num_classes: 100 classes, but cifar10 has 10; allowed: 10");
+  CHECK(with({"data.dataset=cifar10", "model.in_channels=1"}) ==
+        "model.in_channels: images of cifar10 have 3 channels; allowed: 3");
+  CHECK(problems("data: {dataset: mnist, root: x}\nmodel: {in_channels: 1}\n").empty());
+  CHECK(problems("data: {dataset: mnist, root: x}\n").empty()); // grey is replicated
+  CHECK(conflict({"model.in_channels=2"}) ==
+        "model.in_channels: no image has 2 channels; allowed: 1, 3");
+}
+
+TEST_CASE("the imagenet stem is for big ResNets and big images") {
+  CHECK(conflict({"model.stem=imagenet"}) ==
+        "model.stem: resnet20 has no imagenet stem; allowed: imagenet for resnet18, resnet34, "
+        "resnet50, resnet101, resnet152");
+  CHECK(
+      conflict({"model.stem=imagenet", "model.name=resnet18", "data.image_size=28"}) ==
+      "model.stem: the imagenet stem shrinks images too much for image_size 28; allowed: imagenet "
+      "for an image_size of at least 32");
+  CHECK(problems(synthetic, {"model.stem=imagenet", "model.name=resnet50"}).empty());
+}
+
+TEST_CASE("an mlp needs hidden layers") {
+  CHECK(conflict({"model.name=mlp", "model.hidden=[]"}).starts_with("model.hidden: mlp needs"));
+  CHECK(problems(synthetic, {"model.name=linear", "model.hidden=[]"}).empty());
+}
+
+TEST_CASE("augmentation must make sense for the images") {
+  CHECK(conflict({"data.augment=[crop]", "data.image_size=7"}) ==
+        "data.augment: crop shifts by an eighth, which is nothing for image_size 7; allowed: crop "
+        "for an image_size of at least 8");
+  CHECK(conflict({"data.augment=[flip, crop, flip]"}) ==
+        "data.augment: flip is there twice; allowed: each once");
+}
+
+TEST_CASE("there must be a batch of data") {
+  CHECK(conflict({"data.limit=100"}) ==
+        "data.limit: 100 samples make no batch of 128, and drop_last leaves the rest out; allowed: "
+        "at least 128, or drop_last: false");
+  CHECK(problems(synthetic, {"data.limit=100", "data.drop_last=false"}).empty());
+  CHECK(conflict({"data.synthetic_samples=64"}).starts_with("data.synthetic_samples: 64 samples"));
+}
+
+TEST_CASE("optimizer and schedule must be consistent") {
+  CHECK(conflict({"train.optimizer={name: adam, nesterov: true}"}) ==
+        "train.optimizer.nesterov: adam has no nesterov; allowed: nesterov for sgd");
+  CHECK(
+      conflict({"train.optimizer={momentum: 0, nesterov: true}"}) ==
+      "train.optimizer.nesterov: nesterov without momentum does nothing; allowed: nesterov with a "
+      "momentum above 0");
+  CHECK(
+      conflict({"train.schedule.warmup=10"}) ==
+      "train.schedule.warmup: 10 epochs of warm-up leave nothing of 10 epochs; allowed: below 10");
+  CHECK(conflict({"train.schedule.name=step"}) ==
+        "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs");
+  CHECK(conflict({"train.schedule={name: step, milestones: [5, 5]}"}) ==
+        "train.schedule.milestones: milestones must grow; allowed: ascending epochs");
+  CHECK(conflict({"train.schedule={name: step, milestones: [5, 10]}"}) ==
+        "train.schedule.milestones: milestone 10 is never reached in 10 epochs; allowed: below 10");
+  CHECK(conflict({"train.schedule={name: cosine, min_lr: 0.2}"}) ==
+        "train.schedule.min_lr: 0.2 is above the learning rate 0.1; allowed: at most 0.1");
+  CHECK(conflict({"train.label_smoothing=0.1", "model.loss=mean_squared_error"}) ==
+        "train.label_smoothing: mean_squared_error has no label smoothing; allowed: 0, or loss: "
+        "cross_entropy");
+}
+
+TEST_CASE("timeouts keep their order and ports are not shared") {
+  CHECK(conflict({"cluster.timeouts.drain=5s"}) ==
+        "cluster.timeouts.drain: 5s is less than the collective timeout: the last step may take "
+        "1min; allowed: at least 1min");
+  CHECK(conflict({"metrics.listen=127.0.0.1:7401"}) ==
+        "metrics.listen: 127.0.0.1:7401 is cluster.listen already; allowed: another port, 0 for a "
+        "free one, or \"off\"");
+  CHECK(problems(synthetic, {"metrics.listen=127.0.0.1:0", "cluster.listen=127.0.0.1:0"}).empty());
+}
+
+TEST_CASE("a config made in code gets the same checks") {
+  Config config;
+  config.data.dataset = "synthetic";
+  CHECK(validate(config).empty());
+  config.devices.count = 2;
+  CHECK(validate(config).at(0).key == "parallel.strategy");
+  config.model.name = "resnet21";
+  config.train.epochs = 0;
+  const auto found = validate(config);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].to_string().starts_with("model.name: \"resnet21\" is not a choice"));
+  CHECK(found[1].to_string().starts_with("train.epochs: 0 is out of range"));
+}
