@@ -76,5 +76,18 @@ EOF
 # An apt-get that sees only what private_apt_update read.
 private_apt() { APT_CONFIG=$deps/apt/apt.conf apt-get "$@"; }
 
+# apt_download DIR PACKAGE...: the packages' files, into DIR. apt's lists may be missing or stale: they
+# are read anew when the first attempt fails.
+apt_download() {
+  local dir=$1
+  shift
+  (
+    cd "$dir"
+    apt-get -qq -o APT::Sandbox::User=root download "$@" 2>/dev/null && exit
+    as_root apt-get -qq -o DPkg::Lock::Timeout=600 update 2>/dev/null || true
+    apt-get -qq -o APT::Sandbox::User=root download "$@"
+  ) 1>&2
+}
+
 # verify_sha256 FILE SUM: quietly, as an exit status.
 verify_sha256() { echo "$2  $1" | sha256sum --check --status 2>/dev/null; }
