@@ -1,59 +1,85 @@
 #include "signals.hpp"
 
-#include <csignal>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
 
 namespace troupe::app {
 
 namespace {
 
-/// SIGUSR1 is ours: it ends the thread.
-sigset_t awaited() {
+sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1})
-    sigaddset(&set, number);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
   return set;
+}
+
+[[noreturn]] void end_at_once(std::string_view why) {
+  // No destructors: they would wait for what we no longer want to wait for.
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, why.data(), why.size());
+  _exit(1);
 }
 
 } // namespace
 
-Signals::Signals() {
-  const auto set = awaited();
+StopSignals::StopSignals(std::chrono::milliseconds drain_timeout) : drain_timeout_{drain_timeout} {
+  const auto set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread_ = std::thread{[this] { wait_for_signals(); }};
+  // A reader of our output or a scraper that goes away must not end a run.
+  signal(SIGPIPE, SIG_IGN);
+  thread_ = std::thread{[this] { watch(); }};
 }
 
-Signals::~Signals() {
+StopSignals::~StopSignals() {
   {
     const std::lock_guard lock{mutex_};
     ended_ = true;
   }
-  pthread_kill(thread_.native_handle(), SIGUSR1);
+  pthread_kill(thread_.native_handle(), SIGTERM); // it is blocked, so this only wakes the thread
   thread_.join();
 }
 
-void Signals::on_first(std::function<void()> drain) {
+void StopSignals::on_stop(Drain drain) {
   const std::lock_guard lock{mutex_};
   drain_ = std::move(drain);
-  if (came_ && drain_)
+  if (requested_ && drain_)
     drain_();
 }
 
-void Signals::wait_for_signals() {
-  const auto set = awaited();
-  for (int number = 0; sigwait(&set, &number) == 0;) {
-    const std::lock_guard lock{mutex_};
-    if (ended_)
-      return;
-    if (number == SIGUSR1)
-      continue;
-    if (came_) // said twice: files are written to temporary names, so nothing is half done
-      ::_exit(128 + number);
-    came_ = true;
-    if (drain_)
-      drain_();
+void StopSignals::request_drain() {
+  const std::lock_guard lock{mutex_};
+  requested_ = true;
+  if (drain_)
+    drain_();
+}
+
+bool StopSignals::wait_for_signal() {
+  const auto set = stop_signals();
+  while (sigwaitinfo(&set, nullptr) < 0 && errno == EINTR) {
   }
+  const std::lock_guard lock{mutex_};
+  return !ended_;
+}
+
+void StopSignals::watch() {
+  if (!wait_for_signal())
+    return;
+  request_drain();
+  const auto set = stop_signals();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drain_timeout_);
+  const timespec timeout{static_cast<time_t>(seconds.count()),
+                         static_cast<long>((drain_timeout_ - seconds).count() * 1000000)};
+  const int signal_number = sigtimedwait(&set, nullptr, &timeout);
+  const std::lock_guard lock{mutex_};
+  if (ended_)
+    return;
+  end_at_once(signal_number < 0 ? "troupe: the drain took too long (cluster.timeouts.drain)\n"
+                                : "troupe: ended by a second signal\n");
 }
 
 } // namespace troupe::app

@@ -1,31 +1,39 @@
-/// SIGINT and SIGTERM: the first drains, the second ends the process at once.
+/// SIGINT and SIGTERM of a run. The first asks the company to drain; a second one, or a drain that
+/// takes longer than its timeout, ends the process at once.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
 
 namespace troupe::app {
 
-/// Make one before any other thread starts: it blocks the signals for them all, and takes them in a
-/// thread of its own.
-class Signals {
+class StopSignals {
 public:
-  Signals();
-  ~Signals();
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
+  using Drain = std::function<void()>;
 
-  /// What to call on the first signal; at once if it has already come. Null: nothing any more.
-  void on_first(std::function<void()> drain);
+  /// To be made before any other thread: blocks both signals for this one and all that it starts.
+  explicit StopSignals(std::chrono::milliseconds drain_timeout);
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// What to call, from a thread of this object's, on the first signal: now, if it has come
+  /// already.
+  void on_stop(Drain drain);
 
 private:
-  void wait_for_signals();
+  void watch();
+  /// False when the object is being destroyed.
+  bool wait_for_signal();
+  void request_drain();
 
+  std::chrono::milliseconds drain_timeout_;
   std::mutex mutex_;
-  std::function<void()> drain_;
-  bool came_ = false, ended_ = false;
-  std::thread thread_;
+  Drain drain_;
+  bool requested_ = false, ended_ = false;
+  std::thread thread_; ///< last: it uses all of the above
 };
 
 } // namespace troupe::app

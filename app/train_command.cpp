@@ -1,0 +1,80 @@
+// `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
+// daemon.
+#include "commands.hpp"
+#include "machine.hpp"
+#include "service.hpp"
+#include "signals.hpp"
+
+#include "troupe/actors/company.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct TrainArguments {
+  ConfigArguments config;
+  bool quiet = false;
+  std::string log_format = "plain";
+  bool daemon = false;
+};
+
+void say_ready() {
+  fmt::print("ready\n");
+  std::fflush(stdout);
+  notify_service_manager("READY=1");
+}
+
+int train(const TrainArguments& arguments) {
+  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  if (!config)
+    return wrong_input;
+  StopSignals signals{config->cluster.timeouts.drain};
+  actors::RunOptions options;
+  options.quiet = arguments.quiet;
+  options.log_format =
+      arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
+  options.config_text = to_yaml(*config);
+  options.on_started = [&](std::function<void()> drain) {
+    if (arguments.daemon)
+      say_ready();
+    signals.on_stop([drain = std::move(drain), daemon = arguments.daemon] {
+      if (daemon)
+        notify_service_manager("STOPPING=1");
+      drain();
+    });
+  };
+  const auto summary = actors::run_training(*config, options);
+  signals.on_stop({}); // there is nobody left to drain
+  if (!summary) {
+    fmt::print(stderr, "troupe: {}\n", summary.error().to_string());
+    return summary.error().exit_code();
+  }
+  // A run that was asked to stop did what it was asked.
+  return summary->status == "failed" ? run_failed : success;
+}
+
+void add_command(CLI::App& app, Action& action, const char* name, const char* help, bool daemon) {
+  auto arguments = std::make_shared<TrainArguments>();
+  arguments->daemon = daemon;
+  auto* command = app.add_subcommand(name, help);
+  add_config_arguments(*command, arguments->config);
+  command->add_flag("--quiet", arguments->quiet, "Show warnings, errors and the summary only");
+  command->add_option("--log-format", arguments->log_format, "plain or json")
+      ->check(CLI::IsMember({"plain", "json"}))
+      ->capture_default_str();
+  command->callback([&action, arguments] { action = [arguments] { return train(*arguments); }; });
+}
+
+} // namespace
+
+void add_train_commands(CLI::App& app, Action& action) {
+  add_command(app, action, "train", "Train on this host, in the foreground", false);
+  add_command(app, action, "node", "The daemon: says when it is ready, drains on SIGTERM", true);
+}
+
+} // namespace troupe::app

@@ -1,0 +1,158 @@
+#include "program.hpp"
+
+#include "troupe/core/config_text.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const std::string configs = TROUPE_SOURCE_DIR "/configs/";
+
+/// A port that somebody listens on.
+class TakenPort {
+public:
+  TakenPort() : handle_{socket(AF_INET, SOCK_STREAM, 0)} {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(handle_, generic, size) != 0 || listen(handle_, 1) != 0 ||
+        getsockname(handle_, generic, &size) != 0)
+      throw std::runtime_error("cannot listen");
+    number_ = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(handle_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(number_); }
+
+private:
+  int handle_;
+  int number_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("--version and --help are answers, not errors") {
+  const auto version = troupe_program("--version");
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("troupe 0."));
+  const auto help = troupe_program("--help");
+  CHECK(help.code == 0);
+  CHECK(help.out.find("doctor") != std::string::npos);
+}
+
+TEST_CASE("a wrong command line exits with 2 and says what was meant") {
+  const auto typo = troupe_program("confg check x");
+  CHECK(typo.code == 2);
+  CHECK(typo.out.empty());
+  CHECK(typo.err == "troupe: unknown command \"confg\"; did you mean \"config\"?\n"
+                    "Run with --help to see what is possible.\n");
+  CHECK(troupe_program("config shw x")
+            .err.starts_with("troupe: unknown command \"shw\"; did you mean \"show\"?\n"));
+  CHECK(troupe_program("").code == 2);
+  CHECK(troupe_program("config show").code == 2);
+  CHECK(troupe_program("config schema --format xml").code == 2);
+  CHECK(troupe_program("doctor --cofnig x").code == 2);
+}
+
+TEST_CASE("config check takes several files and names the wrong ones") {
+  const auto good =
+      troupe_program("config check " + configs + "debug.yaml " + configs + "demo.yaml");
+  CHECK(good.code == 0);
+  CHECK(good.out == configs + "debug.yaml: ok\n" + configs + "demo.yaml: ok\n");
+  CHECK(good.err.empty());
+
+  const ScratchFolder folder;
+  write_bytes(folder / "bad.yaml",
+              "data: {dataset: synthetic}\ntrain: {epohcs: 1, accumulate: 0}\n");
+  const auto path = (folder / "bad.yaml").string();
+  const auto bad = troupe_program("config check " + path + " " + configs + "debug.yaml");
+  CHECK(bad.code == 2);
+  CHECK(bad.out == configs + "debug.yaml: ok\n");
+  CHECK(bad.err.starts_with(path + ":2:9: train.epohcs: unknown key; "));
+  CHECK(bad.err.find("\n" + path + ":2:32: train.accumulate: 0 is out of range; ") !=
+        std::string::npos);
+}
+
+TEST_CASE("config check asks whether this machine can, unless told not to") {
+  const auto file = configs + "debug.yaml --set devices.kind=cuda";
+  CHECK(troupe_program("config check --any-machine " + file).code == 0);
+}
+
+TEST_CASE("config show prints a file that shows the same") {
+  const ScratchFolder folder;
+  const auto first = troupe_program("config show " + configs +
+                                    "debug.yaml --set train.epochs=7 --set data.augment=[flip]");
+  REQUIRE(first.code == 0);
+  CHECK(first.out.find("  epochs: 7\n") != std::string::npos);
+  CHECK(first.out.find("  augment: [flip]\n") != std::string::npos);
+  write_bytes(folder / "shown.yaml", first.out);
+  CHECK(troupe_program("config show " + (folder / "shown.yaml").string()).out == first.out);
+}
+
+TEST_CASE("--set takes one value and leaves the next word alone") {
+  CHECK(troupe_program("config show --set train.epochs=7 " + configs + "debug.yaml").code == 0);
+  const auto wrong = troupe_program("config show --set train.epochs=x " + configs + "debug.yaml");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err ==
+        "--set train.epochs=x: train.epochs: \"x\" has the wrong type; allowed: a whole "
+        "number, 1 to 1000000\n");
+}
+
+TEST_CASE("a missing config file exits with 2") {
+  const auto outcome = troupe_program("config show " + configs + "debgu.yaml");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err == configs +
+                           "debgu.yaml: cannot open: No such file or directory; did you mean \"" +
+                           configs + "debug.yaml\"?\n");
+}
+
+TEST_CASE("config schema prints what editors and people read") {
+  CHECK(troupe_program("config schema").out == config_json_schema());
+  CHECK(troupe_program("config schema --format markdown").out == config_markdown());
+}
+
+TEST_CASE("a full disk behind standard output is a failure") {
+  const auto command = std::string{TROUPE_PROGRAM " config schema >/dev/full 2>/dev/null"};
+  CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+}
+
+TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
+  const auto outcome = troupe_program("doctor --json " + configs + "debug.yaml");
+  CHECK(outcome.code == 0);
+  const auto found = nlohmann::json::parse(outcome.out);
+  for (const auto* name : {"cpu", "cores", "vectors", "bf16", "memory"})
+    CHECK(found["host"].contains(name));
+  for (const auto* name : {"oneDNN", "CAF", "prometheus-cpp", "yaml-cpp"})
+    CHECK(!found["libraries"][name]["value"].get<std::string>().empty());
+  CHECK(found["cuda"].contains("build"));
+  CHECK(found["clock"]["steady"]["state"] == "ok");
+  CHECK(found["ports"]["metrics.listen"]["value"] == "127.0.0.1:0: takes a free one");
+}
+
+TEST_CASE("doctor fails when a port of the config is taken") {
+  const TakenPort port;
+  const auto outcome =
+      troupe_program("doctor " + configs + "debug.yaml --set metrics.listen=" + port.address());
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("  FAIL metrics.listen  " + port.address() +
+                         ": Address already in use\n") != std::string::npos);
+}
+
+TEST_CASE("doctor says so when an address is not of this machine") {
+  const auto outcome =
+      troupe_program("doctor " + configs + "debug.yaml --set metrics.listen=192.0.2.1:9401");
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("192.0.2.1:9401: Cannot assign requested address") != std::string::npos);
+}

@@ -1,0 +1,84 @@
+#include "signals.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <atomic>
+#include <future>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace troupe::app;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Exit code of a child that runs `body`; 99 when body returns.
+template <class Body>
+int exit_code_of(Body body) {
+  const auto child = fork();
+  if (child == 0) {
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    body();
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+} // namespace
+
+TEST_CASE("the first signal asks for a drain, once") {
+  StopSignals signals{60s};
+  std::atomic<int> calls = 0;
+  std::promise<void> called;
+  signals.on_stop([&] {
+    if (++calls == 1)
+      called.set_value();
+  });
+  kill(getpid(), SIGTERM);
+  REQUIRE(called.get_future().wait_for(10s) == std::future_status::ready);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a signal that comes before the company is there drains it as soon as it is") {
+  StopSignals signals{60s};
+  kill(getpid(), SIGINT);
+  std::promise<void> called;
+  auto drained = called.get_future();
+  // Whether the watcher has seen the signal already or not, the drain is asked for.
+  signals.on_stop([&] { called.set_value(); });
+  CHECK(drained.wait_for(10s) == std::future_status::ready);
+  signals.on_stop({});
+}
+
+TEST_CASE("without a signal nothing is asked for") {
+  bool called = false;
+  {
+    StopSignals signals{60s};
+    signals.on_stop([&] { called = true; });
+  }
+  CHECK(!called);
+}
+
+TEST_CASE("a second signal ends the process at once") {
+  const auto code = exit_code_of([] {
+    StopSignals signals{60s};
+    signals.on_stop([] { kill(getpid(), SIGTERM); });
+    kill(getpid(), SIGTERM);
+    std::this_thread::sleep_for(20s);
+  });
+  CHECK(code == 1);
+}
+
+TEST_CASE("a drain that takes too long ends the process") {
+  const auto code = exit_code_of([] {
+    StopSignals signals{50ms};
+    signals.on_stop([] {});
+    kill(getpid(), SIGTERM);
+    std::this_thread::sleep_for(20s);
+  });
+  CHECK(code == 1);
+}
