@@ -1,0 +1,153 @@
+#include "run_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <ctime>
+#include <limits>
+
+#include <fmt/chrono.h>
+
+namespace troupe::metrics {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+double number(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::optional<double> optional_number(const Json& object, const char* key) {
+  const auto value = number(object, key);
+  return value == value ? std::optional(value) : std::nullopt;
+}
+
+template <class Integer>
+Integer integer(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<Integer>() : Integer{};
+}
+
+Json by_kind(const std::array<std::size_t, memory_kinds>& bytes) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < memory_kinds; ++i)
+    object[std::string(to_string(static_cast<MemoryKind>(i)))] = bytes[i];
+  return object;
+}
+
+Json to_object(const WorkerSummary& worker) {
+  return {{"rank", worker.rank},
+          {"device", worker.device},
+          {"peak_memory_bytes", worker.peak_memory_bytes},
+          {"parameter_bytes", worker.parameter_bytes},
+          {"gradient_bytes", worker.gradient_bytes},
+          {"optimizer_bytes", worker.optimizer_bytes},
+          {"busy_ratio", worker.busy_ratio},
+          {"peak_bytes_by_kind", by_kind(worker.memory.peak)}};
+}
+
+} // namespace
+
+std::string to_json(const StepRecord& step) {
+  return Json{{"step", step.step},
+              {"epoch", step.epoch},
+              {"loss", step.loss},
+              {"accuracy", step.accuracy},
+              {"lr", step.lr},
+              {"samples", step.samples},
+              {"seconds", step.seconds},
+              {"data_wait_seconds", step.data_wait_seconds},
+              {"collective_bytes", step.collective_bytes},
+              {"collective_seconds", step.collective_seconds},
+              {"overlap_ratio", step.overlap_ratio}}
+      .dump();
+}
+
+std::string to_json(const EpochRecord& epoch) {
+  return Json{{"epoch", epoch.epoch},
+              {"train_loss", epoch.train_loss},
+              {"train_accuracy", epoch.train_accuracy},
+              {"test_loss", number(epoch.test_loss)},
+              {"test_accuracy", number(epoch.test_accuracy)},
+              {"seconds", epoch.seconds}}
+      .dump();
+}
+
+std::string to_json(const RunSummary& summary) {
+  Json workers = Json::array();
+  for (const auto& worker : summary.workers)
+    workers.push_back(to_object(worker));
+  const Json object = {{"name", summary.name},
+                       {"status", summary.status},
+                       {"error", summary.error.empty() ? Json(nullptr) : Json(summary.error)},
+                       {"epochs", summary.epochs},
+                       {"steps", summary.steps},
+                       {"samples", summary.samples},
+                       {"seconds", summary.seconds},
+                       {"samples_per_second", summary.samples_per_second},
+                       {"loss", summary.loss},
+                       {"accuracy", number(summary.accuracy)},
+                       {"model", summary.model},
+                       {"dataset", summary.dataset},
+                       {"world_size", summary.world_size},
+                       {"strategy", summary.strategy},
+                       {"precision", summary.precision},
+                       {"batch_size", summary.batch_size},
+                       {"steps_per_epoch", summary.steps_per_epoch},
+                       {"total_steps", summary.total_steps},
+                       {"first_step", summary.first_step},
+                       {"parameters_sha256", summary.parameters_sha256},
+                       {"overlap_ratio", summary.overlap_ratio},
+                       {"checkpoints", summary.checkpoints},
+                       {"checkpoint_failures", summary.checkpoint_failures},
+                       {"workers", workers},
+                       {"started", utc(summary.started)},
+                       {"host", summary.host},
+                       {"version", summary.version}};
+  // A name of the user's that is no UTF-8 must not cost the summary.
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<StepRecord> parse_step(std::string_view json) {
+  const auto object = Json::parse(json, nullptr, false);
+  if (!object.is_object() || !object.contains("step"))
+    return std::nullopt;
+  return StepRecord{.step = integer<std::int64_t>(object, "step"),
+                    .epoch = integer<std::int64_t>(object, "epoch"),
+                    .loss = number(object, "loss"),
+                    .accuracy = number(object, "accuracy"),
+                    .lr = number(object, "lr"),
+                    .samples = integer<std::int64_t>(object, "samples"),
+                    .seconds = number(object, "seconds"),
+                    .data_wait_seconds = number(object, "data_wait_seconds"),
+                    .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
+                    .collective_seconds = number(object, "collective_seconds"),
+                    .overlap_ratio = number(object, "overlap_ratio")};
+}
+
+std::optional<EpochRecord> parse_epoch(std::string_view json) {
+  const auto object = Json::parse(json, nullptr, false);
+  if (!object.is_object() || !object.contains("epoch"))
+    return std::nullopt;
+  return EpochRecord{.epoch = integer<std::int64_t>(object, "epoch"),
+                     .train_loss = number(object, "train_loss"),
+                     .train_accuracy = number(object, "train_accuracy"),
+                     .test_loss = optional_number(object, "test_loss"),
+                     .test_accuracy = optional_number(object, "test_accuracy"),
+                     .seconds = number(object, "seconds")};
+}
+
+std::string utc(std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", parts);
+}
+
+} // namespace troupe::metrics
