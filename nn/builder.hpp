@@ -1,0 +1,68 @@
+/// Builds a forward graph, one module after the other, under PyTorch's names.
+#pragma once
+
+#include "shape_rules.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/graph.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+
+/// Every module has a name; its first output is called by it, its parameters NAME.weight and so on.
+/// The first error sticks: later calls do nothing and finish() hands it out, so that a model reads
+/// top to bottom without checks.
+class GraphBuilder {
+public:
+  /// What is added from now on belongs to this unit; what was added before the first, to the first.
+  void begin_unit(std::string name);
+
+  TensorId input(std::string name, Shape shape);
+  TensorId target(std::string name, Shape shape, DType dtype);
+  TensorId parameter(std::string name, Shape shape);
+  TensorId statistic(std::string name, Shape shape);
+
+  /// x (N, H, W, C) -> (N, H', W', out); no bias.
+  TensorId conv2d(const std::string& name, TensorId x, std::int64_t out,
+                  const Conv2dAttributes& attributes);
+  /// x (N, ..., C); scale and shift are called weight and bias, as PyTorch does.
+  TensorId batch_norm(const std::string& name, TensorId x, bool training);
+  TensorId relu(const std::string& name, TensorId x);
+  TensorId add(const std::string& name, TensorId a, TensorId b);
+  TensorId max_pool(const std::string& name, TensorId x, const PoolAttributes& attributes);
+  TensorId avg_pool(const std::string& name, TensorId x, const PoolAttributes& attributes);
+  /// x (N, H, W, C) -> (N, 1, 1, C).
+  TensorId global_avg_pool(const std::string& name, TensorId x);
+  TensorId subsample_pad(const std::string& name, TensorId x,
+                         const SubsamplePadAttributes& attributes);
+  TensorId flatten(const std::string& name, TensorId x);
+  /// x (N, in) -> (N, out): a matmul ("NAME.product") and a bias.
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out);
+  TensorId softmax_cross_entropy(const std::string& name, TensorId logits, TensorId labels,
+                                 float label_smoothing);
+  TensorId mean_squared_error(const std::string& name, TensorId prediction, TensorId target);
+  TensorId count_correct(const std::string& name, TensorId logits, TensorId labels);
+
+  /// Any forward op but cast; `suffixes` name the outputs after the first ("NAME.saved_mean").
+  /// Losses and counts get the role output. Returns the first output.
+  TensorId apply(Op op, const std::string& name, std::vector<TensorId> inputs,
+                 Attributes attributes = {}, const std::vector<std::string>& suffixes = {});
+
+  /// Shape of a tensor added before; a scalar after an error.
+  const Shape& shape(TensorId id) const;
+
+  /// The validated graph, or the first error.
+  Result<Graph> finish() &&;
+
+private:
+  TensorId add_tensor(std::string name, Shape shape, DType dtype, Role role);
+  UnitId unit() const {
+    return graph_.units.empty() ? 0 : static_cast<UnitId>(graph_.units.size()) - 1;
+  }
+
+  Graph graph_;
+  Status status_;
+};
+
+} // namespace troupe::nn

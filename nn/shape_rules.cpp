@@ -1,0 +1,329 @@
+#include "shape_rules.hpp"
+
+#include "troupe/core/fail.hpp"
+
+namespace troupe::nn {
+
+namespace {
+
+using Types = std::span<const TensorType>;
+using Outputs = Result<std::vector<TensorType>>;
+
+template <class... Args>
+auto wrong(Op op, fmt::format_string<Args...> format, Args&&... args) {
+  return fail(Errc::invalid_input, "{}: {}", to_string(op),
+              fmt::format(format, std::forward<Args>(args)...));
+}
+
+Status expect_count(Op op, Types inputs, std::size_t least, std::size_t most) {
+  if (inputs.size() < least || inputs.size() > most)
+    return wrong(op, "takes {} to {} inputs, has {}", least, most, inputs.size());
+  return {};
+}
+
+Status expect_rank(Op op, const TensorType& type, std::size_t rank, const char* what) {
+  if (type.shape.rank() != rank)
+    return wrong(op, "{} must have {} dimensions, is {}", what, rank, type.shape.to_string());
+  return {};
+}
+
+Status expect_type(Op op, const TensorType& type, const TensorType& expected, const char* what) {
+  if (type != expected)
+    return wrong(op, "{} must be {} {}, is {} {}", what, to_string(expected.dtype),
+                 expected.shape.to_string(), to_string(type.dtype), type.shape.to_string());
+  return {};
+}
+
+Status expect_floating(Op op, const TensorType& type, const char* what) {
+  if (type.dtype != DType::f32 && type.dtype != DType::bf16)
+    return wrong(op, "{} must be f32 or bf16, is {}", what, to_string(type.dtype));
+  return {};
+}
+
+/// Weights are f32, or have the dtype of what they are multiplied with.
+Status expect_weight(Op op, const TensorType& weight, const TensorType& x) {
+  if (weight.dtype != DType::f32 && weight.dtype != x.dtype)
+    return wrong(op, "weight must be f32 or {}, is {}", to_string(x.dtype),
+                 to_string(weight.dtype));
+  return {};
+}
+
+/// How many windows fit; 0 when none does.
+std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t padding) {
+  const auto room = size + 2 * padding - kernel;
+  return room < 0 || stride < 1 ? 0 : room / stride + 1;
+}
+
+Outputs infer_conv2d(const Conv2dAttributes& a, Types inputs) {
+  constexpr auto op = Op::conv2d;
+  TROUPE_TRY(expect_count(op, inputs, 2, 2));
+  const auto& x = inputs[0];
+  const auto& w = inputs[1];
+  TROUPE_TRY(expect_rank(op, x, 4, "x (N, H, W, C)"));
+  TROUPE_TRY(expect_rank(op, w, 4, "weight (O, I, KH, KW)"));
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  TROUPE_TRY(expect_weight(op, w, x));
+  if (w.shape[2] != a.kernel || w.shape[3] != a.kernel)
+    return wrong(op, "the kernel is {}x{}, the weight {}", a.kernel, a.kernel, w.shape.to_string());
+  if (w.shape[1] != x.shape[3])
+    return wrong(op, "x has {} channels, the weight takes {}", x.shape[3], w.shape[1]);
+  const auto h = window_count(x.shape[1], a.kernel, a.stride, a.padding);
+  const auto width = window_count(x.shape[2], a.kernel, a.stride, a.padding);
+  if (h < 1 || width < 1)
+    return wrong(op, "an image of {} is too small for kernel {}, stride {}, padding {}",
+                 x.shape.to_string(), a.kernel, a.stride, a.padding);
+  return std::vector{TensorType{{x.shape[0], h, width, w.shape[0]}, x.dtype}};
+}
+
+Outputs infer_batch_norm(const BatchNormAttributes& a, Types inputs) {
+  constexpr auto op = Op::batch_norm;
+  const std::size_t count = a.add ? 6 : 5;
+  TROUPE_TRY(expect_count(op, inputs, count, count));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  if (x.shape.rank() < 2)
+    return wrong(op, "x must be (N, ..., C), is {}", x.shape.to_string());
+  const TensorType channels{{x.shape.dims.back()}, DType::f32};
+  TROUPE_TRY(expect_type(op, inputs[1], channels, "scale"));
+  TROUPE_TRY(expect_type(op, inputs[2], channels, "shift"));
+  TROUPE_TRY(expect_type(op, inputs[3], channels, "running_mean"));
+  TROUPE_TRY(expect_type(op, inputs[4], channels, "running_var"));
+  if (a.add)
+    TROUPE_TRY(expect_type(op, inputs[5], x, "residual"));
+  if (!a.training)
+    return std::vector{x};
+  // As PyTorch: one value has no variance.
+  if (x.shape.elements() / x.shape.dims.back() < 2)
+    return wrong(op, "training needs more than one value per channel, x is {}",
+                 x.shape.to_string());
+  return std::vector{x, channels, channels};
+}
+
+Outputs infer_pool(Op op, const PoolAttributes& a, Types inputs) {
+  TROUPE_TRY(expect_count(op, inputs, 1, 1));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_rank(op, x, 4, "x (N, H, W, C)"));
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  if (2 * a.padding > a.kernel_h || 2 * a.padding > a.kernel_w)
+    return wrong(op, "padding {} is more than half of the {}x{} window", a.padding, a.kernel_h,
+                 a.kernel_w);
+  const auto h = window_count(x.shape[1], a.kernel_h, a.stride, a.padding);
+  const auto w = window_count(x.shape[2], a.kernel_w, a.stride, a.padding);
+  if (h < 1 || w < 1)
+    return wrong(op, "an image of {} is too small for a window of {}x{}", x.shape.to_string(),
+                 a.kernel_h, a.kernel_w);
+  const Shape shape{x.shape[0], h, w, x.shape[3]};
+  if (op == Op::avg_pool)
+    return std::vector{TensorType{shape, x.dtype}};
+  return std::vector{TensorType{shape, x.dtype}, TensorType{shape, DType::i32}};
+}
+
+Outputs infer_subsample_pad(const SubsamplePadAttributes& a, Types inputs) {
+  constexpr auto op = Op::subsample_pad;
+  TROUPE_TRY(expect_count(op, inputs, 1, 1));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_rank(op, x, 4, "x (N, H, W, C)"));
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  if (a.stride < 1 || a.pad_before < 0 || a.pad_after < 0)
+    return wrong(op, "stride {} and channel padding {}, {} make no sense", a.stride, a.pad_before,
+                 a.pad_after);
+  return std::vector{
+      TensorType{{x.shape[0], (x.shape[1] + a.stride - 1) / a.stride,
+                  (x.shape[2] + a.stride - 1) / a.stride, x.shape[3] + a.pad_before + a.pad_after},
+                 x.dtype}};
+}
+
+Outputs infer_flatten(Types inputs) {
+  TROUPE_TRY(expect_count(Op::flatten, inputs, 1, 1));
+  const auto& x = inputs[0];
+  if (x.shape.rank() < 2 || x.shape[0] < 1)
+    return wrong(Op::flatten, "x must be (N, ...), is {}", x.shape.to_string());
+  return std::vector{TensorType{{x.shape[0], x.shape.elements() / x.shape[0]}, x.dtype}};
+}
+
+Outputs infer_matmul(Types inputs) {
+  constexpr auto op = Op::matmul;
+  TROUPE_TRY(expect_count(op, inputs, 2, 3));
+  const auto& x = inputs[0];
+  const auto& w = inputs[1];
+  TROUPE_TRY(expect_rank(op, x, 2, "x (N, in)"));
+  TROUPE_TRY(expect_rank(op, w, 2, "weight (out, in)"));
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  TROUPE_TRY(expect_weight(op, w, x));
+  if (x.shape[1] != w.shape[1])
+    return wrong(op, "x has {} features, the weight takes {}", x.shape[1], w.shape[1]);
+  if (inputs.size() == 3)
+    TROUPE_TRY(expect_type(op, inputs[2], {{w.shape[0]}, DType::f32}, "bias"));
+  return std::vector{TensorType{{x.shape[0], w.shape[0]}, x.dtype}};
+}
+
+Outputs infer_bias(Types inputs) {
+  TROUPE_TRY(expect_count(Op::bias, inputs, 2, 2));
+  TROUPE_TRY(expect_rank(Op::bias, inputs[0], 2, "x (N, C)"));
+  TROUPE_TRY(expect_floating(Op::bias, inputs[0], "x"));
+  TROUPE_TRY(expect_type(Op::bias, inputs[1], {{inputs[0].shape[1]}, DType::f32}, "bias"));
+  return std::vector{inputs[0]};
+}
+
+Outputs infer_loss(Op op, Types inputs) {
+  TROUPE_TRY(expect_count(op, inputs, 2, 2));
+  const auto& prediction = inputs[0];
+  TROUPE_TRY(expect_rank(op, prediction, 2, "the prediction (N, C)"));
+  if (prediction.dtype != DType::f32)
+    return wrong(op, "the prediction must be f32, is {}", to_string(prediction.dtype));
+  const bool regression = op == Op::mean_squared_error && inputs[1].dtype == DType::f32;
+  TROUPE_TRY(expect_type(op, inputs[1],
+                         regression ? prediction : TensorType{{prediction.shape[0]}, DType::i32},
+                         regression ? "the target" : "labels"));
+  const TensorType scalar{Shape{}, DType::f32};
+  if (op == Op::softmax_cross_entropy)
+    return std::vector{scalar, prediction};
+  return std::vector{scalar};
+}
+
+Outputs infer_elementwise(Op op, Types inputs, std::size_t count) {
+  TROUPE_TRY(expect_count(op, inputs, count, count));
+  TROUPE_TRY(expect_floating(op, inputs[0], "x"));
+  for (const auto& input : inputs.subspan(1))
+    TROUPE_TRY(expect_type(op, input, inputs[0], "b"));
+  return std::vector{inputs[0]};
+}
+
+std::vector<TensorType> types_of(const Graph& graph, const std::vector<TensorId>& ids) {
+  std::vector<TensorType> types;
+  for (const auto id : ids)
+    types.push_back({graph[id].shape, graph[id].dtype});
+  return types;
+}
+
+/// A backward op is right when the forward op, run from its result, gives its gradient.
+Status expect_inverse(Op op, Op forward, const Attributes& attributes, Types forward_inputs,
+                      const TensorType& gradient) {
+  const auto outputs = infer_outputs(forward, attributes, forward_inputs);
+  if (!outputs)
+    return wrong(op, "{}", outputs.error().message);
+  return expect_type(op, gradient, outputs->front(), "dy");
+}
+
+Status check_batch_norm_backward(const BatchNormAttributes& a, Types in, Types out) {
+  constexpr auto op = Op::batch_norm_backward;
+  const std::size_t inputs = a.relu ? 6 : 5, outputs = a.add ? 4 : 3;
+  TROUPE_TRY(expect_count(op, in, inputs, inputs));
+  if (out.size() != outputs)
+    return wrong(op, "gives {} outputs, has {}", outputs, out.size());
+  const auto& x = in[1];
+  const TensorType channels{{x.shape.dims.back()}, DType::f32};
+  TROUPE_TRY(expect_type(op, in[0], x, "dy"));
+  TROUPE_TRY(expect_type(op, in[2], channels, "scale"));
+  TROUPE_TRY(expect_type(op, in[3], channels, "saved_mean"));
+  TROUPE_TRY(expect_type(op, in[4], channels, "saved_inv_std"));
+  if (a.relu)
+    TROUPE_TRY(expect_type(op, in[5], x, "y"));
+  TROUPE_TRY(expect_type(op, out[0], x, "dx"));
+  TROUPE_TRY(expect_type(op, out[1], channels, "dscale"));
+  TROUPE_TRY(expect_type(op, out[2], channels, "dshift"));
+  return a.add ? expect_type(op, out[3], x, "dresidual") : Status{};
+}
+
+Status check_backward(const Node& node, Types in, Types out) {
+  const auto op = node.op;
+  if (op == Op::batch_norm_backward)
+    return check_batch_norm_backward(std::get<BatchNormAttributes>(node.attributes), in, out);
+  const std::size_t takes = op == Op::avg_pool_backward || op == Op::subsample_pad_backward ||
+                                    op == Op::unflatten || op == Op::bias_backward
+                                ? 1
+                                : 2;
+  TROUPE_TRY(expect_count(op, in, takes, takes));
+  if (out.size() != 1)
+    return wrong(op, "gives 1 output, has {}", out.size());
+  const auto& dx = out[0];
+  const auto inverse = [&](Op forward, std::initializer_list<TensorType> inputs) {
+    return expect_inverse(op, forward, node.attributes, {inputs.begin(), inputs.size()}, in[0]);
+  };
+  switch (op) {
+  case Op::conv2d_backward_data:
+    return inverse(Op::conv2d, {dx, in[1]});
+  case Op::conv2d_backward_weight:
+    return inverse(Op::conv2d, {in[1], dx});
+  case Op::matmul_backward_data:
+    return inverse(Op::matmul, {dx, in[1]});
+  case Op::matmul_backward_weight:
+    return inverse(Op::matmul, {in[1], dx});
+  case Op::relu_backward:
+    TROUPE_TRY(expect_type(op, in[1], in[0], "y"));
+    return expect_type(op, dx, in[0], "dx");
+  case Op::max_pool_backward:
+    TROUPE_TRY(expect_type(op, in[1], {in[0].shape, DType::i32}, "saved index"));
+    return inverse(Op::max_pool, {dx});
+  case Op::avg_pool_backward:
+    return inverse(Op::avg_pool, {dx});
+  case Op::subsample_pad_backward:
+    return inverse(Op::subsample_pad, {dx});
+  case Op::unflatten:
+    return inverse(Op::flatten, {dx});
+  case Op::bias_backward:
+    return inverse(Op::bias, {in[0], dx});
+  case Op::softmax_cross_entropy_backward:
+  case Op::mean_squared_error_backward:
+    TROUPE_TRY(infer_loss(op == Op::softmax_cross_entropy_backward ? Op::softmax_cross_entropy
+                                                                   : Op::mean_squared_error,
+                          in));
+    return expect_type(op, dx, in[0], "dprediction");
+  default:
+    return fail(Errc::internal, "{} has no shape rule", to_string(op));
+  }
+}
+
+} // namespace
+
+Outputs infer_outputs(Op op, const Attributes& attributes, Types inputs) {
+  switch (op) {
+  case Op::conv2d:
+    return infer_conv2d(std::get<Conv2dAttributes>(attributes), inputs);
+  case Op::batch_norm:
+    return infer_batch_norm(std::get<BatchNormAttributes>(attributes), inputs);
+  case Op::relu:
+    return infer_elementwise(op, inputs, 1);
+  case Op::add:
+    return infer_elementwise(op, inputs, 2);
+  case Op::max_pool:
+  case Op::avg_pool:
+    return infer_pool(op, std::get<PoolAttributes>(attributes), inputs);
+  case Op::subsample_pad:
+    return infer_subsample_pad(std::get<SubsamplePadAttributes>(attributes), inputs);
+  case Op::flatten:
+    return infer_flatten(inputs);
+  case Op::matmul:
+    return infer_matmul(inputs);
+  case Op::bias:
+    return infer_bias(inputs);
+  case Op::softmax_cross_entropy:
+  case Op::mean_squared_error:
+  case Op::count_correct:
+    return infer_loss(op, inputs);
+  default:
+    return fail(Errc::internal, "{} has no rule for its outputs", to_string(op));
+  }
+}
+
+Status check_node(const Graph& graph, const Node& node) {
+  const auto in = types_of(graph, node.inputs), out = types_of(graph, node.outputs);
+  if (node.op > Op::count_correct)
+    return check_backward(node, in, out);
+  if (node.op == Op::cast) {
+    if (in.size() != 1 || out.size() != 1 || in[0].shape != out[0].shape)
+      return wrong(node.op, "x and y must have one shape");
+    return {};
+  }
+  const auto expected = infer_outputs(node.op, node.attributes, in);
+  if (!expected)
+    return failure(expected.error());
+  if (expected->size() != out.size())
+    return wrong(node.op, "gives {} outputs, has {}", expected->size(), out.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    TROUPE_TRY(expect_type(node.op, out[i], (*expected)[i], "an output"));
+  return {};
+}
+
+} // namespace troupe::nn

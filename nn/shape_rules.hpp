@@ -1,0 +1,32 @@
+/// What every op takes and gives: shapes and dtypes.
+///
+/// Mixed precision: floating tensors of a node have one dtype (f32 or bf16), but parameters,
+/// statistics, saved statistics and losses are f32 always. A convolution or matmul over bf16 takes
+/// the f32 weight itself and computes with the weight rounded to bf16; its bias is not rounded; its
+/// weight gradient is f32. Devices keep the rounded copy (Executable::refresh).
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/graph.hpp"
+
+#include <span>
+#include <vector>
+
+namespace troupe::nn {
+
+struct TensorType {
+  Shape shape;
+  DType dtype = DType::f32;
+  bool operator==(const TensorType&) const = default;
+};
+
+/// Types of the outputs of a forward op, optional and saved ones included, in the order of enum Op.
+/// `cast` has no rule: its output's dtype is a choice. Errors: invalid_input, starting with the
+/// op's name and saying what was expected and what was found.
+Result<std::vector<TensorType>> infer_outputs(Op op, const Attributes& attributes,
+                                              std::span<const TensorType> inputs);
+
+/// Whether the tensors of a node, forward or backward, fit together. Ids must be valid.
+Status check_node(const Graph& graph, const Node& node);
+
+} // namespace troupe::nn
