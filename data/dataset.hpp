@@ -54,7 +54,7 @@ public:
   std::int32_t label(std::int64_t index) const { return labels_[static_cast<std::size_t>(index)]; }
 
   /// Pixels of sample `index`. They live in the data set, or in `scratch`, which must then outlive
-  /// the view. Errors: Errc::io or Errc::corrupt, naming the file, when an image is decoded here.
+  /// the view. Errors: Errc::io or Errc::data, naming the file, when an image is decoded here.
   virtual Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const = 0;
 
   /// Forgets all samples but the first `count` (data.limit). Only before the set is shared.

@@ -12,7 +12,7 @@ bool is_image_file(const std::filesystem::path& path);
 
 /// Reads an image as 3 channels, 8 bits, into `pixels`, as Pillow's convert("RGB") gives it: grey
 /// is replicated, palettes are looked up, alpha is dropped. The kind is found in the file, not in
-/// its name. Errors: Errc::io, or Errc::corrupt for what is truncated, damaged or of another kind.
+/// its name. Errors: Errc::io, or Errc::data for what is truncated, damaged or of another kind.
 Result<ImageView> read_image(const std::filesystem::path& path, std::vector<std::uint8_t>& pixels);
 
 /// The decoders behind it; `name` is for messages.

@@ -28,7 +28,7 @@ Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pi
     return decode_jpeg(*file, path.string(), pixels);
   if (starts_with({0x89, 'P', 'N', 'G'}))
     return decode_png(*file, path.string(), pixels);
-  return fail(Errc::corrupt, "{}: expected a JPEG or PNG image, found {}", path.string(),
+  return fail(Errc::data, "{}: expected a JPEG or PNG image, found {}", path.string(),
               file->empty() ? "an empty file" : "something else: delete it or convert it");
 }
 

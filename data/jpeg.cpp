@@ -81,9 +81,9 @@ Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::str
              height = static_cast<int>(info.output_height);
   jpeg_destroy_decompress(&info);
   if (!whole)
-    return fail(Errc::corrupt, "{}: cannot be read as JPEG: {}", name, errors.message);
+    return fail(Errc::data, "{}: cannot be read as JPEG: {}", name, errors.message);
   if (errors.truncated)
-    return fail(Errc::corrupt, "{}: the JPEG data end early: the file is truncated or damaged",
+    return fail(Errc::data, "{}: the JPEG data end early: the file is truncated or damaged",
                 name);
   return ImageView{pixels, height, width, 3};
 }

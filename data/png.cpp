@@ -72,7 +72,7 @@ Result<ImageView> decode_png(std::span<const std::uint8_t> file, const std::stri
   const auto height = static_cast<int>(png_get_image_height(png, info));
   png_destroy_read_struct(&png, &info, nullptr);
   if (!whole)
-    return fail(Errc::corrupt, "{}: cannot be read as PNG: {}", name, source.message);
+    return fail(Errc::data, "{}: cannot be read as PNG: {}", name, source.message);
   return ImageView{pixels, height, width, 3};
 }
 

@@ -1,5 +1,6 @@
 #include "files.hpp"
 
+#include "troupe/cpu/host_device.hpp"
 #include "troupe/data/batch.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -170,8 +171,25 @@ TEST_CASE("a file that is damaged is named by the batch that needs it") {
   std::vector<std::int32_t> labels(1);
   const auto status = assembler->fill({0, 0}, {}, images, labels);
   REQUIRE_FALSE(status);
-  CHECK(status.error().code == Errc::corrupt);
+  CHECK(status.error().code == Errc::data);
   CHECK_THAT(status.error().message, Catch::Matchers::ContainsSubstring("train/a/1.jpg"));
+}
+
+TEST_CASE("a buffer has room for its slice and is counted as data") {
+  const auto assembler = training_batches(synthetic_config());
+  REQUIRE(assembler);
+  const auto device = cpu::make_host_device(0, 1);
+  const Slice slice{.rank = 1, .world_size = 4};
+  const auto buffer = assembler->allocate(*device, slice);
+  REQUIRE(buffer);
+  CHECK(buffer->samples == 2);
+  CHECK(device->memory().current[static_cast<std::size_t>(MemoryKind::data)] >=
+        2 * assembler->image_elements() * sizeof(float) + 2 * sizeof(std::int32_t));
+  REQUIRE(assembler->fill({0, 3}, slice, buffer->image_span(), buffer->label_span()));
+  const auto expected = fill(*assembler, {0, 3}, slice);
+  CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->image_span().begin()));
+  CHECK(std::equal(expected.labels.begin(), expected.labels.end(), buffer->label_span().begin()));
+  CHECK_FALSE(assembler->allocate(*device, {.rank = 0, .world_size = 3}));
 }
 
 TEST_CASE("room for too few images or labels is refused") {

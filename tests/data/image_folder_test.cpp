@@ -53,7 +53,7 @@ std::string read_error(const std::filesystem::path& path) {
   Bytes pixels;
   const auto image = read_image(path, pixels);
   REQUIRE_FALSE(image);
-  CHECK(image.error().code == Errc::corrupt);
+  CHECK(image.error().code == Errc::data);
   CHECK_THAT(image.error().message, ContainsSubstring(path.string()));
   return image.error().message;
 }
