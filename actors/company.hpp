@@ -15,14 +15,18 @@ enum class LogFormat : std::uint8_t { plain, json };
 struct RunOptions {
   bool quiet = false;
   LogFormat log_format = LogFormat::plain;
+  std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, kept with the run
-  /// Called once the company is there, with a function that asks it to drain (any thread, any time
-  /// until run_training returns).
+  /// `troupe node`: answers status and stop at cluster.listen, and stays after the job until it is
+  /// asked to drain.
+  bool daemon = false;
+  /// Called once the company is there, with a function that asks it to drain (any thread, any
+  /// time).
   std::function<void(std::function<void()> drain)> on_started;
 };
 
-/// Prepares, trains, and returns when the run has ended: completed, stopped, or failed (the summary's
-/// status; its error was shown). Errors of what could not even begin are returned.
+/// Prepares, trains, and returns when the run has ended: completed, stopped, or failed (the
+/// summary's status; its error was shown). Errors of what could not even begin are returned.
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options);
 
 } // namespace troupe::actors

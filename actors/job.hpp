@@ -20,12 +20,13 @@ namespace troupe::actors {
 struct Job {
   Config config;
   JobPlan plan;
-  std::filesystem::path folder;          ///< runs/NAME
+  std::filesystem::path folder; ///< runs/NAME
   std::vector<std::shared_ptr<Replica>> replicas;
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   std::vector<DataLoaderSetup::Buffers> buffers; ///< by replica
   std::vector<std::shared_ptr<Stream>> loader_streams;
-  std::function<OptimizerArguments(std::int64_t step)> optimizer; ///< with the step's learning rate; pure
+  std::function<OptimizerArguments(std::int64_t step)>
+      optimizer; ///< with the step's learning rate; pure
   std::int64_t first_step = 0;
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;

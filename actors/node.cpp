@@ -15,19 +15,13 @@ NodeState::NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics
 
 node_actor::behavior_type NodeState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { role_down(down); });
+  self_->set_exit_handler([this](const caf::exit_msg& exit) {
+    end_roles();
+    self_->quit(exit.reason);
+  });
   spawn_roles();
   return {
-      [this](atom::run) -> caf::result<RunOutcomePtr> {
-        auto promise = self_->make_response_promise<RunOutcomePtr>();
-        self_->request(coordinator_, caf::infinite, atom::run_v)
-            .then(
-                [this, promise](const RunOutcomePtr& outcome) mutable {
-                  end_roles();
-                  promise.deliver(outcome);
-                },
-                [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
-        return promise;
-      },
+      [this](atom::run) { return self_->delegate(coordinator_, atom::run_v); },
       [this](atom::stop) { self_->send(coordinator_, atom::stop_v); },
       [this](atom::status) { return self_->delegate(coordinator_, atom::status_v); },
   };
@@ -36,7 +30,9 @@ node_actor::behavior_type NodeState::make_behavior() {
 template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(Setup setup) {
   // Monitored, not linked: a role that dies ends the job with a message, not the node.
-  auto role = self_->spawn<typename Handle::template stateful_impl<State>, Options | caf::monitored>(std::move(setup));
+  auto role =
+      self_->spawn<typename Handle::template stateful_impl<State>, Options | caf::monitored>(
+          std::move(setup));
   roles_.push_back(caf::actor_cast<caf::actor>(role));
   return role;
 }
@@ -52,15 +48,16 @@ void NodeState::spawn_roles() {
   std::vector<std::string> devices;
   for (const auto& replica : job.replicas)
     devices.push_back(replica->device->info().name);
-  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(CoordinatorSetup{
-      .plan = job.plan,
-      .first_step = job.first_step,
-      .world_size = job.info.world_size,
-      .learning_rate = [optimizer = job.optimizer](std::int64_t step) { return optimizer(step).lr; },
-      .info = job.info,
-      .devices = std::move(devices),
-      .checkpointer = checkpointer,
-      .metrics = metrics_});
+  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
+      CoordinatorSetup{.plan = job.plan,
+                       .first_step = job.first_step,
+                       .world_size = job.info.world_size,
+                       .learning_rate = [optimizer = job.optimizer](
+                                            std::int64_t step) { return optimizer(step).lr; },
+                       .info = job.info,
+                       .devices = std::move(devices),
+                       .checkpointer = checkpointer,
+                       .metrics = metrics_});
   const auto accumulate = static_cast<int>(job.config.train.accumulate);
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       DataLoaderSetup{.replicas = job.replicas,
@@ -76,7 +73,8 @@ void NodeState::spawn_roles() {
     spawn_replica(replica, loader);
 }
 
-void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica, const data_loader_actor& loader) {
+void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
+                              const data_loader_actor& loader) {
   const auto& job = *job_;
   const auto first_pass = job.first_step * job.config.train.accumulate;
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
@@ -97,11 +95,14 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica, const dat
 }
 
 void NodeState::role_down(const caf::down_msg& down) {
-  const auto died = std::ranges::find_if(roles_, [&](const auto& role) { return role.address() == down.source; });
+  const auto died =
+      std::ranges::find_if(roles_, [&](const auto& role) { return role.address() == down.source; });
   if (died == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
     return;
   self_->send(coordinator_, atom::failed_v,
-              Error{Errc::internal, "an actor died: " + caf::to_string(down.reason), {.node = job_->info.host}});
+              Error{Errc::internal,
+                    "an actor died: " + caf::to_string(down.reason),
+                    {.node = job_->info.host}});
 }
 
 void NodeState::end_roles() {

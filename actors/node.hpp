@@ -23,7 +23,8 @@ public:
 private:
   void spawn_roles();
   void spawn_replica(const std::shared_ptr<Replica>& replica, const data_loader_actor& loader);
-  template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options, class Setup>
+  template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
+            class Setup>
   Handle spawn_role(Setup setup);
   void role_down(const caf::down_msg& down);
   void end_roles();

@@ -1,0 +1,255 @@
+#include "job.hpp"
+
+#include "resume.hpp"
+
+#include "troupe/collectives/shared_device/shared_communicator.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/optimizer.hpp"
+#include "troupe/nn/schedule.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace troupe::actors {
+
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+int threads_per_worker(const DevicesConfig& devices) {
+  if (devices.threads_per_worker > 0)
+    return static_cast<int>(devices.threads_per_worker);
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(std::max<std::int64_t>(1, cores / devices.count));
+}
+
+/// Makes the parts of a job in the order in which they need each other.
+class Preparation {
+public:
+  explicit Preparation(const Config& config)
+      : config_{config}, world_{static_cast<int>(config.devices.count)} {}
+
+  Result<std::shared_ptr<Job>> run() {
+    TROUPE_TRY(check_devices());
+    TROUPE_TRY(open_data());
+    TROUPE_TRY(begin());
+    TROUPE_TRY(make_replicas());
+    TROUPE_TRY(make_buffers());
+    describe();
+    return std::make_shared<Job>(std::move(*job_));
+  }
+
+private:
+  Status check_devices() const;
+  Status open_data();
+  Status begin();
+  Status make_replicas();
+  Result<std::shared_ptr<Replica>>
+  make_replica(int rank, const std::shared_ptr<collectives::Rendezvous>& rendezvous);
+  Status compile(Replica& replica);
+  Status load(Replica& replica, const Graph& graph);
+  static void bind(Executable& executable, const ModelState& state);
+  Status make_buffers();
+  void describe();
+
+  CompileOptions compile_options(const nn::CompiledGraph& compiled) const;
+
+  const Config& config_;
+  int world_;
+  std::optional<Job> job_;
+  Beginning beginning_;
+  std::int64_t micro_batch_ = 0;
+};
+
+Status Preparation::check_devices() const {
+  if (config_.devices.kind == "cuda")
+    return fail(Errc::unsupported,
+                "devices.kind is cuda, but this build has no CUDA device; use cpu or auto");
+  return {};
+}
+
+Status Preparation::open_data() {
+  auto training = data::training_batches(config_);
+  if (!training)
+    return failure(training.error());
+  const auto slice =
+      training->sampler().slice_size({0, world_, 0, static_cast<int>(config_.train.accumulate)});
+  if (!slice)
+    return failure(slice.error());
+  micro_batch_ = *slice;
+  job_.emplace(Job{.config = config_,
+                   .plan = JobPlan{config_, training->sampler().steps_per_epoch()},
+                   .folder = std::filesystem::path{config_.run.output} / config_.run.name});
+  job_->training = std::make_shared<const data::BatchAssembler>(std::move(*training));
+  if (config_.train.evaluate_every > 0) {
+    auto evaluation = data::evaluation_batches(config_, world_);
+    if (!evaluation)
+      return failure(evaluation.error());
+    job_->evaluation = std::make_shared<const data::BatchAssembler>(std::move(*evaluation));
+  }
+  return {};
+}
+
+Status Preparation::begin() {
+  auto beginning = find_beginning(config_, job_->folder);
+  if (!beginning)
+    return failure(beginning.error());
+  beginning_ = std::move(*beginning);
+  job_->notes = beginning_.notes;
+  job_->checkpoint_metadata = checkpoint_metadata(config_);
+  if (beginning_.checkpoint)
+    job_->first_step = beginning_.checkpoint->step;
+  const auto first = nn::optimizer_arguments(config_.train.optimizer);
+  if (!first)
+    return failure(first.error());
+  const nn::ScheduleSpan span{job_->plan.steps_per_epoch(), job_->plan.total_steps()};
+  job_->optimizer = [first = *first, lr = config_.train.optimizer.lr,
+                     schedule = config_.train.schedule, span](std::int64_t step) {
+    return nn::at_step(first, step, nn::learning_rate(schedule, lr, step, span));
+  };
+  return {};
+}
+
+Status Preparation::make_replicas() {
+  const auto rendezvous =
+      std::make_shared<collectives::Rendezvous>(world_, config_.cluster.timeouts.collective);
+  for (int rank = 0; rank < world_; ++rank) {
+    auto replica = make_replica(rank, rendezvous);
+    if (!replica)
+      return failure(replica.error());
+    job_->replicas.push_back(std::move(*replica));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Replica>>
+Preparation::make_replica(int rank, const std::shared_ptr<collectives::Rendezvous>& rendezvous) {
+  auto replica = std::make_shared<Replica>();
+  const auto threads = threads_per_worker(config_.devices);
+  replica->rank = rank;
+  replica->device = cpu::make_host_device(rank, threads);
+  replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
+  replica->compute = replica->device->create_stream({.name = "compute", .threads = threads});
+  // A single rank has nothing to overlap: one stream keeps one team of threads warm.
+  replica->communication =
+      world_ == 1 ? replica->compute
+                  : replica->device->create_stream({.name = "communication", .threads = threads});
+  TROUPE_TRY(compile(*replica));
+  return replica;
+}
+
+CompileOptions Preparation::compile_options(const nn::CompiledGraph& compiled) const {
+  CompileOptions options;
+  options.engine = config_.devices.engine == "interpreter" ? CompileOptions::Engine::interpreter
+                                                           : CompileOptions::Engine::fastest;
+  options.deterministic = config_.run.deterministic;
+  options.threads = threads_per_worker(config_.devices);
+  options.memory = compiled.memory;
+  return options;
+}
+
+Status Preparation::compile(Replica& replica) {
+  const auto training = nn::compile_training(config_, micro_batch_);
+  if (!training)
+    return failure(training.error());
+  auto train = replica.device->compile(training->graph, compile_options(*training));
+  if (!train)
+    return failure(train.error());
+  replica.train = std::move(*train);
+  TROUPE_TRY(load(replica, training->graph));
+  if (!job_->evaluation)
+    return {};
+  const auto evaluation = nn::compile_evaluation(config_, config_.data.eval_batch_size);
+  if (!evaluation)
+    return failure(evaluation.error());
+  auto options = compile_options(*evaluation);
+  options.layout = &replica.train->layout();
+  auto evaluate = replica.device->compile(evaluation->graph, options);
+  if (!evaluate)
+    return failure(evaluate.error());
+  replica.evaluate = std::move(*evaluate);
+  bind(*replica.evaluate, *replica.state);
+  return {};
+}
+
+Status Preparation::load(Replica& replica, const Graph& graph) {
+  auto state = ModelState::create(*replica.device, replica.train->layout(),
+                                  {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
+                                   .accumulate = config_.train.accumulate > 1});
+  if (!state)
+    return failure(state.error());
+  replica.state = std::move(*state);
+  if (!beginning_.checkpoint) {
+    auto initial = initial_checkpoint(graph, config_.run.seed);
+    if (!initial)
+      return failure(initial.error());
+    beginning_.checkpoint = std::move(*initial);
+  }
+  bind(*replica.train, *replica.state);
+  return replica.state->load(*replica.compute, *beginning_.checkpoint);
+}
+
+void Preparation::bind(Executable& executable, const ModelState& state) {
+  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    executable.bind(unit, state.parameters() + state.unit_offset(unit),
+                    state.gradients() + state.unit_offset(unit));
+  executable.bind_statistics(state.statistics());
+}
+
+Status Preparation::make_buffers() {
+  for (std::int64_t i = 0; i < config_.data.loader_threads; ++i)
+    job_->loader_streams.push_back(
+        job_->replicas.front()->device->create_stream({.name = "loader"}));
+  const auto accumulate = static_cast<int>(config_.train.accumulate);
+  for (const auto& replica : job_->replicas) {
+    DataLoaderSetup::Buffers buffers;
+    const auto add = [&](const data::BatchAssembler& assembler, const data::Slice& slice,
+                         std::int64_t count, std::vector<data::BatchBuffer>& into) -> Status {
+      for (std::int64_t i = 0; i < count; ++i) {
+        auto buffer = assembler.allocate(*replica->device, slice);
+        if (!buffer)
+          return failure(buffer.error());
+        into.push_back(std::move(*buffer));
+      }
+      return {};
+    };
+    TROUPE_TRY(add(*job_->training, {replica->rank, world_, 0, accumulate}, config_.data.prefetch,
+                   buffers.training));
+    if (job_->evaluation)
+      TROUPE_TRY(add(*job_->evaluation, {replica->rank, world_, 0, 1}, 2, buffers.evaluation));
+    job_->buffers.push_back(std::move(buffers));
+  }
+  return {};
+}
+
+void Preparation::describe() {
+  auto& info = job_->info;
+  info.name = config_.run.name;
+  info.model = config_.model.name;
+  info.dataset = config_.data.dataset;
+  info.strategy = config_.parallel.strategy;
+  info.precision = config_.precision.mode;
+  info.world_size = world_;
+  info.batch_size = config_.data.batch_size;
+  info.steps_per_epoch = job_->plan.steps_per_epoch();
+  info.total_steps = job_->plan.total_steps();
+  info.first_step = job_->first_step;
+  info.host = host_name();
+  info.started = std::chrono::system_clock::now();
+}
+
+} // namespace
+
+Result<std::shared_ptr<Job>> prepare_job(const Config& config) {
+  return Preparation{config}.run();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,118 @@
+#include "resume.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/nn/initialize.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run that went on with other values of these would be neither the old run nor the new one.
+Status check_same_run(const Checkpoint& checkpoint, const Config& config,
+                      const std::string& where) {
+  for (const auto& [key, value] : checkpoint_metadata(config)) {
+    const auto found = checkpoint.metadata.find(key);
+    if (found != checkpoint.metadata.end() && found->second != value)
+      return fail(Errc::invalid_input,
+                  "{} was made with {} {}, the config says {}; set checkpoint.resume to never to "
+                  "begin afresh (the "
+                  "earlier run is kept), or choose another run.name",
+                  where, key, found->second, value);
+  }
+  return {};
+}
+
+/// Renames an earlier run out of the way: NAME to NAME.1, or the first number that is free.
+Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error))
+    return std::nullopt;
+  for (int number = 1;; ++number) {
+    const fs::path aside = fmt::format("{}.{}", folder.string(), number);
+    if (fs::exists(aside, error))
+      continue;
+    fs::rename(folder, aside, error);
+    if (error)
+      return fail(Errc::io, "cannot rename {} to {}: {}", folder.string(), aside.string(),
+                  error.message());
+    return aside;
+  }
+}
+
+Result<Checkpoint> read_pretrained(const std::string& path) {
+  auto checkpoint = read_checkpoint(path);
+  if (!checkpoint)
+    return checkpoint;
+  // Only what the model has learned: the run itself begins at step 0.
+  std::erase_if(checkpoint->tensors,
+                [](const auto& tensor) { return tensor.name.starts_with("optimizer."); });
+  checkpoint->step = checkpoint->epoch = 0;
+  checkpoint->metadata.clear();
+  return checkpoint;
+}
+
+} // namespace
+
+std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
+  return {{"model", config.model.name},
+          {"dataset", config.data.dataset},
+          {"batch_size", std::to_string(config.data.batch_size)},
+          {"seed", std::to_string(config.run.seed)},
+          {"optimizer", config.train.optimizer.name}};
+}
+
+Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
+  Beginning beginning;
+  const auto& resume = config.checkpoint.resume;
+  if (resume == "never") {
+    const auto aside = move_aside(folder);
+    if (!aside)
+      return failure(aside.error());
+    if (*aside)
+      beginning.notes.push_back(
+          fmt::format("an earlier run of this name is now {}", (*aside)->string()));
+  } else if (resume == "auto") {
+    auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
+    for (const auto& skipped : newest.skipped)
+      beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
+    if (newest.entry)
+      beginning.checkpoint = std::move(newest.checkpoint);
+  } else {
+    auto checkpoint = read_checkpoint(resume);
+    if (!checkpoint)
+      return failure(checkpoint.error());
+    beginning.checkpoint = std::move(*checkpoint);
+  }
+  if (beginning.checkpoint) {
+    TROUPE_TRY(
+        check_same_run(*beginning.checkpoint, config,
+                       fmt::format("the checkpoint of step {}", beginning.checkpoint->step)));
+    return beginning;
+  }
+  if (config.model.pretrained) {
+    auto pretrained = read_pretrained(*config.model.pretrained);
+    if (!pretrained)
+      return failure(pretrained.error());
+    beginning.checkpoint = std::move(*pretrained);
+  }
+  return beginning;
+}
+
+Result<Checkpoint> initial_checkpoint(const Graph& graph, std::uint64_t seed) {
+  auto values = nn::initial_values(graph, seed);
+  if (!values)
+    return failure(values.error());
+  // The checkpoint's storage keeps the values: its tensors point into them.
+  const auto owner = std::make_shared<const std::vector<nn::InitialTensor>>(std::move(*values));
+  Checkpoint checkpoint;
+  for (const auto& tensor : *owner)
+    checkpoint.tensors.push_back({tensor.name, tensor.shape, tensor.values});
+  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner->data())};
+  return checkpoint;
+}
+
+} // namespace troupe::actors
