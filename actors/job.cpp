@@ -34,7 +34,9 @@ int threads_per_worker(const DevicesConfig& devices) {
 class Preparation {
 public:
   explicit Preparation(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.devices.count)} {}
+      : config_{config}, world_{static_cast<int>(config.devices.count)},
+        engine_{config.devices.engine == "interpreter" ? CompileOptions::Engine::interpreter
+                                                       : CompileOptions::Engine::fastest} {}
 
   Result<std::shared_ptr<Job>> run() {
     TROUPE_TRY(check_devices());
@@ -59,10 +61,12 @@ private:
   Status make_buffers();
   void describe();
 
-  CompileOptions compile_options(const nn::CompiledGraph& compiled) const;
+  Result<nn::PreparedModel> prepare_model(std::int64_t batch, nn::Purpose purpose) const;
+  CompileOptions compile_options(const nn::PreparedModel& model) const;
 
   const Config& config_;
   int world_;
+  CompileOptions::Engine engine_;
   std::optional<Job> job_;
   Beginning beginning_;
   std::int64_t micro_batch_ = 0;
@@ -145,18 +149,26 @@ Preparation::make_replica(int rank, const std::shared_ptr<collectives::Rendezvou
   return replica;
 }
 
-CompileOptions Preparation::compile_options(const nn::CompiledGraph& compiled) const {
+Result<nn::PreparedModel> Preparation::prepare_model(std::int64_t batch,
+                                                     nn::Purpose purpose) const {
+  nn::PassOptions options;
+  // The truth runs the graph as the model was written.
+  if (engine_ == CompileOptions::Engine::fastest)
+    options.fuse = nn::FusePatterns::all();
+  return nn::prepare_model(config_, batch, purpose, options);
+}
+
+CompileOptions Preparation::compile_options(const nn::PreparedModel& model) const {
   CompileOptions options;
-  options.engine = config_.devices.engine == "interpreter" ? CompileOptions::Engine::interpreter
-                                                           : CompileOptions::Engine::fastest;
+  options.engine = engine_;
   options.deterministic = config_.run.deterministic;
   options.threads = threads_per_worker(config_.devices);
-  options.memory = compiled.memory;
+  options.memory = model.memory;
   return options;
 }
 
 Status Preparation::compile(Replica& replica) {
-  const auto training = nn::compile_training(config_, micro_batch_);
+  const auto training = prepare_model(micro_batch_, nn::Purpose::training);
   if (!training)
     return failure(training.error());
   auto train = replica.device->compile(training->graph, compile_options(*training));
@@ -166,7 +178,7 @@ Status Preparation::compile(Replica& replica) {
   TROUPE_TRY(load(replica, training->graph));
   if (!job_->evaluation)
     return {};
-  const auto evaluation = nn::compile_evaluation(config_, config_.data.eval_batch_size);
+  const auto evaluation = prepare_model(config_.data.eval_batch_size, nn::Purpose::evaluation);
   if (!evaluation)
     return failure(evaluation.error());
   auto options = compile_options(*evaluation);

@@ -31,7 +31,7 @@ template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(Setup setup) {
   // Monitored, not linked: a role that dies ends the job with a message, not the node.
   auto role =
-      self_->spawn<typename Handle::template stateful_impl<State>, Options | caf::monitored>(
+      self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
           std::move(setup));
   roles_.push_back(caf::actor_cast<caf::actor>(role));
   return role;

@@ -18,7 +18,7 @@ endif()
 
 add_library(troupe_compile_options INTERFACE)
 target_compile_options(troupe_compile_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wnon-virtual-dtor>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TROUPE_WERROR}>>:-Werror>)
 if(TROUPE_SANITIZE)
   # An undefined operation has to fail the test that runs into it, not only print.
