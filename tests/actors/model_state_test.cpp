@@ -1,0 +1,129 @@
+#include "troupe/actors/model_state.hpp"
+#include "troupe/cpu/host_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace troupe;
+using actors::ModelState;
+
+namespace {
+
+/// Stores values in reverse order behind one element of padding, as no real device would.
+class Reversed : public ParameterCodec {
+public:
+  void encode(std::span<const float> canonical, std::span<float> stored) const override {
+    std::ranges::reverse_copy(canonical, stored.begin() + 1);
+  }
+  void decode(std::span<const float> stored, std::span<float> canonical) const override {
+    std::ranges::reverse_copy(stored.subspan(1), canonical.begin());
+  }
+};
+
+StorageLayout two_units() {
+  StorageLayout layout;
+  layout.parameters = {{"a.weight", {2, 2}, 0, 0, 5, std::make_shared<Reversed>()},
+                       {"a.bias", {2}, 0, 5, 2, nullptr},
+                       {"b.weight", {3}, 1, 0, 3, nullptr}};
+  layout.statistics = {{"a.running_mean", {2}, 0, 0, 2, nullptr}};
+  layout.unit_elements = {7, 3};
+  layout.statistic_elements = 2;
+  layout.unit_names = {"a", "b"};
+  return layout;
+}
+
+struct Values {
+  std::vector<float> weight{1, 2, 3, 4}, bias{5, 6}, other{7, 8, 9}, mean{10, 11};
+  std::vector<float> momentum{-1, -2, -3, -4}, bias_momentum{-5, -6}, other_momentum{-7, -8, -9};
+
+  Checkpoint checkpoint(std::int64_t step) const {
+    Checkpoint result;
+    result.step = step;
+    result.tensors = {{"a.weight", {2, 2}, weight},
+                      {"a.bias", {2}, bias},
+                      {"b.weight", {3}, other},
+                      {"a.running_mean", {2}, mean}};
+    if (step > 0)
+      for (const auto& [name, shape, values] : {CheckpointTensor{"a.weight", {2, 2}, momentum},
+                                                CheckpointTensor{"a.bias", {2}, bias_momentum},
+                                                CheckpointTensor{"b.weight", {3}, other_momentum}})
+        result.tensors.push_back({optimizer_tensor_name("momentum", name), shape, values});
+    return result;
+  }
+};
+
+struct Fixture {
+  Fixture() : device{cpu::make_host_device(0, 1)}, stream{device->create_stream({})} {
+    auto created = ModelState::create(*device, two_units(),
+                                      {.optimizer_slots = {"momentum"}, .accumulate = true});
+    REQUIRE(created);
+    state = *created;
+  }
+  std::unique_ptr<cpu::HostDevice> device;
+  std::unique_ptr<Stream> stream;
+  std::shared_ptr<ModelState> state;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
+  REQUIRE(state->load(*stream, Values{}.checkpoint(3)));
+  CHECK(state->elements() == 10);
+  CHECK(state->unit_offset(1) == 7);
+  const std::vector<float> stored(state->parameters(), state->parameters() + 10);
+  CHECK(stored == std::vector<float>{0, 4, 3, 2, 1, 5, 6, 7, 8, 9});
+  CHECK(state->optimizer(0)[1] == -4.0f);
+  CHECK(state->optimizer(1) == nullptr);
+  CHECK(state->statistics()[1] == 11.0f);
+}
+
+TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical layout") {
+  const Values values;
+  const auto loaded = values.checkpoint(3);
+  REQUIRE(state->load(*stream, loaded));
+  actors::Snapshot snapshot;
+  snapshot.step = 3;
+  state->copy_to(*stream, snapshot);
+  REQUIRE(stream->synchronize());
+  const auto decoded = state->decode(snapshot);
+  CHECK(decoded.step == 3);
+  REQUIRE(decoded.tensors.size() == loaded.tensors.size());
+  for (const auto& tensor : loaded.tensors) {
+    const auto* found = decoded.find(tensor.name);
+    REQUIRE(found);
+    CHECK(found->shape == tensor.shape);
+    CHECK(std::ranges::equal(found->values, tensor.values));
+  }
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a run that begins has optimizer state zero, one that goes on must have it") {
+  const Values values;
+  REQUIRE(state->load(*stream, values.checkpoint(0)));
+  CHECK(state->optimizer(0)[3] == 0.0f);
+  auto broken = values.checkpoint(5);
+  broken.tensors.pop_back();
+  const auto status = state->load(*stream, broken);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Errc::corrupt);
+  CHECK(status.error().message ==
+        "the checkpoint of step 5 has no tensor optimizer.momentum.b.weight");
+}
+
+TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes") {
+  const Values values;
+  auto wrong = values.checkpoint(0);
+  wrong.tensors[2].shape = {1, 3};
+  const auto status = state->load(*stream, wrong);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message == "tensor b.weight of the checkpoint is 1x3, the model's is 3");
+}
+
+TEST_CASE_METHOD(Fixture, "memory is counted by kind") {
+  const auto use = device->memory();
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::parameters)] >= 48);
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::gradients)] >= 80); // with the accumulator
+  CHECK(use.current[static_cast<std::size_t>(MemoryKind::optimizer)] >= 40);
+}
