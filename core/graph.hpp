@@ -39,7 +39,9 @@ enum class Op : std::uint8_t {
   softmax_cross_entropy, ///< logits (N, C), labels (N; negative: ignored) -> loss (scalar, mean
                          ///< over
                          ///<   the labels not ignored), saved probabilities (N, C) (LossAttributes)
-  mean_squared_error,    ///< prediction, target -> loss (scalar, mean over all elements)
+  mean_squared_error,    ///< prediction (N, C), target -> loss (scalar, mean over all elements);
+                         ///<   target: (N, C) f32, or labels (N) i32 that stand for one-hot rows
+                         ///<   (negative: ignored, as above)
   count_correct, ///< logits (N, C), labels (N) -> scalar: rows whose largest logit is the label
   // Backward ops, made by autodiff.
   conv2d_backward_data,   ///< dy, weight -> dx (Conv2dAttributes)
@@ -146,6 +148,8 @@ struct MemoryPlan {
   std::vector<std::size_t>
       offsets; ///< bytes, by TensorId; not_in_arena for roles that live elsewhere
   std::size_t arena_bytes = 0;
+  /// By TensorId: whether the tensor is still there after the last node. Empty: none is.
+  std::vector<bool> kept;
 };
 
 } // namespace troupe

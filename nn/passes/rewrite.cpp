@@ -1,0 +1,42 @@
+#include "rewrite.hpp"
+
+namespace troupe::nn {
+
+std::vector<int> count_uses(const Graph& graph) {
+  std::vector<int> uses(graph.tensors.size());
+  for (const auto& node : graph.nodes)
+    for (const auto id : node.inputs)
+      ++uses[static_cast<std::size_t>(id)];
+  return uses;
+}
+
+Graph drop_unused_tensors(const Graph& graph) {
+  auto used = count_uses(graph);
+  for (const auto& node : graph.nodes)
+    for (const auto id : node.outputs)
+      ++used[static_cast<std::size_t>(id)];
+
+  Graph kept;
+  kept.units = graph.units;
+  std::vector<TensorId> renamed(graph.tensors.size(), -1);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const auto role = graph.tensors[i].role;
+    const bool droppable = role == Role::activation || role == Role::output;
+    if (!droppable || used[i] > 0)
+      renamed[i] = kept.add_tensor(graph.tensors[i]);
+  }
+  const auto rename = [&](TensorId& id) { id = renamed[static_cast<std::size_t>(id)]; };
+  for (auto& tensor : kept.tensors)
+    if (tensor.of >= 0)
+      rename(tensor.of);
+  for (auto node : graph.nodes) {
+    for (auto& id : node.inputs)
+      rename(id);
+    for (auto& id : node.outputs)
+      rename(id);
+    kept.add_node(std::move(node));
+  }
+  return kept;
+}
+
+} // namespace troupe::nn
