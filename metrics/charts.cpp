@@ -55,10 +55,13 @@ private:
   std::string text_;
 };
 
-std::string legend(const std::vector<std::pair<std::string, int>>& entries) {
+/// Names, and the classes of their colours.
+using Legend = std::vector<std::pair<std::string, std::string>>;
+
+std::string legend(const Legend& entries) {
   std::string text = "<p class=\"legend\">";
-  for (const auto& [name, color] : entries)
-    text += fmt::format(R"(<span><i class="c{}"></i>{}</span>)", color, escaped(name));
+  for (const auto& [name, classes] : entries)
+    text += fmt::format(R"(<span><i class="{}"></i>{}</span>)", classes, escaped(name));
   return text + "</p>";
 }
 
@@ -71,6 +74,10 @@ struct Range {
     high = std::max(high, value);
   }
 };
+
+std::string classes_of(const Series& series) {
+  return fmt::format("{} c{}", series.look == Series::Look::faint ? "faint" : "line", series.color);
+}
 
 /// Gaps where values are missing or not finite.
 std::string path(const std::vector<Point>& points, const Axis& x, const Axis& y) {
@@ -89,9 +96,7 @@ std::string path(const std::vector<Point>& points, const Axis& x, const Axis& y)
 
 void draw(Drawing& drawing, const Series& series, const LineChart& chart, const Axis& x,
           const Axis& y) {
-  drawing.add(R"(<path class="{} c{}" d="{}"/>)",
-              series.look == Series::Look::faint ? "faint" : "line", series.color,
-              path(series.points, x, y));
+  drawing.add(R"(<path class="{}" d="{}"/>)", classes_of(series), path(series.points, x, y));
   const bool lonely = series.points.size() == 1; // a line of one point is invisible
   if (series.look != Series::Look::line_with_dots && !lonely)
     return;
@@ -125,11 +130,11 @@ std::string svg(const LineChart& chart) {
   drawing.horizontal_lines(y, chart.y_format);
   drawing.x_labels(
       x, chart.whole_x, [](double value) { return fmt::format("{:.6g}", value); }, chart.x_label);
-  std::vector<std::pair<std::string, int>> entries;
+  Legend entries;
   for (const auto& series : chart.series) {
     draw(drawing, series, chart, x, y);
     if (!series.points.empty())
-      entries.emplace_back(series.name, series.color);
+      entries.emplace_back(series.name, classes_of(series));
   }
   return drawing.take() + (entries.size() > 1 ? legend(entries) : "");
 }
@@ -189,9 +194,9 @@ std::string svg(const StackedBars& chart) {
     drawing.text(x.at(sum) + 8, y + 15, "start", chart.format(sum));
     y += pitch;
   }
-  std::vector<std::pair<std::string, int>> entries;
+  Legend entries;
   for (std::size_t i = 0; i < chart.parts.size(); ++i)
-    entries.emplace_back(chart.parts[i], static_cast<int>(i));
+    entries.emplace_back(chart.parts[i], fmt::format("c{}", i));
   return drawing.take() + legend(entries);
 }
 

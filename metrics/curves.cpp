@@ -26,6 +26,10 @@ double count_from_1(std::int64_t index) {
   return static_cast<double>(index + 1);
 }
 
+std::string whole_percent(double ratio) {
+  return readable_number(100 * ratio) + "%";
+}
+
 /// Every point, or of each bin the lowest and the highest: noise keeps its extent.
 std::vector<Point> raw_loss(const std::vector<StepRecord>& steps) {
   std::vector<Point> points;
@@ -85,7 +89,7 @@ LineChart accuracy_chart(const RunHistory& history) {
   return {.label = "Accuracy by epoch",
           .x_label = "epoch",
           .series = {train, test},
-          .y_format = readable_percent};
+          .y_format = whole_percent};
 }
 
 LineChart throughput_chart(const RunHistory& history) {

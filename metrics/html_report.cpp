@@ -4,8 +4,8 @@
 #include "curves.hpp"
 #include "html_style.hpp"
 #include "readable.hpp"
-#include "run_json.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <string>
@@ -38,13 +38,16 @@ std::string or_dash(const std::optional<double>& value, std::string (*readable)(
 }
 
 std::string heading(const RunSummary& run) {
-  auto text = fmt::format("<h1>{}<span class=\"badge {}\">{}</span></h1>\n<p class=\"about\">{} on "
-                          "{} · {} · {} · {} worker{} "
-                          "· started {} on {} · troupe {}</p>\n",
-                          escaped(run.name), escaped(run.status), escaped(run.status),
-                          escaped(run.model), escaped(run.dataset), escaped(run.strategy),
-                          escaped(run.precision), run.world_size, run.world_size == 1 ? "" : "s",
-                          utc(run.started), escaped(run.host), escaped(run.version));
+  auto text =
+      fmt::format("<h1>{}<span class=\"badge {}\">{}</span></h1>\n<p class=\"about\">{} on "
+                  "{} · {} · {} · {} worker{} "
+                  "· started {} on {} · troupe {}</p>\n",
+                  escaped(run.name), escaped(run.status), escaped(run.status), escaped(run.model),
+                  escaped(run.dataset), escaped(run.strategy), escaped(run.precision),
+                  run.world_size, run.world_size == 1 ? "" : "s",
+                  fmt::format("{:%Y-%m-%d %H:%M} UTC",
+                              fmt::gmtime(std::chrono::system_clock::to_time_t(run.started))),
+                  escaped(run.host), escaped(run.version));
   if (!run.error.empty())
     text += fmt::format("<p class=\"error\">{}</p>\n", escaped(run.error));
   return text;
@@ -66,15 +69,18 @@ std::string tiles(const RunSummary& run) {
 }
 
 std::string step_time_note(const std::vector<StepRecord>& steps) {
+  if (steps.empty())
+    return {};
   double waited = 0, all = 0;
   for (const auto& step : steps) {
     waited += step.data_wait_seconds;
     all += step.seconds;
   }
-  return fmt::format("half of the steps within {}, 95% within {}; {} of the time waited for data",
-                     readable_seconds(step_time_quantile(steps, 0.5)),
-                     readable_seconds(step_time_quantile(steps, 0.95)),
-                     readable_percent(all > 0 ? waited / all : 0));
+  return fmt::format(
+      "half of the steps within {}, 95% within {}; {} of the time spent waiting for data",
+      readable_seconds(step_time_quantile(steps, 0.5)),
+      readable_seconds(step_time_quantile(steps, 0.95)),
+      readable_percent(all > 0 ? waited / all : 0));
 }
 
 std::string charts(const ReportInput& input) {
@@ -88,9 +94,9 @@ std::string charts(const ReportInput& input) {
                  "the peak of each kind, which need not be at one time");
 }
 
-std::string table(const std::vector<std::string>& head,
+std::string table(std::string_view kind, const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows) {
-  std::string text = "<div class=\"scroll\"><table><thead><tr>";
+  std::string text = fmt::format("<div class=\"scroll\"><table class=\"{}\"><thead><tr>", kind);
   for (const auto& name : head)
     text += "<th>" + name + "</th>";
   text += "</tr></thead><tbody>";
@@ -111,7 +117,8 @@ std::string workers(const std::vector<WorkerSummary>& all) {
                     readable_percent(worker.busy_ratio), bytes(worker.peak_memory_bytes),
                     bytes(worker.parameter_bytes), bytes(worker.gradient_bytes),
                     bytes(worker.optimizer_bytes)});
-  return table({"Rank", "Device", "Busy", "Peak memory", "Parameters", "Gradients", "Optimizer"},
+  return table("workers",
+               {"Rank", "Device", "Busy", "Peak memory", "Parameters", "Gradients", "Optimizer"},
                rows);
 }
 
@@ -123,6 +130,7 @@ std::string epochs(const std::vector<EpochRecord>& all) {
                     or_dash(epoch.test_accuracy, readable_percent),
                     readable_seconds(epoch.seconds)});
   return table(
+      "epochs",
       {"Epoch", "Training loss", "Training accuracy", "Test loss", "Test accuracy", "Time"}, rows);
 }
 

@@ -35,7 +35,7 @@ section p.note { margin: 4px 0 0; color: var(--soft); font-size: 13px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 14px 5px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 500; }
-th:first-child, td:first-child, .facts td { text-align: left; }
+th:first-child, td:first-child, .workers :is(th, td):nth-child(2), .facts td { text-align: left; }
 .facts th { text-align: left; width: 1%; }
 .facts td { white-space: normal; overflow-wrap: anywhere; }
 tr:last-child > * { border-bottom: 0; }
@@ -45,7 +45,8 @@ svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--soft); font-size: 12px; }
 svg path { fill: none; }
 svg .rule { stroke: var(--line); } svg .axis { stroke: var(--soft); }
-svg .line { stroke-width: 2; stroke-linejoin: round; } svg .faint { stroke-width: 1; opacity: 0.32; }
+svg .line { stroke-width: 2; stroke-linejoin: round; } svg .faint { stroke-width: 1; }
+.faint { opacity: 0.32; }
 path.c0 { stroke: var(--c0); } path.c1 { stroke: var(--c1); } path.c2 { stroke: var(--c2); }
 path.c3 { stroke: var(--c3); } path.c4 { stroke: var(--c4); } path.c5 { stroke: var(--c5); }
 rect.c0, circle.c0 { fill: var(--c0); } rect.c1, circle.c1 { fill: var(--c1); } rect.c2, circle.c2 { fill: var(--c2); }
@@ -55,6 +56,7 @@ i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { backgroun
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 6px 0 0; color: var(--soft); font-size: 13px; }
 .legend i { display: inline-block; width: 11px; height: 11px; margin-right: 6px; border-radius: 3px; }
 .empty { color: var(--soft); }
+@media (max-width: 560px) { svg text { font-size: 16px; } }
 @media print { body { background: none; } section { break-inside: avoid; } }
 )css";
 

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <ctime>
 #include <limits>
 
 #include <fmt/chrono.h>
@@ -144,10 +143,8 @@ std::optional<EpochRecord> parse_epoch(std::string_view json) {
 }
 
 std::string utc(std::chrono::system_clock::time_point time) {
-  const auto seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", parts);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
 } // namespace troupe::metrics

@@ -1,0 +1,72 @@
+#include "log.hpp"
+
+#include <fmt/chrono.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/sinks/sink.h>
+
+#include <string>
+
+namespace troupe::metrics {
+
+namespace {
+
+std::string_view level_name(spdlog::level::level_enum level) {
+  const auto name = spdlog::level::to_string_view(level);
+  return {name.data(), name.size()};
+}
+
+std::string as_text(const spdlog::details::log_msg& message) {
+  const auto time = fmt::localtime(std::chrono::system_clock::to_time_t(message.time));
+  const std::string_view text(message.payload.data(), message.payload.size());
+  if (message.level == spdlog::level::info)
+    return fmt::format("{:%H:%M:%S} {}", time, text);
+  return fmt::format("{:%H:%M:%S} {}: {}", time, level_name(message.level), text);
+}
+
+std::string as_json(const spdlog::details::log_msg& message) {
+  const nlohmann::ordered_json object = {
+      {"time", utc_milliseconds(message.time)},
+      {"level", level_name(message.level)},
+      {"message", std::string_view(message.payload.data(), message.payload.size())}};
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// The screen has the lock, and flushes at once.
+class ScreenSink : public spdlog::sinks::sink {
+public:
+  ScreenSink(Screen& screen, LogFormat format) : screen_(screen), format_(format) {}
+
+  void log(const spdlog::details::log_msg& message) override {
+    if (format_ == LogFormat::json)
+      return screen_.write_line(Screen::Target::out, as_json(message));
+    screen_.write_line(message.level >= spdlog::level::warn ? Screen::Target::err
+                                                            : Screen::Target::out,
+                       as_text(message));
+  }
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+private:
+  Screen& screen_;
+  const LogFormat format_;
+};
+
+} // namespace
+
+std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
+                                            spdlog::level::level_enum level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("troupe", std::make_shared<ScreenSink>(screen, format));
+  logger->set_level(level);
+  return logger;
+}
+
+std::string utc_milliseconds(std::chrono::system_clock::time_point time) {
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count() % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)), milliseconds);
+}
+
+} // namespace troupe::metrics

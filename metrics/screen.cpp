@@ -1,0 +1,71 @@
+#include "screen.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace troupe::metrics {
+
+namespace {
+
+/// A full disk or a closed pipe behind stdout is no reason to end a run.
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+bool can_rewrite_lines(int descriptor) {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && terminal && std::string_view(terminal) != "dumb";
+}
+
+} // namespace
+
+Screen::Screen(int out, int err) : out_(out), err_(err), has_bar_(can_rewrite_lines(out)) {}
+
+Screen::~Screen() {
+  const std::lock_guard lock(mutex_);
+  erase_bar();
+}
+
+int Screen::width() const {
+  winsize size{};
+  return ::ioctl(out_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void Screen::write_line(Target target, std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  const auto bar = bar_;
+  erase_bar();
+  write_all(target == Target::out ? out_ : err_, std::string(line) + "\n");
+  bar_ = bar;
+  write_all(out_, bar_);
+}
+
+void Screen::show_bar(std::string_view bar) {
+  const std::lock_guard lock(mutex_);
+  // The last column stays free: some terminals go on to the next line when it is written.
+  const auto fitting = bar.substr(0, static_cast<std::size_t>(std::max(1, width() - 1)));
+  if (!has_bar_ || fitting == bar_)
+    return;
+  erase_bar();
+  bar_ = fitting;
+  write_all(out_, bar_);
+}
+
+void Screen::erase_bar() {
+  if (!bar_.empty())
+    write_all(out_, "\r\033[K");
+  bar_.clear();
+}
+
+} // namespace troupe::metrics
