@@ -5,33 +5,11 @@
 #include <caf/config.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <spdlog/version.h>
 
 namespace troupe::app {
 
 namespace {
-
-std::string isa_name(dnnl::cpu_isa isa) {
-  switch (isa) {
-  case dnnl::cpu_isa::sse41:
-    return "SSE4.1";
-  case dnnl::cpu_isa::avx:
-    return "AVX";
-  case dnnl::cpu_isa::avx2:
-    return "AVX2";
-  case dnnl::cpu_isa::avx512_core:
-    return "AVX-512";
-  case dnnl::cpu_isa::avx512_core_vnni:
-    return "AVX-512 VNNI";
-  case dnnl::cpu_isa::avx512_core_bf16:
-    return "AVX-512 BF16";
-  case dnnl::cpu_isa::avx512_core_amx:
-    return "AVX-512 AMX";
-  default:
-    return fmt::format("instruction set {:#x}", static_cast<unsigned>(isa));
-  }
-}
 
 Finding library(const char* name, std::string version) {
   return {"libraries", name, std::move(version), Finding::State::good};
@@ -44,10 +22,8 @@ std::string cuda_version(int version) {
 } // namespace
 
 Findings library_findings() {
-  const auto* dnnl = dnnl_version();
   return {
-      library("oneDNN", fmt::format("{}.{}.{}, uses {}", dnnl->major, dnnl->minor, dnnl->patch,
-                                    isa_name(dnnl::get_effective_cpu_isa()))),
+      library("oneDNN", TROUPE_ONEDNN_VERSION),
       library("CAF", fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100,
                                  CAF_VERSION % 100)),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
