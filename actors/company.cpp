@@ -73,8 +73,9 @@ private:
 class Company {
 public:
   Company(std::shared_ptr<Job> job, std::unique_ptr<RunView> view, bool network)
-      : job_{std::move(job)}, config_{network}, system_{config_}, metrics_{spawn_metrics(
-                                                                      system_, std::move(view))},
+      : job_{std::move(job)}, config_{network}, system_{config_},
+        metrics_{system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
+            std::move(view))},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(job_, metrics_)} {}
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;

@@ -23,8 +23,6 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::status, WorkerSummariesPtr),
     // A checkpoint was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome),
-    // A line for the log: a level of spdlog's ("info", "warning", "error") and a text.
-    caf::result<void>(atom::note, std::string, std::string),
     // Reads CAF's own counters, then again a second later.
     caf::result<void>(atom::tick),
     // The run has ended: writes summary and report, then answers.

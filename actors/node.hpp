@@ -10,9 +10,6 @@
 
 namespace troupe::actors {
 
-/// How a node makes its METRICS role.
-using SpawnMetrics = std::function<metrics_actor(caf::actor_system&)>;
-
 class NodeState {
 public:
   static inline const char* name = "node";

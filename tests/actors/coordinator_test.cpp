@@ -100,7 +100,6 @@ struct MetricsStub {
         [this](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
         [](atom::status, const WorkerSummariesPtr&) {},
         [](atom::saved, const CheckpointOutcome&) {},
-        [](atom::note, const std::string&, const std::string&) {},
         [](atom::tick) {},
         [this](atom::finish, const RunOutcomePtr& outcome) { seen->outcome = outcome; }};
   }

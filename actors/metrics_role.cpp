@@ -1,0 +1,33 @@
+#include "metrics_role.hpp"
+
+#include "mailboxes.hpp"
+
+namespace troupe::actors {
+
+metrics_actor::behavior_type MetricsState::make_behavior() {
+  self_->send(self_, atom::tick_v);
+  return {
+      [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
+      [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
+      [this](atom::status, const WorkerSummariesPtr& workers) {
+        for (const auto& worker : *workers)
+          view_->show(worker);
+      },
+      [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },
+      [this](atom::tick) {
+        sample();
+        self_->delayed_send(self_, std::chrono::seconds{1}, atom::tick_v);
+      },
+      [this](atom::finish, const RunOutcomePtr& outcome) {
+        sample();
+        view_->finish(outcome->summary);
+      },
+  };
+}
+
+void MetricsState::sample() {
+  for (const auto& mailbox : sample_mailboxes(self_->system()))
+    view_->show(mailbox);
+}
+
+} // namespace troupe::actors
