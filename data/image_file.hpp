@@ -7,6 +7,10 @@
 
 namespace troupe::data {
 
+/// Larger images are refused: a damaged header must not make us ask for gigabytes. Pillow refuses
+/// about as many.
+inline constexpr std::uint64_t max_image_pixels = 180'000'000;
+
 /// True for .jpg, .jpeg and .png, whatever the case.
 bool is_image_file(const std::filesystem::path& path);
 

@@ -49,6 +49,11 @@ bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const st
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, file.data(), static_cast<unsigned long>(file.size()));
   jpeg_read_header(&info, TRUE);
+  if (std::uint64_t{info.image_width} * info.image_height > max_image_pixels) {
+    std::snprintf(errors.message, sizeof errors.message, "%u x %u pixels are too many",
+                  info.image_width, info.image_height);
+    return false;
+  }
   const bool four = info.num_components == 4;
   info.out_color_space = four ? JCS_CMYK : JCS_RGB;
   jpeg_start_decompress(&info);
@@ -83,8 +88,7 @@ Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::str
   if (!whole)
     return fail(Errc::data, "{}: cannot be read as JPEG: {}", name, errors.message);
   if (errors.truncated)
-    return fail(Errc::data, "{}: the JPEG data end early: the file is truncated or damaged",
-                name);
+    return fail(Errc::data, "{}: the JPEG data end early: the file is truncated or damaged", name);
   return ImageView{pixels, height, width, 3};
 }
 

@@ -39,6 +39,9 @@ bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std:
     return false;
   png_set_read_fn(png, &source, on_read);
   png_read_info(png, info);
+  if (std::uint64_t{png_get_image_width(png, info)} * png_get_image_height(png, info) >
+      max_image_pixels)
+    png_error(png, "too many pixels");
   png_set_expand(png); // palettes and fewer than 8 bits
   png_set_scale_16(png);
   png_set_gray_to_rgb(png);

@@ -21,13 +21,14 @@ public:
                  .channels = channels,
                  .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}},
                 std::vector<std::int32_t>(50000, 0)},
-        size_{size}, pixels_(static_cast<std::size_t>(64 * size * size * channels)) {
+        size_{size}, pixels_(std::size_t{64} * static_cast<std::size_t>(size) *
+                             static_cast<std::size_t>(size) * static_cast<std::size_t>(channels)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i)
       pixels_[i] = static_cast<std::uint8_t>(i * 31);
   }
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>&) const override {
-    const auto bytes = static_cast<std::size_t>(size_ * size_ * info().channels);
+    const auto bytes = pixels_.size() / 64;
     return ImageView{{pixels_.data() + static_cast<std::size_t>(index % 64) * bytes, bytes},
                      size_,
                      size_,
@@ -55,7 +56,7 @@ void assemble(benchmark::State& state) {
   std::vector<float> images(static_cast<std::size_t>(batch) * assembler.image_elements());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
   std::int64_t step = 0;
-  for (auto _ : state)
+  while (state.KeepRunning())
     if (!assembler.fill(assembler.sampler().position(step++), {}, images, labels))
       state.SkipWithError("a batch could not be filled");
   state.counters["images/s"] =
@@ -77,7 +78,7 @@ void sample_indices(benchmark::State& state) {
   const auto sampler = *DistributedSampler::create({.size = 1281167, .global_batch = 128});
   std::vector<std::int64_t> indices(128);
   std::int64_t step = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     (void)sampler.indices(sampler.position(step++), {}, indices);
     benchmark::DoNotOptimize(indices.data());
   }

@@ -95,7 +95,7 @@ void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int heig
   for (int c = 0; c < info.num_components; ++c)
     info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
   jpeg_start_compress(&info, TRUE);
-  const auto row_bytes = static_cast<std::size_t>(width * channels);
+  const auto row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   while (info.next_scanline < info.image_height) {
     auto* row = const_cast<JSAMPROW>(pixels.data() + info.next_scanline * row_bytes);
     jpeg_write_scanlines(&info, &row, 1);

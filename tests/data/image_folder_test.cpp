@@ -171,6 +171,17 @@ TEST_CASE("bytes that are changed in an image never crash the reader") {
   CHECK(png_errors > png_tries * 9 / 10); // PNG has checksums, JPEG has none
 }
 
+TEST_CASE("a header that promises gigabytes is refused before memory is asked for") {
+  ScratchFolder folder;
+  write_jpeg(folder / "a.jpg", gradient(8, 8, 3), 8, 8, 3);
+  auto bytes = read_bytes(folder / "a.jpg");
+  const auto frame = bytes.find("\xff\xc0"); // marker, length, precision, then height and width
+  REQUIRE(frame != std::string::npos);
+  bytes.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
+  write_bytes(folder / "a.jpg", bytes);
+  CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("65500 x 65500 pixels are too many"));
+}
+
 TEST_CASE("a file that is no image is refused") {
   ScratchFolder folder;
   write_bytes(folder / "a.jpg", "GIF89a");
