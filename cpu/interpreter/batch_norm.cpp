@@ -1,0 +1,99 @@
+#include "ops.hpp"
+
+#include <cmath>
+
+namespace troupe::cpu {
+
+namespace {
+
+struct Statistics {
+  Values mean, variance; ///< by channel; biased
+};
+
+Statistics of_batch(const Values& x, std::size_t channels) {
+  const auto rows = static_cast<double>(x.size() / channels);
+  Statistics s{Values(channels), Values(channels)};
+  for (std::size_t i = 0; i < x.size(); ++i)
+    s.mean[i % channels] += x[i] / rows;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double d = x[i] - s.mean[i % channels];
+    s.variance[i % channels] += d * d / rows;
+  }
+  return s;
+}
+
+void update_running(const Operands& operands, const Statistics& s, double rows) {
+  const double momentum = double{operands.attributes<BatchNormAttributes>().momentum};
+  auto mean = operands.read(3), variance = operands.read(4);
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    mean[c] = (1 - momentum) * mean[c] + momentum * s.mean[c];
+    variance[c] = (1 - momentum) * variance[c] + momentum * s.variance[c] * rows / (rows - 1);
+  }
+  operands.write_back(3, mean);
+  operands.write_back(4, variance);
+}
+
+} // namespace
+
+void batch_norm(const Operands& operands) {
+  const auto& a = operands.attributes<BatchNormAttributes>();
+  const auto x = operands.read(0), scale = operands.read(1), shift = operands.read(2);
+  const auto residual = a.add ? operands.read(5) : Values{};
+  const auto channels = scale.size();
+  const auto s =
+      a.training ? of_batch(x, channels) : Statistics{operands.read(3), operands.read(4)};
+  Values inv_std(channels);
+  for (std::size_t c = 0; c < channels; ++c)
+    inv_std[c] = 1 / std::sqrt(s.variance[c] + double{a.eps});
+
+  Values y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = i % channels;
+    y[i] = (x[i] - s.mean[c]) * inv_std[c] * scale[c] + shift[c];
+    if (a.add)
+      y[i] += residual[i];
+    if (a.relu)
+      y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
+  }
+  operands.write(0, y);
+  if (a.training) {
+    operands.write(1, s.mean);
+    operands.write(2, inv_std);
+    update_running(operands, s, static_cast<double>(x.size() / channels));
+  }
+}
+
+// With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -
+// h * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3.
+void batch_norm_backward(const Operands& operands) {
+  const auto& a = operands.attributes<BatchNormAttributes>();
+  auto dy = operands.read(0);
+  const auto x = operands.read(1), scale = operands.read(2), mean = operands.read(3),
+             inv_std = operands.read(4);
+  const auto channels = scale.size();
+  const auto rows = static_cast<double>(x.size() / channels);
+  if (a.relu) {
+    const auto y = operands.read(5);
+    for (std::size_t i = 0; i < dy.size(); ++i)
+      dy[i] = y[i] > 0 ? dy[i] : 0;
+  }
+  Values dscale(channels), dshift(channels), dx(x.size());
+  const auto normalized = [&](std::size_t i) {
+    return (x[i] - mean[i % channels]) * inv_std[i % channels];
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    dscale[i % channels] += dy[i] * normalized(i);
+    dshift[i % channels] += dy[i];
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = i % channels;
+    dx[i] = scale[c] * inv_std[c] * (dy[i] - dshift[c] / rows - normalized(i) * dscale[c] / rows);
+  }
+  operands.write(0, dx);
+  operands.write(1, dscale);
+  operands.write(2, dshift);
+  if (a.add)
+    operands.write(3, dy);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,74 @@
+#include "ops.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Visits the pixels that a subsampling takes: visit(first channel in x, first channel in y).
+template <class Visit>
+void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit visit) {
+  for (std::int64_t n = 0; n < y[0]; ++n)
+    for (std::int64_t h = 0; h < y[1]; ++h)
+      for (std::int64_t w = 0; w < y[2]; ++w)
+        visit(static_cast<std::size_t>(((n * x[1] + h * stride) * x[2] + w * stride) * x[3]),
+              static_cast<std::size_t>(((n * y[1] + h) * y[2] + w) * y[3]));
+}
+
+} // namespace
+
+void relu(const Operands& operands) {
+  auto y = operands.read(0);
+  for (auto& value : y)
+    value = value < 0 ? 0 : value; // a NaN stays
+  operands.write(0, y);
+}
+
+void relu_backward(const Operands& operands) {
+  auto dx = operands.read(0);
+  const auto y = operands.read(1);
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    dx[i] = y[i] > 0 ? dx[i] : 0;
+  operands.write(0, dx);
+}
+
+void add(const Operands& operands) {
+  auto y = operands.read(0);
+  const auto b = operands.read(1);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] += b[i];
+  operands.write(0, y);
+}
+
+void copy_elements(const Operands& operands) {
+  operands.write(0, operands.read(0));
+}
+
+void subsample_pad(const Operands& operands) {
+  const auto& a = operands.attributes<SubsamplePadAttributes>();
+  const auto& x_shape = operands.input(0).shape;
+  const auto& y_shape = operands.output(0).shape;
+  const auto x = operands.read(0);
+  const auto channels = static_cast<std::size_t>(x_shape[3]);
+  Values y(static_cast<std::size_t>(y_shape.elements()));
+  for_each_sample(x_shape, y_shape, a.stride, [&](std::size_t from, std::size_t to) {
+    for (std::size_t c = 0; c < channels; ++c)
+      y[to + static_cast<std::size_t>(a.pad_before) + c] = x[from + c];
+  });
+  operands.write(0, y);
+}
+
+void subsample_pad_backward(const Operands& operands) {
+  const auto& a = operands.attributes<SubsamplePadAttributes>();
+  const auto& x_shape = operands.output(0).shape;
+  const auto& y_shape = operands.input(0).shape;
+  const auto dy = operands.read(0);
+  const auto channels = static_cast<std::size_t>(x_shape[3]);
+  Values dx(static_cast<std::size_t>(x_shape.elements()));
+  for_each_sample(x_shape, y_shape, a.stride, [&](std::size_t to, std::size_t from) {
+    for (std::size_t c = 0; c < channels; ++c)
+      dx[to + c] = dy[from + static_cast<std::size_t>(a.pad_before) + c];
+  });
+  operands.write(0, dx);
+}
+
+} // namespace troupe::cpu

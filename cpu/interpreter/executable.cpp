@@ -1,0 +1,172 @@
+#include "executable.hpp"
+
+#include "../engines.hpp"
+#include "../host_device.hpp"
+#include "storage.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+std::size_t bytes_of(const Tensor& tensor) {
+  return std::max<std::size_t>(
+      static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype), 1);
+}
+
+} // namespace
+
+InterpreterExecutable::InterpreterExecutable(const Graph& graph, const CompileOptions& options)
+    : graph_{graph}, plan_{options.memory}, layout_{options.layout ? *options.layout
+                                                                   : canonical_layout(graph)},
+      units_(graph.units.size()), memory_(graph.tensors.size()) {}
+
+Result<std::unique_ptr<InterpreterExecutable>>
+InterpreterExecutable::create(HostDevice& device, const Graph& graph,
+                              const CompileOptions& options) {
+  std::unique_ptr<InterpreterExecutable> made{new InterpreterExecutable{graph, options}};
+  if (!made->plan_.offsets.empty() && made->plan_.offsets.size() != graph.tensors.size())
+    return fail(Errc::internal, "the memory plan is of another graph");
+  auto slots = find_slots(made->layout_, made->graph_);
+  if (!slots)
+    return failure(std::move(slots).error());
+  made->slots_ = std::move(*slots);
+  TROUPE_TRY(made->allocate(device));
+  return made;
+}
+
+Status InterpreterExecutable::allocate(HostDevice& device) {
+  if (plan_.arena_bytes > 0) {
+    auto arena = device.allocate(plan_.arena_bytes, MemoryKind::activations);
+    if (!arena)
+      return failure(std::move(arena).error());
+    arena_ = std::move(*arena);
+  }
+  for (std::size_t i = 0; i < graph_.tensors.size(); ++i)
+    TROUPE_TRY(allocate_tensor(device, i));
+  return {};
+}
+
+Status InterpreterExecutable::allocate_tensor(HostDevice& device, std::size_t id) {
+  const auto& tensor = graph_.tensors[id];
+  if (tensor.role != Role::activation && tensor.role != Role::output)
+    return {};
+  const auto offset = plan_.offsets.empty() ? MemoryPlan::not_in_arena : plan_.offsets[id];
+  if (offset != MemoryPlan::not_in_arena) {
+    memory_[id] = arena_->data() + offset;
+    return {};
+  }
+  auto buffer = device.allocate(bytes_of(tensor), MemoryKind::activations);
+  if (!buffer)
+    return failure(std::move(buffer).error());
+  memory_[id] = (*buffer)->data();
+  buffers_.push_back(std::move(*buffer));
+  return {};
+}
+
+void InterpreterExecutable::bind(UnitId unit, float* parameters, float* gradients) {
+  units_[static_cast<std::size_t>(unit)] = {parameters, gradients};
+}
+
+void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
+  host_stream(stream).enqueue(
+      [this, unit, phase,
+       bindings = Bindings{units_[static_cast<std::size_t>(unit)], statistics_, batch_}] {
+        return run(unit, phase, bindings);
+      });
+}
+
+Status InterpreterExecutable::run(UnitId unit, Phase phase, const Bindings& bindings) {
+  for (const auto& node : graph_.nodes)
+    if (node.unit == unit && node.phase == phase)
+      TROUPE_TRY(run_bound(node, bindings));
+  return {};
+}
+
+/// Where the stored form of a parameter, statistic or gradient is.
+float* InterpreterExecutable::stored(std::size_t id, const Bindings& bindings) const {
+  const auto offset = slots_[id]->offset;
+  switch (graph_.tensors[id].role) {
+  case Role::parameter:
+    return bindings.unit.parameters + offset;
+  case Role::gradient:
+    return bindings.unit.gradients + offset;
+  default:
+    return bindings.statistics + offset;
+  }
+}
+
+Status InterpreterExecutable::run_bound(const Node& node, const Bindings& bindings) {
+  struct Decoded {
+    std::size_t id;
+    std::vector<float> values;
+  };
+  std::vector<Decoded> decoded; // stays alive while the node runs
+  for (const auto* ids : {&node.inputs, &node.outputs})
+    for (const auto id : *ids) {
+      const auto i = static_cast<std::size_t>(id);
+      const auto role = graph_[id].role;
+      if (role == Role::input)
+        memory_[i] = const_cast<float*>(bindings.batch.images); // ops do not write their inputs
+      else if (role == Role::target)
+        memory_[i] = const_cast<std::int32_t*>(bindings.batch.labels);
+      else if (slots_[i] && !slots_[i]->codec)
+        memory_[i] = stored(i, bindings);
+      else if (slots_[i]) {
+        std::vector<float> values(static_cast<std::size_t>(graph_[id].shape.elements()));
+        if (role != Role::gradient)
+          slots_[i]->codec->decode({stored(i, bindings), slots_[i]->elements}, values);
+        memory_[i] = values.data();
+        decoded.push_back({i, std::move(values)});
+      }
+    }
+  TROUPE_TRY(run_node(graph_, node, memory_));
+  for (const auto& [i, values] : decoded)
+    if (graph_.tensors[i].role != Role::parameter)
+      slots_[i]->codec->encode(values, {stored(i, bindings), slots_[i]->elements});
+  return {};
+}
+
+void InterpreterExecutable::read_outputs(Stream& stream, StepOutputs* host) {
+  host_stream(stream).enqueue([this, host]() -> Status {
+    copy_scalar("loss", &host->loss);
+    copy_scalar("correct", &host->correct);
+    return {};
+  });
+}
+
+/// A graph without this output leaves the host's value alone.
+void InterpreterExecutable::copy_scalar(std::string_view name, float* host) const {
+  const auto id = graph_.find(name);
+  if (id && graph_[*id].role == Role::output)
+    *host = static_cast<float>(load(graph_[*id], memory_[static_cast<std::size_t>(*id)])[0]);
+}
+
+Status InterpreterExecutable::read_tensor(Stream& stream, std::string_view name,
+                                          std::span<float> host) {
+  const auto id = graph_.find(name);
+  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
+    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
+  const auto i = static_cast<std::size_t>(*id);
+  const bool in_arena = !plan_.offsets.empty() && plan_.offsets[i] != MemoryPlan::not_in_arena;
+  if (in_arena && (plan_.kept.empty() || !plan_.kept[i]))
+    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
+  if (host.size() != static_cast<std::size_t>(graph_[*id].shape.elements()))
+    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name,
+                graph_[*id].shape.elements(), host.size());
+  host_stream(stream).enqueue([this, i, host]() -> Status {
+    const auto values = load(graph_.tensors[i], memory_[i]);
+    std::ranges::transform(values, host.begin(), [](double v) { return static_cast<float>(v); });
+    return {};
+  });
+  return {};
+}
+
+Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, const Graph& graph,
+                                                        const CompileOptions& options) {
+  return InterpreterExecutable::create(device, graph, options);
+}
+
+} // namespace troupe::cpu

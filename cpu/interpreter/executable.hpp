@@ -1,0 +1,63 @@
+/// A graph run node by node on the scalar ops: the truth that other engines are compared with.
+#pragma once
+
+#include "ops.hpp"
+#include "troupe/core/executable.hpp"
+
+namespace troupe::cpu {
+
+class HostDevice;
+
+/// Without a memory plan every activation has memory of its own; with one they lie where it says,
+/// which is how plans are checked. Takes any StorageLayout, codecs included.
+class InterpreterExecutable final : public Executable {
+public:
+  /// The graph must be valid. Errors: out_of_memory; a layout or plan that is of another graph.
+  static Result<std::unique_ptr<InterpreterExecutable>>
+  create(HostDevice& device, const Graph& graph, const CompileOptions& options);
+
+  const StorageLayout& layout() const override { return layout_; }
+  void bind(UnitId unit, float* parameters, float* gradients) override;
+  void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  /// Nothing is derived from parameters: they are decoded when they are read.
+  void refresh(Stream&, UnitId) override {}
+  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  void forward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::forward); }
+  void backward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::backward); }
+  void read_outputs(Stream& stream, StepOutputs* host) override;
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
+
+private:
+  struct UnitBuffers {
+    float* parameters = nullptr;
+    float* gradients = nullptr;
+  };
+  /// Where everything bound by the caller is at the time of a call.
+  struct Bindings {
+    UnitBuffers unit;
+    float* statistics;
+    BatchView batch;
+  };
+
+  InterpreterExecutable(const Graph& graph, const CompileOptions& options);
+  Status allocate(HostDevice& device);
+  Status allocate_tensor(HostDevice& device, std::size_t id);
+  void enqueue(Stream& stream, UnitId unit, Phase phase);
+  Status run(UnitId unit, Phase phase, const Bindings& bindings);
+  Status run_bound(const Node& node, const Bindings& bindings);
+  float* stored(std::size_t id, const Bindings& bindings) const;
+  void copy_scalar(std::string_view name, float* host) const;
+
+  Graph graph_;
+  MemoryPlan plan_;
+  StorageLayout layout_;
+  std::vector<const Slot*> slots_;
+  std::vector<UnitBuffers> units_;
+  float* statistics_ = nullptr;
+  BatchView batch_;
+  BufferPtr arena_;
+  std::vector<BufferPtr> buffers_;
+  std::vector<void*> memory_; ///< by TensorId; the stream's thread fills in what is bound
+};
+
+} // namespace troupe::cpu

@@ -1,0 +1,160 @@
+#include "ops.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Labels as classes; negative ones are not counted. Nothing counted gives a loss and gradients of
+/// 0.
+struct Labels {
+  std::vector<std::int64_t> classes;
+  double counted = 0;
+};
+
+Result<Labels> read_labels(const Operands& operands, std::size_t input, std::int64_t classes) {
+  Labels labels;
+  for (const double value : operands.read(input)) {
+    const auto label = static_cast<std::int64_t>(value);
+    if (label >= classes)
+      return fail(Errc::data, "a label is {}, but there are {} classes", label, classes);
+    labels.classes.push_back(label);
+    labels.counted += label >= 0 ? 1 : 0;
+  }
+  return labels;
+}
+
+Values softmax(const double* logits, std::size_t classes) {
+  const double most = *std::max_element(logits, logits + classes);
+  Values p(classes);
+  double sum = 0;
+  for (std::size_t c = 0; c < classes; ++c)
+    sum += p[c] = std::exp(logits[c] - most);
+  for (auto& value : p)
+    value /= sum;
+  return p;
+}
+
+double log_sum_exp(const double* logits, std::size_t classes) {
+  const double most = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (std::size_t c = 0; c < classes; ++c)
+    sum += std::exp(logits[c] - most);
+  return most + std::log(sum);
+}
+
+/// The probability that a class should have (Szegedy et al. 2016, section 7).
+double smoothed(std::int64_t label, std::size_t c, std::size_t classes, double smoothing) {
+  return (static_cast<std::int64_t>(c) == label ? 1 - smoothing : 0) +
+         smoothing / static_cast<double>(classes);
+}
+
+/// prediction - target, 0 in rows that are not counted, and how many elements are.
+struct Differences {
+  Values values;
+  double counted = 0;
+};
+
+Result<Differences> differences(const Operands& operands) {
+  auto values = operands.read(0);
+  if (operands.input(1).dtype == DType::f32) {
+    const auto target = operands.read(1);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] -= target[i];
+    const auto counted = static_cast<double>(values.size());
+    return Differences{std::move(values), counted};
+  }
+  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
+  if (!labels)
+    return failure(labels.error());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto label = labels->classes[i / classes];
+    values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
+  }
+  return Differences{std::move(values), labels->counted * static_cast<double>(classes)};
+}
+
+} // namespace
+
+Status softmax_cross_entropy(const Operands& operands) {
+  const auto logits = operands.read(0);
+  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
+  if (!labels)
+    return failure(labels.error());
+  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  Values probabilities;
+  double loss = 0;
+  for (std::size_t n = 0; n < labels->classes.size(); ++n) {
+    const auto* row = &logits[n * classes];
+    const auto p = softmax(row, classes);
+    probabilities.insert(probabilities.end(), p.begin(), p.end());
+    if (labels->classes[n] < 0)
+      continue;
+    const double total = log_sum_exp(row, classes);
+    for (std::size_t c = 0; c < classes; ++c)
+      loss += smoothed(labels->classes[n], c, classes, smoothing) * (total - row[c]);
+  }
+  operands.write(0, {labels->counted > 0 ? loss / labels->counted : 0});
+  operands.write(1, probabilities);
+  return {};
+}
+
+Status softmax_cross_entropy_backward(const Operands& operands) {
+  auto d = operands.read(0);
+  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
+  if (!labels)
+    return failure(labels.error());
+  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    const auto label = labels->classes[i / classes];
+    d[i] =
+        label < 0 ? 0 : (d[i] - smoothed(label, i % classes, classes, smoothing)) / labels->counted;
+  }
+  operands.write(0, d);
+  return {};
+}
+
+Status mean_squared_error(const Operands& operands) {
+  const auto d = differences(operands);
+  if (!d)
+    return failure(d.error());
+  double sum = 0;
+  for (const double value : d->values)
+    sum += value * value;
+  operands.write(0, {d->counted > 0 ? sum / d->counted : 0});
+  return {};
+}
+
+Status mean_squared_error_backward(const Operands& operands) {
+  auto d = differences(operands);
+  if (!d)
+    return failure(d.error());
+  for (auto& value : d->values)
+    value = d->counted > 0 ? 2 * value / d->counted : 0;
+  operands.write(0, d->values);
+  return {};
+}
+
+Status count_correct(const Operands& operands) {
+  const auto logits = operands.read(0);
+  const auto classes = static_cast<std::ptrdiff_t>(operands.input(0).shape[1]);
+  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
+  if (!labels)
+    return failure(labels.error());
+  double correct = 0;
+  for (std::size_t n = 0; n < labels->classes.size(); ++n) {
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * classes;
+    correct += std::max_element(row, row + classes) - row == labels->classes[n] ? 1 : 0;
+  }
+  operands.write(0, {correct});
+  return {};
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,70 @@
+#include "ops.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+std::size_t dim(const Tensor& tensor, std::size_t i) {
+  return static_cast<std::size_t>(tensor.shape[i]);
+}
+
+} // namespace
+
+// y[n][o] = sum over i of x[n][i] * weight[o][i], plus bias[o]
+void matmul(const Operands& operands) {
+  const auto x = operands.read(0), weight = operands.read_weight(1, 0);
+  const auto shift = operands.inputs() == 3 ? operands.read(2) : Values{};
+  const auto rows = dim(operands.input(0), 0), in = dim(operands.input(0), 1),
+             out = dim(operands.input(1), 0);
+  Values y(rows * out);
+  for (std::size_t n = 0; n < rows; ++n)
+    for (std::size_t o = 0; o < out; ++o) {
+      double sum = shift.empty() ? 0 : shift[o];
+      for (std::size_t i = 0; i < in; ++i)
+        sum += x[n * in + i] * weight[o * in + i];
+      y[n * out + o] = sum;
+    }
+  operands.write(0, y);
+}
+
+void matmul_backward_data(const Operands& operands) {
+  const auto dy = operands.read(0), weight = operands.read_weight(1, 0);
+  const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
+             in = dim(operands.input(1), 1);
+  Values dx(rows * in);
+  for (std::size_t n = 0; n < rows; ++n)
+    for (std::size_t o = 0; o < out; ++o)
+      for (std::size_t i = 0; i < in; ++i)
+        dx[n * in + i] += dy[n * out + o] * weight[o * in + i];
+  operands.write(0, dx);
+}
+
+void matmul_backward_weight(const Operands& operands) {
+  const auto dy = operands.read(0), x = operands.read(1);
+  const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
+             in = dim(operands.input(1), 1);
+  Values dweight(out * in);
+  for (std::size_t n = 0; n < rows; ++n)
+    for (std::size_t o = 0; o < out; ++o)
+      for (std::size_t i = 0; i < in; ++i)
+        dweight[o * in + i] += dy[n * out + o] * x[n * in + i];
+  operands.write(0, dweight);
+}
+
+void bias(const Operands& operands) {
+  auto y = operands.read(0);
+  const auto shift = operands.read(1);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] += shift[i % shift.size()];
+  operands.write(0, y);
+}
+
+void bias_backward(const Operands& operands) {
+  const auto dy = operands.read(0);
+  Values dbias(dim(operands.input(0), 1));
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    dbias[i % dbias.size()] += dy[i];
+  operands.write(0, dbias);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,96 @@
+#include "operands.hpp"
+
+#include <bit>
+#include <cmath>
+
+namespace troupe::cpu {
+
+namespace {
+
+template <class T, class Convert>
+Values load_as(const void* memory, std::size_t elements, Convert convert) {
+  const auto* typed = static_cast<const T*>(memory);
+  Values values(elements);
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] = convert(typed[i]);
+  return values;
+}
+
+template <class T, class Convert>
+void store_as(void* memory, const Values& values, Convert convert) {
+  auto* typed = static_cast<T*>(memory);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    typed[i] = convert(values[i]);
+}
+
+} // namespace
+
+std::uint16_t bf16_from_float(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value))
+    return static_cast<std::uint16_t>((bits >> 16) | 0x40u); // quiet
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+float float_from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
+
+double round_to(DType dtype, double value) {
+  switch (dtype) {
+  case DType::bf16:
+    return static_cast<double>(float_from_bf16(bf16_from_float(static_cast<float>(value))));
+  case DType::i32:
+    return std::nearbyint(value);
+  default:
+    return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+Values load(const Tensor& tensor, const void* memory) {
+  const auto elements = static_cast<std::size_t>(tensor.shape.elements());
+  switch (tensor.dtype) {
+  case DType::bf16:
+    return load_as<std::uint16_t>(memory, elements,
+                                  [](std::uint16_t v) { return double{float_from_bf16(v)}; });
+  case DType::i32:
+    return load_as<std::int32_t>(memory, elements,
+                                 [](std::int32_t v) { return static_cast<double>(v); });
+  default:
+    return load_as<float>(memory, elements, [](float v) { return double{v}; });
+  }
+}
+
+void store(const Tensor& tensor, void* memory, const Values& values) {
+  switch (tensor.dtype) {
+  case DType::bf16:
+    return store_as<std::uint16_t>(memory, values,
+                                   [](double v) { return bf16_from_float(static_cast<float>(v)); });
+  case DType::i32:
+    return store_as<std::int32_t>(memory, values,
+                                  [](double v) { return static_cast<std::int32_t>(v); });
+  default:
+    return store_as<float>(memory, values, [](double v) { return static_cast<float>(v); });
+  }
+}
+
+Values Operands::read(std::size_t i) const {
+  return load(input(i), at(node_.inputs[i]));
+}
+
+Values Operands::read_weight(std::size_t i, std::size_t like) const {
+  auto values = read(i);
+  for (auto& value : values)
+    value = round_to(input(like).dtype, value);
+  return values;
+}
+
+void Operands::write(std::size_t i, const Values& values) const {
+  store(output(i), at(node_.outputs[i]), values);
+}
+
+void Operands::write_back(std::size_t i, const Values& values) const {
+  store(input(i), at(node_.inputs[i]), values);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,61 @@
+/// How the interpreter's ops read and write tensors: as vectors of double, whatever the dtype.
+///
+/// Inputs are copied out before anything is written, so that every op may run in place.
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/graph.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::cpu {
+
+using Values = std::vector<double>;
+
+/// Round to nearest, ties to even; NaN stays NaN.
+std::uint16_t bf16_from_float(float value);
+float float_from_bf16(std::uint16_t bits);
+/// What a value becomes in a tensor of this dtype (f32, bf16, i32).
+double round_to(DType dtype, double value);
+
+/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, i32).
+Values load(const Tensor& tensor, const void* memory);
+/// Rounds to the tensor's dtype.
+void store(const Tensor& tensor, void* memory, const Values& values);
+
+/// The operands of one node.
+class Operands {
+public:
+  /// `memory`: by TensorId; null only for tensors the node does not use.
+  Operands(const Graph& graph, const Node& node, std::span<void* const> memory)
+      : graph_{graph}, node_{node}, memory_{memory} {}
+
+  const Node& node() const { return node_; }
+  std::size_t inputs() const { return node_.inputs.size(); }
+  std::size_t outputs() const { return node_.outputs.size(); }
+  const Tensor& input(std::size_t i) const { return graph_[node_.inputs[i]]; }
+  const Tensor& output(std::size_t i) const { return graph_[node_.outputs[i]]; }
+
+  Values read(std::size_t i) const;
+  /// A weight in the precision it is multiplied in: that of input `like`.
+  Values read_weight(std::size_t i, std::size_t like) const;
+  void write(std::size_t i, const Values& values) const;
+  /// Statistics are updated where they were read.
+  void write_back(std::size_t i, const Values& values) const;
+
+  template <class T>
+  const T& attributes() const {
+    return std::get<T>(node_.attributes);
+  }
+
+private:
+  void* at(TensorId id) const { return memory_[static_cast<std::size_t>(id)]; }
+
+  const Graph& graph_;
+  const Node& node_;
+  std::span<void* const> memory_;
+};
+
+} // namespace troupe::cpu

@@ -1,0 +1,124 @@
+#include "ops.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Visits the windows of a pooling; `x` is the big image, `y` the small one.
+class Windows {
+public:
+  Windows(const Shape& x, const Shape& y, const PoolAttributes& a) : x_{x}, y_{y}, a_{a} {}
+
+  /// begin(index of y), then tap(index of x, position in the window) for every pixel of the window
+  /// that is inside the image, then end(index of y).
+  template <class Begin, class Tap, class End>
+  void for_each(Begin begin, Tap tap, End end) const {
+    for (std::int64_t n = 0; n < y_[0]; ++n)
+      for (std::int64_t oh = 0; oh < y_[1]; ++oh)
+        for (std::int64_t ow = 0; ow < y_[2]; ++ow)
+          for (std::int64_t c = 0; c < y_[3]; ++c) {
+            const auto out = index(y_, n, oh, ow, c);
+            begin(out);
+            for (std::int64_t kh = 0; kh < a_.kernel_h; ++kh)
+              for (std::int64_t kw = 0; kw < a_.kernel_w; ++kw) {
+                const auto ih = oh * a_.stride - a_.padding + kh;
+                const auto iw = ow * a_.stride - a_.padding + kw;
+                if (ih >= 0 && ih < x_[1] && iw >= 0 && iw < x_[2])
+                  tap(index(x_, n, ih, iw, c), kh * a_.kernel_w + kw);
+              }
+            end(out);
+          }
+  }
+
+private:
+  static std::size_t index(const Shape& s, std::int64_t n, std::int64_t h, std::int64_t w,
+                           std::int64_t c) {
+    return static_cast<std::size_t>(((n * s[1] + h) * s[2] + w) * s[3] + c);
+  }
+
+  const Shape& x_;
+  const Shape& y_;
+  const PoolAttributes& a_;
+};
+
+std::size_t size(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.shape.elements());
+}
+
+} // namespace
+
+// As PyTorch: the first of equal values wins, and a NaN is passed on.
+void max_pool(const Operands& operands) {
+  const Windows windows{operands.input(0).shape, operands.output(0).shape,
+                        operands.attributes<PoolAttributes>()};
+  const auto x = operands.read(0);
+  Values y(size(operands.output(0))), position(y.size());
+  double most = 0, where = 0;
+  windows.for_each(
+      [&](std::size_t) {
+        most = -std::numeric_limits<double>::infinity();
+        where = -1;
+      },
+      [&](std::size_t in, std::int64_t at) {
+        if (where < 0 || x[in] > most || std::isnan(x[in])) {
+          most = x[in];
+          where = static_cast<double>(at);
+        }
+      },
+      [&](std::size_t out) {
+        y[out] = most;
+        position[out] = where;
+      });
+  operands.write(0, y);
+  operands.write(1, position);
+}
+
+void max_pool_backward(const Operands& operands) {
+  const Windows windows{operands.output(0).shape, operands.input(0).shape,
+                        operands.attributes<PoolAttributes>()};
+  const auto dy = operands.read(0), position = operands.read(1);
+  Values dx(size(operands.output(0)));
+  std::size_t out = 0;
+  windows.for_each([&](std::size_t at) { out = at; },
+                   [&](std::size_t in, std::int64_t at) {
+                     if (position[out] == static_cast<double>(at))
+                       dx[in] += dy[out];
+                   },
+                   [](std::size_t) {});
+  operands.write(0, dx);
+}
+
+void avg_pool(const Operands& operands) {
+  const Windows windows{operands.input(0).shape, operands.output(0).shape,
+                        operands.attributes<PoolAttributes>()};
+  const auto x = operands.read(0);
+  Values y(size(operands.output(0)));
+  double sum = 0, count = 0;
+  windows.for_each([&](std::size_t) { sum = count = 0; },
+                   [&](std::size_t in, std::int64_t) {
+                     sum += x[in];
+                     ++count;
+                   },
+                   [&](std::size_t out) { y[out] = sum / count; });
+  operands.write(0, y);
+}
+
+void avg_pool_backward(const Operands& operands) {
+  const Windows windows{operands.output(0).shape, operands.input(0).shape,
+                        operands.attributes<PoolAttributes>()};
+  const auto dy = operands.read(0);
+  Values dx(size(operands.output(0)));
+  std::vector<std::size_t> inside;
+  windows.for_each([&](std::size_t) { inside.clear(); },
+                   [&](std::size_t in, std::int64_t) { inside.push_back(in); },
+                   [&](std::size_t out) {
+                     for (const auto in : inside)
+                       dx[in] += dy[out] / static_cast<double>(inside.size());
+                   });
+  operands.write(0, dx);
+}
+
+} // namespace troupe::cpu

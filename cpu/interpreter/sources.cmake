@@ -1,0 +1,11 @@
+set(TROUPE_INTERPRETER_SOURCES
+  interpreter/batch_norm.cpp
+  interpreter/convolution.cpp
+  interpreter/elementwise.cpp
+  interpreter/executable.cpp
+  interpreter/loss.cpp
+  interpreter/matmul.cpp
+  interpreter/operands.cpp
+  interpreter/pooling.cpp
+  interpreter/run_node.cpp
+  interpreter/storage.cpp)
