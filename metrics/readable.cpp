@@ -29,7 +29,7 @@ std::string readable_count(std::int64_t count) {
   auto digits = fmt::format("{}", count);
   const std::ptrdiff_t first = count < 0 ? 2 : 1;
   for (auto i = std::ssize(digits) - 3; i >= first; i -= 3)
-    digits.insert(static_cast<std::size_t>(i), ",");
+    digits.insert(static_cast<std::size_t>(i), 1, ',');
   return digits;
 }
 

@@ -1,0 +1,289 @@
+#include "pseudo_terminal.hpp"
+#include "records.hpp"
+
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/console.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A screen on two files, and a clock that the test moves.
+struct Files {
+  ScratchFolder folder;
+  int out = ::open((folder / "out").c_str(), O_WRONLY | O_CREAT, 0600);
+  int err = ::open((folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
+  Screen screen{out, err};
+  std::chrono::steady_clock::time_point now{};
+
+  ~Files() {
+    ::close(out);
+    ::close(err);
+  }
+  Console console(LogFormat format = LogFormat::text, bool quiet = false) {
+    return Console(screen, {.quiet = quiet, .format = format, .now = [this] { return now; }});
+  }
+  std::string written() const { return read_bytes(folder / "out"); }
+  std::string errors() const { return read_bytes(folder / "err"); }
+};
+
+/// A screen on a terminal.
+struct Terminal {
+  explicit Terminal(unsigned short columns) : terminal(columns) {}
+
+  PseudoTerminal terminal;
+  const int named = ::setenv("TERM", "xterm", 1); // test runners have none
+  Screen screen{terminal.descriptor(), terminal.descriptor()};
+  std::chrono::steady_clock::time_point now{};
+
+  Console console() {
+    return Console(screen, {.now = [this] { return now; }});
+  }
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+Progress progress_of(std::int64_t step) {
+  RecentSteps recent;
+  recent.add(small_step(step));
+  return progress_after(small_run(), small_step(step), recent);
+}
+
+void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
+  console.begin(small_run());
+  for (std::int64_t step = 0; step < 30; ++step) {
+    now += 1s;
+    console.show(small_step(step));
+    if ((step + 1) % 10 == 0)
+      console.show(small_epoch(step / 10));
+  }
+  console.end(small_summary(), "runs/small/report.html");
+}
+
+} // namespace
+
+TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s and time left") {
+  const auto bar = progress_bar(progress_of(14), 100);
+  CHECK(bar == "epoch 2/3 [==================>                 ] 5/10  loss 0.1333  accuracy 50.0% "
+               " 1,024 images/s  0:02 left");
+}
+
+TEST_CASE("the bar fits into any width, and loses the least important first") {
+  for (int width = 30; width < 160; ++width) {
+    CAPTURE(width);
+    CHECK(std::ssize(progress_bar(progress_of(14), width)) < width);
+  }
+  CHECK(has(progress_bar(progress_of(14), 70), "images/s"));
+  CHECK_FALSE(has(progress_bar(progress_of(14), 70), "accuracy"));
+  CHECK(progress_bar(progress_of(14), 30) == "epoch 2/3 5/10  loss 0.1333");
+}
+
+TEST_CASE("a run that max_steps ends within an epoch counts to its own end") {
+  auto run = small_run();
+  run.total_steps = 25;
+  const auto progress = progress_after(run, small_step(24), {});
+  CHECK(progress.epochs == 3);
+  CHECK(progress.step == 5);
+  CHECK(progress.steps == 5);
+  CHECK(progress.steps_left == 0);
+}
+
+TEST_CASE("recent steps count more than old ones") {
+  RecentSteps recent;
+  auto step = small_step(0);
+  step.seconds = 10; // the first step is slow
+  recent.add(step);
+  CHECK(recent.samples_per_second() == 12.8);
+  for (std::int64_t i = 1; i < 400; ++i)
+    recent.add(small_step(i));
+  CHECK(recent.samples_per_second() > 1000);
+}
+
+TEST_CASE("on a terminal one line is rewritten, at most ten times a second") {
+  Terminal on(100);
+  auto console = on.console();
+  console.begin(small_run());
+  for (std::int64_t step = 0; step < 30; ++step) {
+    on.now += 25ms;
+    console.show(small_step(step));
+  }
+  const auto written = on.terminal.read();
+  CHECK(std::ranges::count(written, '\n') == 1); // the opening line
+  const auto bars = static_cast<int>((written.size() - written.find('\n')) / 90);
+  CHECK(bars >= 6);
+  CHECK(bars <= 8);
+  CHECK(lines_of(shown(written)).size() == 2);
+}
+
+TEST_CASE("log lines and epochs go above the bar, which stays and is gone in the end") {
+  Terminal on(100);
+  const auto logger = make_logger(on.screen, LogFormat::text);
+  auto console = on.console();
+  console.begin(small_run());
+  console.show(small_step(0));
+  logger->warn("checkpoint {} was not written", 10);
+  auto written = on.terminal.read();
+  auto lines = lines_of(shown(written));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1].ends_with("warning: checkpoint 10 was not written"));
+  CHECK(lines[2].starts_with("epoch 1/3 ["));
+  console.show(small_epoch(0));
+  console.end(small_summary(), "runs/small/report.html");
+  written += on.terminal.read();
+  lines = lines_of(shown(written));
+  CHECK(lines.back() == "report: runs/small/report.html");
+  CHECK(std::ranges::count_if(lines, [](const auto& line) { return has(line, "["); }) == 0);
+}
+
+TEST_CASE("a terminal that becomes narrow gets a bar that fits") {
+  Terminal on(100);
+  auto console = on.console();
+  console.begin(small_run());
+  const winsize narrow{.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  REQUIRE(::ioctl(on.terminal.descriptor(), TIOCSWINSZ, &narrow) == 0);
+  console.show(small_step(0));
+  CHECK(lines_of(shown(on.terminal.read())).back().size() < 40);
+}
+
+TEST_CASE("a dumb terminal gets lines") {
+  PseudoTerminal terminal(100);
+  ::setenv("TERM", "dumb", 1);
+  CHECK_FALSE(Screen(terminal.descriptor(), terminal.descriptor()).has_bar());
+}
+
+TEST_CASE("without a terminal there is a line every five seconds and one for each epoch") {
+  Files files;
+  auto console = files.console();
+  whole_run(console, files.now);
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 1 + 6 + 3 + 2);
+  CHECK(lines[0] ==
+        "small: resnet20 on cifar10, 30 steps of 128 samples, ddp with 2 workers, fp32");
+  CHECK(lines[1].starts_with("epoch 1/3  step 5/10  loss "));
+  CHECK(has(lines[1], "1,024 images/s"));
+  CHECK(lines[3] ==
+        "epoch 1/3: loss 1.5000, accuracy 50.0%, test loss 1.2500, test accuracy 62.5%, 1.5 s");
+  CHECK(lines[10] == "small: completed after 3 epochs and 30 steps, 4.5 s, 1,024 images/s, loss "
+                     "0.0667, test accuracy 62.5%");
+  CHECK(lines[11] == "report: runs/small/report.html");
+  CHECK_FALSE(has(files.written(), "\033"));
+  CHECK(files.errors().empty());
+}
+
+TEST_CASE("a quiet run says only how it ended") {
+  Files files;
+  auto console = files.console(LogFormat::text, true);
+  whole_run(console, files.now);
+  CHECK(lines_of(files.written()).size() == 2);
+}
+
+TEST_CASE("a run that failed says so on stderr, with the error") {
+  Files files;
+  auto console = files.console();
+  auto summary = small_summary();
+  summary.status = "failed";
+  summary.error = "numeric: the loss is nan (rank 1, step 42)";
+  console.begin(summary);
+  console.end(summary, "");
+  CHECK(has(files.errors(), "small: failed after"));
+  CHECK(has(files.errors(), "error: numeric: the loss is nan (rank 1, step 42)"));
+}
+
+TEST_CASE("with --log-format json every line is an object, of progress and of the log") {
+  Files files;
+  const auto logger = make_logger(files.screen, LogFormat::json);
+  auto console = files.console(LogFormat::json);
+  logger->warn("a \"quoted\" word\nand a second line");
+  whole_run(console, files.now);
+  std::vector<std::string> events;
+  for (const auto& line : lines_of(files.written())) {
+    CAPTURE(line);
+    const auto object = nlohmann::json::parse(line);
+    CHECK(object.at("time").get<std::string>().size() == 24);
+    CHECK(object.contains("level"));
+    events.push_back(object.value("event", "log"));
+  }
+  REQUIRE(events.size() == 1 + 1 + 6 + 3 + 1);
+  CHECK(events[0] == "log");
+  CHECK(events[1] == "run");
+  CHECK(events[2] == "step");
+  CHECK(events[4] == "epoch");
+  CHECK(events.back() == "end");
+  CHECK(files.errors().empty());
+}
+
+TEST_CASE("warnings go to stderr, a level below the logger's nowhere") {
+  Files files;
+  const auto logger = make_logger(files.screen, LogFormat::text, spdlog::level::info);
+  logger->debug("hidden");
+  logger->info("resumed");
+  logger->error("no room");
+  CHECK(lines_of(files.written()).size() == 1);
+  CHECK(files.written().ends_with(" resumed\n"));
+  CHECK(files.errors().ends_with(" error: no room\n"));
+}
+
+TEST_CASE("a loss of nan does not stop the display") {
+  Files files;
+  auto console = files.console();
+  console.begin(small_run());
+  auto step = small_step(0);
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  files.now += 6s;
+  console.show(step);
+  CHECK(has(files.written(), "loss nan"));
+}
+
+TEST_CASE("a full disk behind stdout ends nothing") {
+  const int full = ::open("/dev/full", O_WRONLY);
+  REQUIRE(full >= 0);
+  Screen screen(full, full);
+  Console console(screen, {});
+  console.begin(small_run());
+  console.end(small_summary(), "");
+  ::close(full);
+}
+
+TEST_CASE("threads may log while the bar is drawn") {
+  Terminal on(100);
+  const auto logger = make_logger(on.screen, LogFormat::text);
+  auto console = on.console();
+  console.begin(small_run());
+  std::string written;
+  std::thread other([&logger] {
+    for (int i = 0; i < 20; ++i)
+      logger->info("line {}", i);
+  });
+  for (std::int64_t step = 0; step < 20; ++step) {
+    on.now += 1s;
+    console.show(small_step(step));
+  }
+  other.join();
+  written = on.terminal.read();
+  const auto lines = lines_of(shown(written));
+  CHECK(lines.size() == 1 + 20 + 1);
+  CHECK(lines.back().starts_with("epoch 2/3 ["));
+}

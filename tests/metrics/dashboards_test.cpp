@@ -1,0 +1,87 @@
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/names.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+
+using namespace troupe::metrics;
+using troupe::testing::read_bytes;
+
+namespace {
+
+const std::filesystem::path dashboards = TROUPE_SOURCE_DIR "/dashboards";
+
+/// As in the list; of a histogram also its parts.
+bool is_known(const std::string& series) {
+  for (const auto& metric : names::all) {
+    if (series == metric.name)
+      return metric.type != MetricType::histogram;
+    if (metric.type == MetricType::histogram)
+      for (const char* part : {"_bucket", "_sum", "_count"})
+        if (series == std::string(metric.name) + part)
+          return true;
+  }
+  return false;
+}
+
+std::set<std::string> series_in(const std::string& text) {
+  const std::regex name("troupe_[a-z0-9_]+");
+  std::set<std::string> result;
+  for (std::sregex_iterator found(text.begin(), text.end(), name), end; found != end; ++found)
+    result.insert(found->str());
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("dashboard and alerts use only metrics that exist") {
+  for (const char* file : {"troupe.json", "alerts.yml"}) {
+    const auto used = series_in(read_bytes(dashboards / file));
+    CHECK(used.size() > 3);
+    for (const auto& series : used) {
+      CAPTURE(file, series);
+      CHECK(is_known(series));
+    }
+  }
+}
+
+TEST_CASE("the dashboard shows every kind of metric there is") {
+  const auto used = series_in(read_bytes(dashboards / "troupe.json"));
+  for (const auto& metric : names::all) {
+    // What only alerts, people or other tools need.
+    const std::set<std::string_view> elsewhere = {"troupe_ready", "troupe_start_time_seconds",
+                                                  "troupe_world_size", "troupe_memory_peak_bytes"};
+    if (elsewhere.contains(metric.name))
+      continue;
+    const std::string name(metric.name);
+    CAPTURE(name);
+    CHECK((used.contains(name) || used.contains(name + "_bucket") || used.contains(name + "_sum")));
+  }
+}
+
+TEST_CASE("the dashboard is one that Grafana can load") {
+  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
+  CHECK(dashboard.at("uid") == "troupe");
+  CHECK(dashboard.at("schemaVersion") >= 36);
+  std::set<int> ids;
+  for (const auto& panel : dashboard.at("panels")) {
+    CAPTURE(panel.at("title").get<std::string>());
+    CHECK(ids.insert(panel.at("id").get<int>()).second);
+    const auto& place = panel.at("gridPos");
+    CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
+    if (panel.at("type") != "row")
+      CHECK(!panel.at("targets").empty());
+  }
+}
+
+TEST_CASE("Prometheus scrapes the endpoint that configs have by default") {
+  const auto header = read_bytes(TROUPE_SOURCE_DIR "/core/config.hpp");
+  CHECK(header.find("listen = \"127.0.0.1:9401\"") != std::string::npos);
+  CHECK(read_bytes(dashboards / "prometheus.yml").find("127.0.0.1:9401") != std::string::npos);
+}

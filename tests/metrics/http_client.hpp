@@ -1,0 +1,68 @@
+/// One HTTP request over a plain socket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace troupe::testing {
+
+/// A connection to a port of this machine.
+class Client {
+public:
+  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      ::close(socket_);
+      throw std::runtime_error("cannot connect to port " + std::to_string(port));
+    }
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { ::close(socket_); }
+
+  void send(const std::string& text) const {
+    if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(text.size()))
+      throw std::runtime_error("cannot send");
+  }
+
+  /// Until the server ends the connection.
+  std::string receive_all() const {
+    std::string text;
+    std::array<char, 4096> piece{};
+    for (ssize_t count; (count = ::recv(socket_, piece.data(), piece.size(), 0)) > 0;)
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    return text;
+  }
+
+private:
+  int socket_;
+};
+
+struct HttpReply {
+  int status = 0;
+  std::string head, body;
+};
+
+inline HttpReply http(std::uint16_t port, const std::string& path,
+                      const std::string& method = "GET") {
+  const Client client(port);
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const auto text = client.receive_all();
+  const auto end = text.find("\r\n\r\n");
+  if (end == std::string::npos || text.size() < 12)
+    throw std::runtime_error("no HTTP reply: " + text);
+  return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
+}
+
+} // namespace troupe::testing

@@ -1,0 +1,85 @@
+/// A real Prometheus that scrapes an endpoint while a test runs.
+#pragma once
+
+#include "http_client.hpp"
+#include "program.hpp"
+
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/socket.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace troupe::testing {
+
+class PrometheusServer {
+public:
+  /// `program` is prometheus; `target` HOST:PORT with /metrics, scraped five times a second.
+  PrometheusServer(const std::string& program, const std::string& target) {
+    // Freed at once, for Prometheus to take.
+    port_ = metrics::listen_on({"127.0.0.1", 0}).value().port;
+    write_bytes(folder_ / "prometheus.yml",
+                "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
+                "scrape_configs:\n"
+                "  - job_name: troupe\n"
+                "    static_configs: [{targets: ['" +
+                    target + "']}]\n");
+    program_ = std::make_unique<Program>(
+        std::vector<std::string>{program, "--config.file=" + (folder_ / "prometheus.yml").string(),
+                                 "--storage.tsdb.path=" + (folder_ / "data").string(),
+                                 "--web.listen-address=127.0.0.1:" + std::to_string(port_)},
+        (folder_ / "log").string());
+  }
+
+  /// The value of the first series that the query finds, once there is one.
+  std::optional<double> wait_for(const std::string& query, std::chrono::seconds limit) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (std::chrono::steady_clock::now() < end && program_->running()) {
+      if (const auto value = ask(query))
+        return value;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return std::nullopt;
+  }
+
+  std::string log() const { return read_bytes(folder_ / "log"); }
+
+private:
+  /// `query` must need no escaping beyond what is done here.
+  std::optional<double> ask(const std::string& query) const try {
+    std::string escaped;
+    for (const char c : query)
+      escaped += c == '"'   ? "%22"
+                 : c == '{' ? "%7B"
+                 : c == '}' ? "%7D"
+                 : c == '>' ? "%3E"
+                 : c == ' ' ? "%20"
+                            : std::string(1, c);
+    const auto reply = http(port_, "/api/v1/query?query=" + escaped);
+    const auto json = nlohmann::json::parse(body_of(reply));
+    const auto& result = json.at("data").at("result");
+    if (result.empty())
+      return std::nullopt;
+    return std::stod(result.at(0).at("value").at(1).get<std::string>());
+  } catch (const std::exception&) { // not up yet
+    return std::nullopt;
+  }
+
+  /// The JSON object, also out of a chunked body.
+  static std::string body_of(const HttpReply& reply) {
+    return reply.body.substr(reply.body.find('{'),
+                             reply.body.rfind('}') + 1 - reply.body.find('{'));
+  }
+
+  ScratchFolder folder_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<Program> program_;
+};
+
+} // namespace troupe::testing

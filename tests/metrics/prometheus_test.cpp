@@ -1,0 +1,93 @@
+#include "prometheus_server.hpp"
+#include "records.hpp"
+
+#include "troupe/metrics/http_endpoint.hpp"
+#include "troupe/metrics/registry.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+
+namespace {
+
+/// What promtool says of a text or of files, with its exit code before.
+std::string promtool(const std::string& arguments, const std::string& input = "") {
+  const ScratchFolder folder;
+  write_bytes(folder / "input", input);
+  const auto command = TROUPE_PROMTOOL " " + arguments + " <" + (folder / "input").string();
+  Program program({"/bin/sh", "-c", command}, (folder / "output").string());
+  const int code = program.wait();
+  return std::to_string(code) + " " + read_bytes(folder / "output");
+}
+
+void need(const std::string& program) {
+  if (program.empty() || program.ends_with("-NOTFOUND"))
+    SKIP("prometheus and promtool are not installed (tools/bootstrap does it)");
+}
+
+Registry& filled(Registry& registry) {
+  registry.record(small_step(0));
+  registry.record(small_epoch(0));
+  registry.record(small_worker(0));
+  registry.record(MailboxSample{.actor = "data loader", .size = 1, .messages = 4, .seconds = 0.5});
+  registry.record_checkpoint(10, 0.3);
+  return registry;
+}
+
+} // namespace
+
+TEST_CASE("promtool finds nothing to complain about in /metrics") {
+  need(TROUPE_PROMTOOL);
+  auto run = small_run();
+  run.name = "a \"name\"\nwith \\ everything ü";
+  Registry registry(run);
+  auto endpoint = HttpEndpoint::start(
+      "127.0.0.1:0", {.metrics = [&] { return filled(registry).text(); }, .readiness = {}});
+  REQUIRE(endpoint);
+  CHECK(promtool("check metrics", http((*endpoint)->port(), "/metrics").body) == "0 ");
+  auto step = small_step(1);
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  registry.record(step);
+  CHECK(promtool("check metrics", http((*endpoint)->port(), "/metrics").body) == "0 ");
+}
+
+TEST_CASE("promtool accepts the Prometheus configuration and the alert rules") {
+  need(TROUPE_PROMTOOL);
+  const std::string dashboards = TROUPE_SOURCE_DIR "/dashboards";
+  CHECK(promtool("check config " + dashboards + "/prometheus.yml").starts_with("0 "));
+  CHECK(promtool("check rules " + dashboards + "/alerts.yml").starts_with("0 "));
+}
+
+TEST_CASE("alerts fire when they should and only then") {
+  need(TROUPE_PROMTOOL);
+  const auto said = promtool("test rules " TROUPE_SOURCE_DIR "/tests/metrics/alerts_test.yml");
+  CAPTURE(said);
+  CHECK(said.starts_with("0 "));
+}
+
+TEST_CASE("a real Prometheus scrapes the endpoint and answers queries") {
+  need(TROUPE_PROMETHEUS);
+  Registry registry(small_run());
+  auto endpoint = HttpEndpoint::start(
+      "127.0.0.1:0", {.metrics = [&] { return filled(registry).text(); }, .readiness = {}});
+  REQUIRE(endpoint);
+  PrometheusServer prometheus(TROUPE_PROMETHEUS, (*endpoint)->address());
+  const auto limit = std::chrono::seconds(60);
+  const auto rate = prometheus.wait_for("rate(troupe_samples_total[5s]) > 0", limit);
+  CAPTURE(prometheus.log());
+  REQUIRE(rate);
+  CHECK(prometheus.wait_for("up{job=\"troupe\"}", limit) == 1);
+  CHECK(prometheus.wait_for("troupe_loss{set=\"train\"}", limit) == 2);
+  CHECK(prometheus.wait_for("troupe_run_info{model=\"resnet20\"}", limit) == 1);
+  CHECK(prometheus.wait_for("count(troupe_memory_bytes)", limit) == 6);
+  const auto median =
+      prometheus.wait_for("histogram_quantile(0.5, rate(troupe_step_seconds_bucket[5s]))", limit);
+  REQUIRE(median);
+  CHECK(*median == Catch::Approx(0.125).epsilon(0.2));
+}

@@ -1,0 +1,71 @@
+/// A terminal whose other end is the test.
+#pragma once
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <unistd.h>
+
+namespace troupe::testing {
+
+class PseudoTerminal {
+public:
+  explicit PseudoTerminal(unsigned short columns) {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    if (::openpty(&own_, &programs_, nullptr, nullptr, &size) != 0)
+      throw std::runtime_error("cannot open a pseudo-terminal");
+  }
+  PseudoTerminal(const PseudoTerminal&) = delete;
+  PseudoTerminal& operator=(const PseudoTerminal&) = delete;
+  ~PseudoTerminal() {
+    ::close(own_);
+    ::close(programs_);
+  }
+
+  /// What a program writes to.
+  int descriptor() const { return programs_; }
+
+  /// All that was written so far.
+  std::string read() const {
+    std::string text;
+    std::array<char, 4096> piece{};
+    for (pollfd waiting{.fd = own_, .events = POLLIN, .revents = 0};
+         ::poll(&waiting, 1, 50) == 1;) {
+      const auto count = ::read(own_, piece.data(), piece.size());
+      if (count <= 0)
+        break;
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+private:
+  int own_ = -1, programs_ = -1;
+};
+
+/// What the screen shows in the end: carriage returns and "erase to the end of the line" obeyed.
+inline std::string shown(const std::string& written) {
+  std::string screen, line;
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < written.size(); ++i)
+    if (written[i] == '\r') {
+      column = 0;
+    } else if (written[i] == '\n') {
+      screen += line + "\n";
+      line.clear();
+      column = 0;
+    } else if (written.compare(i, 3, "\033[K") == 0) {
+      line.resize(column);
+      i += 2;
+    } else {
+      line.resize(std::max(line.size(), column + 1));
+      line[column++] = written[i];
+    }
+  return screen + line;
+}
+
+} // namespace troupe::testing

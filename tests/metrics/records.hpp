@@ -1,0 +1,78 @@
+/// Records of a small run, for tests.
+#pragma once
+
+#include "troupe/metrics/step_record.hpp"
+
+namespace troupe::testing {
+
+inline metrics::RunInfo small_run() {
+  metrics::RunInfo run;
+  run.name = "small";
+  run.model = "resnet20";
+  run.dataset = "cifar10";
+  run.strategy = "ddp";
+  run.world_size = 2;
+  run.batch_size = 128;
+  run.steps_per_epoch = 10;
+  run.total_steps = 30;
+  run.host = "here";
+  run.version = "0.1.0";
+  run.started = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
+  return run;
+}
+
+/// Step `step` (from 0) of it.
+inline metrics::StepRecord small_step(std::int64_t step) {
+  return {.step = step,
+          .epoch = step / 10,
+          .loss = 2.0 / static_cast<double>(step + 1),
+          .accuracy = 0.5,
+          .lr = 0.1,
+          .samples = 128,
+          .seconds = 0.125,
+          .data_wait_seconds = 0.01,
+          .collective_bytes = 1000,
+          .collective_seconds = 0.02,
+          .overlap_ratio = 0.75};
+}
+
+inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
+  return {.epoch = epoch,
+          .train_loss = 1.5,
+          .train_accuracy = 0.5,
+          .test_loss = 1.25,
+          .test_accuracy = 0.625,
+          .seconds = 1.5};
+}
+
+inline metrics::WorkerSummary small_worker(int rank) {
+  metrics::WorkerSummary worker;
+  worker.rank = rank;
+  worker.device = "host:" + std::to_string(rank);
+  worker.peak_memory_bytes = 6 << 20;
+  worker.parameter_bytes = worker.gradient_bytes = worker.optimizer_bytes = 1 << 20;
+  worker.busy_ratio = 0.9;
+  worker.memory.current.fill(1 << 19);
+  worker.memory.peak.fill(1 << 20);
+  worker.memory.total = 3 << 20;
+  worker.memory.total_peak = 6 << 20;
+  return worker;
+}
+
+inline metrics::RunSummary small_summary() {
+  metrics::RunSummary summary;
+  static_cast<metrics::RunInfo&>(summary) = small_run();
+  summary.epochs = 3;
+  summary.steps = 30;
+  summary.samples = 3840;
+  summary.seconds = 4.5;
+  summary.samples_per_second = 1024;
+  summary.loss = 2.0 / 30;
+  summary.accuracy = 0.625;
+  summary.overlap_ratio = 0.75;
+  summary.parameters_sha256 = std::string(64, 'a');
+  summary.workers = {small_worker(0), small_worker(1)};
+  return summary;
+}
+
+} // namespace troupe::testing

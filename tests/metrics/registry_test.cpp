@@ -1,0 +1,125 @@
+#include "records.hpp"
+
+#include "troupe/metrics/names.hpp"
+#include "troupe/metrics/registry.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+
+namespace {
+
+bool has_line(const Registry& registry, const std::string& line) {
+  return ("\n" + registry.text()).find("\n" + line + "\n") != std::string::npos;
+}
+
+/// Every name that the text declares, with its type.
+std::set<std::pair<std::string, std::string>> declared(const std::string& text) {
+  std::set<std::pair<std::string, std::string>> result;
+  std::istringstream in(text);
+  for (std::string hash, type, name, kind; in >> hash;)
+    if (hash == "#" && in >> type && type == "TYPE" && in >> name >> kind)
+      result.emplace(name, kind);
+  return result;
+}
+
+std::string to_string(MetricType type) {
+  return type == MetricType::counter ? "counter"
+         : type == MetricType::gauge ? "gauge"
+                                     : "histogram";
+}
+
+/// Everything that can be recorded, once.
+void record_all(Registry& registry) {
+  registry.record(small_step(0));
+  registry.record(small_epoch(0));
+  registry.record(small_worker(0));
+  registry.record(MailboxSample{
+      .actor = "worker", .size = 2, .messages = 10, .seconds = 0.5, .processing_seconds = 4});
+  registry.record_checkpoint(10, 0.3);
+  registry.record_checkpoint_failure();
+  registry.set_ready(true);
+}
+
+} // namespace
+
+TEST_CASE("the registry has exactly the metrics of the list, with their types") {
+  Registry registry(small_run());
+  record_all(registry);
+  std::set<std::pair<std::string, std::string>> listed;
+  for (const auto& metric : names::all)
+    listed.emplace(metric.name, to_string(metric.type));
+  CHECK(listed.size() == names::all.size());
+  CHECK(declared(registry.text()) == listed);
+}
+
+TEST_CASE("metric names have the prefix, and the suffix of their type") {
+  for (const auto& metric : names::all) {
+    CAPTURE(metric.name);
+    CHECK(metric.name.starts_with("troupe_"));
+    CHECK(metric.name.ends_with("_total") == (metric.type == MetricType::counter));
+    CHECK(!metric.help.empty());
+  }
+}
+
+TEST_CASE("steps add up in counters and show their last values in gauges") {
+  Registry registry(small_run());
+  registry.record(small_step(0));
+  registry.record(small_step(1));
+  CHECK(has_line(registry, "troupe_steps_total 2"));
+  CHECK(has_line(registry, "troupe_samples_total 256"));
+  CHECK(has_line(registry, "troupe_collective_bytes_total 2000"));
+  CHECK(has_line(registry, "troupe_step 2"));
+  CHECK(has_line(registry, "troupe_epoch 1"));
+  CHECK(has_line(registry, "troupe_loss{set=\"train\"} 1"));
+  CHECK(has_line(registry, "troupe_step_seconds_count 2"));
+  CHECK(has_line(registry, "troupe_step_seconds_bucket{le=\"0.1\"} 0"));
+  CHECK(has_line(registry, "troupe_step_seconds_bucket{le=\"0.15\"} 2"));
+}
+
+TEST_CASE("a loss that is not a number is shown and spoils no counter") {
+  Registry registry(small_run());
+  auto step = small_step(0);
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  step.data_wait_seconds = step.loss;
+  registry.record(step);
+  CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
+  CHECK(has_line(registry, "troupe_data_wait_seconds_total 0"));
+}
+
+TEST_CASE("mailbox counters follow totals that are counted elsewhere") {
+  Registry registry(small_run());
+  registry.record(MailboxSample{.actor = "worker", .size = 2, .messages = 10, .seconds = 0.5});
+  registry.record(MailboxSample{.actor = "worker", .size = 0, .messages = 25, .seconds = 0.75});
+  CHECK(has_line(registry, "troupe_mailbox_messages_total{actor=\"worker\"} 25"));
+  CHECK(has_line(registry, "troupe_mailbox_seconds_total{actor=\"worker\"} 0.75"));
+  CHECK(has_line(registry, "troupe_mailbox_size{actor=\"worker\"} 0"));
+}
+
+TEST_CASE("memory is told apart by rank and kind") {
+  Registry registry(small_run());
+  registry.record(small_worker(0));
+  registry.record(small_worker(1));
+  CHECK(has_line(registry, "troupe_memory_bytes{kind=\"activations\",rank=\"1\"} 524288"));
+  CHECK(has_line(registry, "troupe_memory_total_peak_bytes{rank=\"0\"} 6291456"));
+}
+
+TEST_CASE("threads may record and read at the same time") {
+  Registry registry(small_run());
+  std::thread reader([&registry] {
+    for (int i = 0; i < 50; ++i)
+      (void)registry.text();
+  });
+  for (int i = 0; i < 500; ++i)
+    record_all(registry);
+  reader.join();
+  CHECK(has_line(registry, "troupe_steps_total 500"));
+}

@@ -1,0 +1,211 @@
+#include "records.hpp"
+
+#include "../core/child_process.hpp"
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/run_folder.hpp"
+#include "troupe/metrics/run_json.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <csignal>
+#include <limits>
+#include <string>
+
+#include <sys/resource.h>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+
+namespace {
+
+RunFolder open(const ScratchFolder& output, std::int64_t first_step = 0) {
+  auto run = small_run();
+  run.first_step = first_step;
+  auto folder = RunFolder::open(output.path(), run, "run: {name: small}\n");
+  if (!folder)
+    FAIL(folder.error().to_string());
+  return *std::move(folder);
+}
+
+void train(RunFolder& folder, std::int64_t from, std::int64_t to) {
+  for (auto step = from; step < to; ++step) {
+    REQUIRE(folder.append(small_step(step)));
+    if ((step + 1) % 10 == 0)
+      REQUIRE(folder.append(small_epoch(step / 10)));
+  }
+}
+
+std::vector<std::int64_t> steps_in(const ScratchFolder& output) {
+  std::vector<std::int64_t> steps;
+  for (const auto& step : read_history(output / "small").steps)
+    steps.push_back(step.step);
+  return steps;
+}
+
+std::vector<std::int64_t> up_to(std::int64_t end) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t step = 0; step < end; ++step)
+    steps.push_back(step);
+  return steps;
+}
+
+} // namespace
+
+TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
+  const ScratchFolder output;
+  auto folder = open(output);
+  train(folder, 0, 30);
+  REQUIRE(folder.finish(small_summary()));
+  CHECK(read_bytes(output / "small/config.yaml") == "run: {name: small}\n");
+  CHECK(steps_in(output) == up_to(30));
+  const auto first =
+      nlohmann::json::parse(read_bytes(output / "small/events.jsonl")
+                                .substr(0, read_bytes(output / "small/events.jsonl").find('\n')));
+  for (const char* key : {"step", "epoch", "loss", "samples", "seconds"})
+    CHECK(first.contains(key));
+  const auto summary = nlohmann::json::parse(read_bytes(output / "small/summary.json"));
+  for (const char* key :
+       {"status", "epochs", "steps", "samples", "seconds", "samples_per_second", "loss", "accuracy",
+        "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio"})
+    CHECK(summary.contains(key));
+  for (const char* key : {"rank", "device", "peak_memory_bytes", "parameter_bytes",
+                          "gradient_bytes", "optimizer_bytes", "busy_ratio"})
+    CHECK(summary["workers"][1].contains(key));
+  CHECK(summary["started"] == "2026-11-21T00:00:00Z");
+  CHECK(read_bytes(output / "small/report.html").starts_with("<!DOCTYPE html>"));
+}
+
+TEST_CASE("a resumed run cuts off the events after the step it goes on from") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 25); // killed after the checkpoint of step 20
+  }
+  auto folder = open(output, 20);
+  CHECK(steps_in(output) == up_to(20));
+  CHECK(folder.missing_steps() == 0);
+  train(folder, 20, 30);
+  CHECK(steps_in(output) == up_to(30));
+  const auto epochs = read_history(output / "small").epochs;
+  CHECK(epochs.size() == 3);
+  CHECK(epochs[2].epoch == 2);
+}
+
+TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 20);
+  }
+  auto folder = open(output, 15);
+  CHECK(read_history(output / "small").epochs.size() == 1);
+  train(folder, 15, 30);
+  CHECK(read_history(output / "small").epochs.size() == 3);
+}
+
+TEST_CASE("a run that begins anew keeps no event, and removes the end of the one before") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 30);
+    REQUIRE(folder.finish(small_summary()));
+  }
+  auto folder = open(output);
+  CHECK(steps_in(output).empty());
+  CHECK_FALSE(std::filesystem::exists(folder.summary()));
+  CHECK_FALSE(std::filesystem::exists(folder.report()));
+}
+
+TEST_CASE("half a line, and all after a damaged line, are cut off; what is missing is counted") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 8);
+  }
+  const auto whole = read_bytes(output / "small/events.jsonl");
+  write_bytes(output / "small/events.jsonl", whole + R"({"step":8,"ep)");
+  CHECK(open(output, 8).missing_steps() == 0);
+  CHECK(read_bytes(output / "small/events.jsonl") == whole);
+  auto damaged = whole;
+  damaged[whole.find("\"step\":5")] = '#';
+  write_bytes(output / "small/events.jsonl", damaged);
+  CHECK(open(output, 8).missing_steps() == 3);
+  CHECK(steps_in(output) == up_to(5));
+}
+
+TEST_CASE("events of a killed process are all there, and the file can be written again") {
+  const ScratchFolder output;
+  ChildProcess child([&output](int descriptor) {
+    auto run = small_run();
+    auto folder = RunFolder::open(output.path(), run, "");
+    for (std::int64_t step = 0; step < 7; ++step)
+      (void)folder->append(small_step(step));
+    write_text(descriptor, "written");
+    ::pause();
+  });
+  REQUIRE(child.wait_for_first_output(10000));
+  child.kill();
+  CHECK(steps_in(output) == up_to(7));
+  CHECK(open(output, 7).missing_steps() == 0);
+}
+
+TEST_CASE("two processes cannot write one run folder") {
+  const ScratchFolder output;
+  const auto first = open(output);
+  const auto second = RunFolder::open(output.path(), small_run(), "");
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == Errc::invalid_input);
+  CHECK(second.error().message.find("run.name") != std::string::npos);
+}
+
+TEST_CASE("a full disk is an error of its own, and costs no whole line") {
+  const ScratchFolder output;
+  ChildProcess child([&output](int descriptor) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    auto folder = RunFolder::open(output.path(), small_run(), "");
+    const rlimit small{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    std::int64_t step = 0;
+    auto status = folder->append(small_step(step));
+    while (status && step < 100)
+      status = folder->append(small_step(++step));
+    write_text(descriptor, status ? "no error" : status.error().to_string());
+  });
+  const auto said = child.wait_for_output();
+  CHECK(said.starts_with(to_string(Errc::no_space)));
+  CHECK(said.find("events.jsonl") != std::string::npos);
+  const auto text = read_bytes(output / "small/events.jsonl");
+  CHECK(text.size() > 500);
+  CHECK(text.ends_with("}\n"));
+}
+
+TEST_CASE("a folder that cannot be made is an error that names it") {
+  const ScratchFolder output;
+  write_bytes(output / "small", "a file");
+  const auto folder = RunFolder::open(output.path(), small_run(), "");
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().code == Errc::io);
+  CHECK(folder.error().message.find((output / "small").string()) != std::string::npos);
+}
+
+TEST_CASE("records read back as they were written, and a loss of nan as nan") {
+  const auto step = small_step(12);
+  const auto back = parse_step(to_json(step)).value();
+  CHECK(back.step == step.step);
+  CHECK(back.loss == step.loss); // to the last bit
+  CHECK(back.collective_bytes == step.collective_bytes);
+  auto broken = step;
+  broken.loss = std::numeric_limits<double>::quiet_NaN();
+  CHECK(to_json(broken).find("\"loss\":null") != std::string::npos);
+  CHECK(std::isnan(parse_step(to_json(broken)).value().loss));
+  auto untested = small_epoch(1);
+  untested.test_accuracy.reset();
+  CHECK_FALSE(parse_epoch(to_json(untested)).value().test_accuracy);
+  CHECK(parse_epoch(to_json(untested)).value().test_loss == 1.25);
+  CHECK_FALSE(parse_step("{}"));
+  CHECK_FALSE(parse_step("not JSON"));
+}
