@@ -11,6 +11,18 @@ namespace troupe::cpu {
 void set_threads(int threads);
 int threads();
 
+/// Sets the number of threads and gives it back in the end.
+class ThreadScope {
+public:
+  explicit ThreadScope(int count) : before_{threads()} { set_threads(count); }
+  ~ThreadScope() { set_threads(before_); }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+private:
+  int before_;
+};
+
 namespace detail {
 using PartFunction = void (*)(void* context, std::size_t part, std::size_t parts);
 void run_parts(std::size_t parts, void* context, PartFunction function);

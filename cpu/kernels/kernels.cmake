@@ -1,6 +1,6 @@
 # The kernel sources, once for each instruction set. Only these files are compiled for a newer
 # processor than the oldest, and they hold no inline functions that the linker could hand to others.
-set(TROUPE_KERNEL_SOURCES flat.cpp table.cpp)
+set(TROUPE_KERNEL_SOURCES batch_norm.cpp elementwise.cpp flat.cpp pooling.cpp table.cpp)
 list(TRANSFORM TROUPE_KERNEL_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
 set(TROUPE_KERNEL_OBJECTS)
 
@@ -20,5 +20,4 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TROUPE_X86_KERNELS ON)
   troupe_kernel_variant(v3 -march=x86-64-v3)
   troupe_kernel_variant(v4 -march=x86-64-v4 -mprefer-vector-width=512)
-  troupe_kernel_variant(v4_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
 endif()

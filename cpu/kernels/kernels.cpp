@@ -5,27 +5,22 @@
 namespace troupe::cpu {
 
 #if defined(TROUPE_X86_KERNELS)
-namespace v4_bf16 {
-const Kernels& table();
-}
 namespace v4 {
-const Kernels& table();
+Kernels table();
 }
 namespace v3 {
-const Kernels& table();
+Kernels table();
 }
 #endif
 namespace baseline {
-const Kernels& table();
+Kernels table();
 }
 
 namespace {
 
-const Kernels& choose() {
+Kernels choose() {
 #if defined(TROUPE_X86_KERNELS)
   const auto features = processor();
-  if (features.avx512_bf16)
-    return v4_bf16::table();
   if (features.v4)
     return v4::table();
   if (features.v3)
@@ -37,7 +32,7 @@ const Kernels& choose() {
 } // namespace
 
 const Kernels& kernels() {
-  static const Kernels& chosen = choose();
+  static const Kernels chosen = choose();
   return chosen;
 }
 

@@ -5,8 +5,14 @@
 #include "troupe/core/optimizer_math.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace troupe::cpu {
+
+/// A bfloat16 in memory.
+struct Bf16 {
+  std::uint16_t bits;
+};
 
 struct OptimizerRange {
   float* parameters;
@@ -14,6 +20,58 @@ struct OptimizerRange {
   float* state0; ///< null where the optimizer has none
   float* state1;
   std::size_t elements;
+};
+
+/// Per-channel work sees a tensor as rows of `width` columns, where the width is the number of
+/// channels or a multiple of it, so that rows are long enough for vectors; values per channel are
+/// repeated accordingly. The last row may be short.
+struct Rows {
+  std::size_t elements;
+  std::size_t width;
+};
+
+/// Sums over rows of v = dy where y > 0 (y null: everywhere), and of v * (x - mean).
+template <class T>
+struct BackwardSums {
+  const T* dy;
+  const T* x;
+  const T* y;
+  T* masked; ///< where v is written; may be null, and may be dy
+  const float* mean;
+  float* sum;
+  float* sum_x;
+};
+
+/// One window of a pooled image; all tensors NHWC.
+struct PoolShape {
+  std::size_t batch, height, width, channels, out_height, out_width, kernel_h, kernel_w, stride,
+      padding;
+};
+
+/// Kernels on elements of one type.
+template <class T>
+struct TypedKernels {
+  /// Adds to sum and sum_squares, per column, x - shift and its square.
+  void (*statistics)(const T* x, Rows rows, const float* shift, float* sum, float* sum_squares);
+  /// y = x * factor + offset [+ residual], clipped at 0 when relu.
+  void (*normalize)(const T* x, const T* residual, T* y, Rows rows, const float* factor,
+                    const float* offset, bool relu);
+  void (*backward_sums)(const BackwardSums<T>& views, Rows rows);
+  /// dx = v * dy_factor + x * x_factor + offset, v as above (mask null: v = dy).
+  void (*backward_input)(const T* dy, const T* x, const T* mask, T* dx, Rows rows,
+                         const float* dy_factor, const float* x_factor, const float* offset);
+  void (*relu)(const T* x, T* y, std::size_t elements);
+  void (*relu_backward)(const T* dy, const T* y, T* dx, std::size_t elements);
+  void (*add)(const T* a, const T* b, T* sum, std::size_t elements);
+  /// Rows [begin, end) of batch * out_height.
+  void (*max_pool)(const PoolShape& shape, const T* x, T* y, std::int32_t* index, std::size_t begin,
+                   std::size_t end);
+  /// Rows [begin, end) of batch * height.
+  void (*max_pool_backward)(const PoolShape& shape, const T* dy, const std::int32_t* index, T* dx,
+                            std::size_t begin, std::size_t end);
+  void (*avg_pool)(const PoolShape& shape, const T* x, T* y, std::size_t begin, std::size_t end);
+  void (*avg_pool_backward)(const PoolShape& shape, const T* dy, T* dx, std::size_t begin,
+                            std::size_t end);
 };
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
@@ -25,6 +83,19 @@ struct Kernels {
   void (*scale)(float* values, float factor, std::size_t elements);
   double (*squared_norm)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
+
+  void (*widen)(const Bf16* source, float* destination, std::size_t elements);
+  void (*narrow)(const float* source, Bf16* destination, std::size_t elements);
+  TypedKernels<float> f32;
+  TypedKernels<Bf16> bf16;
+
+  template <class T>
+  const TypedKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float))
+      return f32;
+    else
+      return bf16;
+  }
 };
 
 /// The best that this processor runs.

@@ -6,14 +6,18 @@ namespace troupe::cpu::TROUPE_VARIANT {
 #define TROUPE_TEXT_(name) #name
 #define TROUPE_TEXT(name) TROUPE_TEXT_(name)
 
-const Kernels& table() {
-  static constexpr Kernels kernels = {
-      .name = TROUPE_TEXT(TROUPE_VARIANT),
-      .add = add,
-      .scale = scale,
-      .squared_norm = squared_norm,
-      .optimizer_step = optimizer_step,
-  };
+Kernels table() {
+  Kernels kernels{};
+  kernels.name = TROUPE_TEXT(TROUPE_VARIANT);
+  kernels.add = add;
+  kernels.scale = scale;
+  kernels.squared_norm = squared_norm;
+  kernels.optimizer_step = optimizer_step;
+  kernels.widen = widen;
+  kernels.narrow = narrow;
+  set_batch_norm(kernels.f32, kernels.bf16);
+  set_elementwise(kernels.f32, kernels.bf16);
+  set_pooling(kernels.f32, kernels.bf16);
   return kernels;
 }
 

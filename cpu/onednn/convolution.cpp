@@ -1,0 +1,241 @@
+// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations.
+#include "convert.hpp"
+#include "lowering.hpp"
+#include "slices.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+struct Sizes {
+  std::size_t x, y; ///< elements of one image
+  double operations;
+
+  explicit Sizes(const ConvolutionProblem& p)
+      : x{static_cast<std::size_t>(p.height * p.width * p.in)}, y{static_cast<std::size_t>(
+                                                                    p.out_height * p.out_width *
+                                                                    p.out)},
+        operations{2.0 * static_cast<double>(p.batch) * static_cast<double>(y) *
+                   static_cast<double>(p.in * p.kernel * p.kernel)} {}
+};
+
+/// y = x * weights, or dx from dy: one activation from another, slice by slice.
+class ConvolveActivation final : public Step {
+public:
+  struct Role {
+    int from, to; ///< the primitive's arguments
+    std::size_t from_elements, to_elements;
+  };
+
+  ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing, int threads,
+                     Primitive primitive, const ParameterCopy* weights, const Role& role)
+      : node_{node}, widen_{widen}, size_{size_of(dtype)}, slicing_{slicing}, threads_{threads},
+        primitive_{std::move(primitive)}, weights_{weights}, role_{role} {
+    const auto images = static_cast<std::size_t>(slicing_.images);
+    library_bytes_ = aligned(primitive_.scratchpad_bytes());
+    from_bytes_ = widen ? aligned(images * role.from_elements * sizeof(float)) : 0;
+    to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
+  }
+
+  std::size_t scratch_bytes() const override {
+    return slicing_.workers(threads_) * (library_bytes_ + from_bytes_ + to_bytes_);
+  }
+
+  Status run(const Frame& frame) override {
+    auto* const from = frame.data<std::byte>(node_.inputs[0]);
+    auto* const to = frame.data<std::byte>(node_.outputs[0]);
+    auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
+    const auto images = static_cast<std::size_t>(slicing_.images);
+    const std::size_t from_elements = images * role_.from_elements;
+    const std::size_t to_elements = images * role_.to_elements;
+    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+      std::byte* const library =
+          frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
+      const auto index = static_cast<std::size_t>(slice);
+      std::byte* const x = from + index * from_elements * size_;
+      std::byte* const y = to + index * to_elements * size_;
+      if (!widen_) {
+        primitive_.run({{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}}, library);
+        return;
+      }
+      auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
+      auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
+      convert(slicing_, reinterpret_cast<const Bf16*>(x), wide_x, from_elements);
+      primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
+                     library);
+      convert(slicing_, wide_y, reinterpret_cast<Bf16*>(y), to_elements);
+    });
+    return {};
+  }
+
+private:
+  Node node_;
+  bool widen_;
+  std::size_t size_; ///< bytes of an element
+  Slicing slicing_;
+  int threads_;
+  Primitive primitive_;
+  const ParameterCopy* weights_;
+  Role role_;
+  std::size_t library_bytes_, from_bytes_, to_bytes_;
+};
+
+/// dweight from dy and x, on the whole batch: the library sums over it.
+class ConvolveWeights final : public Step {
+public:
+  ConvolveWeights(const Node& node, const ConvolutionProblem& problem, bool widen,
+                  Primitive primitive, std::optional<Primitive> store)
+      : node_{node}, widen_{widen}, x_elements_{static_cast<std::size_t>(problem.batch) *
+                                                Sizes{problem}.x},
+        y_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.y},
+        primitive_{std::move(primitive)}, store_{std::move(store)} {
+    library_bytes_ =
+        aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
+    result_bytes_ = store_ ? aligned(result_description().get_size()) : 0;
+    x_bytes_ = widen ? aligned(x_elements_ * sizeof(float)) : 0;
+    y_bytes_ = widen ? aligned(y_elements_ * sizeof(float)) : 0;
+  }
+
+  std::size_t scratch_bytes() const override {
+    return library_bytes_ + result_bytes_ + x_bytes_ + y_bytes_;
+  }
+
+  Status run(const Frame& frame) override {
+    std::byte* const library = frame.scratch();
+    std::byte* const result = library + library_bytes_;
+    auto* dy = frame.data<std::byte>(node_.inputs[0]);
+    auto* x = frame.data<std::byte>(node_.inputs[1]);
+    auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
+    if (widen_) {
+      x = widen_all(x, result + result_bytes_, x_elements_);
+      dy = widen_all(dy, result + result_bytes_ + x_bytes_, y_elements_);
+    }
+    primitive_.run({{DNNL_ARG_SRC, x},
+                    {DNNL_ARG_DIFF_WEIGHTS, store_ ? result : gradient},
+                    {DNNL_ARG_DIFF_DST, dy}},
+                   library);
+    if (store_)
+      store_->run({{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, gradient}}, library);
+    return {};
+  }
+
+private:
+  const dnnl::memory::desc& result_description() const {
+    return primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
+  }
+  static std::byte* widen_all(const std::byte* source, std::byte* destination,
+                              std::size_t elements) {
+    widen_together(reinterpret_cast<const Bf16*>(source), reinterpret_cast<float*>(destination),
+                   elements);
+    return destination;
+  }
+
+  Node node_;
+  bool widen_;
+  std::size_t x_elements_, y_elements_;
+  Primitive primitive_;
+  std::optional<Primitive> store_; ///< where the library's layout is not the parameter's
+  std::size_t library_bytes_, result_bytes_, x_bytes_, y_bytes_;
+};
+
+using Maker = std::optional<Primitive> (*)(const Library&, const ConvolutionProblem&,
+                                           const dnnl::memory::desc*);
+
+auto no_implementation(const Lowering& lowering, const Node& node) {
+  return fail(Errc::unsupported, "oneDNN has no {} for {} and {}", to_string(node.op),
+              lowering.graph[node.inputs[0]].shape.to_string(),
+              lowering.graph[node.inputs[1]].shape.to_string());
+}
+
+Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker maker, bool forward) {
+  auto problem = convolution_problem(lowering.graph, node);
+  const DType stored = problem.activations;
+  problem.activations = lowering.compute_type(stored);
+  const bool widen = stored != problem.activations;
+  const Sizes sizes{problem};
+  const auto slicing =
+      slice_batch(problem.batch, (sizes.x + sizes.y) * sizeof(float), lowering.options.threads);
+  problem.batch = slicing.images;
+  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const auto parameter = node.inputs[1];
+  // The parameter's own layout needs no copy; it is worth it unless the library has only slow
+  // loops.
+  std::optional<Primitive> primitive;
+  if (problem.activations == DType::f32)
+    primitive = maker(lowering.library, problem, &lowering.stored(parameter));
+  if (!primitive || primitive->is_reference())
+    primitive = maker(lowering.library, problem, nullptr);
+  if (!primitive)
+    return no_implementation(lowering, node);
+  const auto copy = lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS));
+  if (!copy)
+    return failure(copy.error());
+  const auto role =
+      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, sizes.x, sizes.y}
+              : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, sizes.y, sizes.x};
+  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
+  auto step = std::make_unique<ConvolveActivation>(
+      node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), *copy, role);
+  step->name = std::move(name);
+  step->operations = sizes.operations * static_cast<double>(slicing.count);
+  return step;
+}
+
+Result<StepPtr> lower_weights(Lowering& lowering, const Node& node) {
+  auto problem = convolution_problem(lowering.graph, node);
+  const DType stored = problem.activations;
+  problem.activations = lowering.compute_type(stored);
+  const ThreadScope scope{lowering.options.threads};
+  const auto& wanted = lowering.stored(lowering.graph[node.outputs[0]].of);
+  auto primitive = convolution_backward_weights(lowering.library, problem, &wanted);
+  if (!primitive || primitive->is_reference())
+    primitive = convolution_backward_weights(lowering.library, problem, nullptr);
+  if (!primitive)
+    return no_implementation(lowering, node);
+  const auto& given = primitive->description(DNNL_ARG_DIFF_WEIGHTS);
+  std::optional<Primitive> store;
+  if (given != wanted)
+    store = reorder(lowering.library, given, wanted);
+  auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
+  auto step = std::make_unique<ConvolveWeights>(node, problem, stored != problem.activations,
+                                                std::move(*primitive), std::move(store));
+  step->name = std::move(name);
+  step->operations = Sizes{problem}.operations;
+  return step;
+}
+
+} // namespace
+
+ConvolutionProblem convolution_problem(const Graph& graph, const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  const bool forward = node.op == Op::conv2d, weights = node.op == Op::conv2d_backward_weight;
+  const auto& x = graph[forward ? node.inputs[0] : weights ? node.inputs[1] : node.outputs[0]];
+  const auto& y = graph[forward ? node.outputs[0] : node.inputs[0]];
+  return {.batch = x.shape[0],
+          .height = x.shape[1],
+          .width = x.shape[2],
+          .in = x.shape[3],
+          .out = y.shape[3],
+          .out_height = y.shape[1],
+          .out_width = y.shape[2],
+          .kernel = a.kernel,
+          .stride = a.stride,
+          .padding = a.padding,
+          .activations = x.dtype};
+}
+
+bool is_pointwise(const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  return a.kernel == 1 && a.padding == 0;
+}
+
+Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node) {
+  if (node.op == Op::conv2d)
+    return lower_activation(lowering, node, convolution_forward, true);
+  if (node.op == Op::conv2d_backward_data)
+    return lower_activation(lowering, node, convolution_backward_data, false);
+  return lower_weights(lowering, node);
+}
+
+} // namespace troupe::cpu

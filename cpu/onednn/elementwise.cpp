@@ -1,0 +1,115 @@
+// Element-wise nodes.
+#include "../kernels/kernels.hpp"
+#include "../parallel.hpp"
+#include "lowering.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <cstring>
+
+namespace troupe::cpu {
+
+namespace {
+
+constexpr std::size_t grain = 16384;
+
+template <class T>
+class Elementwise final : public Step {
+public:
+  Elementwise(const Node& node, std::size_t elements) : node_{node}, elements_{elements} {
+    name = to_string(node.op);
+    bytes = static_cast<double>((node.inputs.size() + 1) * elements * sizeof(T));
+  }
+
+  Status run(const Frame& frame) override {
+    const auto* const a = frame.data<T>(node_.inputs[0]);
+    const auto* const b = node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) : nullptr;
+    auto* const to = frame.data<T>(node_.outputs[0]);
+    const auto& k = kernels().of<T>();
+    parallel_for(elements_, grain, [&](std::size_t begin, std::size_t end) {
+      if (node_.op == Op::relu)
+        k.relu(a + begin, to + begin, end - begin);
+      else if (node_.op == Op::relu_backward)
+        k.relu_backward(a + begin, b + begin, to + begin, end - begin);
+      else
+        k.add(a + begin, b + begin, to + begin, end - begin);
+    });
+    return {};
+  }
+
+private:
+  Node node_;
+  std::size_t elements_;
+};
+
+class Cast final : public Step {
+public:
+  Cast(const Node& node, DType to, std::size_t elements)
+      : node_{node}, to_{to}, elements_{elements} {
+    name = "cast";
+    bytes = static_cast<double>(elements * 6);
+  }
+
+  Status run(const Frame& frame) override {
+    const auto from = node_.inputs[0], to = node_.outputs[0];
+    parallel_for(elements_, grain, [&](std::size_t begin, std::size_t end) {
+      if (to_ == DType::bf16)
+        kernels().narrow(frame.data<float>(from) + begin, frame.data<Bf16>(to) + begin,
+                         end - begin);
+      else
+        kernels().widen(frame.data<Bf16>(from) + begin, frame.data<float>(to) + begin, end - begin);
+    });
+    return {};
+  }
+
+private:
+  Node node_;
+  DType to_;
+  std::size_t elements_;
+};
+
+/// flatten and unflatten: the same bytes under another shape.
+class CopyBytes final : public Step {
+public:
+  CopyBytes(const Node& node, std::size_t size) : node_{node}, size_{size} {
+    name = to_string(node.op);
+    bytes = static_cast<double>(2 * size);
+  }
+
+  Status run(const Frame& frame) override {
+    const auto* const from = frame.data<std::byte>(node_.inputs[0]);
+    auto* const to = frame.data<std::byte>(node_.outputs[0]);
+    if (from != to) // the memory plan may have laid both in one place
+      parallel_for(size_, grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
+        std::memmove(to + begin, from + begin, end - begin);
+      });
+    return {};
+  }
+
+private:
+  Node node_;
+  std::size_t size_;
+};
+
+} // namespace
+
+Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const auto& y = lowering.graph[node.outputs[0]];
+  const auto elements = static_cast<std::size_t>(x.shape.elements());
+  if (node.op == Op::flatten || node.op == Op::unflatten || x.dtype == y.dtype) {
+    if (node.op == Op::flatten || node.op == Op::unflatten || node.op == Op::cast)
+      return std::make_unique<CopyBytes>(node, elements * size_of(x.dtype));
+    if (x.dtype == DType::bf16)
+      return std::make_unique<Elementwise<Bf16>>(node, elements);
+    if (x.dtype == DType::f32)
+      return std::make_unique<Elementwise<float>>(node, elements);
+  }
+  const bool narrows = x.dtype == DType::f32 && y.dtype == DType::bf16;
+  const bool widens = x.dtype == DType::bf16 && y.dtype == DType::f32;
+  if (!narrows && !widens)
+    return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(x.dtype),
+                to_string(y.dtype));
+  return std::make_unique<Cast>(node, y.dtype, elements);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,181 @@
+#include "executable.hpp"
+
+#include "../kernels/kernels.hpp"
+#include "../parallel.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace troupe::cpu {
+
+Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& device,
+                                                                   const Graph& graph,
+                                                                   const CompileOptions& options,
+                                                                   Bf16Mode bf16) {
+  const ThreadScope scope{options.threads};
+  auto lowering = Lowering::make(device, graph, options, bf16);
+  if (!lowering)
+    return failure(lowering.error());
+  std::unique_ptr<OnednnExecutable> made{new OnednnExecutable{graph}};
+  made->plan_ = options.memory;
+  TROUPE_TRY(made->lower_nodes(**lowering));
+  TROUPE_TRY(made->allocate(device, **lowering));
+  made->layout_ = std::move((*lowering)->layout);
+  made->places_ = std::move((*lowering)->places);
+  made->copies_ = std::move((*lowering)->copies);
+  return made;
+}
+
+Status OnednnExecutable::lower_nodes(Lowering& lowering) {
+  for (const auto& node : graph_.nodes) {
+    auto step = lower(lowering, node);
+    if (!step)
+      return failure(step.error());
+    auto& unit = units_[static_cast<std::size_t>(node.unit)];
+    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
+  }
+  for (const auto& copy : lowering.copies)
+    units_[static_cast<std::size_t>(graph_[copy->parameter()].unit)].copies.push_back(copy.get());
+  return {};
+}
+
+Status OnednnExecutable::allocate(HostDevice& device, const Lowering& lowering) {
+  std::size_t scratch = 0;
+  for (const auto& unit : units_)
+    for (const auto* steps : {&unit.forward, &unit.backward})
+      for (const auto& step : *steps)
+        scratch = std::max(scratch, step->scratch_bytes());
+  const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
+                        std::byte*& address) -> Status {
+    auto allocated = device.allocate(bytes, kind);
+    if (!allocated)
+      return failure(allocated.error());
+    buffer = std::move(*allocated);
+    address = buffer->data();
+    return {};
+  };
+  TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_, memory_.arena));
+  TROUPE_TRY(take(lowering.own_bytes, MemoryKind::activations, own_, memory_.own));
+  return take(scratch, MemoryKind::workspace, scratch_, memory_.scratch);
+}
+
+void OnednnExecutable::bind(UnitId unit, float* parameters, float* gradients) {
+  auto& bound = units_[static_cast<std::size_t>(unit)];
+  bound.parameters = parameters;
+  bound.gradients = gradients;
+}
+
+Binding OnednnExecutable::binding(UnitId unit) const {
+  const auto& bound = units_[static_cast<std::size_t>(unit)];
+  return {bound.parameters, bound.gradients, statistics_, batch_};
+}
+
+void OnednnExecutable::refresh(Stream& stream, UnitId unit) {
+  const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
+  if (copies.empty())
+    return;
+  host_stream(stream).enqueue([this, &copies, bound = binding(unit)]() -> Status {
+    const Frame frame{places_, bound, memory_};
+    for (const auto* copy : copies)
+      copy->refresh(frame);
+    return {};
+  });
+}
+
+void OnednnExecutable::forward(Stream& stream, UnitId unit) {
+  enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].forward);
+}
+
+void OnednnExecutable::backward(Stream& stream, UnitId unit) {
+  enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
+}
+
+void OnednnExecutable::enqueue(Stream& stream, UnitId unit, const std::vector<StepPtr>& steps) {
+  host_stream(stream).enqueue([this, &steps, bound = binding(unit)]() -> Status {
+    const Frame frame{places_, bound, memory_};
+    for (const auto& step : steps)
+      TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
+    return {};
+  });
+}
+
+Status OnednnExecutable::run_timed(Step& step, const Frame& frame) {
+  const auto start = std::chrono::steady_clock::now();
+  auto status = step.run(frame);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  auto& timing = timings_[&step];
+  timing.seconds += seconds.count();
+  ++timing.runs;
+  return status;
+}
+
+std::vector<ProfileLine> OnednnExecutable::profile() const {
+  std::map<std::string, ProfileLine> lines;
+  for (const auto& [step, timing] : timings_) {
+    auto& line = lines[step->name];
+    line.label = step->name;
+    line.runs += timing.runs;
+    line.seconds += timing.seconds;
+    line.operations += step->operations * static_cast<double>(timing.runs);
+    line.bytes += step->bytes * static_cast<double>(timing.runs);
+  }
+  std::vector<ProfileLine> sorted;
+  for (auto& [label, line] : lines)
+    sorted.push_back(std::move(line));
+  std::ranges::sort(sorted, std::greater{}, &ProfileLine::seconds);
+  return sorted;
+}
+
+std::optional<TensorId> OnednnExecutable::output(std::string_view name) const {
+  const auto id = graph_.find(name);
+  return id && graph_[*id].role == Role::output ? id : std::nullopt;
+}
+
+void OnednnExecutable::read_outputs(Stream& stream, StepOutputs* host) {
+  host_stream(stream).enqueue(
+      [this, host, loss = output("loss"), correct = output("correct")]() -> Status {
+        const Frame frame{places_, {}, memory_};
+        if (loss)
+          host->loss = *frame.data<float>(*loss);
+        if (correct)
+          host->correct = *frame.data<float>(*correct);
+        return {};
+      });
+}
+
+Status OnednnExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
+  const auto id = graph_.find(name);
+  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
+    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
+  const auto i = static_cast<std::size_t>(*id);
+  if (places_[i].kind == Place::Kind::arena && (plan_.kept.empty() || !plan_.kept[i]))
+    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
+  const auto elements = static_cast<std::size_t>(graph_[*id].shape.elements());
+  if (host.size() != elements)
+    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name, elements,
+                host.size());
+  host_stream(stream).enqueue([this, id = *id, host]() -> Status {
+    const Frame frame{places_, {}, memory_};
+    switch (graph_[id].dtype) {
+    case DType::bf16:
+      kernels().widen(frame.data<Bf16>(id), host.data(), host.size());
+      break;
+    case DType::i32:
+      std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());
+      break;
+    default:
+      std::copy_n(frame.data<float>(id), host.size(), host.data());
+    }
+    return {};
+  });
+  return {};
+}
+
+Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,
+                                                   const CompileOptions& options, Bf16Mode bf16) {
+  return OnednnExecutable::create(device, graph, options, bf16);
+}
+
+} // namespace troupe::cpu

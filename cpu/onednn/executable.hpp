@@ -1,0 +1,63 @@
+/// A graph lowered to oneDNN's primitives and our own kernels.
+#pragma once
+
+#include "lowering.hpp"
+#include "profile.hpp"
+
+namespace troupe::cpu {
+
+class OnednnExecutable final : public Executable, public Profiled {
+public:
+  static Result<std::unique_ptr<OnednnExecutable>>
+  create(HostDevice& device, const Graph& graph, const CompileOptions& options, Bf16Mode bf16);
+
+  const StorageLayout& layout() const override { return layout_; }
+  void bind(UnitId unit, float* parameters, float* gradients) override;
+  void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  void refresh(Stream& stream, UnitId unit) override;
+  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  void forward(Stream& stream, UnitId unit) override;
+  void backward(Stream& stream, UnitId unit) override;
+  void read_outputs(Stream& stream, StepOutputs* host) override;
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
+
+  void start_profile() override { profiling_ = true; }
+  std::vector<ProfileLine> profile() const override;
+
+private:
+  /// What runs of one unit use.
+  struct Unit {
+    std::vector<StepPtr> forward, backward;
+    std::vector<const ParameterCopy*> copies;
+    float* parameters = nullptr;
+    float* gradients = nullptr;
+  };
+  /// What the profile knows of one step.
+  struct Timing {
+    double seconds = 0;
+    std::size_t runs = 0;
+  };
+
+  explicit OnednnExecutable(const Graph& graph) : graph_{graph}, units_(graph.units.size()) {}
+  Status lower_nodes(Lowering& lowering);
+  Status allocate(HostDevice& device, const Lowering& lowering);
+  Binding binding(UnitId unit) const;
+  void enqueue(Stream& stream, UnitId unit, const std::vector<StepPtr>& steps);
+  Status run_timed(Step& step, const Frame& frame);
+  std::optional<TensorId> output(std::string_view name) const;
+
+  Graph graph_;
+  MemoryPlan plan_;
+  StorageLayout layout_;
+  std::vector<Place> places_;
+  std::vector<Unit> units_;
+  std::vector<std::unique_ptr<ParameterCopy>> copies_;
+  BufferPtr arena_, own_, scratch_;
+  Memory memory_;
+  float* statistics_ = nullptr;
+  BatchView batch_;
+  bool profiling_ = false;
+  std::map<const Step*, Timing> timings_;
+};
+
+} // namespace troupe::cpu

@@ -1,0 +1,180 @@
+// Losses and counts. They are small: one thread works in double, and sums have a fixed order.
+#include "lowering.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::cpu {
+
+namespace {
+
+class LossStep : public Step {
+public:
+  LossStep(const Graph& graph, const Node& node)
+      : node_{node}, rows_{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
+        classes_{static_cast<std::size_t>(graph[node.inputs[0]].shape[1])},
+        regression_{graph[node.inputs[1]].dtype == DType::f32} {
+    name = to_string(node.op);
+  }
+
+protected:
+  const float* values(const Frame& frame) const { return frame.data<float>(node_.inputs[0]); }
+  const std::int32_t* labels(const Frame& frame) const {
+    return frame.data<std::int32_t>(node_.inputs[1]);
+  }
+  template <class T>
+  T* output(const Frame& frame, std::size_t i) const {
+    return frame.data<T>(node_.outputs[i]);
+  }
+  /// How many rows have a label.
+  Result<std::size_t> counted(const Frame& frame) const {
+    const auto* const label = labels(frame);
+    std::size_t count = 0;
+    for (std::size_t n = 0; n < rows_; ++n) {
+      if (label[n] >= static_cast<std::int32_t>(classes_))
+        return fail(Errc::data, "a label is {}, but there are {} classes", label[n], classes_);
+      count += label[n] >= 0 ? 1 : 0;
+    }
+    return count;
+  }
+
+  Node node_;
+  std::size_t rows_, classes_;
+  bool regression_;
+};
+
+/// Mean over labelled rows of -sum_c target_c log p_c, target as in Szegedy et al. 2016, section 7.
+class CrossEntropy final : public LossStep {
+public:
+  using LossStep::LossStep;
+
+  Status run(const Frame& frame) override {
+    const auto count = counted(frame);
+    if (!count)
+      return failure(count.error());
+    const double smoothing = double{std::get<LossAttributes>(node_.attributes).label_smoothing};
+    auto* const probabilities = output<float>(frame, 1);
+    double loss = 0;
+    for (std::size_t n = 0; n < rows_; ++n) {
+      const float* const row = values(frame) + n * classes_;
+      const double most = double{*std::max_element(row, row + classes_)};
+      double sum = 0, total = 0;
+      for (std::size_t c = 0; c < classes_; ++c) {
+        sum += std::exp(double{row[c]} - most);
+        total += double{row[c]};
+      }
+      for (std::size_t c = 0; c < classes_; ++c)
+        probabilities[n * classes_ + c] = static_cast<float>(std::exp(double{row[c]} - most) / sum);
+      const auto label = labels(frame)[n];
+      if (label < 0)
+        continue;
+      const double log_sum = most + std::log(sum);
+      loss += (1 - smoothing) * (log_sum - double{row[label]}) +
+              smoothing * (log_sum - total / static_cast<double>(classes_));
+    }
+    *output<float>(frame, 0) =
+        *count > 0 ? static_cast<float>(loss / static_cast<double>(*count)) : 0.0f;
+    return {};
+  }
+};
+
+class CrossEntropyBackward final : public LossStep {
+public:
+  using LossStep::LossStep;
+
+  Status run(const Frame& frame) override {
+    const auto count = counted(frame);
+    if (!count)
+      return failure(count.error());
+    const double smoothing = double{std::get<LossAttributes>(node_.attributes).label_smoothing};
+    const double share = *count > 0 ? 1.0 / static_cast<double>(*count) : 0.0;
+    const double spread = smoothing / static_cast<double>(classes_);
+    for (std::size_t n = 0; n < rows_; ++n) {
+      const auto label = labels(frame)[n];
+      const float* const p = values(frame) + n * classes_;
+      float* const d = output<float>(frame, 0) + n * classes_;
+      for (std::size_t c = 0; c < classes_; ++c) {
+        const double target =
+            spread + (static_cast<std::int32_t>(c) == label ? 1 - smoothing : 0.0);
+        d[c] = label < 0 ? 0.0f : static_cast<float>((double{p[c]} - target) * share);
+      }
+    }
+    return {};
+  }
+};
+
+/// Mean over all elements (of labelled rows, when the targets are labels) of the squared
+/// difference; and its gradient.
+class SquaredError final : public LossStep {
+public:
+  using LossStep::LossStep;
+
+  Status run(const Frame& frame) override {
+    std::size_t rows = rows_;
+    if (!regression_) {
+      const auto count = counted(frame);
+      if (!count)
+        return failure(count.error());
+      rows = *count;
+    }
+    const auto elements = static_cast<double>(rows * classes_);
+    const bool backward = node_.op == Op::mean_squared_error_backward;
+    auto* const out = output<float>(frame, 0);
+    double sum = 0;
+    for (std::size_t n = 0; n < rows_; ++n)
+      for (std::size_t c = 0; c < classes_; ++c) {
+        const double d = difference(frame, n, c);
+        sum += d * d;
+        if (backward)
+          out[n * classes_ + c] = rows > 0 ? static_cast<float>(2 * d / elements) : 0.0f;
+      }
+    if (!backward)
+      *out = rows > 0 ? static_cast<float>(sum / elements) : 0.0f;
+    return {};
+  }
+
+private:
+  double difference(const Frame& frame, std::size_t n, std::size_t c) const {
+    const std::size_t i = n * classes_ + c;
+    const double value = double{values(frame)[i]};
+    if (regression_)
+      return value - double{frame.data<float>(node_.inputs[1])[i]};
+    const auto label = labels(frame)[n];
+    return label < 0 ? 0.0 : value - (static_cast<std::int32_t>(c) == label ? 1.0 : 0.0);
+  }
+};
+
+class CountCorrect final : public LossStep {
+public:
+  using LossStep::LossStep;
+
+  Status run(const Frame& frame) override {
+    if (const auto count = counted(frame); !count)
+      return failure(count.error());
+    std::size_t correct = 0;
+    for (std::size_t n = 0; n < rows_; ++n) {
+      const float* const row = values(frame) + n * classes_;
+      correct += std::max_element(row, row + classes_) - row == labels(frame)[n] ? 1 : 0;
+    }
+    *output<float>(frame, 0) = static_cast<float>(correct);
+    return {};
+  }
+};
+
+} // namespace
+
+Result<StepPtr> lower_loss(Lowering& lowering, const Node& node) {
+  switch (node.op) {
+  case Op::softmax_cross_entropy:
+    return std::make_unique<CrossEntropy>(lowering.graph, node);
+  case Op::softmax_cross_entropy_backward:
+    return std::make_unique<CrossEntropyBackward>(lowering.graph, node);
+  case Op::count_correct:
+    return std::make_unique<CountCorrect>(lowering.graph, node);
+  default:
+    return std::make_unique<SquaredError>(lowering.graph, node);
+  }
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,208 @@
+#include "lowering.hpp"
+
+#include "../processor.hpp"
+#include "codec.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Parameters start on cache lines.
+constexpr std::size_t slot_alignment = 16;
+
+std::size_t align_slot(std::size_t elements) {
+  return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
+
+/// Matrix units, or a bf16 dot product that is worth its name.
+bool multiplies_bf16() {
+  const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+  const auto matrix_units = static_cast<int>(dnnl::cpu_isa::avx512_core_amx);
+  return (isa & matrix_units) == matrix_units || multiplies_bf16_fast();
+}
+
+} // namespace
+
+void ParameterCopy::refresh(const Frame& frame) const {
+  reorder_.run(
+      {{DNNL_ARG_FROM, frame.data<std::byte>(parameter_)}, {DNNL_ARG_TO, storage_->data()}},
+      scratch_ ? scratch_->data() : nullptr);
+}
+
+Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph& graph,
+                                                 const CompileOptions& options, Bf16Mode bf16) {
+  std::unique_ptr<Lowering> lowering{new Lowering{device, graph, options}};
+  lowering->widen_bf16 =
+      bf16 == Bf16Mode::automatic ? !multiplies_bf16() : bf16 == Bf16Mode::widened;
+  TROUPE_TRY(options.layout ? lowering->take_layout(*options.layout)
+                            : lowering->store_parameters());
+  TROUPE_TRY(lowering->place_tensors());
+  return lowering;
+}
+
+const dnnl::memory::desc& Lowering::stored(TensorId parameter) const {
+  return stored_.at(parameter);
+}
+
+Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter,
+                                               const dnnl::memory::desc& wanted) {
+  const auto& from = stored(parameter);
+  if (from == wanted)
+    return nullptr;
+  for (const auto& copy : copies)
+    if (copy->parameter() == parameter && copy->description() == wanted)
+      return copy.get();
+  auto primitive = reorder(library, from, wanted);
+  auto storage = device_.allocate(wanted.get_size(), MemoryKind::parameters);
+  if (!storage)
+    return failure(storage.error());
+  BufferPtr scratch;
+  if (const auto bytes = primitive.scratchpad_bytes(); bytes > 0) {
+    auto buffer = device_.allocate(bytes, MemoryKind::workspace);
+    if (!buffer)
+      return failure(buffer.error());
+    scratch = *buffer;
+  }
+  copies.push_back(std::make_unique<ParameterCopy>(parameter, std::move(primitive),
+                                                   std::move(*storage), std::move(scratch)));
+  return copies.back().get();
+}
+
+/// The layout in which the gradient comes out, so that it needs no reorder; forward takes it too.
+dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
+  const auto plain = plain_weights(graph[parameter].shape, DType::f32);
+  const Node* forward = nullptr;
+  const Node* gradient = nullptr;
+  for (const auto& node : graph.nodes) {
+    if (node.op == Op::conv2d && node.inputs[1] == parameter)
+      forward = &node;
+    if (node.op == Op::conv2d_backward_weight && graph[node.outputs[0]].of == parameter)
+      gradient = &node;
+  }
+  if (!forward || is_pointwise(*forward))
+    return plain;
+  auto problem = convolution_problem(graph, *forward);
+  problem.activations = compute_type(problem.activations);
+  const auto primitive = gradient ? convolution_backward_weights(library, problem, nullptr)
+                                  : convolution_forward(library, problem, nullptr);
+  if (!primitive)
+    return plain;
+  const auto& liked = primitive->description(gradient ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS);
+  return is_f32(liked) ? liked : plain;
+}
+
+Status Lowering::store_parameters() {
+  layout.unit_names = graph.units;
+  layout.unit_elements.assign(graph.units.size(), 0);
+  for (const auto id : graph.with_role(Role::parameter)) {
+    const auto& tensor = graph[id];
+    Slot slot{.name = tensor.name,
+              .shape = tensor.shape,
+              .unit = tensor.unit,
+              .offset = 0,
+              .elements = static_cast<std::size_t>(tensor.shape.elements()),
+              .codec = nullptr};
+    if (tensor.shape.rank() == 2 || tensor.shape.rank() == 4) {
+      const auto liked = choose_layout(id);
+      if (liked != plain_weights(tensor.shape, DType::f32)) {
+        slot.codec = std::make_shared<BlockedCodec>(library, tensor.shape, liked);
+        slot.elements = liked.get_size() / sizeof(float);
+      }
+      stored_.emplace(id, liked);
+    }
+    auto& used = layout.unit_elements[static_cast<std::size_t>(tensor.unit)];
+    slot.offset = used;
+    used = align_slot(used + slot.elements);
+    layout.parameters.push_back(std::move(slot));
+  }
+  std::stable_sort(layout.parameters.begin(), layout.parameters.end(),
+                   [](const Slot& a, const Slot& b) { return a.unit < b.unit; });
+  for (const auto id : graph.with_role(Role::statistic)) {
+    const auto& tensor = graph[id];
+    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
+    layout.statistics.push_back(Slot{.name = tensor.name,
+                                     .shape = tensor.shape,
+                                     .unit = tensor.unit,
+                                     .offset = layout.statistic_elements,
+                                     .elements = elements,
+                                     .codec = nullptr});
+    layout.statistic_elements = align_slot(layout.statistic_elements + elements);
+  }
+  return {};
+}
+
+Status Lowering::take_layout(const StorageLayout& given) {
+  layout = given;
+  for (const auto& slot : layout.parameters) {
+    const auto id = graph.find(slot.name);
+    if (!id || (slot.shape.rank() != 2 && slot.shape.rank() != 4))
+      continue;
+    const auto* const blocked = dynamic_cast<const BlockedCodec*>(slot.codec.get());
+    if (slot.codec && !blocked)
+      return fail(Errc::unsupported, "{} is stored in a layout of another device", slot.name);
+    stored_.emplace(*id, blocked ? blocked->description() : plain_weights(slot.shape, DType::f32));
+  }
+  return {};
+}
+
+Place Lowering::own_place(const Tensor& tensor) {
+  const Place place{Place::Kind::own, own_bytes};
+  own_bytes += aligned(static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype));
+  return place;
+}
+
+Status Lowering::place_tensors() {
+  if (!options.memory.offsets.empty() && options.memory.offsets.size() != graph.tensors.size())
+    return fail(Errc::internal, "the memory plan is of another graph");
+  std::unordered_map<std::string_view, const Slot*> slots;
+  for (const auto& slot : layout.parameters)
+    slots.emplace(slot.name, &slot);
+  for (const auto& slot : layout.statistics)
+    slots.emplace(slot.name, &slot);
+  const auto in_slot = [&](Place::Kind kind, const Tensor& tensor) -> Result<Place> {
+    const auto found = slots.find(tensor.name);
+    if (found == slots.end() || found->second->shape != tensor.shape)
+      return fail(Errc::internal, "{} has no place in the given storage", tensor.name);
+    return Place{kind, found->second->offset * sizeof(float)};
+  };
+  places.resize(graph.tensors.size());
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const auto& tensor = graph.tensors[i];
+    Result<Place> place = Place{};
+    switch (tensor.role) {
+    case Role::parameter:
+      place = in_slot(Place::Kind::parameter, tensor);
+      break;
+    case Role::gradient:
+      place = in_slot(Place::Kind::gradient, graph[tensor.of]);
+      break;
+    case Role::statistic:
+      place = in_slot(Place::Kind::statistic, tensor);
+      break;
+    case Role::input:
+      place = Place{Place::Kind::input, 0};
+      break;
+    case Role::target:
+      place = Place{Place::Kind::target, 0};
+      break;
+    case Role::activation:
+    case Role::output:
+      if (i < options.memory.offsets.size() &&
+          options.memory.offsets[i] != MemoryPlan::not_in_arena)
+        place = Place{Place::Kind::arena, options.memory.offsets[i]};
+      else
+        place = own_place(tensor);
+      break;
+    }
+    if (!place)
+      return failure(place.error());
+    places[i] = *place;
+  }
+  return {};
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,89 @@
+/// What lowering a graph shares between its nodes: the library, how parameters are stored, and
+/// copies of them in other layouts.
+#pragma once
+
+#include "primitives.hpp"
+#include "step.hpp"
+
+#include "../engines.hpp"
+#include "../host_device.hpp"
+
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace troupe::cpu {
+
+using StepPtr = std::unique_ptr<Step>;
+
+/// A copy of a parameter in another layout or type, made again when the parameter has changed.
+class ParameterCopy {
+public:
+  ParameterCopy(TensorId parameter, Primitive reorder, BufferPtr storage, BufferPtr scratch)
+      : parameter_{parameter}, reorder_{std::move(reorder)}, storage_{std::move(storage)},
+        scratch_{std::move(scratch)} {}
+  TensorId parameter() const { return parameter_; }
+  std::byte* data() const { return storage_->data(); }
+  const dnnl::memory::desc& description() const { return reorder_.description(DNNL_ARG_TO); }
+  void refresh(const Frame& frame) const;
+
+private:
+  TensorId parameter_;
+  Primitive reorder_;
+  BufferPtr storage_, scratch_;
+};
+
+class Lowering {
+public:
+  static Result<std::unique_ptr<Lowering>> make(HostDevice& device, const Graph& graph,
+                                                const CompileOptions& options, Bf16Mode bf16);
+
+  const Graph& graph;
+  const CompileOptions& options;
+  Library library;
+  bool widen_bf16 = false; ///< see Bf16Mode
+  StorageLayout layout;
+  std::vector<Place> places;
+  std::size_t own_bytes = 0; ///< of activations that the memory plan left out
+  std::vector<std::unique_ptr<ParameterCopy>> copies;
+
+  /// How a weight's parameter is stored.
+  const dnnl::memory::desc& stored(TensorId parameter) const;
+  /// The parameter in the wanted layout: null when it is stored that way, else a copy.
+  Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted);
+  /// Type that a node's matrix work is done in.
+  DType compute_type(DType activations) const {
+    return activations == DType::bf16 && widen_bf16 ? DType::f32 : activations;
+  }
+
+private:
+  Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
+      : graph{graph_}, options{options_}, device_{device} {}
+  Status place_tensors();
+  Status store_parameters();
+  Status take_layout(const StorageLayout& given);
+
+  Place own_place(const Tensor& tensor);
+  dnnl::memory::desc choose_layout(TensorId parameter) const;
+
+  HostDevice& device_;
+  std::map<TensorId, dnnl::memory::desc> stored_;
+};
+
+ConvolutionProblem convolution_problem(const Graph& graph, const Node& node);
+/// 1x1 convolutions without padding are matrix products.
+bool is_pointwise(const Node& node);
+
+/// One per op family.
+Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_loss(Lowering& lowering, const Node& node);
+
+Result<StepPtr> lower(Lowering& lowering, const Node& node);
+
+} // namespace troupe::cpu

@@ -1,0 +1,209 @@
+#include "primitives.hpp"
+
+#include <array>
+
+namespace troupe::cpu {
+
+namespace {
+
+using Descriptor = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+
+constexpr auto algorithm = dnnl::algorithm::convolution_direct;
+
+dnnl::primitive_attr attributes() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+struct ConvolutionDescriptors {
+  Descriptor x, weights, y;
+  dnnl::memory::dims strides, padding;
+
+  ConvolutionDescriptors(const ConvolutionProblem& p, const Descriptor* given, DType weight_type)
+      : x{{p.batch, p.in, p.height, p.width}, data_type(p.activations), Tag::nhwc},
+        weights{
+            given
+                ? *given
+                : Descriptor{{p.out, p.in, p.kernel, p.kernel}, data_type(weight_type), Tag::any}},
+        y{{p.batch, p.out, p.out_height, p.out_width}, data_type(p.activations), Tag::nhwc},
+        strides{p.stride, p.stride}, padding{p.padding, p.padding} {}
+};
+
+dnnl::convolution_forward::primitive_desc describe_forward(const Library& library,
+                                                           const ConvolutionDescriptors& d) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {library.engine, kind,      algorithm, d.x,         d.weights, d.y,
+          d.strides,      d.padding, d.padding, attributes()};
+#else
+  return {{kind, algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
+          attributes(),
+          library.engine};
+#endif
+}
+
+/// The library wants a forward primitive beside a backward one; its weights may lie as they like.
+dnnl::convolution_forward::primitive_desc hint(const Library& library,
+                                               const ConvolutionProblem& problem) {
+  return describe_forward(library, {problem, nullptr, problem.activations});
+}
+
+} // namespace
+
+Primitive::Primitive(const Library& library, const dnnl::primitive& primitive,
+                     const dnnl::primitive_desc_base& description,
+                     std::vector<std::pair<int, Descriptor>> operands)
+    : library_{library}, primitive_{primitive}, operands_{std::move(operands)},
+      scratchpad_{description.scratchpad_desc()}, implementation_{description.impl_info_str()} {}
+
+void Primitive::run(std::initializer_list<Operand> operands, void* scratchpad) const {
+  std::array<dnnl_exec_arg_t, 8> arguments;
+  std::array<dnnl::memory, 8> memories;
+  std::size_t count = 0;
+  const auto add = [&](int argument, const Descriptor& descriptor, void* data) {
+    memories[count] = dnnl::memory{descriptor, library_.engine, data};
+    arguments[count] = {argument, memories[count].get()};
+    ++count;
+  };
+  for (const auto& operand : operands)
+    add(operand.argument, description(operand.argument), operand.data);
+  if (scratchpad_bytes() > 0)
+    add(DNNL_ARG_SCRATCHPAD, scratchpad_, scratchpad);
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), library_.stream.get(),
+                                                 static_cast<int>(count), arguments.data()),
+                          "oneDNN could not run a primitive");
+}
+
+const Descriptor& Primitive::description(int argument) const {
+  for (const auto& [known, descriptor] : operands_)
+    if (known == argument)
+      return descriptor;
+  throw dnnl::error{dnnl_invalid_arguments, "a primitive has no such operand"};
+}
+
+dnnl::memory::data_type data_type(DType dtype) {
+  switch (dtype) {
+  case DType::bf16:
+    return dnnl::memory::data_type::bf16;
+  case DType::f16:
+    return dnnl::memory::data_type::f16;
+  case DType::i32:
+    return dnnl::memory::data_type::s32;
+  case DType::u8:
+    return dnnl::memory::data_type::u8;
+  default:
+    return dnnl::memory::data_type::f32;
+  }
+}
+
+Descriptor plain_weights(const Shape& shape, DType dtype) {
+  return {dnnl::memory::dims(shape.dims.begin(), shape.dims.end()), data_type(dtype),
+          shape.rank() == 4 ? Tag::oihw : Tag::oi};
+}
+
+bool is_f32(const Descriptor& description) {
+#if DNNL_VERSION_MAJOR >= 3
+  return description.get_data_type() == dnnl::memory::data_type::f32;
+#else
+  return description.data_type() == dnnl::memory::data_type::f32;
+#endif
+}
+
+std::optional<Primitive> convolution_forward(const Library& library,
+                                             const ConvolutionProblem& problem,
+                                             const Descriptor* weights) try {
+  const auto pd = describe_forward(library, {problem, weights, problem.activations});
+  return Primitive{library,
+                   dnnl::convolution_forward{pd},
+                   pd,
+                   {{DNNL_ARG_SRC, pd.src_desc()},
+                    {DNNL_ARG_WEIGHTS, pd.weights_desc()},
+                    {DNNL_ARG_DST, pd.dst_desc()}}};
+} catch (const dnnl::error&) {
+  return std::nullopt;
+}
+
+std::optional<Primitive> convolution_backward_data(const Library& library,
+                                                   const ConvolutionProblem& problem,
+                                                   const Descriptor* weights) try {
+  const ConvolutionDescriptors d{problem, weights, problem.activations};
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::convolution_backward_data::primitive_desc pd{
+      library.engine,         algorithm,   d.x, d.weights, d.y, d.strides, d.padding, d.padding,
+      hint(library, problem), attributes()};
+#else
+  const dnnl::convolution_backward_data::primitive_desc pd{
+      {algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
+      attributes(),
+      library.engine,
+      hint(library, problem)};
+#endif
+  return Primitive{library,
+                   dnnl::convolution_backward_data{pd},
+                   pd,
+                   {{DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
+                    {DNNL_ARG_WEIGHTS, pd.weights_desc()},
+                    {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()}}};
+} catch (const dnnl::error&) {
+  return std::nullopt;
+}
+
+std::optional<Primitive> convolution_backward_weights(const Library& library,
+                                                      const ConvolutionProblem& problem,
+                                                      const Descriptor* weights) try {
+  const ConvolutionDescriptors d{problem, weights, DType::f32};
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::convolution_backward_weights::primitive_desc pd{
+      library.engine,         algorithm,   d.x, d.weights, d.y, d.strides, d.padding, d.padding,
+      hint(library, problem), attributes()};
+#else
+  const dnnl::convolution_backward_weights::primitive_desc pd{
+      {algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding},
+      attributes(),
+      library.engine,
+      hint(library, problem)};
+#endif
+  return Primitive{library,
+                   dnnl::convolution_backward_weights{pd},
+                   pd,
+                   {{DNNL_ARG_SRC, pd.src_desc()},
+                    {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc()},
+                    {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()}}};
+} catch (const dnnl::error&) {
+  return std::nullopt;
+}
+
+Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
+                         bool accumulate) {
+  const auto describe = [](const Matrix& m) {
+    return Descriptor{{m.rows, m.columns}, data_type(m.dtype), m.transposed ? Tag::ba : Tag::ab};
+  };
+  auto attr = attributes();
+  if (accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attr.set_post_ops(sum);
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc pd{library.engine, describe(a), describe(b), describe(c),
+                                        attr};
+#else
+  const dnnl::matmul::primitive_desc pd{
+      {describe(a), describe(b), describe(c)}, attr, library.engine};
+#endif
+  return {library,
+          dnnl::matmul{pd},
+          pd,
+          {{DNNL_ARG_SRC, pd.src_desc()},
+           {DNNL_ARG_WEIGHTS, pd.weights_desc()},
+           {DNNL_ARG_DST, pd.dst_desc()}}};
+}
+
+Primitive reorder(const Library& library, const Descriptor& from, const Descriptor& to) {
+  const dnnl::reorder::primitive_desc pd{library.engine, from, library.engine, to, attributes()};
+  return {library, dnnl::reorder{pd}, pd, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+}
+
+} // namespace troupe::cpu

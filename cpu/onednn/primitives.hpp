@@ -1,0 +1,94 @@
+/// The part of oneDNN that we use, so that nothing else depends on its version: 2.6 makes
+/// primitives from operation descriptors, 3.x has none.
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::cpu {
+
+/// The library's engine and stream; oneDNN runs on the thread that calls it.
+struct Library {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+
+/// One convolution, both ways; activations are NHWC.
+struct ConvolutionProblem {
+  std::int64_t batch, height, width, in, out, out_height, out_width, kernel, stride, padding;
+  DType activations = DType::f32;
+};
+
+/// An operand that runs get by pointer.
+struct Operand {
+  int argument; ///< DNNL_ARG_...
+  void* data;
+};
+
+/// A primitive of the library, ready to run. Several threads may run one at once, each with its own
+/// scratchpad.
+class Primitive {
+public:
+  Primitive(const Library& library, const dnnl::primitive& primitive,
+            const dnnl::primitive_desc_base& description,
+            std::vector<std::pair<int, dnnl::memory::desc>> operands);
+
+  void run(std::initializer_list<Operand> operands, void* scratchpad) const;
+  std::size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
+  const dnnl::memory::desc& description(int argument) const;
+  /// The library's name of its implementation.
+  const std::string& implementation() const { return implementation_; }
+  /// Whether the library fell back to loops that nobody should run.
+  bool is_reference() const { return implementation_.find("ref") != std::string::npos; }
+
+private:
+  Library library_;
+  dnnl::primitive primitive_;
+  std::vector<std::pair<int, dnnl::memory::desc>> operands_;
+  dnnl::memory::desc scratchpad_;
+  std::string implementation_;
+};
+
+dnnl::memory::data_type data_type(DType dtype);
+
+/// Weights as (O, I, H, W) or (O, I), row-major.
+dnnl::memory::desc plain_weights(const Shape& shape, DType dtype);
+
+bool is_f32(const dnnl::memory::desc& description);
+
+/// Weights in the given layout, or in the one the library likes best. Null when it has no
+/// implementation for the layout.
+std::optional<Primitive> convolution_forward(const Library& library,
+                                             const ConvolutionProblem& problem,
+                                             const dnnl::memory::desc* weights);
+std::optional<Primitive> convolution_backward_data(const Library& library,
+                                                   const ConvolutionProblem& problem,
+                                                   const dnnl::memory::desc* weights);
+/// dweight is f32 in any case.
+std::optional<Primitive> convolution_backward_weights(const Library& library,
+                                                      const ConvolutionProblem& problem,
+                                                      const dnnl::memory::desc* weights);
+
+/// A row-major matrix, or the transpose of one.
+struct Matrix {
+  std::int64_t rows, columns;
+  bool transposed = false; ///< in memory it is (columns, rows)
+  DType dtype = DType::f32;
+};
+
+/// c = a * b, or c += a * b.
+Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
+                         bool accumulate = false);
+
+Primitive reorder(const Library& library, const dnnl::memory::desc& from,
+                  const dnnl::memory::desc& to);
+
+} // namespace troupe::cpu

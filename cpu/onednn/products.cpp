@@ -1,0 +1,226 @@
+#include "products.hpp"
+
+#include "convert.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+Slicing slice(const ProductProblem& p, int threads) {
+  return slice_batch(p.images, static_cast<std::size_t>(p.rows * (p.in + p.out)) * sizeof(float),
+                     threads);
+}
+
+/// A primitive for one slice, made for the threads that will run it.
+Primitive slice_product(const Lowering& lowering, const ProductProblem& p, const Slicing& slicing,
+                        bool forward) {
+  const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const std::int64_t rows = slicing.images * p.rows;
+  const Matrix weight{forward ? p.in : p.out, forward ? p.out : p.in, forward, p.computed};
+  return matrix_product(lowering.library, {rows, weight.rows, false, p.computed}, weight,
+                        {rows, weight.columns, false, p.computed});
+}
+
+std::size_t bytes_of(std::int64_t elements, DType dtype) {
+  return static_cast<std::size_t>(elements) * size_of(dtype);
+}
+
+template <class T>
+void gather_images(const PixelGrid& grid, std::int64_t images, const std::byte* from,
+                   std::byte* to) {
+  const std::int64_t big = grid.height * grid.width * grid.channels;
+  const std::int64_t small = grid.out_height() * grid.out_width() * grid.channels;
+  for (std::int64_t i = 0; i < images; ++i)
+    gather_pixels(grid, reinterpret_cast<const T*>(from) + i * big,
+                  reinterpret_cast<T*>(to) + i * small);
+}
+
+template <class T>
+void scatter_images(const PixelGrid& grid, std::int64_t images, const std::byte* from,
+                    std::byte* to) {
+  const std::int64_t big = grid.height * grid.width * grid.channels;
+  const std::int64_t small = grid.out_height() * grid.out_width() * grid.channels;
+  for (std::int64_t i = 0; i < images; ++i)
+    scatter_pixels(grid, reinterpret_cast<const T*>(from) + i * small,
+                   reinterpret_cast<T*>(to) + i * big);
+}
+
+void gather_images(const ProductProblem& p, std::int64_t images, const std::byte* from,
+                   std::byte* to) {
+  if (p.stored == DType::bf16)
+    gather_images<Bf16>(*p.grid, images, from, to);
+  else
+    gather_images<float>(*p.grid, images, from, to);
+}
+
+} // namespace
+
+ProductForward::ProductForward(const Lowering& lowering, const Node& node,
+                               const ProductProblem& problem, const ParameterCopy* weights)
+    : node_{node}, problem_{problem}, weights_{weights},
+      slicing_{slice(problem, lowering.options.threads)}, threads_{lowering.options.threads},
+      primitive_{slice_product(lowering, problem, slicing_, true)} {
+  const std::int64_t rows = slicing_.images * problem.rows;
+  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  // Gathered pixels lie in the front of the widened ones' place, or have a place of their own.
+  x_bytes_ = 0;
+  if (problem.grid)
+    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.stored));
+  if (problem.widens())
+    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
+  y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
+  name = "product " + primitive_.implementation();
+  operations = problem.operations();
+}
+
+std::size_t ProductForward::scratch_bytes() const {
+  return slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
+}
+
+Status ProductForward::run(const Frame& frame) {
+  auto* const x = frame.data<std::byte>(node_.inputs[0]);
+  auto* const y = frame.data<std::byte>(node_.outputs[0]);
+  auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
+  const std::int64_t rows = slicing_.images * problem_.rows;
+  for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
+    std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
+    std::byte* place = library + library_bytes_;
+    std::byte* from =
+        x + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
+    std::byte* const to = y + bytes_of(index * rows * problem_.out, problem_.stored);
+    if (problem_.grid) {
+      gather_images(problem_, slicing_.images, from, place);
+      from = place;
+      place += aligned(bytes_of(rows * problem_.in, problem_.stored));
+    }
+    if (!problem_.widens()) {
+      primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}},
+                     library);
+      return;
+    }
+    auto* const wide_x = reinterpret_cast<float*>(place);
+    auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
+    convert(slicing_, reinterpret_cast<const Bf16*>(from), wide_x,
+            static_cast<std::size_t>(rows * problem_.in));
+    primitive_.run({{DNNL_ARG_SRC, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, wide_y}},
+                   library);
+    convert(slicing_, wide_y, reinterpret_cast<Bf16*>(to),
+            static_cast<std::size_t>(rows * problem_.out));
+  });
+  return {};
+}
+
+ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& node,
+                                         const ProductProblem& problem,
+                                         const ParameterCopy* weights)
+    : node_{node}, problem_{problem}, weights_{weights},
+      slicing_{slice(problem, lowering.options.threads)}, threads_{lowering.options.threads},
+      primitive_{slice_product(lowering, problem, slicing_, false)} {
+  const std::int64_t rows = slicing_.images * problem.rows;
+  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  // The widened dy; with a stride, the narrowed dx takes its place.
+  y_bytes_ = problem.widens() ? aligned(std::max(bytes_of(rows * problem.out, problem.computed),
+                                                 bytes_of(rows * problem.in, problem.stored)))
+                              : 0;
+  x_bytes_ =
+      problem.widens() || problem.grid ? aligned(bytes_of(rows * problem.in, problem.computed)) : 0;
+  name = "product backward data " + primitive_.implementation();
+  operations = problem.operations();
+}
+
+std::size_t ProductBackwardData::scratch_bytes() const {
+  return slicing_.workers(threads_) * (library_bytes_ + x_bytes_ + y_bytes_);
+}
+
+Status ProductBackwardData::run(const Frame& frame) {
+  auto* const dy = frame.data<std::byte>(node_.inputs[0]);
+  auto* const dx = frame.data<std::byte>(node_.outputs[0]);
+  auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
+  const std::int64_t rows = slicing_.images * problem_.rows;
+  const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
+  const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
+  for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
+    std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
+    std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
+    std::byte* const to =
+        dx + bytes_of(index * slicing_.images * problem_.x_elements(), problem_.stored);
+    std::byte* result = x_bytes_ > 0 ? library + library_bytes_ : to;
+    if (problem_.widens()) {
+      auto* const wide = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
+      convert(slicing_, reinterpret_cast<const Bf16*>(from), wide, out_elements);
+      from = reinterpret_cast<std::byte*>(wide);
+    }
+    primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, result}},
+                   library);
+    if (problem_.widens()) {
+      std::byte* const narrowed = problem_.grid ? from : to;
+      convert(slicing_, reinterpret_cast<const float*>(result), reinterpret_cast<Bf16*>(narrowed),
+              in_elements);
+      result = narrowed;
+    }
+    if (!problem_.grid)
+      return;
+    if (problem_.stored == DType::bf16)
+      scatter_images<Bf16>(*problem_.grid, slicing_.images, result, to);
+    else
+      scatter_images<float>(*problem_.grid, slicing_.images, result, to);
+  });
+  return {};
+}
+
+ProductBackwardWeights::ProductBackwardWeights(const Lowering& lowering, const Node& node,
+                                               const ProductProblem& problem)
+    : node_{node}, problem_{problem}, primitive_{[&] {
+        const ThreadScope scope{lowering.options.threads};
+        const std::int64_t rows = problem.images * problem.rows;
+        return matrix_product(lowering.library, {problem.out, rows, true, problem.computed},
+                              {rows, problem.in, false, problem.computed},
+                              {problem.out, problem.in, false, DType::f32});
+      }()} {
+  const std::int64_t rows = problem.images * problem.rows;
+  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  x_bytes_ = problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
+  if (problem.widens())
+    x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
+  y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
+  name = "product backward weights " + primitive_.implementation();
+  operations = problem.operations();
+}
+
+std::size_t ProductBackwardWeights::scratch_bytes() const {
+  return library_bytes_ + x_bytes_ + y_bytes_;
+}
+
+Status ProductBackwardWeights::run(const Frame& frame) {
+  auto* dy = frame.data<std::byte>(node_.inputs[0]);
+  auto* x = frame.data<std::byte>(node_.inputs[1]);
+  auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
+  std::byte* const library = frame.scratch();
+  std::byte* place = library + library_bytes_;
+  const std::int64_t rows = problem_.images * problem_.rows;
+  if (problem_.grid) {
+    const auto from = bytes_of(problem_.x_elements(), problem_.stored);
+    const auto to = bytes_of(problem_.rows * problem_.in, problem_.stored);
+    parallel_for(static_cast<std::size_t>(problem_.images), 1,
+                 [&](std::size_t begin, std::size_t end) {
+                   gather_images(problem_, static_cast<std::int64_t>(end - begin), x + begin * from,
+                                 place + begin * to);
+                 });
+    x = place;
+    place += aligned(bytes_of(rows * problem_.in, problem_.stored));
+  }
+  if (problem_.widens()) {
+    auto* const wide_x = reinterpret_cast<float*>(place);
+    auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
+    widen_together(reinterpret_cast<const Bf16*>(x), wide_x,
+                   static_cast<std::size_t>(rows * problem_.in));
+    widen_together(reinterpret_cast<const Bf16*>(dy), wide_y,
+                   static_cast<std::size_t>(rows * problem_.out));
+    x = reinterpret_cast<std::byte*>(wide_x);
+    dy = reinterpret_cast<std::byte*>(wide_y);
+  }
+  primitive_.run({{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, x}, {DNNL_ARG_DST, gradient}}, library);
+  return {};
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,29 @@
+/// Where the time of a step goes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace troupe::cpu {
+
+/// All runs of the nodes that have one label.
+struct ProfileLine {
+  std::string label;
+  std::size_t runs = 0;
+  double seconds = 0;
+  double operations = 0; ///< floating point, of matrix work
+  double bytes = 0;      ///< read and written, of element-wise work
+};
+
+/// What executables that can be profiled are, too.
+class Profiled {
+public:
+  virtual ~Profiled() = default;
+  /// Before anything is enqueued.
+  virtual void start_profile() = 0;
+  /// When everything is done; the longest first.
+  virtual std::vector<ProfileLine> profile() const = 0;
+};
+
+} // namespace troupe::cpu

@@ -1,0 +1,14 @@
+set(TROUPE_ONEDNN_SOURCES
+  onednn/batch_norm.cpp
+  onednn/codec.cpp
+  onednn/convolution.cpp
+  onednn/elementwise.cpp
+  onednn/executable.cpp
+  onednn/loss.cpp
+  onednn/lower.cpp
+  onednn/lowering.cpp
+  onednn/matmul.cpp
+  onednn/pooling.cpp
+  onednn/primitives.cpp
+  onednn/products.cpp
+  onednn/step.cpp)
