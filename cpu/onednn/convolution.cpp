@@ -178,7 +178,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker mak
   auto step = std::make_unique<ConvolveActivation>(
       node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), *copy, role);
   step->name = std::move(name);
-  step->operations = sizes.operations * static_cast<double>(slicing.count);
+  step->operations = sizes.operations;
   return step;
 }
 

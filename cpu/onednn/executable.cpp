@@ -5,8 +5,7 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <ctime>
 
 namespace troupe::cpu {
 
@@ -102,11 +101,10 @@ void OnednnExecutable::enqueue(Stream& stream, UnitId unit, const std::vector<St
 }
 
 Status OnednnExecutable::run_timed(Step& step, const Frame& frame) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = thread_seconds();
   auto status = step.run(frame);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   auto& timing = timings_[&step];
-  timing.seconds += seconds.count();
+  timing.seconds += thread_seconds() - start;
   ++timing.runs;
   return status;
 }

@@ -11,7 +11,7 @@ namespace troupe::cpu {
 struct ProfileLine {
   std::string label;
   std::size_t runs = 0;
-  double seconds = 0;
+  double seconds = 0; ///< of the stream's thread, not counting others on its processor
   double operations = 0; ///< floating point, of matrix work
   double bytes = 0;      ///< read and written, of element-wise work
 };

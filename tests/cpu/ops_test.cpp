@@ -4,6 +4,7 @@
 #include "troupe/nn/compile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <functional>
 
 using namespace troupe;
@@ -12,8 +13,10 @@ using namespace troupe::tests;
 namespace {
 
 constexpr float f32_tolerance = 1e-4f;
-/// Eight bits of mantissa, a few roundings one after the other, and the relus that they move.
-constexpr float bf16_tolerance = 0.1f;
+/// Native products round weights and results as the interpreter does. Widened ones keep the
+/// weights' precision: results are nearer to the truth, but now and then a relu or a maximum falls
+/// differently, which in tensors as small as these is seen in gradients.
+constexpr float native_tolerance = 0.02f, widened_gradient_tolerance = 0.4f;
 
 /// Adds layers to the images and gives a tensor of any shape.
 using Body = std::function<TensorId(nn::GraphBuilder&, TensorId)>;
@@ -51,12 +54,14 @@ void check(const Shape& images, const Body& body, nn::PassOptions passes = {}) {
   passes.amp_bf16 = true;
   const auto mixed = make_graph(images, body, passes);
   const auto truth = run_graph(mixed, {.engine = CompileOptions::Engine::interpreter});
-  for (const auto mode : {cpu::Bf16Mode::native, cpu::Bf16Mode::widened}) {
-    const auto got = run_graph(mixed, {.bf16 = mode});
-    require_close_on_average(got.activations, truth.activations, bf16_tolerance);
-    require_close_on_average(got.gradients, truth.gradients, bf16_tolerance);
-    require_close_on_average(got.statistics, truth.statistics, bf16_tolerance);
-  }
+  const auto native = run_graph(mixed, {.bf16 = cpu::Bf16Mode::native});
+  require_close_on_average(native.activations, truth.activations, native_tolerance);
+  require_close_on_average(native.gradients, truth.gradients, native_tolerance);
+  require_close_on_average(native.statistics, truth.statistics, native_tolerance);
+  const auto widened = run_graph(mixed, {.bf16 = cpu::Bf16Mode::widened});
+  require_close_on_average(widened.gradients, truth.gradients, widened_gradient_tolerance);
+  require_close_on_average(widened.statistics, truth.statistics, native_tolerance);
+  REQUIRE(std::abs(widened.outputs.loss - truth.outputs.loss) <= 0.02f * truth.outputs.loss);
 }
 
 Body convolution(std::int64_t out, Conv2dAttributes attributes) {
