@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe {
 
 std::string ConfigProblem::to_string() const {
@@ -15,6 +17,9 @@ std::string ConfigProblem::to_string() const {
     text += "; allowed: " + allowed;
   if (!nearest.empty())
     text += fmt::format("; did you mean \"{}\"?", nearest);
+  // One problem is one line, whatever was pasted into the file.
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
 }
 

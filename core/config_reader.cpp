@@ -2,6 +2,7 @@
 
 #include "config_value.hpp"
 #include "nearest.hpp"
+#include "yaml_document.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -82,18 +83,13 @@ std::vector<ConfigProblem> ConfigReader::take_problems() {
 
 void ConfigReader::read_document(std::string_view text, const std::string& source) {
   source_ = source;
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(std::string{text});
-  } catch (const YAML::Exception& error) { // the one way yaml-cpp reports errors
-    unreadable_ = true;
-    report(place(error.mark), "", "not YAML: " + error.msg);
+  const auto document = load_yaml_document(std::string{text});
+  if (document) {
+    read_section("", *document);
     return;
   }
-  if (documents.size() > 1)
-    report(place(documents[1].Mark()), "", "a second document; a config file holds one");
-  if (!documents.empty())
-    read_section("", documents[0]);
+  unreadable_ = true;
+  report(place(document.error().mark), "", document.error().what);
 }
 
 void ConfigReader::read_override(const std::string& assignment) {
@@ -102,13 +98,10 @@ void ConfigReader::read_override(const std::string& assignment) {
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
     report({source_, 0, 0}, "", "not an assignment", "KEY=VALUE, such as train.epochs=3");
+  } else if (const auto value = load_yaml_document(assignment.substr(equals + 1)); !value) {
+    report({source_, 0, 0}, assignment.substr(0, equals), value.error().what);
   } else {
-    try {
-      const auto node = YAML::Load(assignment.substr(equals + 1));
-      read_entry(assignment.substr(0, equals), node, {source_, 0, 0});
-    } catch (const YAML::Exception& error) {
-      report({source_, 0, 0}, assignment.substr(0, equals), "the value is not YAML: " + error.msg);
-    }
+    read_entry(assignment.substr(0, equals), *value, {source_, 0, 0});
   }
   in_override_ = false;
   source_ = file;

@@ -64,6 +64,12 @@ struct Describe {
   }
 };
 
+/// A text that was pasted by mistake would hide the message.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t longest = 60;
+  return text.size() > longest ? text.substr(0, longest) + "..." : text;
+}
+
 /// Collects how a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
@@ -95,15 +101,15 @@ struct Check {
   void operator()(const std::string* v) const {
     if (!rule.choices.empty()) {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
-        fails(fmt::format("\"{}\" is not a choice", *v), nearest(*v, rule.choices));
+        fails(fmt::format("\"{}\" is not a choice", shortened(*v)), nearest(*v, rule.choices));
     } else if (rule.format == ConfigFormat::folder_name) {
       if (v->empty() || *v == "." || *v == ".." || v->find('/') != std::string::npos ||
           v->find('\0') != std::string::npos)
-        fails(fmt::format("\"{}\" is no folder name", *v));
+        fails(fmt::format("\"{}\" is no folder name", shortened(*v)));
     } else if (rule.format == ConfigFormat::endpoint ||
                (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {
       if (!parse_endpoint(*v))
-        fails(fmt::format("\"{}\" is no address", *v));
+        fails(fmt::format("\"{}\" is no address", shortened(*v)));
     }
   }
   template <class T>

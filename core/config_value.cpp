@@ -179,10 +179,8 @@ std::string describe_node(const YAML::Node& node) {
     return "a mapping";
   if (!node.IsScalar() || is_null(node))
     return "null";
-  constexpr std::size_t longest = 60; // a message is one line, whatever was pasted into the file
-  std::string text;
-  for (const char c : node.Scalar().substr(0, longest))
-    text += c == '\n' ? ' ' : c;
+  constexpr std::size_t longest = 60;
+  auto text = node.Scalar().substr(0, longest);
   if (node.Scalar().size() > longest)
     text += "...";
   return is_text(node) ? fmt::format("\"{}\"", text) : text;

@@ -184,8 +184,23 @@ TEST_CASE("a text that is not YAML, or no mapping, or two documents, is one prob
               "run, model, data, train, precision, parallel, devices, cluster, "
               "checkpoint, metrics"});
   CHECK(problems(synthetic + "---\n" + synthetic) ==
-        Lines{"a.yaml:3:1: a second document; a config file holds one"});
+        Lines{"a.yaml:2:1: a second document, or text after the end of the first"});
+  CHECK(problems("{data: {dataset: synthetic}}} # and more\n") ==
+        Lines{"a.yaml:1:29: not YAML: illegal flow end"});
+  CHECK(problems(synthetic, {"data.augment=[crop]]"}) ==
+        Lines{"--set data.augment=[crop]]: data.augment: not YAML: illegal flow end"});
   CHECK(problems(synthetic + "? [a]\n: 1\n").at(0).starts_with("a.yaml:2:3: a key must be a name"));
+}
+
+TEST_CASE("a problem is one line, and not a long one") {
+  const std::string pasted(500, 'x');
+  for (const std::string& text :
+       Lines{"run: {name: \"a/\n\n" + pasted + "\"}\n", "model: {name: " + pasted + "}\n",
+             "\"a\\nb\": 3\n", std::string{"run: \"\\\x01\"\n"}})
+    for (const auto& line : problems(synthetic + text)) {
+      CHECK(line.find('\n') == std::string::npos);
+      CHECK(line.size() < 300);
+    }
 }
 
 TEST_CASE("overrides come after the file, in order, and take YAML") {
@@ -207,10 +222,8 @@ TEST_CASE("problems of overrides are named by what was typed") {
               "number, 1 to 1000000"});
   CHECK(problems(synthetic, {"train.epochs"}) ==
         Lines{"--set train.epochs: not an assignment; allowed: KEY=VALUE, such as train.epochs=3"});
-  CHECK(
-      problems(synthetic, {"data.limit=["}) ==
-      Lines{
-          "--set data.limit=[: data.limit: the value is not YAML: end of sequence flow not found"});
+  CHECK(problems(synthetic, {"data.limit=["}) ==
+        Lines{"--set data.limit=[: data.limit: not YAML: end of sequence flow not found"});
   CHECK(problems(synthetic, {"run.name.x=3"}) ==
         Lines{"--set run.name.x=3: run.name.x: unknown key: run.name is a value, not a section"});
   CHECK(problems(synthetic, {"train.optimizer={lr: 1, lr: 2}"}) ==
