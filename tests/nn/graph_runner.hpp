@@ -1,0 +1,45 @@
+/// Runs a graph on the scalar ops, with memory of its own for every tensor.
+#pragma once
+
+#include "troupe/core/graph.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace troupe::nn::test {
+
+class GraphRunner {
+public:
+  /// All tensors are zero. With a plan, activations lie where it says.
+  explicit GraphRunner(Graph graph, const MemoryPlan& plan = {});
+
+  const Graph& graph() const { return graph_; }
+  /// Fails the test when there is no such tensor.
+  TensorId id(std::string_view name) const;
+  bool has(std::string_view name) const { return graph_.find(name).has_value(); }
+
+  void set(std::string_view name, const std::vector<float>& values);
+  void set_labels(std::string_view name, const std::vector<std::int32_t>& labels);
+  std::vector<float> get(std::string_view name) const;
+  /// Inputs, parameters: a smooth deterministic mess, different for every name; statistics as
+  /// models begin with them; labels 0, 1, 2, ... modulo `classes`.
+  void fill(std::int32_t classes = 10);
+
+  /// Runs all nodes; fails the test on an error.
+  void run();
+
+private:
+  Graph graph_;
+  std::vector<std::vector<std::byte>> memory_;
+  std::vector<std::byte> arena_;
+  std::vector<void*> pointers_;
+};
+
+/// Values in (-1, 1) that depend on the seed and position alone.
+std::vector<float> noise(std::size_t count, std::uint64_t seed);
+
+/// The largest difference, relative to the largest value of `expected`.
+double relative_error(const std::vector<float>& got, const std::vector<float>& expected);
+
+} // namespace troupe::nn::test

@@ -1,0 +1,127 @@
+#include "graph_runner.hpp"
+
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/passes/plan_memory.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::nn;
+using namespace troupe::nn::test;
+
+namespace {
+
+Graph prepared(const std::string& name, std::int64_t image_size, std::int64_t batch,
+               Purpose purpose, bool bf16 = false, const char* stem = "cifar") {
+  ModelConfig config;
+  config.name = name;
+  config.stem = stem;
+  const auto forward = build_model(
+      config, {.image_size = image_size, .batch = batch, .training = purpose == Purpose::training});
+  REQUIRE(forward.has_value());
+  const auto ready =
+      run_passes(*forward, purpose, {.fuse = FusePatterns::all(), .amp_bf16 = bf16, .memory = {}});
+  INFO((ready ? "" : ready.error().to_string()));
+  REQUIRE(ready.has_value());
+  return ready->graph;
+}
+
+PlannedMemory plan(const Graph& graph, const PlanOptions& options = {}) {
+  const auto planned = plan_memory(graph, options);
+  REQUIRE(planned.has_value());
+  return *planned;
+}
+
+} // namespace
+
+TEST_CASE("results do not change when activations share an arena") {
+  for (const bool bf16 : {false, true})
+    for (const char* name : {"resnet20", "resnet18", "mlp"}) {
+      INFO(name << " bf16 " << bf16);
+      const auto graph = prepared(name, 8, 4, Purpose::training, bf16);
+      const auto planned = plan(graph, {.keep = {"logits"}});
+      GraphRunner apart{graph}, shared{graph, planned.plan};
+      apart.fill();
+      shared.fill();
+      for (int i = 0; i < 2; ++i) { // the second pass finds the first one's leftovers
+        apart.run();
+        shared.run();
+      }
+      CHECK(shared.get("logits") == apart.get("logits"));
+      for (const auto role : {Role::gradient, Role::output, Role::statistic})
+        for (const auto id : graph.with_role(role))
+          CHECK(shared.get(graph[id].name) == apart.get(graph[id].name));
+    }
+}
+
+TEST_CASE("every activation is aligned and inside the arena; the rest lies elsewhere") {
+  const auto graph = prepared("resnet18", 16, 2, Purpose::training);
+  const auto planned = plan(graph);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const auto offset = planned.plan.offsets[i];
+    if (graph.tensors[i].role == Role::activation) {
+      CHECK(offset % 64 == 0);
+      CHECK(offset < planned.plan.arena_bytes);
+    } else {
+      CHECK(offset == MemoryPlan::not_in_arena);
+    }
+  }
+}
+
+TEST_CASE("the arena of every ResNet is within 2% of what no plan can go below") {
+  struct Case {
+    const char* name;
+    std::int64_t image_size, batch;
+    const char* stem;
+    Purpose purpose;
+  };
+  for (const auto& c : {Case{"resnet20", 32, 128, "cifar", Purpose::training},
+                        Case{"resnet20", 32, 256, "cifar", Purpose::evaluation},
+                        Case{"resnet56", 32, 128, "cifar", Purpose::training},
+                        Case{"resnet18", 224, 8, "imagenet", Purpose::training},
+                        Case{"resnet50", 224, 8, "imagenet", Purpose::training},
+                        Case{"resnet50", 224, 8, "imagenet", Purpose::evaluation},
+                        Case{"resnet152", 224, 8, "imagenet", Purpose::training}}) {
+    const auto planned = plan(prepared(c.name, c.image_size, c.batch, c.purpose, false, c.stem));
+    const auto bound = static_cast<double>(planned.lower_bound_bytes);
+    const auto arena = static_cast<double>(planned.plan.arena_bytes);
+    INFO(c.name << " " << c.image_size << ": arena " << arena / 1e6 << " MB, bound " << bound / 1e6
+                << " MB, unshared " << static_cast<double>(planned.unshared_bytes) / 1e6 << " MB");
+    CHECK(arena >= bound);
+    CHECK(arena <= 1.02 * bound);
+  }
+}
+
+TEST_CASE("what is kept survives the pass") {
+  const auto graph = prepared("resnet20", 8, 2, Purpose::evaluation);
+  const auto planned = plan(graph, {.keep = {"relu", "logits"}});
+  GraphRunner apart{graph}, shared{graph, planned.plan};
+  apart.fill();
+  shared.fill();
+  apart.run();
+  shared.run();
+  CHECK(shared.get("relu") == apart.get("relu"));
+  CHECK(planned.plan.kept[static_cast<std::size_t>(*graph.find("relu"))]);
+  CHECK(planned.plan.arena_bytes >= plan(graph).plan.arena_bytes);
+}
+
+TEST_CASE("keeping a tensor that does not exist is an error that names it") {
+  const auto graph = prepared("mlp", 8, 2, Purpose::evaluation);
+  const auto planned = plan_memory(graph, {.keep = {"logist"}});
+  REQUIRE_FALSE(planned.has_value());
+  CHECK_THAT(planned.error().message, Catch::Matchers::ContainsSubstring("logist"));
+}
+
+TEST_CASE("without reuse in place tensors of one node lie apart") {
+  const auto graph = prepared("mlp", 8, 2, Purpose::training);
+  const auto planned = plan(graph, {.keep = {}, .in_place = {}});
+  for (const auto& node : graph.nodes)
+    for (const auto in : node.inputs)
+      for (const auto out : node.outputs)
+        if (graph[in].role == Role::activation && graph[out].role == Role::activation)
+          CHECK(planned.plan.offsets[static_cast<std::size_t>(in)] !=
+                planned.plan.offsets[static_cast<std::size_t>(out)]);
+}
