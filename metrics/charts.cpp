@@ -98,7 +98,8 @@ void draw(Drawing& drawing, const Series& series, const LineChart& chart, const 
           const Axis& y) {
   drawing.add(R"(<path class="{}" d="{}"/>)", classes_of(series), path(series.points, x, y));
   const bool lonely = series.points.size() == 1; // a line of one point is invisible
-  if (series.look != Series::Look::line_with_dots && !lonely)
+  const bool dotted = series.look == Series::Look::line_with_dots && series.points.size() <= 100;
+  if (!dotted && !lonely)
     return;
   for (const auto& point : series.points)
     if (std::isfinite(point.y))

@@ -43,6 +43,14 @@ std::vector<Point> raw_loss(const std::vector<StepRecord>& steps) {
   return points;
 }
 
+std::vector<Point> thinned(const std::vector<Point>& all) {
+  const auto count = std::min(most_points, all.size());
+  std::vector<Point> points;
+  for (std::size_t i = 1; i <= count; ++i)
+    points.push_back(all[i * all.size() / count - 1]);
+  return points;
+}
+
 /// Where an epoch ended, in steps.
 std::vector<Point> test_loss(const RunHistory& history) {
   std::vector<Point> points;
@@ -74,7 +82,7 @@ LineChart loss_chart(const RunHistory& history) {
           .x_label = "step",
           .series = {{"training, each step", raw_loss(history.steps), 0, Series::Look::faint},
                      {"training, smoothed", smoothed_loss(history.steps), 0, Series::Look::line},
-                     {"test", test_loss(history), 1, Series::Look::line_with_dots}},
+                     {"test", thinned(test_loss(history)), 1, Series::Look::line_with_dots}},
           .y_format = readable_number};
 }
 
@@ -86,6 +94,8 @@ LineChart accuracy_chart(const RunHistory& history) {
     if (epoch.test_accuracy)
       test.points.push_back({count_from_1(epoch.epoch), *epoch.test_accuracy});
   }
+  train.points = thinned(train.points);
+  test.points = thinned(test.points);
   return {.label = "Accuracy by epoch",
           .x_label = "epoch",
           .series = {train, test},

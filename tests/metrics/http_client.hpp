@@ -57,7 +57,7 @@ struct HttpReply {
 inline HttpReply http(std::uint16_t port, const std::string& path,
                       const std::string& method = "GET") {
   const Client client(port);
-  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const auto text = client.receive_all();
   const auto end = text.find("\r\n\r\n");
   if (end == std::string::npos || text.size() < 12)

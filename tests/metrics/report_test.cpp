@@ -19,7 +19,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
@@ -81,7 +81,7 @@ TEST_CASE("a run that failed before its first step has a report too") {
 TEST_CASE("a loss that becomes nan leaves a gap and no broken drawing") {
   auto history = small_history();
   for (std::size_t i = 20; i < 30; ++i)
-    history.steps[i].loss = nan;
+    history.steps[i].loss = not_a_number;
   const auto drawing = svg(loss_chart(history));
   CHECK(has(drawing, "<svg"));
   CHECK_FALSE(has(drawing, "nan"));
@@ -139,7 +139,7 @@ TEST_CASE("numbers are written as people read them") {
   CHECK(readable_count(999) == "999");
   CHECK(readable_loss(1.23456) == "1.2346");
   CHECK(readable_loss(0.00012345) == "0.000123");
-  CHECK(readable_loss(nan) == "nan");
+  CHECK(readable_loss(not_a_number) == "nan");
   CHECK(readable_rate(12.34) == "12.3");
   CHECK(readable_rate(12480.4) == "12,480");
   CHECK(readable_bytes(512) == "512 B");
@@ -149,5 +149,5 @@ TEST_CASE("numbers are written as people read them") {
   CHECK(readable_seconds(3900) == "1 h 05 min");
   CHECK(readable_clock(45) == "0:45");
   CHECK(readable_clock(3723) == "1:02:03");
-  CHECK(readable_clock(nan) == "-:--");
+  CHECK(readable_clock(not_a_number) == "-:--");
 }
