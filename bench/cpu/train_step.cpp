@@ -198,7 +198,7 @@ private:
 };
 
 void print_profile(Trainer& trainer, std::size_t steps, double total) {
-  const auto per_step = [&](double total) { return total / static_cast<double>(steps); };
+  const auto per_step = [&](double all) { return all / static_cast<double>(steps); };
   fmt::print("{:<52} {:>6} {:>9} {:>6} {:>8} {:>7}\n", "op", "runs", "ms/step", "%", "GFLOP/s",
              "GB/s");
   double sum = 0;

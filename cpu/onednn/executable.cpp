@@ -9,6 +9,17 @@
 
 namespace troupe::cpu {
 
+namespace {
+
+/// The thread's own clock: others that run on its processor do not count.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+} // namespace
+
 Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& device,
                                                                    const Graph& graph,
                                                                    const CompileOptions& options,
