@@ -73,37 +73,14 @@ inline constexpr M checkpoint_time{"troupe_checkpoint_seconds", histogram,
                                    "Time to write one, while training goes on"};
 inline constexpr M checkpoint_step{"troupe_checkpoint_step", gauge, "Step of the last one"};
 
-inline constexpr std::array all = {build_info,
-                                   run_info,
-                                   ready,
-                                   start_time,
-                                   world_size,
-                                   loss,
-                                   accuracy,
-                                   learning_rate,
-                                   epoch,
-                                   step,
-                                   last_step,
-                                   steps,
-                                   samples,
-                                   step_time,
-                                   data_wait,
-                                   collective_bytes,
-                                   collective_time,
-                                   overlap,
-                                   memory,
-                                   memory_peak,
-                                   memory_total,
-                                   memory_total_peak,
-                                   busy,
-                                   mailbox_size,
-                                   mailbox_messages,
-                                   mailbox_time,
-                                   processing_time,
-                                   checkpoints,
-                                   checkpoint_failures,
-                                   checkpoint_time,
-                                   checkpoint_step};
+// clang-format off
+inline constexpr std::array all = {
+    build_info, run_info, ready, start_time, world_size, loss, accuracy, learning_rate, epoch,
+    step, last_step, steps, samples, step_time, data_wait, collective_bytes, collective_time,
+    overlap, memory, memory_peak, memory_total, memory_total_peak, busy, mailbox_size,
+    mailbox_messages, mailbox_time, processing_time, checkpoints, checkpoint_failures,
+    checkpoint_time, checkpoint_step};
+// clang-format on
 
 } // namespace names
 
