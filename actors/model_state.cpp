@@ -84,14 +84,14 @@ std::size_t ModelState::place_of(const Slot& slot) const {
 }
 
 Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
-  device_.zero(stream, gradients(), elements_ * sizeof(float));
   TROUPE_TRY(load_flat(stream, parameters(), elements_, layout_.parameters, "", checkpoint));
   TROUPE_TRY(load_flat(stream, statistics(), layout_.statistic_elements, layout_.statistics, "",
                        checkpoint));
   for (std::size_t i = 0; i < optimizer_.size(); ++i)
     TROUPE_TRY(load_flat(stream, optimizer(i), elements_, layout_.parameters, optimizer_slots_[i],
                          checkpoint));
-  return {};
+  device_.zero(stream, gradients(), elements_ * sizeof(float));
+  return stream.synchronize();
 }
 
 Status ModelState::load_flat(Stream& stream, float* destination, std::size_t elements,

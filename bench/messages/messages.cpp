@@ -1,0 +1,130 @@
+// What a message costs: round trips and one-way messages between scheduled and detached actors that
+// speak the roles' own types, for CAF's two scheduling policies.
+//
+//   bench_messages [round trips]
+#include "troupe/actors/interfaces.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::actors;
+using Clock = std::chrono::steady_clock;
+
+/// Answers need_parameters as a shard manager whose parameters are all there.
+struct Server {
+  static inline const char* name = "server";
+  explicit Server(shard_manager_actor::pointer self) : self{self} {}
+  shard_manager_actor::behavior_type make_behavior() {
+    return {[this](atom::join, const worker_actor& who) { worker = who; },
+            [this](atom::need_parameters, Pass pass, UnitId unit) {
+              self->send(worker, atom::parameters_ready_v, pass, unit, EventPtr{});
+            },
+            [this](atom::gradients_ready, Pass, UnitId, const EventPtr&) { ++received; },
+            [](atom::done, const WorkerStep&) {},
+            [](atom::done, std::int64_t) {},
+            [](atom::failed, const Error&) {},
+            [](atom::evaluate, std::int64_t) {},
+            [this](atom::snapshot, std::int64_t) -> caf::result<SnapshotPtr> {
+              auto snapshot = std::make_shared<Snapshot>();
+              snapshot->step = received;
+              return SnapshotPtr{snapshot};
+            },
+            [](atom::saved, std::int64_t) {}};
+  }
+  shard_manager_actor::pointer self;
+  worker_actor worker;
+  std::int64_t received = 0;
+};
+
+/// Asks for the next unit as soon as the last was answered; tells `report` when all are through.
+struct Client {
+  static inline const char* name = "client";
+  Client(worker_actor::pointer self, shard_manager_actor server, caf::actor report)
+      : self{self}, server{std::move(server)}, report{std::move(report)} {}
+  worker_actor::behavior_type make_behavior() {
+    self->send(server, atom::join_v, worker_actor{self});
+    return {[this](atom::advance, std::int64_t count) {
+              left = count;
+              self->send(server, atom::need_parameters_v, Pass{0}, UnitId{0});
+            },
+            [](atom::batch, const MicroBatchPtr&) {},
+            [this](atom::parameters_ready, Pass pass, UnitId unit, const EventPtr&) {
+              if (--left > 0)
+                self->send(server, atom::need_parameters_v, pass, unit);
+              else
+                caf::anon_send(report, std::int64_t{0});
+            },
+            [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            // One-way: as many gradients_ready as asked for.
+            [this](atom::done, Purpose, std::int64_t count) {
+              for (std::int64_t i = 0; i < count; ++i)
+                self->send(server, atom::gradients_ready_v, Pass{0}, UnitId{0}, EventPtr{});
+              caf::anon_send(report, count);
+            },
+            [](atom::failed, const Error&) {}};
+  }
+  worker_actor::pointer self;
+  shard_manager_actor server;
+  caf::actor report;
+  std::int64_t left = 0;
+};
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+template <caf::spawn_options Options>
+void measure(const std::string& policy, const char* label, std::int64_t count) {
+  caf::actor_system_config config;
+  config.set("caf.scheduler.policy", policy);
+  caf::actor_system system{config};
+  caf::scoped_actor self{system};
+  const auto server = system.spawn<shard_manager_actor::stateful_impl<Server>, Options>();
+  const auto client = system.spawn<worker_actor::stateful_impl<Client>, Options>(
+      server, caf::actor_cast<caf::actor>(self));
+
+  auto begin = Clock::now();
+  self->send(client, atom::advance_v, count);
+  self->receive([](std::int64_t) {});
+  const auto round_trip = since(begin) / static_cast<double>(count);
+
+  begin = Clock::now();
+  self->send(client, atom::done_v, Purpose::train, count * 10);
+  self->receive([](std::int64_t) {});
+  self->request(server, caf::infinite, atom::snapshot_v, std::int64_t{0})
+      .receive([](const SnapshotPtr&) {}, [](const caf::error&) {});
+  const auto rate = static_cast<double>(count * 10) / since(begin);
+
+  begin = Clock::now();
+  constexpr int wakes = 2000;
+  for (int i = 0; i < wakes; ++i)
+    self->request(server, caf::infinite, atom::snapshot_v, std::int64_t{0})
+        .receive([](const SnapshotPtr&) {}, [](const caf::error&) {});
+  const auto blocking = since(begin) / wakes;
+
+  fmt::print("{:<9} {:<10} {:>10.2f} us {:>12.2f} M/s {:>14.1f} us\n", policy, label,
+             1e6 * round_trip, 1e-6 * rate, 1e6 * blocking);
+  caf::anon_send_exit(client, caf::exit_reason::kill);
+  caf::anon_send_exit(server, caf::exit_reason::kill);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  caf::core::init_global_meta_objects();
+  caf::init_global_meta_objects<caf::id_block::troupe>();
+  caf::init_global_meta_objects<caf::id_block::troupe_roles>();
+  const auto count = argc > 1 ? std::atoll(argv[1]) : 200000;
+  fmt::print("{:<9} {:<10} {:>13} {:>16} {:>17}\n", "policy", "actors", "round trip", "one-way",
+             "blocking request");
+  for (const std::string policy : {"stealing", "sharing"}) {
+    measure<caf::no_spawn_options>(policy, "scheduled", count);
+    measure<caf::detached>(policy, "detached", count / 50);
+  }
+}
