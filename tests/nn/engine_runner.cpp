@@ -1,0 +1,119 @@
+#include "engine_runner.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+namespace troupe::nn::test {
+
+namespace {
+
+const Slot& find(const std::vector<Slot>& slots, const std::string& name) {
+  const auto found = std::ranges::find(slots, name, &Slot::name);
+  INFO("slot " << name);
+  REQUIRE(found != slots.end());
+  return *found;
+}
+
+void encode(const Slot& slot, const std::vector<float>& values, std::vector<float>& to) {
+  const auto stored = std::span{to}.subspan(slot.offset, slot.elements);
+  if (slot.codec)
+    slot.codec->encode(values, stored);
+  else
+    std::ranges::copy(values, stored.begin());
+}
+
+} // namespace
+
+EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
+                           const MemoryPlan& memory, const StorageLayout* layout) {
+  CompileOptions options;
+  options.engine = engine;
+  options.threads = 2;
+  options.memory = memory;
+  options.layout = layout;
+  auto compiled = device_->compile(graph, options);
+  INFO((compiled ? "" : compiled.error().to_string()));
+  REQUIRE(compiled.has_value());
+  executable_ = std::move(*compiled);
+  for (const auto elements : executable_->layout().unit_elements)
+    for (auto* buffers : {&parameters_, &gradients_, &state0_, &state1_})
+      buffers->emplace_back(elements);
+  statistics_.resize(executable_->layout().statistic_elements);
+  for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
+    executable_->bind(static_cast<UnitId>(unit), parameters_[unit].data(), gradients_[unit].data());
+  executable_->bind_statistics(statistics_.data());
+}
+
+EngineRunner::~EngineRunner() {
+  stream_.reset(); // what is enqueued still uses the buffers
+}
+
+void EngineRunner::fill(const Values& values) {
+  for (const auto& slot : executable_->layout().parameters)
+    encode(slot, values(slot.name, slot.shape), parameters_[static_cast<std::size_t>(slot.unit)]);
+  for (const auto& slot : executable_->layout().statistics)
+    encode(slot, values(slot.name, slot.shape), statistics_);
+}
+
+void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t> labels) {
+  images_ = std::move(images);
+  labels_ = std::move(labels);
+}
+
+Status EngineRunner::run(bool backward) {
+  const auto units = static_cast<UnitId>(parameters_.size());
+  executable_->set_batch({images_.data(), labels_.data()});
+  for (UnitId unit = 0; unit < units; ++unit) {
+    executable_->refresh(*stream_, unit);
+    executable_->forward(*stream_, unit);
+  }
+  executable_->read_outputs(*stream_, &outputs_);
+  for (UnitId unit = units; backward && unit-- > 0;)
+    executable_->backward(*stream_, unit);
+  return stream_->synchronize();
+}
+
+void EngineRunner::update(const OptimizerArguments& arguments) {
+  for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
+    device_->optimizer_step(*stream_, arguments,
+                            {parameters_[unit].data(), gradients_[unit].data(),
+                             state0_[unit].data(), state1_[unit].data(), parameters_[unit].size()},
+                            nullptr);
+  REQUIRE(stream_->synchronize().has_value());
+}
+
+std::vector<float> EngineRunner::decode(const Slot& slot, const std::vector<float>& from) const {
+  std::vector<float> values(static_cast<std::size_t>(slot.shape.elements()));
+  const auto stored = std::span{from}.subspan(slot.offset, slot.elements);
+  if (slot.codec)
+    slot.codec->decode(stored, values);
+  else
+    std::ranges::copy(stored, values.begin());
+  return values;
+}
+
+std::vector<float> EngineRunner::parameter(const std::string& name) const {
+  const auto& slot = find(executable_->layout().parameters, name);
+  return decode(slot, parameters_[static_cast<std::size_t>(slot.unit)]);
+}
+
+std::vector<float> EngineRunner::gradient(const std::string& name) const {
+  const auto& slot = find(executable_->layout().parameters, name);
+  return decode(slot, gradients_[static_cast<std::size_t>(slot.unit)]);
+}
+
+std::vector<float> EngineRunner::statistic(const std::string& name) const {
+  return decode(find(executable_->layout().statistics, name), statistics_);
+}
+
+std::vector<float> EngineRunner::tensor(const std::string& name, std::size_t elements) {
+  std::vector<float> values(elements);
+  const auto found = executable_->read_tensor(*stream_, name, values);
+  INFO((found ? "" : found.error().to_string()));
+  REQUIRE(found.has_value());
+  REQUIRE(stream_->synchronize().has_value());
+  return values;
+}
+
+} // namespace troupe::nn::test

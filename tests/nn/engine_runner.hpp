@@ -1,0 +1,57 @@
+/// An executable of the host device with the flat buffers that a shard manager would own.
+#pragma once
+
+#include "troupe/core/executable.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::nn::test {
+
+class EngineRunner {
+public:
+  /// Fails the test when the graph does not compile. `layout`: store as another executable does.
+  EngineRunner(const Graph& graph, CompileOptions::Engine engine, const MemoryPlan& memory,
+               const StorageLayout* layout = nullptr);
+  ~EngineRunner();
+  EngineRunner(const EngineRunner&) = delete;
+  EngineRunner& operator=(const EngineRunner&) = delete;
+
+  Executable& executable() { return *executable_; }
+  Stream& stream() { return *stream_; }
+  const StepOutputs& outputs() const { return outputs_; }
+
+  using Values = std::function<std::vector<float>(const std::string& name, const Shape& shape)>;
+  /// Gives every parameter and statistic its values, in canonical layout.
+  void fill(const Values& values);
+  void set_batch(std::vector<float> images, std::vector<std::int32_t> labels);
+
+  /// One forward and backward (when asked for) pass over the batch. The status of the stream.
+  Status run(bool backward);
+  /// The optimizer on every unit.
+  void update(const OptimizerArguments& arguments);
+
+  /// Canonical layout; statistics and parameters by their names, gradients by their parameters'.
+  std::vector<float> parameter(const std::string& name) const;
+  std::vector<float> gradient(const std::string& name) const;
+  std::vector<float> statistic(const std::string& name) const;
+  std::vector<float> tensor(const std::string& name, std::size_t elements);
+
+private:
+  using Buffers = std::vector<std::vector<float>>; ///< by UnitId
+
+  std::vector<float> decode(const Slot& slot, const std::vector<float>& from) const;
+
+  std::unique_ptr<cpu::HostDevice> device_ = cpu::make_host_device(0, 2);
+  std::unique_ptr<Stream> stream_ = device_->create_stream({.name = "compute", .threads = 2});
+  std::unique_ptr<Executable> executable_;
+  Buffers parameters_, gradients_, state0_, state1_;
+  std::vector<float> statistics_, images_;
+  std::vector<std::int32_t> labels_;
+  StepOutputs outputs_;
+};
+
+} // namespace troupe::nn::test

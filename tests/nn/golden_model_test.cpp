@@ -1,0 +1,196 @@
+// ResNet-20 and ResNet-50 against PyTorch's float64 (tests/golden/make_golden.py): logits, every
+// parameter's gradient, statistics, ten losses of SGD with momentum and weight decay, and the
+// logits of an evaluation after that.
+//
+// Tolerances were fixed beforehand. In the 2-norm over everything an engine may be as far from the
+// truth as three times PyTorch's own run in that precision is, plus the rounding of a few
+// operations. A single parameter's gradient may be ten times as far as all of them together.
+#include "engine_runner.hpp"
+#include "golden_recipe.hpp"
+
+#include "troupe/nn/optimizer.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::nn;
+using namespace troupe::nn::test;
+
+namespace {
+
+using Engine = CompileOptions::Engine;
+
+/// Rounding of one operation in the 2-norm, times a few.
+double slack(bool bf16) {
+  return bf16 ? 4 * 0x1p-8 : 16 * 0x1p-23;
+}
+
+class GoldenRun {
+public:
+  GoldenRun(const std::string& model, Engine engine, bool bf16)
+      : golden_(read_golden(model + ".json")), engine_{engine}, bf16_{bf16},
+        error_(golden_.at(bf16 ? "pytorch_bf16_error" : "pytorch_f32_error")) {
+    config_.model.name = model;
+    config_.model.stem = "imagenet";
+    config_.model.num_classes = golden_.at("classes");
+    config_.data.image_size = golden_.at("image_size");
+    config_.precision.mode = bf16 ? "amp_bf16" : "fp32";
+    training_ = prepare(Purpose::training);
+    runner_ = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory);
+    load(*runner_);
+  }
+
+  void check_first_step() {
+    run(*runner_, true);
+    const auto expected = golden_.at("logits").get<std::vector<float>>();
+    check("logits", distance(runner_->tensor("logits", expected.size()), expected),
+          allowed("logits"));
+    CHECK(runner_->outputs().correct == golden_.at("correct").get<float>());
+    check_gradients();
+    check_statistics();
+  }
+
+  /// After check_first_step: its gradients are the first update's.
+  void check_ten_steps() {
+    const OptimizerConfig sgd{.lr = golden_.at("optimizer").at("lr"),
+                              .momentum = golden_.at("optimizer").at("momentum"),
+                              .weight_decay = golden_.at("optimizer").at("weight_decay")};
+    const auto first = optimizer_arguments(sgd);
+    REQUIRE(first.has_value());
+    const auto losses = golden_.at("losses").get<std::vector<double>>();
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+      if (step > 0)
+        run(*runner_, true);
+      runner_->update(at_step(*first, static_cast<std::int64_t>(step), sgd.lr));
+      check("loss of step " + std::to_string(step),
+            std::abs(double{runner_->outputs().loss} - losses[step]),
+            3 * error_.at("losses").get<double>() + slack(bf16_) * losses[step]);
+    }
+    check_evaluation();
+  }
+
+private:
+  PreparedModel prepare(Purpose purpose) const {
+    auto ready = prepare_model(
+        config_, golden_.at("batch"), purpose,
+        {.fuse = FusePatterns::all(), .amp_bf16 = false, .memory = {.keep = {"logits"}}});
+    INFO((ready ? "" : ready.error().to_string()));
+    REQUIRE(ready.has_value());
+    return *ready;
+  }
+
+  void load(EngineRunner& runner) const {
+    runner.fill(golden_parameter);
+    const auto& images = training_.graph[*training_.graph.find("images")].shape;
+    runner.set_batch(golden_uniform("images", static_cast<std::size_t>(images.elements())),
+                     golden_labels(images[0], config_.model.num_classes));
+  }
+
+  void run(EngineRunner& runner, bool backward) const {
+    const auto done = runner.run(backward);
+    INFO((done ? "" : done.error().to_string()));
+    REQUIRE(done.has_value());
+  }
+
+  double allowed(const char* what) const {
+    return 3 * error_.at(what).get<double>() + slack(bf16_);
+  }
+
+  static void check(const std::string& what, double found, double allowed) {
+    INFO(what << ": " << found << ", allowed " << allowed);
+    CHECK(found <= allowed);
+  }
+
+  void check_gradients() const {
+    std::vector<float> all, all_expected;
+    for (const auto& [name, digest] : golden_.at("gradients").items()) {
+      const auto gradient = runner_->gradient(name);
+      const auto samples = golden_samples(gradient);
+      const auto expected = digest.at("samples").get<std::vector<float>>();
+      REQUIRE(samples.size() == expected.size());
+      all.insert(all.end(), samples.begin(), samples.end());
+      all_expected.insert(all_expected.end(), expected.begin(), expected.end());
+      if (!bf16_)
+        check(name, distance(samples, expected), 10 * allowed("gradients"));
+      double squares = 0;
+      for (const float g : gradient)
+        squares += double{g} * double{g};
+      check("norm of " + name, std::abs(std::sqrt(squares) / digest.at("l2").get<double>() - 1),
+            10 * allowed("gradients"));
+    }
+    CHECK(golden_.at("gradients").size() == runner_->executable().layout().parameters.size());
+    check("all gradients", distance(all, all_expected), allowed("gradients"));
+  }
+
+  void check_statistics() const {
+    CHECK(golden_.at("statistics").size() == runner_->executable().layout().statistics.size());
+    for (const auto& [name, digest] : golden_.at("statistics").items())
+      check(name,
+            distance(golden_samples(runner_->statistic(name)),
+                     digest.at("samples").get<std::vector<float>>()),
+            10 * allowed("logits"));
+  }
+
+  /// Evaluation reads the trained values through the training executable's layout.
+  void check_evaluation() const {
+    const auto evaluation = prepare(Purpose::evaluation);
+    EngineRunner evaluate{evaluation.graph, engine_, evaluation.memory,
+                          &runner_->executable().layout()};
+    load(evaluate);
+    evaluate.fill([&](const std::string& name, const Shape&) {
+      return name.find(".running_") != std::string::npos ? runner_->statistic(name)
+                                                         : runner_->parameter(name);
+    });
+    run(evaluate, false);
+    const auto expected = golden_.at("evaluation_logits").get<std::vector<float>>();
+    // Ten steps apart: what the losses differ by, and the logits with them.
+    check("evaluation logits", distance(evaluate.tensor("logits", expected.size()), expected),
+          10 * (allowed("logits") + 3 * error_.at("losses").get<double>()));
+  }
+
+  nlohmann::json golden_;
+  Engine engine_;
+  bool bf16_;
+  nlohmann::json error_;
+  Config config_;
+  PreparedModel training_;
+  std::unique_ptr<EngineRunner> runner_;
+};
+
+} // namespace
+
+TEST_CASE("ResNet-20 on the interpreter is PyTorch's") {
+  GoldenRun run{"resnet20", Engine::interpreter, false};
+  run.check_first_step();
+  run.check_ten_steps();
+}
+
+TEST_CASE("ResNet-20 in bf16 on the interpreter is PyTorch's") {
+  GoldenRun run{"resnet20", Engine::interpreter, true};
+  run.check_first_step();
+}
+
+TEST_CASE("ResNet-50 on the interpreter is PyTorch's") {
+  GoldenRun run{"resnet50", Engine::interpreter, false};
+  run.check_first_step();
+}
+
+TEST_CASE("ResNet-20 on the fastest engine is PyTorch's") {
+  for (const bool bf16 : {false, true}) {
+    INFO("bf16 " << bf16);
+    GoldenRun run{"resnet20", Engine::fastest, bf16};
+    run.check_first_step();
+    run.check_ten_steps();
+  }
+}
+
+TEST_CASE("ResNet-50 on the fastest engine is PyTorch's") {
+  for (const bool bf16 : {false, true}) {
+    INFO("bf16 " << bf16);
+    GoldenRun run{"resnet50", Engine::fastest, bf16};
+    run.check_first_step();
+    run.check_ten_steps();
+  }
+}
