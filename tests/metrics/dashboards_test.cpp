@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
-#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,10 +30,10 @@ bool is_known(const std::string& series) {
 }
 
 std::set<std::string> series_in(const std::string& text) {
-  const std::regex name("troupe_[a-z0-9_]+");
+  const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   std::set<std::string> result;
-  for (std::sregex_iterator found(text.begin(), text.end(), name), end; found != end; ++found)
-    result.insert(found->str());
+  for (auto at = text.find("troupe_"); at != std::string::npos; at = text.find("troupe_", at + 1))
+    result.insert(text.substr(at, text.find_first_not_of(letters, at) - at));
   return result;
 }
 
