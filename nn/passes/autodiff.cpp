@@ -151,12 +151,10 @@ private:
       return {};
     case Op::bias:
       propagate(Op::bias_backward, node, 1, {dy});
-      pass_on(node, 0, dy);
-      return {};
+      return pass_on(node, 0, dy);
     case Op::add:
-      pass_on(node, 0, dy);
-      pass_on(node, 1, dy);
-      return {};
+      TROUPE_TRY(pass_on(node, 0, dy));
+      return pass_on(node, 1, dy);
     case Op::batch_norm:
       return differentiate_batch_norm(node, dy);
     case Op::relu:
@@ -183,9 +181,13 @@ private:
   }
 
   /// The gradient of the output is the gradient of the input: no node.
-  void pass_on(const Node& node, std::size_t input, TensorId dy) {
-    if (needs(node.inputs[input]))
-      contribute(node, node.inputs[input], dy);
+  Status pass_on(const Node& node, std::size_t input, TensorId dy) {
+    const auto of = node.inputs[input];
+    if (graph_[of].role == Role::parameter)
+      return fail(Errc::internal, "{} is added to an activation: use bias", graph_[of].name);
+    if (needs(of))
+      contribute(node, of, dy);
+    return {};
   }
 
   Status differentiate_batch_norm(const Node& node, TensorId dy) {
