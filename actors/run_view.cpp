@@ -14,71 +14,78 @@ metrics::LogFormat log_format(LogFormat format) {
 
 } // namespace
 
-RunView::RunView(const Job& job, const RunOptions& options, metrics::RunFolder folder)
+void RunView::Live::set(bool now_ready, const char* now_why) {
+  registry.set_ready(now_ready);
+  why = now_why;
+  ready = now_ready;
+}
+
+RunView::RunView(const RunOptions& options, std::unique_ptr<Live> live,
+                 std::unique_ptr<metrics::HttpEndpoint> endpoint, metrics::RunFolder folder)
     : log_{metrics::make_logger(screen_, log_format(options.log_format),
                                 options.quiet ? spdlog::level::warn : spdlog::level::info)},
       console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
-      folder_{std::move(folder)}, registry_{job.info} {}
+      live_{std::move(live)}, endpoint_{std::move(endpoint)}, folder_{std::move(folder)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions& options) {
+  auto live = std::make_unique<Live>(job.info);
+  // The port first: a run that cannot begin leaves the folder of an earlier one as it is.
+  std::unique_ptr<metrics::HttpEndpoint> endpoint;
+  if (const auto& address = job.config.metrics.listen; address != "off") {
+    auto started = metrics::HttpEndpoint::start(
+        address, {.metrics = [live = live.get()] { return live->registry.text(); },
+                  .readiness = [live = live.get()] { return live->readiness(); }});
+    if (!started)
+      return failure(started.error());
+    endpoint = std::move(*started);
+  }
   auto folder = metrics::RunFolder::open(job.config.run.output, job.info, options.config_text);
   if (!folder)
     return failure(folder.error());
-  std::unique_ptr<RunView> view{new RunView{job, options, std::move(*folder)}};
-  TROUPE_TRY(view->listen(job.config.metrics.listen));
-  for (const auto& note : job.notes)
-    view->log_->warn("{}", note);
-  view->console_.begin(job.info);
-  if (view->endpoint_)
-    view->log_->info("metrics at http://{}/metrics", view->endpoint_->address());
-  view->registry_.set_ready(true);
+  std::unique_ptr<RunView> view{
+      new RunView{options, std::move(live), std::move(endpoint), std::move(*folder)}};
+  view->begin(job);
   return view;
 }
 
-Status RunView::listen(const std::string& address) {
-  if (address == "off")
-    return {};
-  auto endpoint = metrics::HttpEndpoint::start(
-      address, {.metrics = [this] { return registry_.text(); },
-                .readiness =
-                    [] {
-                      return metrics::Readiness{true, "the company is there"};
-                    }});
-  if (!endpoint)
-    return failure(endpoint.error());
-  endpoint_ = std::move(*endpoint);
-  return {};
+void RunView::begin(const Job& job) {
+  for (const auto& note : job.notes)
+    log_->warn("{}", note);
+  if (folder_.missing_steps() > 0)
+    log_->warn("the events of {} earlier steps are lost", folder_.missing_steps());
+  console_.begin(job.info);
+  if (endpoint_)
+    log_->info("metrics at http://{}/metrics", endpoint_->address());
+  live_->set(true, "training");
 }
 
 void RunView::show(const metrics::StepRecord& step) {
-  registry_.record(step);
+  live_->registry.record(step);
   console_.show(step);
   warn_once(folder_.append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
-  registry_.record(epoch);
+  live_->registry.record(epoch);
   console_.show(epoch);
   warn_once(folder_.append(epoch));
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (checkpoint.failure.empty()) {
-    registry_.record_checkpoint(checkpoint.step, checkpoint.seconds);
+    live_->registry.record_checkpoint(checkpoint.step, checkpoint.seconds);
     return;
   }
-  registry_.record_checkpoint_failure();
+  live_->registry.record_checkpoint_failure();
   log_->error("the checkpoint of step {} was not written, training goes on: {}", checkpoint.step,
               checkpoint.failure);
 }
 
 void RunView::finish(const metrics::RunSummary& summary) {
-  registry_.set_ready(false);
+  live_->set(false, "the run has ended");
   const auto written = folder_.finish(summary);
   if (!written)
     log_->error("{}", written.error().to_string());
-  if (!summary.error.empty())
-    log_->error("{}", summary.error);
   console_.end(summary, written ? folder_.report().string() : "");
 }
 

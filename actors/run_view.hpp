@@ -11,8 +11,8 @@
 #include "troupe/metrics/registry.hpp"
 #include "troupe/metrics/run_folder.hpp"
 
+#include <atomic>
 #include <memory>
-#include <string>
 
 namespace troupe::actors {
 
@@ -23,23 +23,35 @@ public:
 
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
-  void show(const metrics::WorkerSummary& worker) { registry_.record(worker); }
-  void show(const metrics::MailboxSample& sample) { registry_.record(sample); }
+  void show(const metrics::WorkerSummary& worker) { live_->registry.record(worker); }
+  void show(const metrics::MailboxSample& sample) { live_->registry.record(sample); }
   void show(const CheckpointOutcome& checkpoint);
   void finish(const metrics::RunSummary& summary);
 
 private:
-  RunView(const Job& job, const RunOptions& options, metrics::RunFolder folder);
-  Status listen(const std::string& address);
+  /// What the endpoint's threads read while METRICS writes.
+  struct Live {
+    explicit Live(const metrics::RunInfo& run) : registry{run} {}
+    void set(bool ready, const char* why);
+    metrics::Readiness readiness() const { return {ready.load(), why.load()}; }
+
+    metrics::Registry registry;
+    std::atomic<bool> ready = false;
+    std::atomic<const char*> why = "starting";
+  };
+
+  RunView(const RunOptions& options, std::unique_ptr<Live> live,
+          std::unique_ptr<metrics::HttpEndpoint> endpoint, metrics::RunFolder folder);
+  void begin(const Job& job);
   /// A full disk must not end a run; it is said once.
   void warn_once(const Status& status);
 
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
+  std::unique_ptr<Live> live_;
+  std::unique_ptr<metrics::HttpEndpoint> endpoint_; ///< reads live_: ends before it; null: off
   metrics::RunFolder folder_;
-  metrics::Registry registry_;
-  std::unique_ptr<metrics::HttpEndpoint> endpoint_; ///< asks the registry: ends before it
   bool warned_ = false;
 };
 

@@ -1,0 +1,121 @@
+// What the company costs: the same training step called in a plain loop, and run by the actors, in
+// turn. Same device, graph, data and optimizer; the difference is messages, events and reports.
+//
+//   bench_step_overhead [rounds] [steps]
+#include "troupe/actors/company.hpp"
+#include "troupe/actors/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using Clock = std::chrono::steady_clock;
+
+Config resnet20(const std::filesystem::path& output, std::int64_t steps) {
+  Config config;
+  config.run.name = "step-overhead";
+  config.run.output = output.string();
+  config.model.name = "resnet20";
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 1024;
+  config.data.augment = {"crop", "flip"};
+  config.train.epochs = 1 << 20;
+  config.train.max_steps = steps;
+  config.train.evaluate_every = 0;
+  config.checkpoint.every = {};
+  config.checkpoint.resume = "never";
+  config.metrics.listen = "off";
+  return config;
+}
+
+double samples_per_second(std::int64_t samples, Clock::time_point begin) {
+  return static_cast<double>(samples) / std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// One thread calls everything in order; the next batch is filled while the device works.
+Result<double> plain_loop(const Config& config, std::int64_t steps) {
+  auto prepared = actors::prepare_job(config);
+  if (!prepared)
+    return failure(prepared.error());
+  const auto& job = **prepared;
+  const auto& replica = *job.replicas.front();
+  const auto& buffers = job.buffers.front().training;
+  auto& stream = *replica.compute;
+  auto& state = *replica.state;
+  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  StepOutputs outputs;
+  const auto fill = [&](std::int64_t step) {
+    const auto& buffer = buffers[static_cast<std::size_t>(step % 2)];
+    return job.training->fill(job.training->sampler().position(step), {}, buffer.image_span(),
+                              buffer.label_span());
+  };
+  if (auto filled = fill(0); !filled)
+    return failure(filled.error());
+  Clock::time_point begin;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (step == 2) // warm
+      begin = Clock::now();
+    const auto& buffer = buffers[static_cast<std::size_t>(step % 2)];
+    replica.train->set_batch({buffer.images->floats(), buffer.label_span().data()});
+    for (UnitId unit = 0; unit < units; ++unit) {
+      replica.train->refresh(stream, unit);
+      replica.train->forward(stream, unit);
+    }
+    replica.train->read_outputs(stream, &outputs);
+    for (UnitId unit = units - 1; unit >= 0; --unit)
+      replica.train->backward(stream, unit);
+    replica.device->optimizer_step(stream, job.optimizer(step),
+                                   {state.parameters(), state.gradients(), state.optimizer(0),
+                                    state.optimizer(1), state.elements()},
+                                   nullptr);
+    if (auto filled = fill(step + 1); !filled)
+      return failure(filled.error());
+    if (auto done = stream.synchronize(); !done)
+      return failure(done.error());
+  }
+  return samples_per_second((steps - 2) * config.data.batch_size, begin);
+}
+
+Result<double> company(const Config& config) {
+  const auto summary = actors::run_training(config, {.quiet = true});
+  if (!summary)
+    return failure(summary.error());
+  return summary->samples_per_second;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const std::int64_t steps = argc > 2 ? std::atoll(argv[2]) : 40;
+  const auto output =
+      std::filesystem::temp_directory_path() /
+      fmt::format("troupe-step-overhead-{}", Clock::now().time_since_epoch().count());
+  const auto config = resnet20(output, steps);
+  std::vector<double> loop, actors;
+  for (int round = 0; round < rounds; ++round) {
+    const auto a = plain_loop(config, steps), b = company(config);
+    if (!a || !b) {
+      fmt::print(stderr, "{}\n", (a ? b.error() : a.error()).to_string());
+      return 1;
+    }
+    loop.push_back(*a);
+    actors.push_back(*b);
+    fmt::print("round {}: plain loop {:.1f} images/s, company {:.1f} images/s\n", round, *a, *b);
+  }
+  fmt::print("medians: plain loop {:.1f}, company {:.1f} images/s; the company costs {:.2f}%\n",
+             median(loop), median(actors), 100 * (median(loop) / median(actors) - 1));
+  std::filesystem::remove_all(output);
+}
