@@ -114,9 +114,12 @@ Status Preparation::begin() {
   if (!first)
     return failure(first.error());
   const nn::ScheduleSpan span{job_->plan.steps_per_epoch(), job_->plan.total_steps()};
-  job_->optimizer = [first = *first, lr = config_.train.optimizer.lr,
-                     schedule = config_.train.schedule, span](std::int64_t step) {
-    return nn::at_step(first, step, nn::learning_rate(schedule, lr, step, span));
+  job_->learning_rate = [lr = config_.train.optimizer.lr, schedule = config_.train.schedule,
+                         span](std::int64_t step) {
+    return nn::learning_rate(schedule, lr, step, span);
+  };
+  job_->optimizer = [first = *first, rate = job_->learning_rate](std::int64_t step) {
+    return nn::at_step(first, step, rate(step));
   };
   return {};
 }

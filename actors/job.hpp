@@ -25,8 +25,9 @@ struct Job {
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   std::vector<DataLoaderSetup::Buffers> buffers; ///< by replica
   std::vector<std::shared_ptr<Stream>> loader_streams;
-  std::function<OptimizerArguments(std::int64_t step)>
-      optimizer; ///< with the step's learning rate; pure
+  // Pure functions of the step.
+  std::function<double(std::int64_t step)> learning_rate;
+  std::function<OptimizerArguments(std::int64_t step)> optimizer;
   std::int64_t first_step = 0;
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;

@@ -67,6 +67,7 @@ Status ModelState::allocate(bool accumulate) {
   TROUPE_TRY(take(parameters_, elements_, MemoryKind::parameters));
   TROUPE_TRY(take(gradients_, elements_, MemoryKind::gradients));
   TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
+  TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
   if (accumulate)
     TROUPE_TRY(take(accumulated_, elements_, MemoryKind::gradients));
   optimizer_.resize(optimizer_slots_.size());

@@ -47,6 +47,9 @@ public:
   /// Null when the optimizer has fewer slots.
   float* optimizer(std::size_t slot) const;
   float* statistics() const { return statistics_->floats(); }
+  /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
+  double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
+  float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
 
 private:
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
@@ -61,7 +64,7 @@ private:
   std::vector<std::string> optimizer_slots_;
   std::vector<std::size_t> unit_offsets_;
   std::size_t elements_ = 0;
-  BufferPtr parameters_, gradients_, accumulated_, statistics_;
+  BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_;
   std::vector<BufferPtr> optimizer_;
 };
 

@@ -52,8 +52,7 @@ void NodeState::spawn_roles() {
       CoordinatorSetup{.plan = job.plan,
                        .first_step = job.first_step,
                        .world_size = job.info.world_size,
-                       .learning_rate = [optimizer = job.optimizer](
-                                            std::int64_t step) { return optimizer(step).lr; },
+                       .learning_rate = job.learning_rate,
                        .info = job.info,
                        .devices = std::move(devices),
                        .checkpointer = checkpointer,
@@ -82,6 +81,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                         .accumulate = job.config.train.accumulate,
                         .first_pass = first_pass,
                         .bucket_bytes = job.config.parallel.bucket_size,
+                        .clip_norm = job.config.train.clip_grad_norm,
                         .optimizer = job.optimizer,
                         .coordinator = coordinator_});
   spawn_role<WorkerState, worker_actor>(

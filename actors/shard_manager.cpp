@@ -111,10 +111,17 @@ void ShardManagerState::apply_optimizer(std::int64_t step) {
   auto arguments = setup_.optimizer(step);
   const auto parts = static_cast<double>(replica.communicator->world_size() * setup_.accumulate);
   arguments.gradient_scale = static_cast<float>(1.0 / parts);
-  replica.device->optimizer_step(*replica.communication, arguments,
+  auto& stream = *replica.communication;
+  if (setup_.clip_norm) {
+    // All ranks hold the same sums, so all find the same norm.
+    replica.device->squared_norm(stream, state.gradients(), state.elements(), state.squared_norm());
+    replica.device->clip_factor(stream, state.squared_norm(), arguments.gradient_scale,
+                                static_cast<float>(*setup_.clip_norm), state.clip_factor());
+  }
+  replica.device->optimizer_step(stream, arguments,
                                  {state.parameters(), state.gradients(), state.optimizer(0),
                                   state.optimizer(1), state.elements()},
-                                 nullptr);
+                                 setup_.clip_norm ? state.clip_factor() : nullptr);
   announce(atom::done_v, step);
 }
 

@@ -19,6 +19,7 @@ struct ShardManagerSetup {
   std::int64_t accumulate = 1;
   Pass first_pass = 0;
   std::size_t bucket_bytes = 25u << 20;
+  std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
   /// The optimizer's arguments for a step, with its learning rate; pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
   coordinator_actor coordinator;

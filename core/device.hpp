@@ -123,6 +123,9 @@ public:
   /// *result = sum of squares, in double; *result is device memory.
   virtual void squared_norm(Stream& stream, const float* values, std::size_t elements,
                             double* result) = 0;
+  /// *factor = troupe::clip_factor(*squared_norm, ...); both in device memory.
+  virtual void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
+                           float max_norm, float* factor) = 0;
   /// `clip` (device memory, may be null): gradients are further multiplied by *clip.
   virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                               const OptimizerViews& views, const float* clip) = 0;

@@ -29,6 +29,14 @@ struct OptimizerArguments {
   int state_slots() const { return kind == OptimizerKind::sgd ? (momentum != 0.0f ? 1 : 0) : 2; }
 };
 
+/// What clipping by the global norm multiplies gradients with: torch.nn.utils.clip_grad_norm_. The
+/// norm is that of the scaled gradients.
+TROUPE_HOST_DEVICE inline float clip_factor(double squared_norm, float gradient_scale,
+                                            float max_norm) {
+  const double factor = max_norm / (std::sqrt(squared_norm) * gradient_scale + 1e-6);
+  return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
+}
+
 /// `velocity` is written on the first step and read on later ones. Pass a dummy when momentum is 0.
 TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& parameter,
                                           float gradient, float& velocity) {

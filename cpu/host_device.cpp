@@ -101,6 +101,14 @@ void HostDevice::squared_norm(Stream& stream, const float* values, std::size_t e
   });
 }
 
+void HostDevice::clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
+                             float max_norm, float* factor) {
+  host_stream(stream).enqueue([=]() -> Status {
+    *factor = troupe::clip_factor(*squared_norm, gradient_scale, max_norm);
+    return {};
+  });
+}
+
 void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                                 const OptimizerViews& views, const float* clip) {
   host_stream(stream).enqueue([=]() -> Status {

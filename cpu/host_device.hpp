@@ -28,6 +28,8 @@ public:
   void scale(Stream& stream, float* values, float factor, std::size_t elements) override;
   void squared_norm(Stream& stream, const float* values, std::size_t elements,
                     double* result) override;
+  void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale, float max_norm,
+                   float* factor) override;
   void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                       const OptimizerViews& views, const float* clip) override;
 

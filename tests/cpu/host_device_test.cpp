@@ -4,6 +4,8 @@
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -130,4 +132,17 @@ TEST_CASE("the optimizer kernels equal the shared scalar definition") {
       for (std::size_t i = 0; i < n; ++i)
         REQUIRE(parameters[i] == Catch::Approx(expected[i]).epsilon(1e-5).margin(1e-6));
     }
+}
+
+TEST_CASE("the clip factor is that of clip_grad_norm_, and never above one") {
+  const auto device = make_host_device(0, 1);
+  const auto stream = device->create_stream({});
+  double squared_norm = 400.0;
+  float factor = 0;
+  device->clip_factor(*stream, &squared_norm, 0.5f, 2.0f, &factor);
+  REQUIRE(stream->synchronize());
+  CHECK(std::abs(factor - 0.2f) < 1e-6f); // the norm of the scaled gradients is 10
+  device->clip_factor(*stream, &squared_norm, 0.5f, 20.0f, &factor);
+  REQUIRE(stream->synchronize());
+  CHECK(factor == 1.0f);
 }
