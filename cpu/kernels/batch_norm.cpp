@@ -69,19 +69,28 @@ void normalize(const T* x, const T* residual, T* y, Rows rows, const float* fact
     normalize_rows<T, false, false>(x, residual, y, rows, factor, offset);
 }
 
-template <class T, bool masked>
-float masked_load(const T* dy, const T* y, std::size_t i) {
-  if constexpr (masked)
-    return load(y, i) > 0.0f ? load(dy, i) : 0.0f;
+enum class Mask { none, from_y, from_x };
+
+template <class T, Mask mask>
+float masked_load(const T* dy, const T* y, float x, const float* factor, const float* offset,
+                  std::size_t i, std::size_t column) {
+  const float value = load(dy, i);
+  if constexpr (mask == Mask::from_y)
+    return load(y, i) > 0.0f ? value : 0.0f;
+  else if constexpr (mask == Mask::from_x)
+    return x * factor[column] + offset[column] > 0.0f ? value : 0.0f;
   else
-    return load(dy, i);
+    return value;
 }
 
-template <class T, bool masked, bool write, std::size_t lines>
+template <class T, Mask mask, std::size_t lines>
 void sums_of_rows(const BackwardSums<T>& views, std::size_t at, std::size_t w, std::size_t width) {
+  constexpr bool write = mask == Mask::from_y;
   const T* const dy = views.dy + at;
   const T* const x = views.x + at;
-  const T* const y = masked ? views.y + at : nullptr;
+  const T* const y = mask == Mask::from_y ? views.mask.y + at : nullptr;
+  const float* __restrict const factor = views.mask.factor;
+  const float* __restrict const offset = views.mask.offset;
   T* const out = write ? views.masked + at : nullptr;
   const float* __restrict const mean = views.mean;
   float* __restrict const sum = views.sum;
@@ -91,65 +100,66 @@ void sums_of_rows(const BackwardSums<T>& views, std::size_t at, std::size_t w, s
     float s = 0, sx = 0;
 #pragma GCC unroll 4
     for (std::size_t line = 0; line < lines; ++line) {
-      const float v = masked_load<T, masked>(dy, y, c + line * w);
+      const std::size_t i = c + line * w;
+      const float xi = load(x, i);
+      const float v = masked_load<T, mask>(dy, y, xi, factor, offset, i, c);
       if constexpr (write)
-        store(out, c + line * w, v);
+        store(out, i, v);
       s += v;
-      sx += v * (load(x, c + line * w) - mean[c]);
+      sx += v * (xi - mean[c]);
     }
     sum[c] += s;
     sum_x[c] += sx;
   }
 }
 
-template <class T, bool masked, bool write>
+template <class T, Mask mask>
 void backward_sums_of(const BackwardSums<T>& views, Rows rows) {
   const std::size_t w = rows.width;
   std::size_t at = 0;
   for (; at + 4 * w <= rows.elements; at += 4 * w)
-    sums_of_rows<T, masked, write, 4>(views, at, w, w);
+    sums_of_rows<T, mask, 4>(views, at, w, w);
   for (; at < rows.elements; at += w)
-    sums_of_rows<T, masked, write, 1>(views, at, w,
-                                      rows.elements - at < w ? rows.elements - at : w);
+    sums_of_rows<T, mask, 1>(views, at, w, rows.elements - at < w ? rows.elements - at : w);
 }
 
 template <class T>
 void backward_sums(const BackwardSums<T>& views, Rows rows) {
-  if (views.y && views.masked)
-    backward_sums_of<T, true, true>(views, rows);
-  else if (views.y)
-    backward_sums_of<T, true, false>(views, rows);
-  else if (views.masked)
-    backward_sums_of<T, false, true>(views, rows);
+  if (views.mask.y)
+    backward_sums_of<T, Mask::from_y>(views, rows);
+  else if (views.mask.factor)
+    backward_sums_of<T, Mask::from_x>(views, rows);
   else
-    backward_sums_of<T, false, false>(views, rows);
+    backward_sums_of<T, Mask::none>(views, rows);
 }
 
-template <class T, bool masked>
-void backward_input_of(const T* dy, const T* x, const T* mask, T* dx, Rows rows,
+template <class T, Mask mask>
+void backward_input_of(const T* dy, const T* x, const ReluMask<T>& relu, T* dx, Rows rows,
                        const float* __restrict dy_factor, const float* __restrict x_factor,
                        const float* __restrict offset) {
+  const float* __restrict const relu_factor = relu.factor;
+  const float* __restrict const relu_offset = relu.offset;
   for (std::size_t at = 0; at < rows.elements; at += rows.width) {
     const std::size_t width = rows.elements - at < rows.width ? rows.elements - at : rows.width;
     const T* const dy0 = dy + at;
     const T* const x0 = x + at;
-    const T* const mask0 = masked ? mask + at : nullptr;
     T* const dx0 = dx + at;
 #pragma GCC ivdep
-    for (std::size_t c = 0; c < width; ++c)
-      store(dx0, c,
-            masked_load<T, masked>(dy0, mask0, c) * dy_factor[c] +
-                (load(x0, c) * x_factor[c] + offset[c]));
+    for (std::size_t c = 0; c < width; ++c) {
+      const float xc = load(x0, c);
+      const float v = masked_load<T, mask>(dy0, nullptr, xc, relu_factor, relu_offset, c, c);
+      store(dx0, c, v * dy_factor[c] + (xc * x_factor[c] + offset[c]));
+    }
   }
 }
 
 template <class T>
-void backward_input(const T* dy, const T* x, const T* mask, T* dx, Rows rows,
+void backward_input(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                     const float* dy_factor, const float* x_factor, const float* offset) {
-  if (mask)
-    backward_input_of<T, true>(dy, x, mask, dx, rows, dy_factor, x_factor, offset);
+  if (mask.factor)
+    backward_input_of<T, Mask::from_x>(dy, x, mask, dx, rows, dy_factor, x_factor, offset);
   else
-    backward_input_of<T, false>(dy, x, mask, dx, rows, dy_factor, x_factor, offset);
+    backward_input_of<T, Mask::none>(dy, x, mask, dx, rows, dy_factor, x_factor, offset);
 }
 
 template <class T>

@@ -30,13 +30,22 @@ struct Rows {
   std::size_t width;
 };
 
-/// Sums over rows of v = dy where y > 0 (y null: everywhere), and of v * (x - mean).
+/// Where a fused relu let its input through: where y > 0, or where x * factor + offset > 0 (the
+/// same without reading y). All null: there was no relu.
+template <class T>
+struct ReluMask {
+  const T* y = nullptr;
+  const float* factor = nullptr; ///< per column
+  const float* offset = nullptr;
+};
+
+/// Sums over rows of v = dy where the mask is set, and of v * (x - mean).
 template <class T>
 struct BackwardSums {
   const T* dy;
   const T* x;
-  const T* y;
-  T* masked; ///< where v is written; may be null, and may be dy
+  ReluMask<T> mask;
+  T* masked; ///< where v is written; with mask.y only, null otherwise
   const float* mean;
   float* sum;
   float* sum_x;
@@ -57,8 +66,8 @@ struct TypedKernels {
   void (*normalize)(const T* x, const T* residual, T* y, Rows rows, const float* factor,
                     const float* offset, bool relu);
   void (*backward_sums)(const BackwardSums<T>& views, Rows rows);
-  /// dx = v * dy_factor + x * x_factor + offset, v as above (mask null: v = dy).
-  void (*backward_input)(const T* dy, const T* x, const T* mask, T* dx, Rows rows,
+  /// dx = v * dy_factor + x * x_factor + offset, v as above; the mask is without y.
+  void (*backward_input)(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                          const float* dy_factor, const float* x_factor, const float* offset);
   void (*relu)(const T* x, T* y, std::size_t elements);
   void (*relu_backward)(const T* dy, const T* y, T* dx, std::size_t elements);

@@ -1,9 +1,11 @@
 // Batch normalization: two passes over x forward (sums, then normalize with add and relu), two over
-// dy and x backward.
+// dy and x backward. The first pass is done behind the writer of x or dy where there is one.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
 #include "columns.hpp"
+#include "follow.hpp"
 #include "lowering.hpp"
+#include "troupe/core/fail.hpp"
 
 #include <cmath>
 
@@ -12,25 +14,38 @@ namespace troupe::cpu {
 namespace {
 
 template <class T>
-class BatchNormForward final : public Step {
+class BatchNormForward final : public Step, public Follower {
 public:
-  BatchNormForward(const Graph& graph, const Node& node)
+  BatchNormForward(const Graph& graph, const Node& node, std::shared_ptr<ColumnAffine> affine)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{graph[node.inputs[0]].shape} {
+        columns_{graph[node.inputs[0]].shape}, affine_{std::move(affine)} {
     name = attributes_.add ? "batch norm + add" : "batch norm";
-    bytes = static_cast<double>(columns_.elements() * sizeof(T)) *
-            ((attributes_.training ? 3 : 2) + (attributes_.add ? 1 : 0));
+    bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
+  }
+
+  std::optional<Needs> follows(TensorId tensor) const override {
+    if (!attributes_.training || tensor != node_.inputs[0])
+      return std::nullopt;
+    return Needs{};
+  }
+
+  void begin(const Frame&, std::size_t workers) override {
+    sums_.begin(columns_, workers);
+    summed_ = true;
+  }
+
+  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+    sums_.add(worker, frame.data<T>(node_.inputs[0]) + begin, end - begin);
   }
 
   Status run(const Frame& frame) override {
     const std::size_t channels = columns_.channels();
     auto* const running_mean = frame.data<float>(node_.inputs[3]);
     auto* const running_var = frame.data<float>(node_.inputs[4]);
-    const auto* const x = frame.data<T>(node_.inputs[0]);
     mean_.assign(running_mean, running_mean + channels);
     inv_std_.resize(channels);
     if (attributes_.training) {
-      sums_.add(columns_, x);
+      sum_up(frame);
       finish_statistics(running_mean, running_var);
       std::copy_n(mean_.data(), channels, frame.data<float>(node_.outputs[1]));
       std::copy_n(inv_std_.data(), channels, frame.data<float>(node_.outputs[2]));
@@ -38,17 +53,25 @@ public:
       for (std::size_t c = 0; c < channels; ++c)
         inv_std_[c] = 1.0f / std::sqrt(running_var[c] + attributes_.eps);
     }
-    normalize(frame, x);
+    normalize(frame);
     return {};
   }
 
 private:
+  void sum_up(const Frame& frame) {
+    if (!summed_) {
+      begin(frame, columns_.parts());
+      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
+        follow(frame, part, from, to);
+      });
+    }
+    summed_ = false;
+  }
+
   void finish_statistics(float* running_mean, float* running_var) {
     const auto n = static_cast<double>(columns_.rows());
     for (std::size_t c = 0; c < columns_.channels(); ++c) {
-      const double shifted = sums_.sum(c) / n;
-      const double variance = std::max(sums_.sum_squares(c) / n - shifted * shifted, 0.0);
-      const double mean = sums_.shift(c) + shifted;
+      const auto [mean, variance] = sums_.moments(c);
       mean_[c] = static_cast<float>(mean);
       inv_std_[c] =
           static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(attributes_.eps)));
@@ -59,68 +82,112 @@ private:
     }
   }
 
-  void normalize(const Frame& frame, const T* x) {
+  void normalize(const Frame& frame) {
     const auto* const scale = frame.data<float>(node_.inputs[1]);
     const auto* const shift = frame.data<float>(node_.inputs[2]);
+    const auto* const x = frame.data<T>(node_.inputs[0]);
     const auto* const residual = attributes_.add ? frame.data<T>(node_.inputs[5]) : nullptr;
     auto* const y = frame.data<T>(node_.outputs[0]);
-    factor_.resize(columns_.width());
-    offset_.resize(columns_.width());
+    affine_->factor.resize(columns_.width());
+    affine_->offset.resize(columns_.width());
     for (std::size_t i = 0; i < columns_.width(); ++i) {
       const std::size_t c = i % columns_.channels();
-      factor_[i] = scale[c] * inv_std_[c];
-      offset_[i] = shift[c] - mean_[c] * factor_[i];
+      affine_->factor[i] = scale[c] * inv_std_[c];
+      affine_->offset[i] = shift[c] - mean_[c] * affine_->factor[i];
     }
-    columns_.for_parts([&](std::size_t, std::size_t begin, std::size_t end) {
-      kernels().of<T>().normalize(x + begin, residual ? residual + begin : nullptr, y + begin,
-                                  {end - begin, columns_.width()}, factor_.data(), offset_.data(),
-                                  attributes_.relu);
+    columns_.for_parts([&](std::size_t, std::size_t from, std::size_t to) {
+      kernels().of<T>().normalize(x + from, residual ? residual + from : nullptr, y + from,
+                                  {to - from, columns_.width()}, affine_->factor.data(),
+                                  affine_->offset.data(), attributes_.relu);
     });
   }
 
   Node node_;
   BatchNormAttributes attributes_;
   Columns columns_;
-  ColumnSums<T> sums_;
-  std::vector<float> mean_, inv_std_, factor_, offset_;
+  ColumnSums sums_;
+  bool summed_ = false;
+  std::shared_ptr<ColumnAffine> affine_;
+  std::vector<float> mean_, inv_std_;
 };
 
 template <class T>
-class BatchNormBackward final : public Step {
+class BatchNormBackward final : public Step, public Follower {
 public:
-  BatchNormBackward(const Graph& graph, const Node& node)
+  /// `affine` is the forward step's: a relu's mask is computed again from x, which is read anyway.
+  /// With a residual it is read from y.
+  BatchNormBackward(const Graph& graph, const Node& node,
+                    std::shared_ptr<const ColumnAffine> affine)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{graph[node.inputs[1]].shape} {
+        columns_{graph[node.inputs[1]].shape}, affine_{std::move(affine)} {
     name = attributes_.add ? "batch norm + add backward" : "batch norm backward";
-    bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (5 + (attributes_.add    ? 2
-                                                                         : attributes_.relu ? 2
-                                                                                            : 0));
+    bytes = static_cast<double>(columns_.elements() * sizeof(T)) * 3;
   }
 
-  Status run(const Frame& frame) override {
+  std::optional<Needs> follows(TensorId tensor) const override {
+    if (tensor != node_.inputs[0])
+      return std::nullopt;
+    Needs needs{{node_.inputs[1], node_.inputs[3]}, {}};
+    if (reads_y())
+      needs.reads.push_back(node_.inputs[5]);
+    if (attributes_.add)
+      needs.writes.push_back(node_.outputs[3]);
+    return needs;
+  }
+
+  void begin(const Frame& frame, std::size_t workers) override {
+    sums_.begin(columns_, workers);
+    summed_ = true;
     const auto* const mean = frame.data<float>(node_.inputs[3]);
     mean_.resize(columns_.width());
     for (std::size_t i = 0; i < columns_.width(); ++i)
       mean_[i] = mean[i % columns_.channels()];
-    auto* const masked = attributes_.add ? frame.data<T>(node_.outputs[3]) : nullptr;
-    const auto* const dy = frame.data<T>(node_.inputs[0]);
-    const auto* const x = frame.data<T>(node_.inputs[1]);
-    const auto* const y = attributes_.relu ? frame.data<T>(node_.inputs[5]) : nullptr;
-    sums_.add_backward(columns_, {dy, x, y, masked, mean_.data(), nullptr, nullptr});
+  }
+
+  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+    auto* const masked = attributes_.add ? frame.data<T>(node_.outputs[3]) + begin : nullptr;
+    const auto* const dy = frame.data<T>(node_.inputs[0]) + begin;
+    if (masked && !attributes_.relu)
+      std::copy_n(dy, end - begin, masked);
+    auto mask = relu_mask();
+    if (reads_y())
+      mask.y = frame.data<T>(node_.inputs[5]) + begin;
+    sums_.add_backward<T>(worker,
+                          {dy, frame.data<T>(node_.inputs[1]) + begin, mask,
+                           reads_y() ? masked : nullptr, mean_.data(), nullptr, nullptr},
+                          end - begin);
+  }
+
+  Status run(const Frame& frame) override {
+    if (!summed_) {
+      begin(frame, columns_.parts());
+      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
+        follow(frame, part, from, to);
+      });
+    }
+    summed_ = false;
     finish(frame);
-    // Where the masked gradient was written, it is read again, and the mask is not.
-    const auto* const v = masked ? masked : dy;
-    const auto* const mask = masked ? nullptr : y;
+    // Where the masked gradient was written, it is read again.
+    const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
+    const auto* const x = frame.data<T>(node_.inputs[1]);
     auto* const dx = frame.data<T>(node_.outputs[0]);
-    columns_.for_parts([&](std::size_t, std::size_t begin, std::size_t end) {
-      kernels().of<T>().backward_input(v + begin, x + begin, mask ? mask + begin : nullptr,
-                                       dx + begin, {end - begin, columns_.width()},
-                                       dy_factor_.data(), x_factor_.data(), offset_.data());
+    columns_.for_parts([&](std::size_t, std::size_t from, std::size_t to) {
+      kernels().of<T>().backward_input(v + from, x + from, relu_mask(), dx + from,
+                                       {to - from, columns_.width()}, dy_factor_.data(),
+                                       x_factor_.data(), offset_.data());
     });
     return {};
   }
 
 private:
+  bool reads_y() const { return attributes_.relu && attributes_.add; }
+
+  ReluMask<T> relu_mask() const {
+    if (!attributes_.relu || attributes_.add)
+      return {};
+    return {nullptr, affine_->factor.data(), affine_->offset.data()};
+  }
+
   /// dx = scale * inv_std * (v - mean(v) - xhat * mean(v * xhat)), as a linear function of v and x.
   void finish(const Frame& frame) {
     const auto* const scale = frame.data<float>(node_.inputs[2]);
@@ -131,9 +198,9 @@ private:
     for (auto* const values : {&dy_factor_, &x_factor_, &offset_})
       values->resize(columns_.width());
     for (std::size_t c = 0; c < columns_.channels(); ++c) {
-      const double inv = static_cast<double>(inv_std[c]),
-                   factor = static_cast<double>(scale[c]) * inv;
-      const double sum = sums_.sum(c), sum_x = sums_.sum_squares(c);
+      const auto inv = static_cast<double>(inv_std[c]);
+      const double factor = static_cast<double>(scale[c]) * inv;
+      const double sum = sums_.sum(c), sum_x = sums_.sum_x(c);
       dshift[c] = static_cast<float>(sum);
       dscale[c] = static_cast<float>(sum_x * inv);
       const double x_factor = -factor * inv * inv * sum_x / n;
@@ -149,23 +216,33 @@ private:
   Node node_;
   BatchNormAttributes attributes_;
   Columns columns_;
-  ColumnSums<T> sums_;
+  ColumnSums sums_;
+  bool summed_ = false;
+  std::shared_ptr<const ColumnAffine> affine_;
   std::vector<float> mean_, dy_factor_, x_factor_, offset_;
 };
+
+/// The forward step of one dtype, or the backward one.
+template <class T>
+Result<StepPtr> make_step(Lowering& lowering, const Node& node) {
+  const auto& graph = lowering.graph;
+  if (node.op == Op::batch_norm) {
+    auto affine = std::make_shared<ColumnAffine>();
+    if (node.outputs.size() > 1)
+      lowering.affines.emplace(node.outputs[1], affine);
+    return std::make_unique<BatchNormForward<T>>(graph, node, std::move(affine));
+  }
+  const auto forward = lowering.affines.find(node.inputs[3]);
+  if (forward == lowering.affines.end())
+    return fail(Errc::internal, "{} has no forward node", graph[node.outputs[0]].name);
+  return std::make_unique<BatchNormBackward<T>>(graph, node, forward->second);
+}
 
 } // namespace
 
 Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
-  const auto& graph = lowering.graph;
-  const bool bf16 = graph[node.inputs[0]].dtype == DType::bf16;
-  if (node.op == Op::batch_norm) {
-    if (bf16)
-      return std::make_unique<BatchNormForward<Bf16>>(graph, node);
-    return std::make_unique<BatchNormForward<float>>(graph, node);
-  }
-  if (bf16)
-    return std::make_unique<BatchNormBackward<Bf16>>(graph, node);
-  return std::make_unique<BatchNormBackward<float>>(graph, node);
+  return lowering.graph[node.inputs[0]].dtype == DType::bf16 ? make_step<Bf16>(lowering, node)
+                                                             : make_step<float>(lowering, node);
 }
 
 } // namespace troupe::cpu

@@ -57,37 +57,55 @@ private:
   std::size_t channels_, elements_, width_;
 };
 
-/// Two sums per channel. Each thread adds up blocks of rows in f32 and the blocks in double;
-/// threads are added in order, so that a fixed number of threads gives the same bits every time.
-template <class T>
+/// Two sums per channel. Each worker adds up blocks of rows in f32 and the blocks in double;
+/// workers are added in order, so that a fixed number of threads gives the same bits every time.
 class ColumnSums {
 public:
-  /// Of x - shift and its square; the shift (the first row) keeps the squares small.
-  void add(const Columns& columns, const T* x) {
-    shift_.resize(columns.width());
-    for (std::size_t i = 0; i < columns.width(); ++i)
-      shift_[i] = as_float(x[i % columns.channels()]);
-    run(columns, [&](std::size_t at, Rows rows, float* sum, float* squares) {
-      kernels().of<T>().statistics(x + at, rows, shift_.data(), sum, squares);
+  void begin(const Columns& columns, std::size_t workers);
+
+  /// Adds rows of x and their squares. They are taken relative to the worker's first row, which
+  /// keeps the squares small.
+  template <class T>
+  void add(std::size_t worker, const T* x, std::size_t elements) {
+    auto& own = workers_[worker];
+    if (own.rows == 0)
+      for (std::size_t i = 0; i < width_; ++i)
+        own.shift[i] = as_float(x[i % channels_]);
+    blocks(own, elements, [&](std::size_t at, Rows rows, float* sum, float* squares) {
+      kernels().of<T>().statistics(x + at, rows, own.shift.data(), sum, squares);
     });
   }
 
-  /// Of v and v * (x - mean); `views` is without sums.
-  void add_backward(const Columns& columns, const BackwardSums<T>& views) {
-    run(columns, [&](std::size_t at, Rows rows, float* sum, float* sum_x) {
-      kernels().of<T>().backward_sums(
-          {views.dy + at, views.x + at, views.y ? views.y + at : nullptr,
-           views.masked ? views.masked + at : nullptr, views.mean, sum, sum_x},
-          rows);
+  /// Adds v and v * (x - mean); `views` is without sums.
+  template <class T>
+  void add_backward(std::size_t worker, const BackwardSums<T>& views, std::size_t elements) {
+    blocks(workers_[worker], elements, [&](std::size_t at, Rows rows, float* sum, float* sum_x) {
+      const ReluMask<T> mask{views.mask.y ? views.mask.y + at : nullptr, views.mask.factor,
+                             views.mask.offset};
+      kernels().of<T>().backward_sums({views.dy + at, views.x + at, mask,
+                                       views.masked ? views.masked + at : nullptr, views.mean, sum,
+                                       sum_x},
+                                      rows);
     });
   }
 
-  double sum(std::size_t channel) const { return totals_[channel]; }
-  double sum_squares(std::size_t channel) const { return totals_[channels_ + channel]; }
-  double shift(std::size_t channel) const { return static_cast<double>(shift_[channel]); }
+  struct Moments {
+    double mean, variance; ///< biased
+  };
+  /// After add().
+  Moments moments(std::size_t channel) const;
+  /// After add_backward(): of v, and of v * (x - mean).
+  double sum(std::size_t channel) const { return total(channel); }
+  double sum_x(std::size_t channel) const { return total(channels_ + channel); }
 
 private:
   static constexpr std::size_t block_rows = 128;
+
+  struct Worker {
+    std::vector<float> shift, block;
+    std::vector<double> sums;
+    std::size_t rows = 0;
+  };
 
   static float as_float(float value) { return value; }
   static float as_float(Bf16 value) {
@@ -97,34 +115,21 @@ private:
   }
 
   template <class Fn>
-  void run(const Columns& columns, Fn&& fn) {
-    channels_ = columns.channels();
-    const std::size_t width = columns.width(), parts = columns.parts();
-    partial_.assign(parts, std::vector<double>());
-    columns.for_parts([&](std::size_t part, std::size_t begin, std::size_t end) {
-      std::vector<float> block(2 * width);
-      std::vector<double> sums(2 * channels_);
-      for (std::size_t at = begin; at < end; at += block_rows * width) {
-        std::fill(block.begin(), block.end(), 0.0f);
-        fn(at, Rows{std::min(block_rows * width, end - at), width}, block.data(),
-           block.data() + width);
-        for (std::size_t half = 0; half < 2; ++half)
-          for (std::size_t i = 0; i < width; i += channels_)
-            for (std::size_t c = 0; c < channels_; ++c)
-              sums[half * channels_ + c] += static_cast<double>(block[half * width + i + c]);
-      }
-      partial_[part] = std::move(sums);
-    });
-    totals_.assign(2 * channels_, 0.0);
-    for (const auto& sums : partial_)
-      for (std::size_t i = 0; i < sums.size(); ++i)
-        totals_[i] += sums[i];
+  void blocks(Worker& own, std::size_t elements, Fn&& fn) {
+    for (std::size_t at = 0; at < elements; at += block_rows * width_) {
+      std::fill(own.block.begin(), own.block.end(), 0.0f);
+      fn(at, Rows{std::min(block_rows * width_, elements - at), width_}, own.block.data(),
+         own.block.data() + width_);
+      fold(own);
+    }
+    own.rows += elements / channels_;
   }
 
-  std::size_t channels_ = 0;
-  std::vector<float> shift_;
-  std::vector<std::vector<double>> partial_;
-  std::vector<double> totals_;
+  void fold(Worker& own) const;
+  double total(std::size_t index) const;
+
+  std::size_t channels_ = 0, width_ = 0;
+  std::vector<Worker> workers_;
 };
 
 } // namespace troupe::cpu

@@ -1,5 +1,6 @@
 // Convolutions with kernels larger than one pixel, by oneDNN's direct implementations.
 #include "convert.hpp"
+#include "follow.hpp"
 #include "lowering.hpp"
 #include "slices.hpp"
 #include "troupe/core/fail.hpp"
@@ -21,7 +22,7 @@ struct Sizes {
 };
 
 /// y = x * weights, or dx from dy: one activation from another, slice by slice.
-class ConvolveActivation final : public Step {
+class ConvolveActivation final : public Step, public Leader {
 public:
   struct Role {
     int from, to; ///< the primitive's arguments
@@ -38,6 +39,8 @@ public:
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
   }
 
+  bool writes_slices() const override { return slicing_.side_by_side; }
+
   std::size_t scratch_bytes() const override {
     return slicing_.workers(threads_) * (library_bytes_ + from_bytes_ + to_bytes_);
   }
@@ -49,6 +52,7 @@ public:
     const auto images = static_cast<std::size_t>(slicing_.images);
     const std::size_t from_elements = images * role_.from_elements;
     const std::size_t to_elements = images * role_.to_elements;
+    begin_followers(frame, slicing_.workers(threads_));
     for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
       std::byte* const library =
           frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
@@ -57,6 +61,7 @@ public:
       std::byte* const y = to + index * to_elements * size_;
       if (!widen_) {
         primitive_.run({{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}}, library);
+        lead(frame, worker, index * to_elements, (index + 1) * to_elements);
         return;
       }
       auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
@@ -65,6 +70,7 @@ public:
       primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
                      library);
       convert(slicing_, wide_y, reinterpret_cast<Bf16*>(y), to_elements);
+      lead(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
   }
@@ -154,8 +160,11 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker mak
   problem.activations = lowering.compute_type(stored);
   const bool widen = stored != problem.activations;
   const Sizes sizes{problem};
-  const auto slicing =
-      slice_batch(problem.batch, (sizes.x + sizes.y) * sizeof(float), lowering.options.threads);
+  const auto slicing = slice_batch(
+      problem.batch, (sizes.x + sizes.y) * sizeof(float),
+      static_cast<std::size_t>(problem.in * problem.out * problem.kernel * problem.kernel) *
+          sizeof(float),
+      lowering.options.threads);
   problem.batch = slicing.images;
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
   const auto parameter = node.inputs[1];

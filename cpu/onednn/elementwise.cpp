@@ -1,6 +1,7 @@
 // Element-wise nodes.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "follow.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -12,33 +13,61 @@ namespace {
 
 constexpr std::size_t grain = 16384;
 
+/// Can be done behind the writer of an input, and leads others then.
 template <class T>
-class Elementwise final : public Step {
+class Elementwise final : public Step, public Follower, public Leader {
 public:
   Elementwise(const Node& node, std::size_t elements) : node_{node}, elements_{elements} {
     name = to_string(node.op);
     bytes = static_cast<double>((node.inputs.size() + 1) * elements * sizeof(T));
   }
 
+  std::optional<Needs> follows(TensorId tensor) const override {
+    Needs needs{{}, {node_.outputs[0]}};
+    for (const auto id : node_.inputs)
+      if (id != tensor)
+        needs.reads.push_back(id);
+    return needs;
+  }
+
+  /// Of itself it does not write slices: only when it follows.
+  bool writes_slices() const override { return false; }
+
+  void begin(const Frame& frame, std::size_t workers) override {
+    done_ = true;
+    begin_followers(frame, workers);
+  }
+
+  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+    work(frame, begin, end);
+    lead(frame, worker, begin, end);
+  }
+
   Status run(const Frame& frame) override {
-    const auto* const a = frame.data<T>(node_.inputs[0]);
-    const auto* const b = node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) : nullptr;
-    auto* const to = frame.data<T>(node_.outputs[0]);
-    const auto& k = kernels().of<T>();
-    parallel_for(elements_, grain, [&](std::size_t begin, std::size_t end) {
-      if (node_.op == Op::relu)
-        k.relu(a + begin, to + begin, end - begin);
-      else if (node_.op == Op::relu_backward)
-        k.relu_backward(a + begin, b + begin, to + begin, end - begin);
-      else
-        k.add(a + begin, b + begin, to + begin, end - begin);
-    });
+    if (!done_)
+      parallel_for(elements_, grain,
+                   [&](std::size_t begin, std::size_t end) { work(frame, begin, end); });
+    done_ = false;
     return {};
   }
 
 private:
+  void work(const Frame& frame, std::size_t begin, std::size_t end) const {
+    const auto* const a = frame.data<T>(node_.inputs[0]);
+    const auto* const b = node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) : nullptr;
+    auto* const to = frame.data<T>(node_.outputs[0]);
+    const auto& k = kernels().of<T>();
+    if (node_.op == Op::relu)
+      k.relu(a + begin, to + begin, end - begin);
+    else if (node_.op == Op::relu_backward)
+      k.relu_backward(a + begin, b + begin, to + begin, end - begin);
+    else
+      k.add(a + begin, b + begin, to + begin, end - begin);
+  }
+
   Node node_;
   std::size_t elements_;
+  bool done_ = false;
 };
 
 class Cast final : public Step {

@@ -2,6 +2,7 @@
 
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "follow.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -39,13 +40,18 @@ Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& d
 }
 
 Status OnednnExecutable::lower_nodes(Lowering& lowering) {
+  std::vector<Step*> steps;
   for (const auto& node : graph_.nodes) {
     auto step = lower(lowering, node);
     if (!step)
       return failure(step.error());
+    (*step)->detail =
+        graph_[node.inputs[0]].shape.to_string() + " " + graph_[node.outputs[0]].shape.to_string();
+    steps.push_back(step->get());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
   }
+  connect_followers(graph_, lowering.places, steps);
   for (const auto& copy : lowering.copies)
     units_[static_cast<std::size_t>(graph_[copy->parameter()].unit)].copies.push_back(copy.get());
   return {};
@@ -120,11 +126,12 @@ Status OnednnExecutable::run_timed(Step& step, const Frame& frame) {
   return status;
 }
 
-std::vector<ProfileLine> OnednnExecutable::profile() const {
+std::vector<ProfileLine> OnednnExecutable::profile(bool in_detail) const {
   std::map<std::string, ProfileLine> lines;
   for (const auto& [step, timing] : timings_) {
-    auto& line = lines[step->name];
-    line.label = step->name;
+    const auto label = in_detail ? step->name + " " + step->detail : step->name;
+    auto& line = lines[label];
+    line.label = label;
     line.runs += timing.runs;
     line.seconds += timing.seconds;
     line.operations += step->operations * static_cast<double>(timing.runs);

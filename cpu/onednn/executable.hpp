@@ -22,7 +22,7 @@ public:
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
   void start_profile() override { profiling_ = true; }
-  std::vector<ProfileLine> profile() const override;
+  std::vector<ProfileLine> profile(bool in_detail) const override;
 
 private:
   /// What runs of one unit use.

@@ -34,6 +34,11 @@ private:
   BufferPtr storage_, scratch_;
 };
 
+/// A batch norm's y = x * factor + offset of the last forward, per column.
+struct ColumnAffine {
+  std::vector<float> factor, offset;
+};
+
 class Lowering {
 public:
   static Result<std::unique_ptr<Lowering>> make(HostDevice& device, const Graph& graph,
@@ -47,6 +52,7 @@ public:
   std::vector<Place> places;
   std::size_t own_bytes = 0; ///< of activations that the memory plan left out
   std::vector<std::unique_ptr<ParameterCopy>> copies;
+  std::map<TensorId, std::shared_ptr<ColumnAffine>> affines; ///< by saved mean
 
   /// How a weight's parameter is stored.
   const dnnl::memory::desc& stored(TensorId parameter) const;

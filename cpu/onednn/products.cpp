@@ -8,7 +8,7 @@ namespace {
 
 Slicing slice(const ProductProblem& p, int threads) {
   return slice_batch(p.images, static_cast<std::size_t>(p.rows * (p.in + p.out)) * sizeof(float),
-                     threads);
+                     static_cast<std::size_t>(p.in * p.out) * sizeof(float), threads);
 }
 
 /// A primitive for one slice, made for the threads that will run it.
@@ -82,6 +82,7 @@ Status ProductForward::run(const Frame& frame) {
   auto* const y = frame.data<std::byte>(node_.outputs[0]);
   auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
   const std::int64_t rows = slicing_.images * problem_.rows;
+  begin_followers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
     std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
     std::byte* place = library + library_bytes_;
@@ -93,9 +94,12 @@ Status ProductForward::run(const Frame& frame) {
       from = place;
       place += aligned(bytes_of(rows * problem_.in, problem_.stored));
     }
+    const auto written = static_cast<std::size_t>(index * rows * problem_.out);
+    const auto next = written + static_cast<std::size_t>(rows * problem_.out);
     if (!problem_.widens()) {
       primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}},
                      library);
+      lead(frame, worker, written, next);
       return;
     }
     auto* const wide_x = reinterpret_cast<float*>(place);
@@ -106,6 +110,7 @@ Status ProductForward::run(const Frame& frame) {
                    library);
     convert(slicing_, wide_y, reinterpret_cast<Bf16*>(to),
             static_cast<std::size_t>(rows * problem_.out));
+    lead(frame, worker, written, next);
   });
   return {};
 }
@@ -139,6 +144,7 @@ Status ProductBackwardData::run(const Frame& frame) {
   const std::int64_t rows = slicing_.images * problem_.rows;
   const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
   const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
+  begin_followers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
     std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
     std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
@@ -158,12 +164,13 @@ Status ProductBackwardData::run(const Frame& frame) {
               in_elements);
       result = narrowed;
     }
-    if (!problem_.grid)
-      return;
-    if (problem_.stored == DType::bf16)
+    if (problem_.grid && problem_.stored == DType::bf16)
       scatter_images<Bf16>(*problem_.grid, slicing_.images, result, to);
-    else
+    else if (problem_.grid)
       scatter_images<float>(*problem_.grid, slicing_.images, result, to);
+    const auto slice_elements = static_cast<std::size_t>(slicing_.images * problem_.x_elements());
+    const auto written = static_cast<std::size_t>(index) * slice_elements;
+    lead(frame, worker, written, written + slice_elements);
   });
   return {};
 }

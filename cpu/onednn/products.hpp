@@ -1,6 +1,7 @@
 /// Matrix products over rows of activations: 1x1 convolutions and fully connected layers.
 #pragma once
 
+#include "follow.hpp"
 #include "lowering.hpp"
 #include "slices.hpp"
 #include "strided.hpp"
@@ -27,10 +28,11 @@ struct ProductProblem {
 };
 
 /// y = x * weight^T [+ bias].
-class ProductForward final : public Step {
+class ProductForward final : public Step, public Leader {
 public:
   ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                  const ParameterCopy* weights);
+  bool writes_slices() const override { return slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 
@@ -45,10 +47,11 @@ private:
 };
 
 /// dx = dy * weight.
-class ProductBackwardData final : public Step {
+class ProductBackwardData final : public Step, public Leader {
 public:
   ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                       const ParameterCopy* weights);
+  bool writes_slices() const override { return slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 

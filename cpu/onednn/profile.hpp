@@ -11,7 +11,7 @@ namespace troupe::cpu {
 struct ProfileLine {
   std::string label;
   std::size_t runs = 0;
-  double seconds = 0; ///< of the stream's thread, not counting others on its processor
+  double seconds = 0;    ///< of the stream's thread, not counting others on its processor
   double operations = 0; ///< floating point, of matrix work
   double bytes = 0;      ///< read and written, of element-wise work
 };
@@ -22,8 +22,8 @@ public:
   virtual ~Profiled() = default;
   /// Before anything is enqueued.
   virtual void start_profile() = 0;
-  /// When everything is done; the longest first.
-  virtual std::vector<ProfileLine> profile() const = 0;
+  /// When everything is done; the longest first. In detail: nodes of different shapes apart.
+  virtual std::vector<ProfileLine> profile(bool in_detail) const = 0;
 };
 
 } // namespace troupe::cpu

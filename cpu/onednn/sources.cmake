@@ -1,9 +1,11 @@
 set(TROUPE_ONEDNN_SOURCES
   onednn/batch_norm.cpp
   onednn/codec.cpp
+  onednn/columns.cpp
   onednn/convolution.cpp
   onednn/elementwise.cpp
   onednn/executable.cpp
+  onednn/follow.cpp
   onednn/loss.cpp
   onednn/lower.cpp
   onednn/lowering.cpp

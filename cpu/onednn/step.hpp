@@ -61,7 +61,7 @@ public:
   virtual Status run(const Frame& frame) = 0;
   virtual std::size_t scratch_bytes() const { return 0; }
   /// For profiles: the op; and how many floating point operations or bytes one run takes.
-  std::string name;
+  std::string name, detail;
   double operations = 0, bytes = 0;
 };
 

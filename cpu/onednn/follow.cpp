@@ -1,0 +1,94 @@
+#include "follow.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+class Connector {
+public:
+  Connector(const Graph& graph, const std::vector<Place>& places, const std::vector<Step*>& steps)
+      : graph_{graph}, places_{places}, steps_{steps}, written_at_(graph.tensors.size(), 0),
+        following_(steps.size(), false) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      for (const auto id : graph.nodes[i].outputs)
+        written_at_[static_cast<std::size_t>(id)] = i + 1;
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (auto* const leader = dynamic_cast<Leader*>(steps_[i]); leader && leader->writes_slices())
+        connect(i, i, *leader);
+  }
+
+private:
+  /// Looks for followers of what node `at` writes, at the time when node `root` runs.
+  void connect(std::size_t root, std::size_t at, Leader& leader) {
+    const auto tensor = graph_.nodes[at].outputs[0];
+    for (std::size_t i = at + 1; i < steps_.size(); ++i) {
+      const auto& node = graph_.nodes[i];
+      if (node.phase != graph_.nodes[root].phase)
+        return;
+      auto* const follower = dynamic_cast<Follower*>(steps_[i]);
+      if (!follower || following_[i] || std::ranges::count(node.inputs, tensor) == 0)
+        continue;
+      const auto needs = follower->follows(tensor);
+      if (!needs || !may_run_early(root, i, tensor, *needs))
+        continue;
+      following_[i] = true;
+      leader.add(follower);
+      if (auto* const next = dynamic_cast<Leader*>(steps_[i]))
+        connect(root, i, *next);
+    }
+  }
+
+  /// What is read is there before `root`, and nobody between it and node `i` uses the memory that
+  /// is written. (A tensor that lives longer cannot lie there: the plan has both alive at node i.)
+  bool may_run_early(std::size_t root, std::size_t i, TensorId followed,
+                     const Follower::Needs& needs) const {
+    for (const auto id : needs.reads)
+      if (written_at_[static_cast<std::size_t>(id)] > root)
+        return false;
+    const auto elementwise = [&](TensorId id) {
+      return id == followed || std::ranges::count(needs.reads, id) > 0;
+    };
+    for (const auto target : needs.writes)
+      for (std::size_t k = root; k <= i; ++k)
+        for (const auto* ids : {&graph_.nodes[k].inputs, &graph_.nodes[k].outputs})
+          for (const auto id : *ids) {
+            const bool own = k == i && elementwise(id);
+            const bool led = k == root && id == graph_.nodes[root].outputs[0];
+            if (id != target && !own && !led && overlap(id, target))
+              return false;
+          }
+    return true;
+  }
+
+  bool overlap(TensorId a, TensorId b) const {
+    const auto& at = places_[static_cast<std::size_t>(a)];
+    const auto& bt = places_[static_cast<std::size_t>(b)];
+    if (at.kind != Place::Kind::arena || bt.kind != Place::Kind::arena)
+      return false;
+    return at.offset < bt.offset + bytes(b) && bt.offset < at.offset + bytes(a);
+  }
+
+  std::size_t bytes(TensorId id) const {
+    return static_cast<std::size_t>(graph_[id].shape.elements()) * size_of(graph_[id].dtype);
+  }
+
+  const Graph& graph_;
+  const std::vector<Place>& places_;
+  const std::vector<Step*>& steps_;
+  std::vector<std::size_t> written_at_; ///< index of the node that writes it, plus one
+  std::vector<bool> following_;
+};
+
+} // namespace
+
+void connect_followers(const Graph& graph, const std::vector<Place>& places,
+                       const std::vector<Step*>& steps) {
+  Connector{graph, places, steps}.run();
+}
+
+} // namespace troupe::cpu
