@@ -19,12 +19,14 @@ public:
   void run() {
     for (std::size_t i = 0; i < steps_.size(); ++i)
       if (auto* const leader = dynamic_cast<Leader*>(steps_[i]); leader && leader->writes_slices())
-        connect(i, i, *leader);
+        connect(i, i, *leader, {});
   }
 
 private:
-  /// Looks for followers of what node `at` writes, at the time when node `root` runs.
-  void connect(std::size_t root, std::size_t at, Leader& leader) {
+  /// Looks for followers of what node `at` writes, at the time when node `root` runs. `chain`: the
+  /// nodes that follow each other from the root to `at`.
+  void connect(std::size_t root, std::size_t at, Leader& leader,
+               const std::vector<std::size_t>& chain) {
     const auto tensor = graph_.nodes[at].outputs[0];
     for (std::size_t i = at + 1; i < steps_.size(); ++i) {
       const auto& node = graph_.nodes[i];
@@ -34,19 +36,22 @@ private:
       if (!follower || following_[i] || std::ranges::count(node.inputs, tensor) == 0)
         continue;
       const auto needs = follower->follows(tensor);
-      if (!needs || !may_run_early(root, i, tensor, *needs))
+      if (!needs || !may_run_early(root, i, tensor, *needs, chain))
         continue;
       following_[i] = true;
       leader.add(follower);
-      if (auto* const next = dynamic_cast<Leader*>(steps_[i]))
-        connect(root, i, *next);
+      if (auto* const next = dynamic_cast<Leader*>(steps_[i])) {
+        auto longer = chain;
+        longer.push_back(i);
+        connect(root, i, *next, longer);
+      }
     }
   }
 
   /// What is read is there before `root`, and nobody between it and node `i` uses the memory that
   /// is written. (A tensor that lives longer cannot lie there: the plan has both alive at node i.)
   bool may_run_early(std::size_t root, std::size_t i, TensorId followed,
-                     const Follower::Needs& needs) const {
+                     const Follower::Needs& needs, const std::vector<std::size_t>& chain) const {
     for (const auto id : needs.reads)
       if (written_at_[static_cast<std::size_t>(id)] > root)
         return false;
@@ -57,9 +62,11 @@ private:
       for (std::size_t k = root; k <= i; ++k)
         for (const auto* ids : {&graph_.nodes[k].inputs, &graph_.nodes[k].outputs})
           for (const auto id : *ids) {
-            const bool own = k == i && elementwise(id);
-            const bool led = k == root && id == graph_.nodes[root].outputs[0];
-            if (id != target && !own && !led && overlap(id, target))
+            const bool own = k == i && elementwise(id) && same_place(id, target);
+            const bool led =
+                k == root && id == graph_.nodes[root].outputs[0] && same_place(id, target);
+            const bool done = std::ranges::count(chain, k) > 0 && same_place(id, target);
+            if (id != target && !own && !led && !done && overlap(id, target))
               return false;
           }
     return true;
@@ -71,6 +78,12 @@ private:
     if (at.kind != Place::Kind::arena || bt.kind != Place::Kind::arena)
       return false;
     return at.offset < bt.offset + bytes(b) && bt.offset < at.offset + bytes(a);
+  }
+
+  bool same_place(TensorId a, TensorId b) const {
+    return places_[static_cast<std::size_t>(a)].offset ==
+               places_[static_cast<std::size_t>(b)].offset &&
+           graph_[a].shape == graph_[b].shape && graph_[a].dtype == graph_[b].dtype;
   }
 
   std::size_t bytes(TensorId id) const {

@@ -3,6 +3,7 @@
 #include "troupe/nn/compile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
 using namespace troupe;
@@ -36,8 +37,9 @@ TEST_CASE("ResNet-20: every activation and gradient as the interpreter has them"
 }
 
 TEST_CASE("the memory plan does not change a bit, and neither does a second run") {
+  const auto model_name = GENERATE("resnet20", "resnet50");
   for (const bool bf16 : {false, true}) {
-    const auto model = prepare("resnet18", 32, 4, bf16);
+    const auto model = prepare(model_name, 32, 4, bf16);
     const auto apart = run_graph(model.graph, {.steps = 2});
     const auto planned = run_graph(model.graph, {.memory = model.memory, .steps = 2});
     const auto again = run_graph(model.graph, {.memory = model.memory, .steps = 2});
