@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 WERROR ?= OFF
 
 # ctest prints what failed and, last, its summary.
-CTEST := ctest --output-on-failure --no-tests=error
+CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: about 12 minutes on 2 cores"
