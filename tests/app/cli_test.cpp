@@ -43,7 +43,7 @@ private:
 
 } // namespace
 
-TEST_CASE("--version and --help are answers, not errors") {
+TEST_CASE("the options --version and --help are answers, not errors") {
   const auto version = troupe_program("--version");
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("troupe 0."));
@@ -101,7 +101,7 @@ TEST_CASE("config show prints a file that shows the same") {
   CHECK(troupe_program("config show " + (folder / "shown.yaml").string()).out == first.out);
 }
 
-TEST_CASE("--set takes one value and leaves the next word alone") {
+TEST_CASE("option --set takes one value and leaves the next word alone") {
   CHECK(troupe_program("config show --set train.epochs=7 " + configs + "debug.yaml").code == 0);
   const auto wrong = troupe_program("config show --set train.epochs=x " + configs + "debug.yaml");
   CHECK(wrong.code == 2);
