@@ -82,7 +82,7 @@ apt_download() {
   local dir=$1
   shift
   (
-    cd "$dir"
+    cd "$dir" || exit
     apt-get -qq -o APT::Sandbox::User=root download "$@" 2>/dev/null && exit
     as_root apt-get -qq -o DPkg::Lock::Timeout=600 update 2>/dev/null || true
     apt-get -qq -o APT::Sandbox::User=root download "$@"
