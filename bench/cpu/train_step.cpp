@@ -25,7 +25,7 @@ struct Options {
   std::int64_t batch = 128, size = 32;
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
-  bool profile = false;
+  bool profile = false, detail = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -197,12 +197,12 @@ private:
   std::unique_ptr<Stream> stream_; ///< last: it ends before what its work uses
 };
 
-void print_profile(Trainer& trainer, std::size_t steps, double total) {
+void print_profile(Trainer& trainer, std::size_t steps, double total, bool detail) {
   const auto per_step = [&](double all) { return all / static_cast<double>(steps); };
   fmt::print("{:<52} {:>6} {:>9} {:>6} {:>8} {:>7}\n", "op", "runs", "ms/step", "%", "GFLOP/s",
              "GB/s");
   double sum = 0;
-  for (const auto& line : trainer.profiled()->profile()) {
+  for (const auto& line : trainer.profiled()->profile(detail)) {
     const double seconds = per_step(line.seconds);
     sum += seconds;
     fmt::print("{:<52} {:>6} {:>9.3f} {:>6.1f} {:>8} {:>7}\n", line.label, line.runs / steps,
@@ -230,6 +230,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--seconds", options.seconds, "to fill with steps");
   app.add_flag("--profile", options.profile, "time per op");
+  app.add_flag("--detail", options.detail, "in the profile, shapes apart");
   CLI11_PARSE(app, argc, argv);
 
   Trainer trainer{options};
@@ -258,5 +259,5 @@ int main(int argc, char** argv) {
       static_cast<double>(options.batch) / times.front(), 1e3 * median, 1e3 * processor,
       times.size(), peak_rss(), trainer.memory_mib(), trainer.arena_mib(), trainer.loss());
   if (options.profile && trainer.profiled())
-    print_profile(trainer, times.size(), median);
+    print_profile(trainer, times.size(), median, options.detail);
 }
