@@ -1,10 +1,28 @@
 #include "checkpointer.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <tuple>
 
 namespace troupe::actors {
 
+namespace {
+
+/// The name of a tensor that no run could go on from; empty: all can be used.
+std::string not_finite(const Checkpoint& checkpoint) {
+  for (const auto& tensor : checkpoint.tensors)
+    if (!std::ranges::all_of(tensor.values, [](float value) { return std::isfinite(value); }))
+      return tensor.name;
+  return {};
+}
+
+} // namespace
+
 checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
+  std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
   return {
       [this](atom::snapshot, const SnapshotPtr& snapshot, bool save) {
         return take(*snapshot, save);
@@ -20,7 +38,9 @@ CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot, bool save) {
   CheckpointOutcome outcome{.step = snapshot.step, .parameters_sha256 = digest(checkpoint)};
   if (save) {
     outcome.path = setup_.store.path_of(snapshot.step).string();
-    if (const auto saved = setup_.store.save(checkpoint); !saved)
+    if (const auto tensor = not_finite(checkpoint); !tensor.empty())
+      outcome.failure = fmt::format("{} has values that are not finite", tensor);
+    else if (const auto saved = setup_.store.save(checkpoint); !saved)
       outcome.failure = saved.error().to_string();
     else if (const auto pruned = setup_.store.prune(setup_.keep); !pruned)
       outcome.failure = pruned.error().to_string();

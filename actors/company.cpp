@@ -7,6 +7,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/metrics/socket.hpp"
 
 #include <caf/io/all.hpp>
 
@@ -40,6 +41,14 @@ public:
       load<caf::io::middleman>();
   }
 };
+
+/// Before the run's folder is opened: what cannot begin leaves an earlier run as it is.
+Status check_port(const std::string& listen) {
+  if (const auto port = metrics::listen_on(*parse_endpoint(listen)); !port)
+    return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
+                port.error().message);
+  return {};
+}
 
 /// Asks the node to drain, and lets a daemon know that it was asked.
 class Drain {
@@ -144,6 +153,8 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
   if (!job)
     return failure(job.error());
   (*job)->info.version = options.version;
+  if (options.daemon)
+    TROUPE_TRY(check_port(config.cluster.listen));
   auto view = RunView::open(**job, options);
   if (!view)
     return failure(view.error());

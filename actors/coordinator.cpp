@@ -1,6 +1,7 @@
 #include "coordinator.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::actors {
 
@@ -18,7 +19,36 @@ double ratio(double part, double whole) {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{setup_.info} {}
+      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{setup_.info} {
+  recall();
+}
+
+/// What of the earlier steps still counts: of the epoch that is under way, and the last results.
+void CoordinatorState::recall() {
+  const auto& plan = setup_.plan;
+  for (const auto& step : setup_.history.steps) {
+    if (step.step >= committed_)
+      break;
+    summary_.loss = step.loss;
+    if (plan.epoch_of(step.step) == plan.epoch_of(committed_))
+      epoch_.add(step);
+  }
+  // max_steps may have cut the last one short.
+  const auto epochs = plan.epoch_of(
+      plan.epoch_ends(committed_) ? committed_ + plan.steps_per_epoch() - 1 : committed_);
+  for (const auto& epoch : setup_.history.epochs)
+    if (epoch.test_accuracy && epoch.epoch < epochs)
+      summary_.accuracy = epoch.test_accuracy;
+  setup_.history = {};
+}
+
+void CoordinatorState::Sums::add(const metrics::StepRecord& step) {
+  loss += step.loss;
+  correct += std::llround(step.accuracy * static_cast<double>(step.samples));
+  samples += step.samples;
+  seconds += step.seconds;
+  ++steps;
+}
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
   return {
@@ -81,6 +111,8 @@ void CoordinatorState::commit(const StepReport& report) {
   reports.push_back(report);
   if (std::ssize(reports) < setup_.world_size || phase_ == Phase::ended)
     return;
+  // Sums must not depend on who was first.
+  std::ranges::sort(reports, {}, &StepReport::rank);
   record_step(step, reports);
   reports_.erase(step);
   const auto paused = pause();
@@ -115,13 +147,8 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->overlap_ratio = ratio(overlapped, collective);
   collective_ += collective;
   overlapped_ += overlapped;
-  for (auto* sums : {&epoch_, &run_}) {
-    sums->loss += record->loss;
-    sums->correct += correct;
-    sums->samples += record->samples;
-    sums->seconds += record->seconds;
-    ++sums->steps;
-  }
+  epoch_.add(*record);
+  run_.add(*record);
   summary_.loss = record->loss;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
   self_->send(setup_.metrics, atom::status_v,
@@ -146,6 +173,7 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
   if (phase_ != Phase::evaluating || std::ssize(evaluations_) < setup_.world_size)
     return;
   EvaluationReport all{.step = committed_};
+  std::ranges::sort(evaluations_, {}, &EvaluationReport::rank);
   for (const auto& each : evaluations_) {
     all.loss_sum += each.loss_sum;
     all.correct += each.correct;

@@ -4,6 +4,8 @@
 #include "interfaces.hpp"
 #include "job_plan.hpp"
 
+#include "troupe/metrics/run_history.hpp"
+
 #include <chrono>
 #include <functional>
 #include <map>
@@ -21,6 +23,7 @@ struct CoordinatorSetup {
   std::int64_t window = 4; ///< steps that may be under way
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
+  metrics::RunHistory history = {}; ///< of the steps before first_step
   std::vector<std::string> devices; ///< names, by rank
   checkpointer_actor checkpointer;
   metrics_actor metrics;
@@ -56,8 +59,11 @@ private:
   struct Sums {
     double loss = 0, seconds = 0;
     std::int64_t correct = 0, samples = 0, steps = 0;
+
+    void add(const metrics::StepRecord& step);
   };
 
+  void recall();
   void begin_if_ready();
   void resume_training();
   void grant();

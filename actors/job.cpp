@@ -110,6 +110,8 @@ Status Preparation::begin() {
   job_->checkpoint_metadata = checkpoint_metadata(config_);
   if (beginning_.checkpoint)
     job_->first_step = beginning_.checkpoint->step;
+  if (job_->first_step > 0)
+    job_->history = metrics::read_history(job_->folder);
   const auto first = nn::optimizer_arguments(config_.train.optimizer);
   if (!first)
     return failure(first.error());

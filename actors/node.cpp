@@ -54,6 +54,7 @@ void NodeState::spawn_roles() {
                        .world_size = job.info.world_size,
                        .learning_rate = job.learning_rate,
                        .info = job.info,
+                       .history = job.history,
                        .devices = std::move(devices),
                        .checkpointer = checkpointer,
                        .metrics = metrics_});

@@ -1,9 +1,14 @@
 #include "resume.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/metrics/descriptor.hpp"
 #include "troupe/nn/initialize.hpp"
 
 #include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
 
 namespace troupe::actors {
 
@@ -26,11 +31,21 @@ Status check_same_run(const Checkpoint& checkpoint, const Config& config,
   return {};
 }
 
+/// Whether a process trains this run: it holds a lock on the events (metrics/json_lines.hpp).
+bool in_use(const fs::path& folder) {
+  const metrics::Descriptor events{::open((folder / "events.jsonl").c_str(), O_RDONLY | O_CLOEXEC)};
+  return events && ::flock(events.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 /// Renames an earlier run out of the way: NAME to NAME.1, or the first number that is free.
 Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error))
     return std::nullopt;
+  if (in_use(folder))
+    return fail(Errc::invalid_input,
+                "{} is being written by another process; give this run another run.name",
+                folder.string());
   for (int number = 1;; ++number) {
     const fs::path aside = fmt::format("{}.{}", folder.string(), number);
     if (fs::exists(aside, error))

@@ -38,7 +38,9 @@ int train(const TrainArguments& arguments) {
   options.quiet = arguments.quiet;
   options.log_format =
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
+  options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config);
+  options.daemon = arguments.daemon;
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
       say_ready();
