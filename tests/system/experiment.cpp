@@ -1,0 +1,95 @@
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <sstream>
+
+namespace troupe::testing {
+
+namespace fs = std::filesystem;
+
+nlohmann::json RunFiles::summary() const {
+  return nlohmann::json::parse(read_bytes(folder_ / "summary.json"));
+}
+
+std::vector<nlohmann::json> RunFiles::lines_of(const char* file) const {
+  std::vector<nlohmann::json> objects;
+  std::istringstream in(read_bytes(folder_ / file));
+  for (std::string line; std::getline(in, line) && !in.eof();)
+    objects.push_back(nlohmann::json::parse(line));
+  return objects;
+}
+
+std::int64_t RunFiles::steps_done() const {
+  const auto text = read_bytes(folder_ / "events.jsonl");
+  return std::ranges::count(text, '\n');
+}
+
+std::vector<fs::path> RunFiles::checkpoints() const {
+  std::vector<fs::path> files;
+  if (has("checkpoints"))
+    for (const auto& entry : fs::directory_iterator{folder_ / "checkpoints"})
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+Checkpoint RunFiles::newest_checkpoint() const {
+  const auto files = checkpoints();
+  REQUIRE_FALSE(files.empty());
+  auto checkpoint = read_checkpoint(files.back());
+  REQUIRE(checkpoint);
+  return std::move(*checkpoint);
+}
+
+std::vector<std::string> Experiment::command(const std::string& verb, const std::string& name,
+                                             const Settings& more) const {
+  std::vector<std::string> words = {TROUPE_PROGRAM, verb, config_.string()};
+  auto settings = settings_;
+  settings.push_back("run.name=" + name);
+  settings.push_back("run.output=" + output().string());
+  settings.insert(settings.end(), more.begin(), more.end());
+  for (const auto& setting : settings) {
+    if (!setting.starts_with("--"))
+      words.emplace_back("--set");
+    words.push_back(setting);
+  }
+  return words;
+}
+
+RunFiles Experiment::completed(const std::string& name, const Settings& more) const {
+  const auto ended = train(name, more);
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  const auto files = run(name);
+  REQUIRE(files.summary().at("status") == "completed");
+  return files;
+}
+
+std::uint16_t metrics_port(RunningProgram& program) {
+  const std::string before = "metrics at http://127.0.0.1:", after = "/metrics\n";
+  REQUIRE(program.prints(after));
+  const auto out = program.out();
+  return static_cast<std::uint16_t>(std::stoi(out.substr(out.find(before) + before.size())));
+}
+
+std::vector<std::int64_t> all_steps(std::int64_t count) {
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(count));
+  std::iota(steps.begin(), steps.end(), 0);
+  return steps;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.empty())
+    return std::numeric_limits<double>::infinity();
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  return largest;
+}
+
+} // namespace troupe::testing

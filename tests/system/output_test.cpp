@@ -1,0 +1,76 @@
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+} // namespace
+
+TEST_CASE("with --log-format json every line of stdout is an object") {
+  const Experiment experiment({"metrics.listen=127.0.0.1:0"});
+  const auto ended = experiment.train("small", {"--log-format=json"});
+  CHECK(ended.code == 0);
+  CHECK(ended.err.empty());
+  std::map<std::string, int> events;
+  for (const auto& line : lines_of(ended.out)) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    CAPTURE(line);
+    REQUIRE(object.is_object());
+    CHECK(object.contains("time"));
+    CHECK(object.contains("level"));
+    ++events[object.value("event", "message")];
+  }
+  CHECK(events["run"] == 1);
+  CHECK(events["epoch"] == 5);
+  CHECK(events["end"] == 1);
+  CHECK(events["message"] >= 1); // where its metrics are
+}
+
+TEST_CASE("with --log-format json a failure is an object too") {
+  const Experiment experiment({"train.optimizer.lr=1e30"});
+  const auto ended = experiment.train("small", {"--log-format=json"});
+  CHECK(ended.code == 1);
+  const auto lines = lines_of(ended.out);
+  REQUIRE_FALSE(lines.empty());
+  for (const auto& line : lines)
+    CHECK(nlohmann::json::parse(line, nullptr, false).is_object());
+  CHECK(nlohmann::json::parse(lines.back()).at("status") == "failed");
+}
+
+TEST_CASE("with --quiet only the end is printed") {
+  const Experiment experiment({"metrics.listen=127.0.0.1:0"});
+  const auto ended = experiment.train("small", {"--quiet"});
+  CHECK(ended.code == 0);
+  CHECK(ended.err.empty());
+  const auto lines = lines_of(ended.out);
+  CAPTURE(ended.out);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].starts_with("small: completed after 5 epochs and 40 steps"));
+  CHECK(lines[1] == "report: " + (experiment.run("small") / "report.html").string());
+}
+
+TEST_CASE("a reader that goes away does not end the run") {
+  const Experiment experiment;
+  auto words = experiment.command("train", "small");
+  std::string line;
+  for (const auto& word : words)
+    line += "'" + word + "' ";
+  CHECK(RunningProgram{{"/bin/sh", "-c", line + "| true"}}.wait().code == 0);
+  CHECK(becomes_true([&] { return experiment.run("small").has("summary.json"); }));
+  CHECK(experiment.run("small").summary().at("status") == "completed");
+}

@@ -1,0 +1,73 @@
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+// Sums of the same fp32 numbers in another order, carried through ten steps of a network with
+// batch norm. As measured: up to 2e-7 and 1e-7.
+constexpr double loss_bound = 1e-5;      // relative
+constexpr double parameter_bound = 1e-5; // absolute, of parameters around 0.1 to 1
+
+Settings ddp(int workers) {
+  return {"parallel.strategy=ddp", "devices.count=" + std::to_string(workers)};
+}
+
+/// Statistics are left out: as in DistributedDataParallel, each rank has its own.
+double largest_parameter_difference(const Checkpoint& a, const Checkpoint& b) {
+  double largest = 0;
+  for (const auto& tensor : a.tensors) {
+    if (has(tensor.name, ".running_"))
+      continue;
+    const auto* other = b.find(tensor.name);
+    if (other == nullptr || other->values.size() != tensor.values.size())
+      return std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < tensor.values.size(); ++i)
+      largest = std::max(largest, std::abs(double{tensor.values[i]} - double{other->values[i]}));
+  }
+  return largest;
+}
+
+} // namespace
+
+TEST_CASE("ddp trains what one worker trains that accumulates as many micro-batches") {
+  const int parts = GENERATE(2, 4);
+  CAPTURE(parts);
+  const Experiment experiment(
+      {"data.batch_size=16", "train.max_steps=10", "train.evaluate_every=0"});
+  const auto alone = experiment.completed("alone", {"train.accumulate=" + std::to_string(parts)});
+  const auto together = experiment.completed("together", ddp(parts));
+  CHECK(together.summary().at("world_size") == parts);
+  CHECK(together.summary().at("workers").size() == static_cast<std::size_t>(parts));
+  CHECK(alone.losses().size() == 10);
+  CAPTURE(alone.losses(), together.losses());
+  CHECK(largest_difference(together.losses(), alone.losses()) < loss_bound);
+  CHECK(largest_parameter_difference(together.newest_checkpoint(), alone.newest_checkpoint()) <
+        parameter_bound);
+}
+
+TEST_CASE("ddp gives the same bits every time, with buckets of any size") {
+  const int workers = GENERATE(2, 3);
+  CAPTURE(workers);
+  const Experiment experiment({"data.batch_size=12", "train.max_steps=10"});
+  const auto with = [&](const char* name, const char* bucket_size) {
+    auto settings = ddp(workers);
+    settings.push_back(std::string{"parallel.bucket_size="} + bucket_size);
+    return experiment.completed(name, settings);
+  };
+  const auto first = with("first", "25MiB");
+  const auto again = with("again", "25MiB");
+  const auto small = with("small", "8KiB");
+  CHECK(again.digest() == first.digest());
+  CHECK(again.losses() == first.losses());
+  CHECK(small.digest() == first.digest());
+  CHECK(small.losses() == first.losses());
+}

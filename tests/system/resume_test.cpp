@@ -1,0 +1,173 @@
+#include "experiment.hpp"
+
+#include <catch2/catch_get_random_seed.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <random>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Kills runs of one experiment at random moments.
+class Killer {
+public:
+  explicit Killer(const Experiment& experiment)
+      : experiment_{experiment}, random_{Catch::getSeed()} {}
+
+  /// One life of the run: until it is killed (true) or completes.
+  bool kills(const std::string& name) {
+    auto program = experiment_.start(name);
+    if (below(5) == 0)
+      return kills_in_a_while(program);
+    // In or after one of its first ten steps, so that 20 lives do not reach the end.
+    const auto begun = [&] { return has(program.out(), "\n") || !program.running(); };
+    const auto limit = becomes_true(begun) ? experiment_.run(name).steps_done() + below(10) : 0;
+    becomes_true([&] { return experiment_.run(name).steps_done() >= limit || !program.running(); });
+    return kills_in_a_while(program);
+  }
+
+private:
+  /// Within 20 ms: while it starts, computes or writes.
+  bool kills_in_a_while(RunningProgram& program) {
+    const auto delay = std::chrono::microseconds{below(20000)};
+    becomes_true([&] { return !program.running(); },
+                 std::chrono::duration_cast<std::chrono::milliseconds>(delay));
+    if (!program.running())
+      return false;
+    program.kill();
+    return true;
+  }
+  std::int64_t below(std::int64_t end) {
+    return std::uniform_int_distribution<std::int64_t>{0, end - 1}(random_);
+  }
+
+  const Experiment& experiment_;
+  std::mt19937_64 random_;
+};
+
+/// Epochs without their times.
+std::vector<nlohmann::json> results_of(std::vector<nlohmann::json> epochs) {
+  for (auto& epoch : epochs)
+    epoch.erase("seconds");
+  return epochs;
+}
+
+void check_equal(const RunFiles& run, const RunFiles& undisturbed, std::int64_t steps) {
+  CHECK(run.digest() == undisturbed.digest());
+  CHECK(run.column<std::int64_t>("step") == all_steps(steps));
+  CHECK(run.losses() == undisturbed.losses());
+  CHECK(run.column<double>("lr") == undisturbed.column<double>("lr"));
+  CHECK(results_of(run.epochs()) == results_of(undisturbed.epochs()));
+  for (const auto& file : run.checkpoints()) // nothing half-written stays
+    CHECK(file.extension() == ".safetensors");
+}
+
+/// Kills a run of 240 steps `kills` times and lets it complete; and another one if that was over
+/// too early.
+void check_kills(const Settings& settings, int kills) {
+  CAPTURE(Catch::getSeed());
+  auto all = settings;
+  all.insert(all.end(), {"train.epochs=30", "train.evaluate_every=10"});
+  const Experiment experiment(all);
+  const auto undisturbed = experiment.completed("undisturbed");
+  Killer killer{experiment};
+  for (int run = 0; kills > 0; ++run) {
+    const auto name = "killed-" + std::to_string(run);
+    while (kills > 0 && killer.kills(name))
+      --kills;
+    check_equal(experiment.completed(name), undisturbed, 240);
+  }
+}
+
+} // namespace
+
+TEST_CASE("a run that is killed at 20 random moments ends with the bits of an undisturbed one") {
+  check_kills({}, 20);
+}
+
+TEST_CASE("so does a run of two workers") {
+  check_kills({"parallel.strategy=ddp", "devices.count=2", "parallel.bucket_size=64KiB"}, 5);
+}
+
+TEST_CASE("so does a run that accumulates two micro-batches") {
+  check_kills({"train.accumulate=2", "train.optimizer.name=adamw", "train.optimizer.nesterov=false",
+               "train.optimizer.lr=1e-3"},
+              5);
+}
+
+TEST_CASE("a damaged newest checkpoint is named, and the one before it is used") {
+  const Experiment experiment;
+  const auto undisturbed = experiment.completed("undisturbed");
+  experiment.completed("damaged");
+  const auto run = experiment.run("damaged");
+  REQUIRE(run.checkpoints().size() == 2); // of steps 39 and 40
+  const auto newest = run.checkpoints().back();
+
+  SECTION("by one bit") {
+    const auto middle = std::filesystem::file_size(newest) / 2;
+    write_byte(newest, middle, static_cast<char>(read_bytes(newest)[middle] ^ 1));
+  }
+  SECTION("by missing its end") {
+    std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);
+  }
+  SECTION("by being empty") {
+    std::filesystem::resize_file(newest, 0);
+  }
+  const auto ended = experiment.train("damaged");
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.err, newest.string()));
+  CHECK(has(ended.out, "goes on after step 39"));
+  check_equal(run, undisturbed, 40);
+}
+
+TEST_CASE("a run whose checkpoints are all damaged begins afresh, and says why") {
+  const Experiment experiment;
+  const auto undisturbed = experiment.completed("undisturbed");
+  const auto run = experiment.completed("damaged");
+  for (const auto& file : run.checkpoints())
+    std::filesystem::resize_file(file, 100);
+  const auto ended = experiment.train("damaged");
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.err, "step-000000039"));
+  CHECK(has(ended.err, "step-000000040"));
+  check_equal(run, undisturbed, 40);
+}
+
+TEST_CASE("a run that was completed stays so when it is started again") {
+  const Experiment experiment;
+  const auto run = experiment.completed("small");
+  const auto before = run.summary();
+  experiment.completed("small");
+  const auto after = run.summary();
+  for (const char* key : {"steps", "epochs", "loss", "accuracy", "parameters_sha256"})
+    CHECK(after.at(key) == before.at(key));
+  CHECK(run.column<std::int64_t>("step") == all_steps(40));
+}
+
+TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
+  const Experiment experiment;
+  const auto first = experiment.completed("small");
+  const auto summary = first.summary();
+  const auto ended = experiment.train("small", {"checkpoint.resume=never"});
+  CHECK(ended.code == 0);
+  CHECK(has(ended.err, "small.1"));
+  CHECK(experiment.run("small.1").summary() == summary);
+  CHECK(experiment.run("small").digest() == first.digest());
+}
+
+TEST_CASE("a run goes on only with what its checkpoint was made with") {
+  const Experiment experiment;
+  const auto summary = experiment.completed("small").summary();
+  const auto ended = experiment.train("small", {"run.seed=8"});
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "seed 7, the config says 8"));
+  CHECK(has(ended.err, "checkpoint.resume"));
+  CHECK(experiment.run("small").summary() == summary);
+}

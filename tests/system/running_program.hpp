@@ -1,0 +1,62 @@
+/// The program as a person runs it: a child process, its output and its end.
+#pragma once
+
+#include "../core/scratch_folder.hpp"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace troupe::testing {
+
+/// How long anything may take before a test gives up: far more than it does, also with sanitizers.
+constexpr std::chrono::seconds patience{240};
+
+/// Looks until it is so; false when time is over.
+template <class Condition>
+bool becomes_true(const Condition& condition, std::chrono::milliseconds limit = patience) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end)
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return true;
+}
+
+struct Ended {
+  int code = -1; ///< exit code, or 128 + the signal that ended it
+  std::string out, err;
+};
+
+/// Killed with the object, and with the thread that started it.
+class RunningProgram {
+public:
+  /// Looked up in the PATH when it has no slash.
+  explicit RunningProgram(const std::vector<std::string>& command);
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+  ~RunningProgram();
+
+  /// What it has printed so far.
+  std::string out() const { return read_bytes(folder_ / "out"); }
+  std::string err() const { return read_bytes(folder_ / "err"); }
+
+  bool running();
+  void send(int signal) const;
+  /// Until it has printed this to stdout; false when it ends without.
+  bool prints(const std::string& text);
+  /// Kills it, and throws, when it does not end in time.
+  Ended wait(std::chrono::milliseconds limit = patience);
+  void kill();
+
+private:
+  ScratchFolder folder_;
+  pid_t id_ = -1; ///< -1 once it has ended
+  int code_ = -1;
+};
+
+} // namespace troupe::testing

@@ -1,0 +1,120 @@
+#include "experiment.hpp"
+
+#include "../metrics/http_client.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Until the run has done so many steps; false when it ends before.
+bool reaches(RunningProgram& program, const RunFiles& run, std::int64_t steps) {
+  return becomes_true([&] { return run.steps_done() >= steps || !program.running(); }) &&
+         run.steps_done() >= steps;
+}
+
+/// Long after every test would have given up.
+const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
+
+/// Its steps take a second or so, and some are always under way.
+const Settings slow = {"devices.engine=interpreter", "data.image_size=32", "data.batch_size=32",
+                       "data.synthetic_samples=320"};
+
+} // namespace
+
+TEST_CASE("a run that is told to stop saves its last step, and goes on from there when resumed") {
+  const int signal = GENERATE(SIGTERM, SIGINT);
+  const Settings parallel =
+      GENERATE(Settings{}, Settings{"parallel.strategy=ddp", "devices.count=2"});
+  CAPTURE(signal, parallel);
+  auto settings = parallel;
+  // Checkpoints that nothing but the stop asks for.
+  settings.insert(settings.end(), {"train.epochs=60", "checkpoint.every=60 epochs"});
+  const Experiment experiment(settings);
+  const auto undisturbed = experiment.completed("undisturbed");
+
+  auto program = experiment.start("stopped");
+  const auto run = experiment.run("stopped");
+  REQUIRE(reaches(program, run, 5));
+  program.send(signal);
+  const auto ended = program.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(has(ended.out, "stopped: stopped after"));
+  const auto summary = run.summary();
+  const auto steps = summary.at("steps").get<std::int64_t>();
+  CHECK(summary.at("status") == "stopped");
+  CHECK(steps < 480);
+  CHECK(run.column<std::int64_t>("step") == all_steps(steps));
+  CHECK(run.newest_checkpoint().step == steps);
+  CHECK(run.has("report.html"));
+
+  experiment.completed("stopped");
+  CHECK(run.digest() == undisturbed.digest());
+  CHECK(run.losses() == undisturbed.losses());
+}
+
+TEST_CASE("a second signal ends the program at once, whatever it is doing") {
+  const Experiment experiment(slow);
+  auto program = experiment.start("slow");
+  REQUIRE(reaches(program, experiment.run("slow"), 1));
+  program.send(SIGTERM);
+  program.send(SIGINT);
+  const auto ended = program.wait();
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "second signal"));
+}
+
+TEST_CASE("a drain that takes longer than its timeout ends the program") {
+  const Experiment experiment(slow);
+  auto program = experiment.start(
+      "slow", {"cluster.timeouts.collective=100ms", "cluster.timeouts.drain=200ms"});
+  REQUIRE(reaches(program, experiment.run("slow"), 1));
+  program.send(SIGTERM);
+  const auto ended = program.wait();
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "cluster.timeouts.drain"));
+}
+
+TEST_CASE("the daemon says that it is ready, and drains when it is told to stop") {
+  const Experiment experiment(endless);
+  auto node = experiment.start_node("node");
+  REQUIRE(node.prints("ready\n"));
+  const auto run = experiment.run("node");
+  REQUIRE(reaches(node, run, 3));
+  node.send(SIGTERM);
+  const auto ended = node.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
+
+TEST_CASE("the daemon stays after its job until it is told to stop") {
+  const Experiment experiment({"metrics.listen=127.0.0.1:0"});
+  auto node = experiment.start_node("node");
+  REQUIRE(node.prints("node: completed"));
+  const auto port = metrics_port(node);
+  CHECK_FALSE(becomes_true([&] { return !node.running(); }, 300ms));
+  CHECK(http(port, "/healthz").status == 200);
+  CHECK(http(port, "/readyz").status == 503);
+  node.send(SIGTERM);
+  const auto ended = node.wait();
+  CHECK(ended.code == 0);
+  CHECK(experiment.run("node").summary().at("status") == "completed");
+}
+
+TEST_CASE("a daemon whose job has failed stays too, and its exit code says so") {
+  const Experiment experiment({"train.optimizer.lr=1e30"});
+  auto node = experiment.start_node("node");
+  REQUIRE(becomes_true([&] { return has(node.err(), "node: failed") || !node.running(); }));
+  CHECK_FALSE(becomes_true([&] { return !node.running(); }, 300ms));
+  node.send(SIGTERM);
+  CHECK(node.wait().code == 1);
+}
