@@ -27,8 +27,10 @@ bootstrap:
 
 build: bootstrap
 	@cmake --preset release -DTROUPE_WERROR=$(WERROR) >/dev/null
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --build --preset release -j $(JOBS) $(TARGETS)
 
+# Only the programs it runs: tests and benchmarks would double the time.
+demo: TARGETS := --target troupe cifar10-from-png
 demo: build
 	@tools/demo
 
