@@ -2,7 +2,7 @@
 // dy and x backward. The first pass is done behind the writer of x or dy where there is one.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
-#include "columns.hpp"
+#include "column_sums.hpp"
 #include "follow.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"

@@ -1,7 +1,7 @@
 set(TROUPE_ONEDNN_SOURCES
   onednn/batch_norm.cpp
   onednn/codec.cpp
-  onednn/columns.cpp
+  onednn/column_sums.cpp
   onednn/convolution.cpp
   onednn/elementwise.cpp
   onednn/executable.cpp

@@ -1,4 +1,4 @@
-#include "columns.hpp"
+#include "column_sums.hpp"
 
 namespace troupe::cpu {
 

@@ -1,0 +1,59 @@
+/// What kernels work on.
+#pragma once
+
+#include "troupe/core/optimizer_math.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cpu {
+
+/// A bfloat16 in memory.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+struct OptimizerRange {
+  float* parameters;
+  const float* gradients;
+  float* state0; ///< null where the optimizer has none
+  float* state1;
+  std::size_t elements;
+};
+
+/// Per-channel work sees a tensor as rows of `width` columns, where the width is the number of
+/// channels or a multiple of it, so that rows are long enough for vectors; values per channel are
+/// repeated accordingly. The last row may be short.
+struct Rows {
+  std::size_t elements;
+  std::size_t width;
+};
+
+/// Where a fused relu let its input through: where y > 0, or where x * factor + offset > 0 (the
+/// same without reading y). All null: there was no relu.
+template <class T>
+struct ReluMask {
+  const T* y = nullptr;
+  const float* factor = nullptr; ///< per column
+  const float* offset = nullptr;
+};
+
+/// Sums over rows of v = dy where the mask is set, and of v * (x - mean).
+template <class T>
+struct BackwardSums {
+  const T* dy;
+  const T* x;
+  ReluMask<T> mask;
+  T* masked; ///< where v is written; with mask.y only, null otherwise
+  const float* mean;
+  float* sum;
+  float* sum_x;
+};
+
+/// One window of a pooled image; all tensors NHWC.
+struct PoolShape {
+  std::size_t batch, height, width, channels, out_height, out_width, kernel_h, kernel_w, stride,
+      padding;
+};
+
+} // namespace troupe::cpu

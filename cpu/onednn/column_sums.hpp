@@ -1,0 +1,87 @@
+/// Sums per channel.
+#pragma once
+
+#include "../kernels/kernels.hpp"
+#include "columns.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::cpu {
+
+/// Two sums per channel. Each worker adds up blocks of rows in f32 and the blocks in double;
+/// workers are added in order, so that a fixed number of threads gives the same bits every time.
+class ColumnSums {
+public:
+  void begin(const Columns& columns, std::size_t workers);
+
+  /// Adds rows of x and their squares. They are taken relative to the worker's first row, which
+  /// keeps the squares small.
+  template <class T>
+  void add(std::size_t worker, const T* x, std::size_t elements) {
+    auto& own = workers_[worker];
+    if (own.rows == 0)
+      for (std::size_t i = 0; i < width_; ++i)
+        own.shift[i] = as_float(x[i % channels_]);
+    blocks(own, elements, [&](std::size_t at, Rows rows, float* sum, float* squares) {
+      kernels().of<T>().statistics(x + at, rows, own.shift.data(), sum, squares);
+    });
+  }
+
+  /// Adds v and v * (x - mean); `views` is without sums.
+  template <class T>
+  void add_backward(std::size_t worker, const BackwardSums<T>& views, std::size_t elements) {
+    blocks(workers_[worker], elements, [&](std::size_t at, Rows rows, float* sum, float* sum_x) {
+      const ReluMask<T> mask{views.mask.y ? views.mask.y + at : nullptr, views.mask.factor,
+                             views.mask.offset};
+      kernels().of<T>().backward_sums({views.dy + at, views.x + at, mask,
+                                       views.masked ? views.masked + at : nullptr, views.mean, sum,
+                                       sum_x},
+                                      rows);
+    });
+  }
+
+  struct Moments {
+    double mean, variance; ///< biased
+  };
+  /// After add().
+  Moments moments(std::size_t channel) const;
+  /// After add_backward(): of v, and of v * (x - mean).
+  double sum(std::size_t channel) const { return total(channel); }
+  double sum_x(std::size_t channel) const { return total(channels_ + channel); }
+
+private:
+  static constexpr std::size_t block_rows = 128;
+
+  struct Worker {
+    std::vector<float> shift, block;
+    std::vector<double> sums;
+    std::size_t rows = 0;
+  };
+
+  static float as_float(float value) { return value; }
+  static float as_float(Bf16 value) {
+    float result;
+    kernels().widen(&value, &result, 1);
+    return result;
+  }
+
+  template <class Fn>
+  void blocks(Worker& own, std::size_t elements, Fn&& fn) {
+    for (std::size_t at = 0; at < elements; at += block_rows * width_) {
+      std::fill(own.block.begin(), own.block.end(), 0.0f);
+      fn(at, Rows{std::min(block_rows * width_, elements - at), width_}, own.block.data(),
+         own.block.data() + width_);
+      fold(own);
+    }
+    own.rows += elements / channels_;
+  }
+
+  void fold(Worker& own) const;
+  double total(std::size_t index) const;
+
+  std::size_t channels_ = 0, width_ = 0;
+  std::vector<Worker> workers_;
+};
+
+} // namespace troupe::cpu
