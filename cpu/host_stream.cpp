@@ -66,10 +66,9 @@ struct HostStream::Shared {
   std::atomic<bool> abandon_foreign_events = false;
 
   void push(Entry entry) {
-    {
-      const std::lock_guard lock{mutex};
-      queue.push_back(std::move(entry));
-    }
+    // Under the lock: once it is released, the entry may run and end the stream, and this with it.
+    const std::lock_guard lock{mutex};
+    queue.push_back(std::move(entry));
     changed.notify_one();
   }
 

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// Answers need_parameters as a shard manager whose parameters are all there.
 struct Server {
   static inline const char* name = "server";
-  explicit Server(shard_manager_actor::pointer self) : self{self} {}
+  explicit Server(shard_manager_actor::pointer me) : self{me} {}
   shard_manager_actor::behavior_type make_behavior() {
     return {[this](atom::join, const worker_actor& who) { worker = who; },
             [this](atom::need_parameters, Pass pass, UnitId unit) {
@@ -45,8 +45,8 @@ struct Server {
 /// Asks for the next unit as soon as the last was answered; tells `report` when all are through.
 struct Client {
   static inline const char* name = "client";
-  Client(worker_actor::pointer self, shard_manager_actor server, caf::actor report)
-      : self{self}, server{std::move(server)}, report{std::move(report)} {}
+  Client(worker_actor::pointer me, shard_manager_actor whom, caf::actor whom_to_tell)
+      : self{me}, server{std::move(whom)}, report{std::move(whom_to_tell)} {}
   worker_actor::behavior_type make_behavior() {
     self->send(server, atom::join_v, worker_actor{self});
     return {[this](atom::advance, std::int64_t count) {

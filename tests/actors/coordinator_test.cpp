@@ -24,8 +24,8 @@ struct Seen {
 
 struct WorkerStub {
   static inline const char* name = "worker_stub";
-  WorkerStub(worker_actor::pointer, int rank, std::shared_ptr<Seen> seen)
-      : rank{rank}, seen{std::move(seen)} {}
+  WorkerStub(worker_actor::pointer, int its_rank, std::shared_ptr<Seen> seen_by)
+      : rank{its_rank}, seen{std::move(seen_by)} {}
   worker_actor::behavior_type make_behavior() {
     return {[this](atom::advance, std::int64_t limit) {
               if (rank == 0)
@@ -43,8 +43,8 @@ struct WorkerStub {
 
 struct ShardManagerStub {
   static inline const char* name = "shard_manager_stub";
-  ShardManagerStub(shard_manager_actor::pointer, int rank, std::shared_ptr<Seen> seen)
-      : rank{rank}, seen{std::move(seen)} {}
+  ShardManagerStub(shard_manager_actor::pointer, int its_rank, std::shared_ptr<Seen> seen_by)
+      : rank{its_rank}, seen{std::move(seen_by)} {}
   shard_manager_actor::behavior_type make_behavior() {
     return {[](atom::join, const worker_actor&) {},
             [](atom::need_parameters, Pass, UnitId) {},
@@ -70,8 +70,8 @@ struct ShardManagerStub {
 
 struct CheckpointerStub {
   static inline const char* name = "checkpointer_stub";
-  CheckpointerStub(checkpointer_actor::pointer, std::shared_ptr<Seen> seen)
-      : seen{std::move(seen)} {}
+  CheckpointerStub(checkpointer_actor::pointer, std::shared_ptr<Seen> seen_by)
+      : seen{std::move(seen_by)} {}
   checkpointer_actor::behavior_type make_behavior() {
     return {[this](atom::snapshot, const SnapshotPtr& snapshot, bool write) {
       seen->writes.push_back(write);
@@ -91,7 +91,7 @@ struct CheckpointerStub {
 
 struct MetricsStub {
   static inline const char* name = "metrics_stub";
-  MetricsStub(metrics_actor::pointer, std::shared_ptr<Seen> seen) : seen{std::move(seen)} {}
+  MetricsStub(metrics_actor::pointer, std::shared_ptr<Seen> seen_by) : seen{std::move(seen_by)} {}
   metrics_actor::behavior_type make_behavior() {
     return {
         [this](atom::step_committed, const StepRecordPtr& record) {
@@ -109,15 +109,15 @@ struct MetricsStub {
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : test::Deterministic {
   explicit Company(std::int64_t first_step = 0) {
-    Config config;
-    config.train.epochs = 2;
-    config.checkpoint.every = {Interval::Unit::epochs, 1};
+    Config two_epochs;
+    two_epochs.train.epochs = 2;
+    two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
     metrics = test::spawn_state<MetricsStub, metrics_actor>(system, seen);
     checkpointer = test::spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
     coordinator = test::spawn_state<CoordinatorState, coordinator_actor>(
         system,
         CoordinatorSetup{
-            .plan = JobPlan{config, 6},
+            .plan = JobPlan{two_epochs, 6},
             .first_step = first_step,
             .world_size = 2,
             .window = 4,
