@@ -146,10 +146,11 @@ Preparation::make_replica(int rank, const std::shared_ptr<collectives::Rendezvou
   replica->device = cpu::make_host_device(rank, threads);
   replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
   replica->compute = replica->device->create_stream({.name = "compute", .threads = threads});
-  // A single rank has nothing to overlap: one stream keeps one team of threads warm.
+  // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
+  // backward, one thread is enough for sums: a second team would fight with the first.
   replica->communication =
       world_ == 1 ? replica->compute
-                  : replica->device->create_stream({.name = "communication", .threads = threads});
+                  : replica->device->create_stream({.name = "communication", .threads = 1});
   TROUPE_TRY(compile(*replica));
   return replica;
 }
@@ -158,8 +159,11 @@ Result<nn::PreparedModel> Preparation::prepare_model(std::int64_t batch,
                                                      nn::Purpose purpose) const {
   nn::PassOptions options;
   // The truth runs the graph as the model was written.
-  if (engine_ == CompileOptions::Engine::fastest)
+  if (engine_ == CompileOptions::Engine::fastest) {
     options.fuse = nn::FusePatterns::all();
+    options.memory.in_place.push_back(
+        Op::batch_norm_backward); // its kernels read before they write
+  }
   return nn::prepare_model(config_, batch, purpose, options);
 }
 
