@@ -22,8 +22,8 @@ bool reaches(RunningProgram& program, const RunFiles& run, std::int64_t steps) {
 /// Long after every test would have given up.
 const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
 
-/// Its steps take a second or so, and some are always under way.
-const Settings slow = {"devices.engine=interpreter", "data.image_size=32", "data.batch_size=32",
+/// Its steps take some tenths of a second, and more than one is under way.
+const Settings slow = {"devices.engine=interpreter", "data.image_size=16", "data.batch_size=32",
                        "data.synthetic_samples=320"};
 
 } // namespace
@@ -35,7 +35,7 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   CAPTURE(signal, parallel);
   auto settings = parallel;
   // Checkpoints that nothing but the stop asks for.
-  settings.insert(settings.end(), {"train.epochs=60", "checkpoint.every=60 epochs"});
+  settings.insert(settings.end(), {"train.epochs=30", "checkpoint.every=30 epochs"});
   const Experiment experiment(settings);
   const auto undisturbed = experiment.completed("undisturbed");
 
@@ -50,7 +50,7 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   const auto summary = run.summary();
   const auto steps = summary.at("steps").get<std::int64_t>();
   CHECK(summary.at("status") == "stopped");
-  CHECK(steps < 480);
+  CHECK(steps < 240);
   CHECK(run.column<std::int64_t>("step") == all_steps(steps));
   CHECK(run.newest_checkpoint().step == steps);
   CHECK(run.has("report.html"));
@@ -73,8 +73,8 @@ TEST_CASE("a second signal ends the program at once, whatever it is doing") {
 
 TEST_CASE("a drain that takes longer than its timeout ends the program") {
   const Experiment experiment(slow);
-  auto program = experiment.start(
-      "slow", {"cluster.timeouts.collective=100ms", "cluster.timeouts.drain=200ms"});
+  auto program =
+      experiment.start("slow", {"cluster.timeouts.collective=50ms", "cluster.timeouts.drain=50ms"});
   REQUIRE(reaches(program, experiment.run("slow"), 1));
   program.send(SIGTERM);
   const auto ended = program.wait();
