@@ -19,10 +19,13 @@ sigset_t stop_signals() {
   return set;
 }
 
+void say(std::string_view text) {
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+}
+
 [[noreturn]] void end_at_once(std::string_view why) {
-  // No destructors: they would wait for what we no longer want to wait for.
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, why.data(), why.size());
-  _exit(1);
+  say(why);
+  _exit(1); // no destructors: they would wait for what we no longer want to wait for
 }
 
 } // namespace
@@ -69,6 +72,8 @@ bool StopSignals::wait_for_signal() {
 void StopSignals::watch() {
   if (!wait_for_signal())
     return;
+  say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
+  say("troupe: stopping: the step under way is finished and saved; a second signal ends at once\n");
   request_drain();
   const auto set = stop_signals();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drain_timeout_);

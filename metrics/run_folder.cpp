@@ -28,6 +28,16 @@ std::vector<Record> read_lines(const std::filesystem::path& path,
   return records;
 }
 
+/// Epochs whose lines stay when a run goes on: those that will not be run again. A run that has come
+/// to its end keeps the epoch that max_steps cut short, too.
+std::int64_t epochs_before(const RunInfo& run) {
+  if (run.steps_per_epoch <= 0)
+    return 0;
+  const auto whole = run.first_step / run.steps_per_epoch;
+  const bool cut_short = run.first_step % run.steps_per_epoch != 0;
+  return run.first_step >= run.total_steps && cut_short ? whole + 1 : whole;
+}
+
 Errc code_of(const std::error_code& error) {
   return error == std::errc::no_space_on_device ? Errc::no_space : Errc::io;
 }
@@ -49,8 +59,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   auto steps = JsonLines::open(path / steps_file, "step", run.first_step);
   if (!steps)
     return failure(std::move(steps).error());
-  const auto epochs_before = run.steps_per_epoch > 0 ? run.first_step / run.steps_per_epoch : 0;
-  auto epochs = JsonLines::open(path / epochs_file, "epoch", epochs_before);
+  auto epochs = JsonLines::open(path / epochs_file, "epoch", epochs_before(run));
   if (!epochs)
     return failure(std::move(epochs).error());
   RunFolder folder(std::move(path), *std::move(steps), *std::move(epochs),

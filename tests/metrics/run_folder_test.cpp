@@ -107,6 +107,24 @@ TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
   CHECK(read_history(output / "small").epochs.size() == 3);
 }
 
+TEST_CASE("a run whose steps ended within an epoch keeps that epoch when it is started again") {
+  const ScratchFolder output;
+  auto run = small_run();
+  run.total_steps = 25;
+  const auto epochs = [&] { return read_history(output / "small").epochs.size(); };
+  {
+    auto folder = RunFolder::open(output.path(), run, "").value();
+    train(folder, 0, 25);
+    REQUIRE(folder.append(small_epoch(2)));
+  }
+  run.first_step = 25;
+  (void)RunFolder::open(output.path(), run, "").value();
+  CHECK(epochs() == 3);
+  run.total_steps = 30; // more was asked for: the epoch goes on, and ends with a line of its own
+  (void)RunFolder::open(output.path(), run, "").value();
+  CHECK(epochs() == 2);
+}
+
 TEST_CASE("a run that begins anew keeps no event, and removes the end of the one before") {
   const ScratchFolder output;
   {

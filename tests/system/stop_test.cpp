@@ -46,6 +46,7 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   const auto ended = program.wait();
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
+  CHECK(has(ended.err, "a second signal ends at once"));
   CHECK(has(ended.out, "stopped: stopped after"));
   const auto summary = run.summary();
   const auto steps = summary.at("steps").get<std::int64_t>();
