@@ -71,21 +71,35 @@ void WorkerState::forward(Pass pass, UnitId unit, const EventPtr& parameters) {
   // Parameters change between steps, not between the passes of one.
   if (pass % setup_.accumulate == 0)
     executable.refresh(stream, unit);
-  executable.forward(stream, unit);
+  if (!alone())
+    executable.forward(stream, unit);
   if (unit + 1 == units())
-    backward(pass);
+    alone() ? run_whole(pass) : backward(pass);
 }
 
 void WorkerState::backward(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  auto& executable = *setup_.replica->train;
-  auto& flight = *passes_.at(pass);
-  executable.read_outputs(stream, &flight.outputs);
   for (UnitId unit = units() - 1; unit >= 0; --unit) {
-    executable.backward(stream, unit);
+    setup_.replica->train->backward(stream, unit);
     self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, stream.record());
   }
+  end_pass(pass);
+}
+
+void WorkerState::run_whole(Pass pass) {
+  auto& stream = *setup_.replica->compute;
+  setup_.replica->train->run(stream);
+  const auto done = stream.record();
+  for (UnitId unit = units() - 1; unit >= 0; --unit)
+    self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, done);
+  end_pass(pass);
+}
+
+void WorkerState::end_pass(Pass pass) {
+  auto& stream = *setup_.replica->compute;
+  auto& flight = *passes_.at(pass);
   flight.ended = stream.record();
+  setup_.replica->train->read_outputs(stream, &flight.outputs);
   announce_done(Purpose::train, pass);
   ++next_pass_;
   enqueuing_ = false;

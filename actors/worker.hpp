@@ -21,8 +21,9 @@ struct WorkerSetup {
 };
 
 /// A pass begins when its batch has come and its step has been granted; each unit's forward is
-/// enqueued when its parameters are announced; backward follows at once. Nothing is waited for: the
-/// next pass begins as soon as this one is enqueued, and is held back by its parameters alone.
+/// enqueued when its parameters are announced; backward follows at once. A rank that is alone has
+/// nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
+/// begins as soon as this one is enqueued, and is held back by its parameters alone.
 class WorkerState {
 public:
   static inline const char* name = "worker";
@@ -42,6 +43,8 @@ private:
   void begin_pass();
   void forward(Pass pass, UnitId unit, const EventPtr& parameters);
   void backward(Pass pass);
+  void run_whole(Pass pass);
+  void end_pass(Pass pass);
   void finish_pass(Pass pass);
   void finish_step(std::int64_t step);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
@@ -50,6 +53,7 @@ private:
   void announce_done(Purpose purpose, std::int64_t index);
   void fail(Error error);
   UnitId units() const;
+  bool alone() const { return setup_.replica->communicator->world_size() == 1; }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;

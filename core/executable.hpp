@@ -61,9 +61,10 @@ struct StepOutputs {
   float correct = 0; ///< how many of them were classified right
 };
 
-/// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory.
+/// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory. Images have the
+/// type and channels of the graph's input tensor: f32 unless a pass made it another.
 struct BatchView {
-  const float* images = nullptr;
+  const void* images = nullptr;
   const std::int32_t* labels =
       nullptr; ///< negative: ignored. Regression graphs read f32 through it
 };
@@ -86,7 +87,10 @@ public:
   virtual void forward(Stream& stream, UnitId unit) = 0;
   /// Writes (does not add to) the unit's gradients.
   virtual void backward(Stream& stream, UnitId unit) = 0;
-  /// Copies loss and correct to host memory, which must stay valid until done.
+  /// Forward and backward of all units, for a caller that has nothing to do between them. Devices
+  /// may make one piece of it (a CUDA graph).
+  virtual void run(Stream& stream);
+  /// Copies loss and correct of the last pass to host memory, which must stay valid until done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;
   /// Copies an activation or output by name to host memory as f32 (tests, predict). Errors: unknown
   /// name, or the memory plan did not keep it.

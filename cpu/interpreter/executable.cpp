@@ -109,7 +109,7 @@ Status InterpreterExecutable::run_bound(const Node& node, const Bindings& bindin
       const auto i = static_cast<std::size_t>(id);
       const auto role = graph_[id].role;
       if (role == Role::input)
-        memory_[i] = const_cast<float*>(bindings.batch.images); // ops do not write their inputs
+        memory_[i] = const_cast<void*>(bindings.batch.images); // ops do not write their inputs
       else if (role == Role::target)
         memory_[i] = const_cast<std::int32_t*>(bindings.batch.labels);
       else if (slots_[i] && !slots_[i]->codec)

@@ -53,7 +53,7 @@ private:
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<ParameterCopy>> copies_;
   BufferPtr arena_, own_, scratch_;
-  Memory memory_;
+  ExecutableMemory memory_;
   float* statistics_ = nullptr;
   BatchView batch_;
   bool profiling_ = false;

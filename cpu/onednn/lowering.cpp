@@ -5,7 +5,6 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace troupe::cpu {
 
@@ -13,6 +12,7 @@ namespace {
 
 /// Parameters start on cache lines.
 constexpr std::size_t slot_alignment = 16;
+constexpr std::size_t tensor_alignment = 64; ///< bytes
 
 std::size_t align_slot(std::size_t elements) {
   return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph
       bf16 == Bf16Mode::automatic ? !multiplies_bf16() : bf16 == Bf16Mode::widened;
   TROUPE_TRY(options.layout ? lowering->take_layout(*options.layout)
                             : lowering->store_parameters());
-  TROUPE_TRY(lowering->place_tensors());
+  TROUPE_TRY(lowering->place());
   return lowering;
 }
 
@@ -149,59 +149,12 @@ Status Lowering::take_layout(const StorageLayout& given) {
   return {};
 }
 
-Place Lowering::own_place(const Tensor& tensor) {
-  const Place place{Place::Kind::own, own_bytes};
-  own_bytes += aligned(static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype));
-  return place;
-}
-
-Status Lowering::place_tensors() {
-  if (!options.memory.offsets.empty() && options.memory.offsets.size() != graph.tensors.size())
-    return fail(Errc::internal, "the memory plan is of another graph");
-  std::unordered_map<std::string_view, const Slot*> slots;
-  for (const auto& slot : layout.parameters)
-    slots.emplace(slot.name, &slot);
-  for (const auto& slot : layout.statistics)
-    slots.emplace(slot.name, &slot);
-  const auto in_slot = [&](Place::Kind kind, const Tensor& tensor) -> Result<Place> {
-    const auto found = slots.find(tensor.name);
-    if (found == slots.end() || found->second->shape != tensor.shape)
-      return fail(Errc::internal, "{} has no place in the given storage", tensor.name);
-    return Place{kind, found->second->offset * sizeof(float)};
-  };
-  places.resize(graph.tensors.size());
-  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
-    const auto& tensor = graph.tensors[i];
-    Result<Place> place = Place{};
-    switch (tensor.role) {
-    case Role::parameter:
-      place = in_slot(Place::Kind::parameter, tensor);
-      break;
-    case Role::gradient:
-      place = in_slot(Place::Kind::gradient, graph[tensor.of]);
-      break;
-    case Role::statistic:
-      place = in_slot(Place::Kind::statistic, tensor);
-      break;
-    case Role::input:
-      place = Place{Place::Kind::input, 0};
-      break;
-    case Role::target:
-      place = Place{Place::Kind::target, 0};
-      break;
-    case Role::activation:
-    case Role::output:
-      if (i < options.memory.offsets.size() &&
-          options.memory.offsets[i] != MemoryPlan::not_in_arena)
-        place = Place{Place::Kind::arena, options.memory.offsets[i]};
-      else
-        place = own_place(tensor);
-      break;
-    }
-    if (!place)
-      return failure(place.error());
-    places[i] = *place;
-  }
+Status Lowering::place() {
+  auto placed = place_tensors(graph, options.memory, layout, tensor_alignment);
+  if (!placed)
+    return failure(placed.error());
+  places = std::move(placed->places);
+  own_bytes = placed->own_bytes;
   return {};
 }
 

@@ -66,11 +66,10 @@ public:
 private:
   Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, device_{device} {}
-  Status place_tensors();
+  Status place();
   Status store_parameters();
   Status take_layout(const StorageLayout& given);
 
-  Place own_place(const Tensor& tensor);
   dnnl::memory::desc choose_layout(TensorId parameter) const;
 
   HostDevice& device_;

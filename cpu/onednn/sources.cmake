@@ -12,5 +12,4 @@ set(TROUPE_ONEDNN_SOURCES
   onednn/matmul.cpp
   onednn/pooling.cpp
   onednn/primitives.cpp
-  onednn/products.cpp
-  onednn/step.cpp)
+  onednn/products.cpp)
