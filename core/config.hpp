@@ -13,7 +13,7 @@
 namespace troupe {
 
 struct PrecisionConfig {
-  std::string mode = "fp32"; ///< fp32, amp_bf16
+  std::string mode = "fp32"; ///< fp32, tf32, amp_fp16, amp_bf16
 
   bool operator==(const PrecisionConfig&) const = default;
 };
@@ -30,6 +30,7 @@ struct DevicesConfig {
   std::int64_t count = 1;              ///< workers on this node
   std::int64_t threads_per_worker = 0; ///< 0: the host's cores divided by count
   std::string engine = "fastest";      ///< fastest, interpreter (the slow truth, for checking)
+  std::string fusion = "full";         ///< CUDA: full, basic (for comparing)
 
   bool operator==(const DevicesConfig&) const = default;
 };

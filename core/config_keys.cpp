@@ -86,6 +86,8 @@ void add_data(Keys& keys, DataConfig& c) {
                   &c.loader_threads,
                   {.min = 1, .max = 1024},
                   "Threads that decode and augment, per node"});
+  keys.push_back({"data.residency", &c.residency, one_of({"auto", "device", "host"}),
+                  "Where a CUDA worker's pixels lie; auto: in its memory when there is room"});
   keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
@@ -129,7 +131,8 @@ void add_train(Keys& keys, TrainConfig& c) {
 }
 
 void add_execution(Keys& keys, Config& c) {
-  keys.push_back({"precision.mode", &c.precision.mode, one_of({"fp32", "amp_bf16"}),
+  keys.push_back({"precision.mode", &c.precision.mode,
+                  one_of({"fp32", "tf32", "amp_fp16", "amp_bf16"}),
                   "Type of the arithmetic; parameters stay fp32"});
   keys.push_back({"parallel.strategy", &c.parallel.strategy, one_of({"single", "ddp"}),
                   "How workers share the job"});
@@ -147,6 +150,8 @@ void add_execution(Keys& keys, Config& c) {
                   "0: the host's cores divided by count"});
   keys.push_back({"devices.engine", &c.devices.engine, one_of({"fastest", "interpreter"}),
                   "Kernels; interpreter is the slow reference"});
+  keys.push_back({"devices.fusion", &c.devices.fusion, one_of({"full", "basic"}),
+                  "CUDA: full joins batch norm with the convolutions around it"});
 }
 
 void add_service(Keys& keys, Config& c) {

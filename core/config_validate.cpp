@@ -152,6 +152,15 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
                          const Capabilities& capabilities) {
   const bool on_host =
       devices.kind == "cpu" || !capabilities.cuda_build || capabilities.cuda_devices == 0;
+  if (on_host && devices.kind != "cuda" && precision.mode == "tf32")
+    return {{{"precision.mode", "devices.kind"},
+             "tf32 is the arithmetic of CUDA devices",
+             "fp32, amp_bf16"}};
+  if (on_host && devices.kind != "cuda" && devices.engine == "fastest" &&
+      precision.mode == "amp_fp16")
+    return {{{"precision.mode", "devices.kind"},
+             "the fast kernels of the CPU have no fp16, only devices.engine: interpreter has",
+             "fp32, amp_bf16"}};
   if (precision.mode == "amp_bf16" && on_host && devices.engine == "fastest" &&
       devices.kind != "cuda" && !capabilities.host_bf16)
     return {{{"precision.mode", "devices.kind"},
@@ -170,6 +179,10 @@ ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capab
   if (devices.engine == "interpreter")
     return {
         {{"devices.engine", "devices.kind"}, "the interpreter runs on the CPU alone", "fastest"}};
+  if (devices.count > 1)
+    return {{{"devices.count", "devices.kind"},
+             "CUDA workers cannot exchange gradients yet",
+             "1, or devices.kind: cpu"}};
   return {};
 }
 

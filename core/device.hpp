@@ -6,6 +6,7 @@
 #pragma once
 
 #include "error.hpp"
+#include "loss_scale.hpp"
 #include "optimizer_math.hpp"
 
 #include <array>
@@ -79,7 +80,8 @@ public:
 
 struct StreamOptions {
   std::string name = "compute";
-  int threads = 1; ///< host devices: how many threads the stream's kernels use
+  int threads = 1;     ///< host devices: how many threads the stream's kernels use
+  bool urgent = false; ///< CUDA: its kernels start before those that wait on other streams
 };
 
 enum class DeviceKind : std::uint8_t { host, cuda };
@@ -123,12 +125,22 @@ public:
   /// *result = sum of squares, in double; *result is device memory.
   virtual void squared_norm(Stream& stream, const float* values, std::size_t elements,
                             double* result) = 0;
-  /// *factor = troupe::clip_factor(*squared_norm, ...); both in device memory.
+  /// *factor = troupe::clip_factor(*squared_norm, ...); both in device memory. `scaler` (device
+  /// memory, may be null): the norm is of scaled gradients, what is clipped is the norm without.
   virtual void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
-                           float max_norm, float* factor) = 0;
-  /// `clip` (device memory, may be null): gradients are further multiplied by *clip.
+                           float max_norm, float* factor, const LossScaleState* scaler) = 0;
+  /// `clip` (device memory, may be null): gradients are further multiplied by *clip. `scaler`
+  /// (device memory, may be null): does nothing when it has found_inf, else takes the arguments as
+  /// troupe::unscaled says, with the scaler's own count of steps.
   virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
-                              const OptimizerViews& views, const float* clip) = 0;
+                              const OptimizerViews& views, const float* clip,
+                              const LossScaleState* scaler) = 0;
+  /// *found_inf = 1 when a value is infinite or NaN, else it stays; in device memory.
+  virtual void check_finite(Stream& stream, const float* values, std::size_t elements,
+                            float* found_inf) = 0;
+  /// troupe::update_loss_scale on a state in device memory.
+  virtual void update_loss_scale(Stream& stream, const LossScaleOptions& options,
+                                 LossScaleState* state) = 0;
 };
 
 } // namespace troupe

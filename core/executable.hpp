@@ -48,6 +48,7 @@ struct CompileOptions {
   enum class Engine : std::uint8_t { fastest, interpreter };
   Engine engine = Engine::fastest;
   bool deterministic = false;
+  bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32
   /// Threads of the stream it will run on: libraries choose their blocking by it.
   int threads = 1;
   MemoryPlan memory;
@@ -79,6 +80,9 @@ public:
   /// may be null for a graph without backward.
   virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
   virtual void bind_statistics(float* statistics) = 0;
+  /// What gradients are multiplied with, a value in device memory that is read at each backward.
+  /// For graphs that have a loss_scale (nn/passes/scale_loss); others ignore it.
+  virtual void bind_loss_scale(const float* scale) = 0;
   /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
   virtual void refresh(Stream& stream, UnitId unit) = 0;
   /// The micro-batch that forward calls enqueued from now on read. It must stay valid until the

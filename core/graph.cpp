@@ -10,9 +10,11 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 27> op_names = {
+constexpr std::array<std::string_view, 30> op_names = {
     "conv2d",
     "batch_norm",
+    "batch_norm_finalize",
+    "scale_shift",
     "relu",
     "add",
     "max_pool",
@@ -28,6 +30,7 @@ constexpr std::array<std::string_view, 27> op_names = {
     "conv2d_backward_data",
     "conv2d_backward_weight",
     "batch_norm_backward",
+    "batch_norm_input_gradient",
     "relu_backward",
     "max_pool_backward",
     "avg_pool_backward",

@@ -22,20 +22,28 @@ using UnitId = std::int32_t;
 /// Inputs -> outputs of each op. Images are NHWC. "saved" tensors are kept from forward to
 /// backward.
 enum class Op : std::uint8_t {
-  conv2d,        ///< x, weight -> y                                        (Conv2dAttributes)
-  batch_norm,    ///< x, scale, shift, running_mean, running_var [, residual] ->
-                 ///<   y [, saved_mean, saved_inv_std] when training        (BatchNormAttributes)
-  relu,          ///< x -> y
-  add,           ///< a, b -> y
-  max_pool,      ///< x -> y, saved index (i32: position inside the window) (PoolAttributes)
-  avg_pool,      ///< x -> y                                                (PoolAttributes)
-  subsample_pad, ///< x -> y: every stride-th pixel, channels zero-padded on both sides; the
-                 ///<   parameter-free shortcut (option A) of He et al. 2015
-                 ///<   (SubsamplePadAttributes)
-  flatten,       ///< x (N, ...) -> y (N, rest), in NHWC order
-  matmul,        ///< x (N, in), weight (out, in) [, bias (out)] -> y (N, out)
-  bias,          ///< x (N, C), bias (C) -> y
-  cast,          ///< x -> y of another dtype
+  conv2d,     ///< x, weight [, factor, offset when prologue] ->
+              ///<   y [, sum, sum_of_squares when statistics]           (Conv2dAttributes)
+  batch_norm, ///< x, scale, shift, running_mean, running_var [, residual] ->
+              ///<   y [, saved_mean, saved_inv_std] when training        (BatchNormAttributes)
+  batch_norm_finalize,   ///< sum, sum_of_squares, scale, shift, running_mean, running_var ->
+                         ///<   saved_mean, saved_inv_std, factor, offset, all (C) f32:
+                         ///<   factor = scale * saved_inv_std, offset = shift - mean * factor;
+                         ///<   updates the running statistics        (FinalizeAttributes)
+  scale_shift,           ///< x, factor (C), offset (C) [, residual [, its factor, its offset]] ->
+                         ///<   y = x * factor + offset [+ residual [* its factor + its offset]],
+                         ///<   clipped at 0 when relu                 (ScaleShiftAttributes)
+  relu,                  ///< x -> y
+  add,                   ///< a, b -> y
+  max_pool,              ///< x -> y, saved index (i32: position inside the window) (PoolAttributes)
+  avg_pool,              ///< x -> y                                                (PoolAttributes)
+  subsample_pad,         ///< x -> y: every stride-th pixel, channels zero-padded on both sides; the
+                         ///<   parameter-free shortcut (option A) of He et al. 2015
+                         ///<   (SubsamplePadAttributes)
+  flatten,               ///< x (N, ...) -> y (N, rest), in NHWC order
+  matmul,                ///< x (N, in), weight (out, in) [, bias (out)] -> y (N, out)
+  bias,                  ///< x (N, C), bias (C) -> y
+  cast,                  ///< x -> y of another dtype
   softmax_cross_entropy, ///< logits (N, C), labels (N; negative: ignored) -> loss (scalar, mean
                          ///< over
                          ///<   the labels not ignored), saved probabilities (N, C) (LossAttributes)
@@ -44,11 +52,20 @@ enum class Op : std::uint8_t {
                          ///<   (negative: ignored, as above)
   count_correct, ///< logits (N, C), labels (N) -> scalar: rows whose largest logit is the label
   // Backward ops, made by autodiff.
-  conv2d_backward_data,   ///< dy, weight -> dx (Conv2dAttributes)
-  conv2d_backward_weight, ///< dy, x -> dweight (Conv2dAttributes)
-  batch_norm_backward,    ///< dy, x, scale, saved_mean, saved_inv_std [, y when relu] ->
+  conv2d_backward_data,   ///< dy, weight -> dx (Conv2dAttributes). With batch_norm_relu:
+                          ///<   dy, weight, x, scale, shift, saved_mean, saved_inv_std ->
+                          ///<   dz, dscale, dshift, dy_factor, x_factor, offset, where relu and,
+                          ///<   before it, batch norm of x made this convolution's input: dz is dx
+                          ///<   where that relu let x pass, else 0; dscale, dshift are sums of dz;
+                          ///<   the last three are for batch_norm_input_gradient. All but dz: (C)
+                          ///<   f32, C the channels of x
+  conv2d_backward_weight, ///< dy, x [, factor, offset when prologue] -> dweight (Conv2dAttributes)
+  batch_norm_backward,    ///< dy, x, scale, saved_mean, saved_inv_std [, y when relu; or factor,
+                          ///<   offset when relu without add: what was clipped is found from x] ->
                           ///<   dx, dscale, dshift [, dresidual when add] (BatchNormAttributes)
-  relu_backward,          ///< dy, y -> dx
+  batch_norm_input_gradient, ///< dy, x, dy_factor (C), x_factor (C), offset (C) ->
+                             ///<   dx = dy * dy_factor + x * x_factor + offset
+  relu_backward,             ///< dy, y -> dx
   max_pool_backward, ///< dy, saved index -> dx                                 (PoolAttributes)
   avg_pool_backward, ///< dy -> dx                                              (PoolAttributes)
   subsample_pad_backward,         ///< dy -> dx (SubsamplePadAttributes)
@@ -56,14 +73,25 @@ enum class Op : std::uint8_t {
   matmul_backward_data,           ///< dy, weight -> dx
   matmul_backward_weight,         ///< dy, x -> dweight
   bias_backward,                  ///< dy -> dbias: sum over rows
-  softmax_cross_entropy_backward, ///< saved probabilities, labels -> dlogits (LossAttributes)
-  mean_squared_error_backward,    ///< prediction, target -> dprediction
+  softmax_cross_entropy_backward, ///< saved probabilities, labels [, loss_scale] ->
+                                  ///<   dlogits, times the loss scale (LossAttributes)
+  mean_squared_error_backward,    ///< prediction, target [, loss_scale] -> dprediction, likewise
 };
 
 std::string_view to_string(Op op);
 
 struct Conv2dAttributes {
   std::int64_t kernel = 3, stride = 1, padding = 1;
+  /// So many last channels of x have no weight. They are zero, and a device may or may not read
+  /// them. Images alone are padded (nn/passes/format_input), so no dx is ever asked for.
+  std::int64_t padded_channels = 0;
+  /// What is convolved is relu(x * factor + offset), factor and offset (C) f32, rounded to x's
+  /// dtype: batch norm and ReLU on the way in. The border's padding is 0 after that.
+  bool prologue = false;
+  /// Also gives sum and sum_of_squares (O) f32 of y over N, H and W. The interpreter sums what is
+  /// stored; a device may sum before it rounds y.
+  bool statistics = false;
+  bool batch_norm_relu = false; ///< conv2d_backward_data alone
   bool operator==(const Conv2dAttributes&) const = default;
 };
 
@@ -75,6 +103,17 @@ struct BatchNormAttributes {
   bool relu = false;    ///< fused: y = relu(...)
   bool add = false;     ///< fused: the residual input is added before relu
   bool operator==(const BatchNormAttributes&) const = default;
+};
+
+struct FinalizeAttributes {
+  float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
+  std::int64_t count = 0;             ///< values per channel that were summed
+  bool operator==(const FinalizeAttributes&) const = default;
+};
+
+struct ScaleShiftAttributes {
+  bool relu = false;
+  bool operator==(const ScaleShiftAttributes&) const = default;
 };
 
 struct PoolAttributes {
@@ -92,17 +131,19 @@ struct LossAttributes {
   bool operator==(const LossAttributes&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes,
-                                PoolAttributes, SubsamplePadAttributes, LossAttributes>;
+using Attributes =
+    std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
+                 ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes>;
 
 enum class Role : std::uint8_t {
-  input,      ///< the batch's images: f32
+  input,      ///< the batch's images: f32, or the compute type (nn/passes/format_input)
   target,     ///< the batch's labels (i32) or regression targets (f32)
   parameter,  ///< learned; fp32 master in the unit's flat buffer
   statistic,  ///< updated by forward, not by gradients: running mean and variance, fp32
   activation, ///< lives in the arena
   gradient,   ///< of a parameter, fp32 in the unit's flat gradient buffer
   output,     ///< a scalar that the host reads: loss, correct
+  loss_scale, ///< f32 scalar in device memory (Executable::bind_loss_scale, core/loss_scale.hpp)
 };
 
 struct Tensor {

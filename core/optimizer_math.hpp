@@ -54,7 +54,7 @@ struct AdamCorrections {
   float second_root_inv; ///< 1 / sqrt(1 - beta2^t)
 };
 
-inline AdamCorrections adam_corrections(const OptimizerArguments& a) {
+TROUPE_HOST_DEVICE inline AdamCorrections adam_corrections(const OptimizerArguments& a) {
   const double t = static_cast<double>(a.step);
   return {static_cast<float>(a.lr / (1.0 - std::pow(static_cast<double>(a.beta1), t))),
           static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(a.beta2), t)))};

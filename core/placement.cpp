@@ -45,6 +45,8 @@ private:
       return Place{Place::Kind::input, 0};
     case Role::target:
       return Place{Place::Kind::target, 0};
+    case Role::loss_scale:
+      return Place{Place::Kind::loss_scale, 0};
     case Role::activation:
     case Role::output:
       break;
@@ -101,6 +103,8 @@ std::byte* Frame::address(const Place& place) const {
     return bytes(binding_.batch.images);
   case Place::Kind::target:
     return bytes(binding_.batch.labels);
+  case Place::Kind::loss_scale:
+    return bytes(binding_.loss_scale);
   }
   return nullptr;
 }

@@ -14,12 +14,22 @@ struct Binding {
   float* parameters = nullptr; ///< of the unit
   float* gradients = nullptr;
   float* statistics = nullptr;
+  const float* loss_scale = nullptr;
   BatchView batch;
 };
 
 /// Where a tensor lies, decided at compile time.
 struct Place {
-  enum class Kind : std::uint8_t { arena, own, parameter, gradient, statistic, input, target };
+  enum class Kind : std::uint8_t {
+    arena,
+    own,
+    parameter,
+    gradient,
+    statistic,
+    input,
+    target,
+    loss_scale
+  };
   Kind kind = Kind::own;  ///< own: in the executable's memory for what the plan left out
   std::size_t offset = 0; ///< bytes
 };

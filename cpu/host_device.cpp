@@ -6,6 +6,7 @@
 #include "processor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -102,17 +103,21 @@ void HostDevice::squared_norm(Stream& stream, const float* values, std::size_t e
 }
 
 void HostDevice::clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
-                             float max_norm, float* factor) {
+                             float max_norm, float* factor, const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
-    *factor = troupe::clip_factor(*squared_norm, gradient_scale, max_norm);
+    const float unscale = scaler ? inverse_scale(*scaler) : 1.0f;
+    *factor = troupe::clip_factor(*squared_norm, gradient_scale * unscale, max_norm);
     return {};
   });
 }
 
 void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
-                                const OptimizerViews& views, const float* clip) {
+                                const OptimizerViews& views, const float* clip,
+                                const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
-    auto scaled = arguments;
+    if (scaler && scaler->found_inf != 0.0f)
+      return {};
+    auto scaled = scaler ? unscaled(arguments, *scaler) : arguments;
     if (clip)
       scaled.gradient_scale *= *clip;
     parallel_for(views.elements, flat_grain, [&](std::size_t begin, std::size_t end) {
@@ -121,6 +126,28 @@ void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
                                 views.state0 ? views.state0 + begin : nullptr,
                                 views.state1 ? views.state1 + begin : nullptr, end - begin});
     });
+    return {};
+  });
+}
+
+void HostDevice::check_finite(Stream& stream, const float* values, std::size_t elements,
+                              float* found_inf) {
+  host_stream(stream).enqueue([=]() -> Status {
+    std::atomic<bool> finite = true;
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      if (!kernels().all_finite(values + begin, end - begin))
+        finite = false;
+    });
+    if (!finite)
+      *found_inf = 1.0f;
+    return {};
+  });
+}
+
+void HostDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,
+                                   LossScaleState* state) {
+  host_stream(stream).enqueue([=]() -> Status {
+    troupe::update_loss_scale(options, *state);
     return {};
   });
 }

@@ -29,9 +29,14 @@ public:
   void squared_norm(Stream& stream, const float* values, std::size_t elements,
                     double* result) override;
   void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale, float max_norm,
-                   float* factor) override;
+                   float* factor, const LossScaleState* scaler) override;
   void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
-                      const OptimizerViews& views, const float* clip) override;
+                      const OptimizerViews& views, const float* clip,
+                      const LossScaleState* scaler) override;
+  void check_finite(Stream& stream, const float* values, std::size_t elements,
+                    float* found_inf) override;
+  void update_loss_scale(Stream& stream, const LossScaleOptions& options,
+                         LossScaleState* state) override;
 
 private:
   DeviceInfo info_;

@@ -1,6 +1,6 @@
 #include "augment.hpp"
 
-#include "augment_math.hpp"
+#include "keys.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -26,21 +26,11 @@ Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig
   return options;
 }
 
-Extent resized_extent(Extent source, int image_size) {
-  const auto longer = [image_size](int long_side, int short_side) {
-    return static_cast<int>(std::int64_t{image_size} * long_side / short_side);
-  };
-  if (source.height <= source.width)
-    return {image_size, longer(source.width, source.height)};
-  return {longer(source.height, source.width), image_size};
-}
-
 Augment::Augment(const AugmentOptions& options) : options_{options} {
-  const auto& [mean, deviation] = options.normalization;
   for (int x = 0; x < options.image_size; ++x)
     for (std::size_t c = 0; c < static_cast<std::size_t>(options.channels); ++c) {
-      scale_.push_back(1.0f / (255.0f * deviation[c]));
-      shift_.push_back(-mean[c] / deviation[c]);
+      scale_.push_back(options.normalization.scale(c));
+      shift_.push_back(options.normalization.shift(c));
     }
 }
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "dataset.hpp"
-#include "troupe/core/host_device.hpp"
+#include "troupe/core/augment_math.hpp"
 
 #include <cstdint>
 #include <string>
@@ -31,28 +31,6 @@ struct AugmentOptions {
 /// data.augment.
 Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
                                        const DatasetInfo& info, Split split, std::uint64_t seed);
-
-/// What is cut out of the resized image, and whether it is mirrored afterwards.
-struct Window {
-  int top = 0, left = 0; ///< may be negative: zero pixels lie outside the image
-  bool flip = false;
-  bool operator==(const Window&) const = default;
-};
-
-struct Extent {
-  int height = 0, width = 0;
-  bool operator==(const Extent&) const = default;
-};
-
-/// Size after the shorter side was made `image_size`, the aspect ratio kept as torchvision does.
-Extent resized_extent(Extent source, int image_size);
-
-/// One output position of a bilinear resize along an axis: value = (1 - weight)·first +
-/// weight·second.
-struct ResizeTap {
-  int first = 0, second = 0;
-  float weight = 0;
-};
 
 /// Memory that one thread reuses from image to image.
 struct AugmentScratch {

@@ -1,7 +1,8 @@
 #include "compile.hpp"
 
-#include "passes/autocast_bf16.hpp"
+#include "passes/autocast.hpp"
 #include "passes/autodiff.hpp"
+#include "passes/scale_loss.hpp"
 #include "troupe/core/fail.hpp"
 #include "validate.hpp"
 
@@ -9,14 +10,19 @@ namespace troupe::nn {
 
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
                                  const PassOptions& options) {
-  auto graph = fuse(forward, options.fuse, options.memory.keep);
-  if (options.amp_bf16)
-    graph = autocast_bf16(graph);
+  const auto precision = options.precision;
+  if (precision == Precision::fp16 || precision == Precision::bf16)
+    return fail(Errc::unsupported, "precision {} is not there yet: there is amp_{}",
+                to_string(precision), to_string(precision));
+  auto graph = fuse(format_input(forward, options.input), options.fuse, options.memory.keep);
+  if (const auto compute = compute_type(precision); compute != DType::f32)
+    graph = autocast(graph, compute);
   if (purpose == Purpose::training) {
     auto differentiated = autodiff(std::move(graph));
     if (!differentiated)
       return failure(std::move(differentiated).error());
-    graph = std::move(*differentiated);
+    graph = scales_loss(precision) ? scale_loss(*differentiated) : std::move(*differentiated);
+    graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
   }
   TROUPE_TRY(validate(graph));
   auto planned = plan_memory(graph, options.memory);
@@ -28,9 +34,10 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
 Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
                                     PassOptions options) {
   const auto& mode = config.precision.mode;
-  if (mode != "fp32" && mode != "amp_bf16")
-    return fail(Errc::unsupported, "precision {} is not there yet: fp32, amp_bf16", mode);
-  options.amp_bf16 = mode == "amp_bf16";
+  const auto precision = precision_of(mode);
+  if (!precision)
+    return fail(Errc::invalid_input, "there is no precision \"{}\"", mode);
+  options.precision = *precision;
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,

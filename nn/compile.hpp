@@ -2,8 +2,11 @@
 #pragma once
 
 #include "models/models.hpp"
+#include "passes/format_input.hpp"
 #include "passes/fuse.hpp"
+#include "passes/fuse_statistics.hpp"
 #include "passes/plan_memory.hpp"
+#include "troupe/core/precision.hpp"
 
 #include <string>
 #include <vector>
@@ -17,8 +20,10 @@ enum class Purpose : std::uint8_t {
 
 struct PassOptions {
   FusePatterns fuse = FusePatterns::none(); ///< what the engine can run (its documentation says)
-  bool amp_bf16 = false;
-  PlanOptions memory; ///< its `keep` list also keeps tensors from being fused away
+  Precision precision = Precision::fp32;    ///< prepare_model takes the config's
+  InputFormat input = {};                   ///< what the device's loader writes
+  FusionSupport fuse_statistics = {};       ///< training: what the device says it can run
+  PlanOptions memory = {}; ///< its `keep` list also keeps tensors from being fused away
 };
 
 struct PreparedModel {
@@ -27,13 +32,15 @@ struct PreparedModel {
   std::size_t memory_lower_bound_bytes = 0;
 };
 
-/// fuse, autocast, autodiff (when training), plan_memory, on a forward graph that was built for
-/// this purpose. The result is validated.
+/// format_input, fuse, autocast, then autodiff, scale_loss and fuse_statistics when training, then
+/// plan_memory, on a forward graph that was built for this purpose. The result is validated. tf32
+/// has fp32's graph: the device computes otherwise. Errors: unsupported for fp16 and bf16 without
+/// autocast.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation
-/// have the same parameters and statistics, in the same order. Errors: as build_model; unsupported
-/// for a precision other than fp32 and amp_bf16.
+/// have the same parameters and statistics, in the same order. Errors: as build_model and
+/// run_passes; what a device cannot run of the result, its compile() says.
 Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
                                     PassOptions options);
 

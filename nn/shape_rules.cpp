@@ -1,44 +1,10 @@
-#include "shape_rules.hpp"
-
-#include "troupe/core/fail.hpp"
+#include "shape_checks.hpp"
 
 namespace troupe::nn {
 
 namespace {
 
-using Types = std::span<const TensorType>;
 using Outputs = Result<std::vector<TensorType>>;
-
-template <class... Args>
-auto wrong(Op op, fmt::format_string<Args...> format, Args&&... args) {
-  return fail(Errc::invalid_input, "{}: {}", to_string(op),
-              fmt::format(format, std::forward<Args>(args)...));
-}
-
-Status expect_count(Op op, Types inputs, std::size_t least, std::size_t most) {
-  if (inputs.size() < least || inputs.size() > most)
-    return wrong(op, "takes {} to {} inputs, has {}", least, most, inputs.size());
-  return {};
-}
-
-Status expect_rank(Op op, const TensorType& type, std::size_t rank, const char* what) {
-  if (type.shape.rank() != rank)
-    return wrong(op, "{} must have {} dimensions, is {}", what, rank, type.shape.to_string());
-  return {};
-}
-
-Status expect_type(Op op, const TensorType& type, const TensorType& expected, const char* what) {
-  if (type != expected)
-    return wrong(op, "{} must be {} {}, is {} {}", what, to_string(expected.dtype),
-                 expected.shape.to_string(), to_string(type.dtype), type.shape.to_string());
-  return {};
-}
-
-Status expect_floating(Op op, const TensorType& type, const char* what) {
-  if (type.dtype != DType::f32 && type.dtype != DType::bf16)
-    return wrong(op, "{} must be f32 or bf16, is {}", what, to_string(type.dtype));
-  return {};
-}
 
 /// Weights are f32, or have the dtype of what they are multiplied with.
 Status expect_weight(Op op, const TensorType& weight, const TensorType& x) {
@@ -57,7 +23,8 @@ std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t s
 
 Outputs infer_conv2d(const Conv2dAttributes& a, Types inputs) {
   constexpr auto op = Op::conv2d;
-  TROUPE_TRY(expect_count(op, inputs, 2, 2));
+  const std::size_t count = a.prologue ? 4 : 2;
+  TROUPE_TRY(expect_count(op, inputs, count, count));
   const auto& x = inputs[0];
   const auto& w = inputs[1];
   TROUPE_TRY(expect_rank(op, x, 4, "x (N, H, W, C)"));
@@ -66,14 +33,18 @@ Outputs infer_conv2d(const Conv2dAttributes& a, Types inputs) {
   TROUPE_TRY(expect_weight(op, w, x));
   if (w.shape[2] != a.kernel || w.shape[3] != a.kernel)
     return wrong(op, "the kernel is {}x{}, the weight {}", a.kernel, a.kernel, w.shape.to_string());
-  if (w.shape[1] != x.shape[3])
+  if (w.shape[1] + a.padded_channels != x.shape[3])
     return wrong(op, "x has {} channels, the weight takes {}", x.shape[3], w.shape[1]);
+  if (a.prologue)
+    TROUPE_TRY(expect_channels(op, inputs.subspan(2), x.shape[3], "factor", "offset"));
   const auto h = window_count(x.shape[1], a.kernel, a.stride, a.padding);
   const auto width = window_count(x.shape[2], a.kernel, a.stride, a.padding);
   if (h < 1 || width < 1)
     return wrong(op, "an image of {} is too small for kernel {}, stride {}, padding {}",
                  x.shape.to_string(), a.kernel, a.stride, a.padding);
-  return std::vector{TensorType{{x.shape[0], h, width, w.shape[0]}, x.dtype}};
+  const TensorType y{{x.shape[0], h, width, w.shape[0]}, x.dtype};
+  const TensorType sums{{w.shape[0]}, DType::f32};
+  return a.statistics ? std::vector{y, sums, sums} : std::vector{y};
 }
 
 Outputs infer_batch_norm(const BatchNormAttributes& a, Types inputs) {
@@ -98,6 +69,35 @@ Outputs infer_batch_norm(const BatchNormAttributes& a, Types inputs) {
     return wrong(op, "training needs more than one value per channel, x is {}",
                  x.shape.to_string());
   return std::vector{x, channels, channels};
+}
+
+Outputs infer_finalize(const FinalizeAttributes& a, Types inputs) {
+  constexpr auto op = Op::batch_norm_finalize;
+  TROUPE_TRY(expect_count(op, inputs, 6, 6));
+  TROUPE_TRY(expect_rank(op, inputs[0], 1, "sum (C)"));
+  TROUPE_TRY(expect_channels(op, inputs, inputs[0].shape[0], "sum", "sum_of_squares", "scale",
+                             "shift", "running_mean", "running_var"));
+  if (a.count < 2)
+    return wrong(op, "needs more than one value per channel, has {}", a.count);
+  return std::vector(4, inputs[0]);
+}
+
+Outputs infer_scale_shift(Types inputs) {
+  constexpr auto op = Op::scale_shift;
+  if (inputs.size() != 3 && inputs.size() != 4 && inputs.size() != 6)
+    return wrong(op, "takes 3, 4 or 6 inputs, has {}", inputs.size());
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(op, x, "x"));
+  if (x.shape.rank() < 2)
+    return wrong(op, "x must be (N, ..., C), is {}", x.shape.to_string());
+  const auto channels = x.shape.dims.back();
+  TROUPE_TRY(expect_channels(op, inputs.subspan(1), channels, "factor", "offset"));
+  if (inputs.size() > 3)
+    TROUPE_TRY(expect_type(op, inputs[3], x, "residual"));
+  if (inputs.size() > 4)
+    TROUPE_TRY(expect_channels(op, inputs.subspan(4), channels, "the residual's factor",
+                               "the residual's offset"));
+  return std::vector{x};
 }
 
 Outputs infer_pool(Op op, const PoolAttributes& a, Types inputs) {
@@ -197,84 +197,6 @@ std::vector<TensorType> types_of(const Graph& graph, const std::vector<TensorId>
   return types;
 }
 
-/// A backward op is right when the forward op, run from its result, gives its gradient.
-Status expect_inverse(Op op, Op forward, const Attributes& attributes, Types forward_inputs,
-                      const TensorType& gradient) {
-  const auto outputs = infer_outputs(forward, attributes, forward_inputs);
-  if (!outputs)
-    return wrong(op, "{}", outputs.error().message);
-  return expect_type(op, gradient, outputs->front(), "dy");
-}
-
-Status check_batch_norm_backward(const BatchNormAttributes& a, Types in, Types out) {
-  constexpr auto op = Op::batch_norm_backward;
-  const std::size_t inputs = a.relu ? 6 : 5, outputs = a.add ? 4 : 3;
-  TROUPE_TRY(expect_count(op, in, inputs, inputs));
-  if (out.size() != outputs)
-    return wrong(op, "gives {} outputs, has {}", outputs, out.size());
-  const auto& x = in[1];
-  const TensorType channels{{x.shape.dims.back()}, DType::f32};
-  TROUPE_TRY(expect_type(op, in[0], x, "dy"));
-  TROUPE_TRY(expect_type(op, in[2], channels, "scale"));
-  TROUPE_TRY(expect_type(op, in[3], channels, "saved_mean"));
-  TROUPE_TRY(expect_type(op, in[4], channels, "saved_inv_std"));
-  if (a.relu)
-    TROUPE_TRY(expect_type(op, in[5], x, "y"));
-  TROUPE_TRY(expect_type(op, out[0], x, "dx"));
-  TROUPE_TRY(expect_type(op, out[1], channels, "dscale"));
-  TROUPE_TRY(expect_type(op, out[2], channels, "dshift"));
-  return a.add ? expect_type(op, out[3], x, "dresidual") : Status{};
-}
-
-Status check_backward(const Node& node, Types in, Types out) {
-  const auto op = node.op;
-  if (op == Op::batch_norm_backward)
-    return check_batch_norm_backward(std::get<BatchNormAttributes>(node.attributes), in, out);
-  const std::size_t takes = op == Op::avg_pool_backward || op == Op::subsample_pad_backward ||
-                                    op == Op::unflatten || op == Op::bias_backward
-                                ? 1
-                                : 2;
-  TROUPE_TRY(expect_count(op, in, takes, takes));
-  if (out.size() != 1)
-    return wrong(op, "gives 1 output, has {}", out.size());
-  const auto& dx = out[0];
-  const auto inverse = [&](Op forward, std::initializer_list<TensorType> inputs) {
-    return expect_inverse(op, forward, node.attributes, {inputs.begin(), inputs.size()}, in[0]);
-  };
-  switch (op) {
-  case Op::conv2d_backward_data:
-    return inverse(Op::conv2d, {dx, in[1]});
-  case Op::conv2d_backward_weight:
-    return inverse(Op::conv2d, {in[1], dx});
-  case Op::matmul_backward_data:
-    return inverse(Op::matmul, {dx, in[1]});
-  case Op::matmul_backward_weight:
-    return inverse(Op::matmul, {in[1], dx});
-  case Op::relu_backward:
-    TROUPE_TRY(expect_type(op, in[1], in[0], "y"));
-    return expect_type(op, dx, in[0], "dx");
-  case Op::max_pool_backward:
-    TROUPE_TRY(expect_type(op, in[1], {in[0].shape, DType::i32}, "saved index"));
-    return inverse(Op::max_pool, {dx});
-  case Op::avg_pool_backward:
-    return inverse(Op::avg_pool, {dx});
-  case Op::subsample_pad_backward:
-    return inverse(Op::subsample_pad, {dx});
-  case Op::unflatten:
-    return inverse(Op::flatten, {dx});
-  case Op::bias_backward:
-    return inverse(Op::bias, {in[0], dx});
-  case Op::softmax_cross_entropy_backward:
-  case Op::mean_squared_error_backward:
-    TROUPE_TRY(infer_loss(op == Op::softmax_cross_entropy_backward ? Op::softmax_cross_entropy
-                                                                   : Op::mean_squared_error,
-                          in));
-    return expect_type(op, dx, in[0], "dprediction");
-  default:
-    return fail(Errc::internal, "{} has no shape rule", to_string(op));
-  }
-}
-
 } // namespace
 
 Outputs infer_outputs(Op op, const Attributes& attributes, Types inputs) {
@@ -283,6 +205,10 @@ Outputs infer_outputs(Op op, const Attributes& attributes, Types inputs) {
     return infer_conv2d(std::get<Conv2dAttributes>(attributes), inputs);
   case Op::batch_norm:
     return infer_batch_norm(std::get<BatchNormAttributes>(attributes), inputs);
+  case Op::batch_norm_finalize:
+    return infer_finalize(std::get<FinalizeAttributes>(attributes), inputs);
+  case Op::scale_shift:
+    return infer_scale_shift(inputs);
   case Op::relu:
     return infer_elementwise(op, inputs, 1);
   case Op::add:

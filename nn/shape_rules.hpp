@@ -1,9 +1,10 @@
 /// What every op takes and gives: shapes and dtypes.
 ///
-/// Mixed precision: floating tensors of a node have one dtype (f32 or bf16), but parameters,
-/// statistics, saved statistics and losses are f32 always. A convolution or matmul over bf16 takes
-/// the f32 weight itself and computes with the weight rounded to bf16; its bias is not rounded; its
-/// weight gradient is f32. Devices keep the rounded copy (Executable::refresh).
+/// Mixed precision: floating tensors of a node have one dtype (f32, bf16, f16), but parameters,
+/// statistics, saved statistics and losses are f32 always. A convolution or matmul over bf16
+/// takes the f32 weight itself and computes with the weight rounded to bf16; its bias is not
+/// rounded; its weight gradient is f32. So it is with f16. Devices keep the rounded copy
+/// (Executable::refresh).
 #pragma once
 
 #include "troupe/core/error.hpp"

@@ -21,7 +21,7 @@ std::string describe(const Graph& graph, const Node& node) {
 
 bool is_given(Role role) {
   return role == Role::input || role == Role::target || role == Role::parameter ||
-         role == Role::statistic;
+         role == Role::statistic || role == Role::loss_scale;
 }
 
 bool belongs_to_a_unit(Role role) {

@@ -73,9 +73,13 @@ void batch_norm_backward(const Operands& operands) {
   const auto channels = scale.size();
   const auto rows = static_cast<double>(x.size() / channels);
   if (a.relu) {
+    // y, or factor and offset that give its sign.
     const auto y = operands.read(5);
-    for (std::size_t i = 0; i < dy.size(); ++i)
-      dy[i] = y[i] > 0 ? dy[i] : 0;
+    const auto offset = operands.inputs() == 7 ? operands.read(6) : Values{};
+    for (std::size_t i = 0; i < dy.size(); ++i) {
+      const auto c = i % channels;
+      dy[i] = (offset.empty() ? y[i] : x[i] * y[c] + offset[c]) > 0 ? dy[i] : 0;
+    }
   }
   Values dscale(channels), dshift(channels), dx(x.size());
   const auto normalized = [&](std::size_t i) {

@@ -7,11 +7,12 @@ namespace {
 /// Sizes of a convolution, whichever of its tensors is being computed.
 struct Geometry {
   std::size_t batch, in_h, in_w, in_c, out_h, out_w, out_c, kernel, stride, padding;
+  std::size_t pixel; ///< channels that x has in memory: in_c and those without weights
 
   Geometry(const Shape& x, const Shape& y, const Conv2dAttributes& a)
-      : batch{size(x[0])}, in_h{size(x[1])}, in_w{size(x[2])}, in_c{size(x[3])}, out_h{size(y[1])},
-        out_w{size(y[2])}, out_c{size(y[3])}, kernel{size(a.kernel)}, stride{size(a.stride)},
-        padding{size(a.padding)} {}
+      : batch{size(x[0])}, in_h{size(x[1])}, in_w{size(x[2])}, in_c{size(x[3] - a.padded_channels)},
+        out_h{size(y[1])}, out_w{size(y[2])}, out_c{size(y[3])}, kernel{size(a.kernel)},
+        stride{size(a.stride)}, padding{size(a.padding)}, pixel{size(x[3])} {}
 
   static std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -53,18 +54,34 @@ void add_product(const double* from, std::size_t rows, const double* matrix, dou
       to[j] += from[i] * matrix[i * columns + j];
 }
 
+void write_statistics(const Operands& operands, const Values& y) {
+  const auto& type = operands.output(0);
+  const auto channels = static_cast<std::size_t>(type.shape[3]);
+  Values sum(channels), sum_of_squares(channels);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double stored = round_to(type.dtype, y[i]);
+    sum[i % channels] += stored;
+    sum_of_squares[i % channels] += stored * stored;
+  }
+  operands.write(1, sum);
+  operands.write(2, sum_of_squares);
+}
+
 } // namespace
 
 void conv2d(const Operands& operands) {
   const Geometry g{operands.input(0).shape, operands.output(0).shape,
                    operands.attributes<Conv2dAttributes>()};
-  const auto x = operands.read(0);
+  const auto x = operands.read_convolved(0, 2);
   const auto weight = to_taps_first(operands.read_weight(1, 0), g, false);
   Values y(g.batch * g.out_h * g.out_w * g.out_c);
   g.for_each_tap([&](std::size_t in, std::size_t out, std::size_t k) {
-    add_product(&x[in * g.in_c], g.in_c, &weight[k * g.in_c * g.out_c], &y[out * g.out_c], g.out_c);
+    add_product(&x[in * g.pixel], g.in_c, &weight[k * g.in_c * g.out_c], &y[out * g.out_c],
+                g.out_c);
   });
   operands.write(0, y);
+  if (operands.attributes<Conv2dAttributes>().statistics)
+    write_statistics(operands, y);
 }
 
 void conv2d_backward_data(const Operands& operands) {
@@ -77,18 +94,21 @@ void conv2d_backward_data(const Operands& operands) {
     add_product(&dy[out * g.out_c], g.out_c, &weight[k * g.in_c * g.out_c], &dx[in * g.in_c],
                 g.in_c);
   });
-  operands.write(0, dx);
+  if (operands.attributes<Conv2dAttributes>().batch_norm_relu)
+    write_masked_and_reduced(operands, std::move(dx));
+  else
+    operands.write(0, dx);
 }
 
 void conv2d_backward_weight(const Operands& operands) {
   const Geometry g{operands.input(1).shape, operands.input(0).shape,
                    operands.attributes<Conv2dAttributes>()};
-  const auto dy = operands.read(0), x = operands.read(1);
+  const auto dy = operands.read(0), x = operands.read_convolved(1, 2);
   Values sums(g.taps() * g.in_c * g.out_c); // (KH, KW, I, O)
   g.for_each_tap([&](std::size_t in, std::size_t out, std::size_t k) {
     for (std::size_t i = 0; i < g.in_c; ++i)
       for (std::size_t o = 0; o < g.out_c; ++o)
-        sums[(k * g.in_c + i) * g.out_c + o] += x[in * g.in_c + i] * dy[out * g.out_c + o];
+        sums[(k * g.in_c + i) * g.out_c + o] += x[in * g.pixel + i] * dy[out * g.out_c + o];
   });
   Values dweight(sums.size());
   for (std::size_t o = 0; o < g.out_c; ++o)

@@ -73,9 +73,8 @@ void InterpreterExecutable::bind(UnitId unit, float* parameters, float* gradient
 void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
   host_stream(stream).enqueue(
       [this, unit, phase,
-       bindings = Bindings{units_[static_cast<std::size_t>(unit)], statistics_, batch_}] {
-        return run(unit, phase, bindings);
-      });
+       bindings = Bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_,
+                           batch_}] { return run(unit, phase, bindings); });
 }
 
 Status InterpreterExecutable::run(UnitId unit, Phase phase, const Bindings& bindings) {
@@ -112,6 +111,8 @@ Status InterpreterExecutable::run_bound(const Node& node, const Bindings& bindin
         memory_[i] = const_cast<void*>(bindings.batch.images); // ops do not write their inputs
       else if (role == Role::target)
         memory_[i] = const_cast<std::int32_t*>(bindings.batch.labels);
+      else if (role == Role::loss_scale)
+        memory_[i] = const_cast<float*>(bindings.loss_scale);
       else if (slots_[i] && !slots_[i]->codec)
         memory_[i] = stored(i, bindings);
       else if (slots_[i]) {

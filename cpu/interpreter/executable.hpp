@@ -19,6 +19,7 @@ public:
   const StorageLayout& layout() const override { return layout_; }
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
   /// Nothing is derived from parameters: they are decoded when they are read.
   void refresh(Stream&, UnitId) override {}
   void set_batch(const BatchView& batch) override { batch_ = batch; }
@@ -36,6 +37,7 @@ private:
   struct Bindings {
     UnitBuffers unit;
     float* statistics;
+    const float* loss_scale;
     BatchView batch;
   };
 
@@ -54,6 +56,7 @@ private:
   std::vector<const Slot*> slots_;
   std::vector<UnitBuffers> units_;
   float* statistics_ = nullptr;
+  const float* loss_scale_ = nullptr;
   BatchView batch_;
   BufferPtr arena_;
   std::vector<BufferPtr> buffers_;

@@ -53,6 +53,11 @@ double smoothed(std::int64_t label, std::size_t c, std::size_t classes, double s
          smoothing / static_cast<double>(classes);
 }
 
+/// What gradients are multiplied with.
+double loss_scale(const Operands& operands) {
+  return operands.inputs() == 3 ? operands.read(2)[0] : 1;
+}
+
 /// prediction - target, 0 in rows that are not counted, and how many elements are.
 struct Differences {
   Values values;
@@ -112,10 +117,11 @@ Status softmax_cross_entropy_backward(const Operands& operands) {
   if (!labels)
     return failure(labels.error());
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  const double scale = loss_scale(operands);
   for (std::size_t i = 0; i < d.size(); ++i) {
     const auto label = labels->classes[i / classes];
-    d[i] =
-        label < 0 ? 0 : (d[i] - smoothed(label, i % classes, classes, smoothing)) / labels->counted;
+    const double difference = d[i] - smoothed(label, i % classes, classes, smoothing);
+    d[i] = label < 0 ? 0 : difference / labels->counted * scale;
   }
   operands.write(0, d);
   return {};
@@ -137,7 +143,7 @@ Status mean_squared_error_backward(const Operands& operands) {
   if (!d)
     return failure(d.error());
   for (auto& value : d->values)
-    value = d->counted > 0 ? 2 * value / d->counted : 0;
+    value = d->counted > 0 ? 2 * value / d->counted * loss_scale(operands) : 0;
   operands.write(0, d->values);
   return {};
 }

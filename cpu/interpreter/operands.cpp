@@ -1,6 +1,7 @@
 #include "operands.hpp"
 
-#include <bit>
+#include "troupe/core/float16.hpp"
+
 #include <cmath>
 
 namespace troupe::cpu {
@@ -25,21 +26,12 @@ void store_as(void* memory, const Values& values, Convert convert) {
 
 } // namespace
 
-std::uint16_t bf16_from_float(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value))
-    return static_cast<std::uint16_t>((bits >> 16) | 0x40u); // quiet
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-float float_from_bf16(std::uint16_t bits) {
-  return std::bit_cast<float>(std::uint32_t{bits} << 16);
-}
-
 double round_to(DType dtype, double value) {
   switch (dtype) {
   case DType::bf16:
     return static_cast<double>(float_from_bf16(bf16_from_float(static_cast<float>(value))));
+  case DType::f16:
+    return static_cast<double>(float_from_f16(f16_from_float(static_cast<float>(value))));
   case DType::i32:
     return std::nearbyint(value);
   default:
@@ -53,6 +45,9 @@ Values load(const Tensor& tensor, const void* memory) {
   case DType::bf16:
     return load_as<std::uint16_t>(memory, elements,
                                   [](std::uint16_t v) { return double{float_from_bf16(v)}; });
+  case DType::f16:
+    return load_as<std::uint16_t>(memory, elements,
+                                  [](std::uint16_t v) { return double{float_from_f16(v)}; });
   case DType::i32:
     return load_as<std::int32_t>(memory, elements,
                                  [](std::int32_t v) { return static_cast<double>(v); });
@@ -66,6 +61,9 @@ void store(const Tensor& tensor, void* memory, const Values& values) {
   case DType::bf16:
     return store_as<std::uint16_t>(memory, values,
                                    [](double v) { return bf16_from_float(static_cast<float>(v)); });
+  case DType::f16:
+    return store_as<std::uint16_t>(memory, values,
+                                   [](double v) { return f16_from_float(static_cast<float>(v)); });
   case DType::i32:
     return store_as<std::int32_t>(memory, values,
                                   [](double v) { return static_cast<std::int32_t>(v); });
@@ -82,6 +80,19 @@ Values Operands::read_weight(std::size_t i, std::size_t like) const {
   auto values = read(i);
   for (auto& value : values)
     value = round_to(input(like).dtype, value);
+  return values;
+}
+
+Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
+  auto values = read(i);
+  if (!attributes<Conv2dAttributes>().prologue)
+    return values;
+  const auto factor = read(prologue), offset = read(prologue + 1);
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    const auto c = at % factor.size();
+    const double value = values[at] * factor[c] + offset[c];
+    values[at] = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
+  }
   return values;
 }
 

@@ -14,13 +14,10 @@ namespace troupe::cpu {
 
 using Values = std::vector<double>;
 
-/// Round to nearest, ties to even; NaN stays NaN.
-std::uint16_t bf16_from_float(float value);
-float float_from_bf16(std::uint16_t bits);
-/// What a value becomes in a tensor of this dtype (f32, bf16, i32).
+/// What a value becomes in a tensor of this dtype (f32, bf16, f16, i32).
 double round_to(DType dtype, double value);
 
-/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, i32).
+/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, f16, i32).
 Values load(const Tensor& tensor, const void* memory);
 /// Rounds to the tensor's dtype.
 void store(const Tensor& tensor, void* memory, const Values& values);
@@ -42,6 +39,9 @@ public:
   /// A weight in the precision it is multiplied in: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
+  /// The input of a convolution: after its prologue, whose factor and offset are inputs `prologue`
+  /// and the next, when there is one.
+  Values read_convolved(std::size_t i, std::size_t prologue) const;
   /// Statistics are updated where they were read.
   void write_back(std::size_t i, const Values& values) const;
 

@@ -17,6 +17,12 @@ void conv2d_backward_weight(const Operands& operands);
 // batch_norm.cpp
 void batch_norm(const Operands& operands);
 void batch_norm_backward(const Operands& operands);
+// fused_batch_norm.cpp
+void batch_norm_finalize(const Operands& operands);
+void scale_shift(const Operands& operands);
+/// What conv2d_backward_data does with dx when it has batch_norm_relu.
+void write_masked_and_reduced(const Operands& operands, Values dx);
+void batch_norm_input_gradient(const Operands& operands);
 // pooling.cpp
 void max_pool(const Operands& operands);
 void max_pool_backward(const Operands& operands);

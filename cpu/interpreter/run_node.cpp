@@ -10,7 +10,7 @@ Status check_dtypes(const Graph& graph, const Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (const auto id : *ids) {
       const auto dtype = graph[id].dtype;
-      if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::i32)
+      if (dtype == DType::u8)
         return fail(Errc::unsupported, "the interpreter has no {} ({})", to_string(dtype),
                     graph[id].name);
     }
@@ -27,6 +27,10 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
     return conv2d(operands), Status{};
   case Op::batch_norm:
     return batch_norm(operands), Status{};
+  case Op::batch_norm_finalize:
+    return batch_norm_finalize(operands), Status{};
+  case Op::scale_shift:
+    return scale_shift(operands), Status{};
   case Op::relu:
     return relu(operands), Status{};
   case Op::add:
@@ -57,6 +61,8 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
     return conv2d_backward_weight(operands), Status{};
   case Op::batch_norm_backward:
     return batch_norm_backward(operands), Status{};
+  case Op::batch_norm_input_gradient:
+    return batch_norm_input_gradient(operands), Status{};
   case Op::relu_backward:
     return relu_backward(operands), Status{};
   case Op::max_pool_backward:

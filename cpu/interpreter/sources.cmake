@@ -3,6 +3,7 @@ set(TROUPE_INTERPRETER_SOURCES
   interpreter/convolution.cpp
   interpreter/elementwise.cpp
   interpreter/executable.cpp
+  interpreter/fused_batch_norm.cpp
   interpreter/loss.cpp
   interpreter/matmul.cpp
   interpreter/operands.cpp

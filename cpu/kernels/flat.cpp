@@ -29,6 +29,16 @@ double squared_norm(const float* values, std::size_t elements) {
   return total;
 }
 
+bool all_finite(const float* values, std::size_t elements) {
+  constexpr std::uint32_t exponent = 0x7f800000u;
+  std::uint32_t found = 0;
+  for (std::size_t i = 0; i < elements; ++i) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, values[i]);
+    found |= (bits & exponent) == exponent ? 1u : 0u;
+  }
+  return found == 0;
+}
+
 namespace {
 
 void sgd(const OptimizerArguments& arguments, const OptimizerRange& range) {

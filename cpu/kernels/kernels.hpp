@@ -40,6 +40,7 @@ struct Kernels {
   void (*add)(float* destination, const float* source, std::size_t elements);
   void (*scale)(float* values, float factor, std::size_t elements);
   double (*squared_norm)(const float* values, std::size_t elements);
+  bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
   void (*widen)(const Bf16* source, float* destination, std::size_t elements);

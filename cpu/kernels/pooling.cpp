@@ -30,36 +30,42 @@ Span covering(std::size_t position, std::size_t kernel, const PoolShape& s, std:
 template <class T>
 void max_pool(const PoolShape& s, const T* x, T* y, std::int32_t* index, std::size_t begin,
               std::size_t end) {
+  constexpr std::size_t block = 64;
   const std::size_t c = s.channels;
   for (std::size_t row = begin; row < end; ++row) {
     const std::size_t image = row / s.out_height, oh = row % s.out_height;
     const Span high = inside(oh, s.kernel_h, s, s.height);
     for (std::size_t ow = 0; ow < s.out_width; ++ow) {
       const Span wide = inside(ow, s.kernel_w, s, s.width);
-      T* __restrict const out = y + (row * s.out_width + ow) * c;
-      std::int32_t* __restrict const best = index + (row * s.out_width + ow) * c;
-      bool started = false;
-      for (std::size_t kh = high.first; kh < high.last; ++kh)
-        for (std::size_t kw = wide.first; kw < wide.last; ++kw) {
-          const std::size_t ih = oh * s.stride + kh - s.padding;
-          const std::size_t iw = ow * s.stride + kw - s.padding;
-          const T* __restrict const in = x + ((image * s.height + ih) * s.width + iw) * c;
-          const auto position = static_cast<std::int32_t>(kh * s.kernel_w + kw);
-          if (!started) {
-            for (std::size_t i = 0; i < c; ++i) {
-              out[i] = in[i];
-              best[i] = position;
-            }
-            started = true;
-            continue;
-          }
-          for (std::size_t i = 0; i < c; ++i) {
-            const float value = load(in, i), old = load(out, i);
-            const bool larger = value > old || value != value;
-            out[i] = larger ? in[i] : out[i];
-            best[i] = larger ? position : best[i];
-          }
+      for (std::size_t from = 0; from < c; from += block) {
+        const std::size_t n = c - from < block ? c - from : block;
+        const std::size_t place = (row * s.out_width + ow) * c + from;
+        // Both of 32 bits, so that one comparison selects in both.
+        float largest[block];
+        std::int32_t best[block];
+        const auto first = static_cast<std::int32_t>(high.first * s.kernel_w + wide.first);
+        for (std::size_t i = 0; i < n; ++i) {
+          largest[i] = -__builtin_inff();
+          best[i] = first;
         }
+        for (std::size_t kh = high.first; kh < high.last; ++kh)
+          for (std::size_t kw = wide.first; kw < wide.last; ++kw) {
+            const std::size_t ih = oh * s.stride + kh - s.padding;
+            const std::size_t iw = ow * s.stride + kw - s.padding;
+            const T* __restrict const in = x + ((image * s.height + ih) * s.width + iw) * c + from;
+            const auto position = static_cast<std::int32_t>(kh * s.kernel_w + kw);
+            for (std::size_t i = 0; i < n; ++i) {
+              const float value = load(in, i);
+              const bool larger = value > largest[i] || value != value;
+              largest[i] = larger ? value : largest[i];
+              best[i] = larger ? position : best[i];
+            }
+          }
+        for (std::size_t i = 0; i < n; ++i) {
+          store(y, place + i, largest[i]);
+          index[place + i] = best[i];
+        }
+      }
     }
   }
 }

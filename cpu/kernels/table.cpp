@@ -12,6 +12,7 @@ Kernels table() {
   kernels.add = add;
   kernels.scale = scale;
   kernels.squared_norm = squared_norm;
+  kernels.all_finite = all_finite;
   kernels.optimizer_step = optimizer_step;
   kernels.widen = widen;
   kernels.narrow = narrow;

@@ -19,12 +19,32 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+/// What other devices' passes may have put into a graph.
+Status check_supported(const Graph& graph) {
+  for (const auto& tensor : graph.tensors)
+    if (tensor.dtype == DType::f16)
+      return fail(Errc::unsupported, "the oneDNN engine has no f16 ({}): the interpreter has",
+                  tensor.name);
+  for (const auto& node : graph.nodes) {
+    const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes);
+    const bool parts = node.op == Op::batch_norm_finalize || node.op == Op::scale_shift ||
+                       node.op == Op::batch_norm_input_gradient ||
+                       (node.op == Op::batch_norm_backward && node.inputs.size() == 7);
+    if (parts || (convolution && (convolution->prologue || convolution->statistics ||
+                                  convolution->batch_norm_relu || convolution->padded_channels)))
+      return fail(Errc::unsupported, "the oneDNN engine cannot run {} as it is fused ({})",
+                  to_string(node.op), graph[node.outputs[0]].name);
+  }
+  return {};
+}
+
 } // namespace
 
 Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& device,
                                                                    const Graph& graph,
                                                                    const CompileOptions& options,
                                                                    Bf16Mode bf16) {
+  TROUPE_TRY(check_supported(graph));
   const ThreadScope scope{options.threads};
   auto lowering = Lowering::make(device, graph, options, bf16);
   if (!lowering)
@@ -85,7 +105,7 @@ void OnednnExecutable::bind(UnitId unit, float* parameters, float* gradients) {
 
 Binding OnednnExecutable::binding(UnitId unit) const {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
-  return {bound.parameters, bound.gradients, statistics_, batch_};
+  return {bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
 }
 
 void OnednnExecutable::refresh(Stream& stream, UnitId unit) {

@@ -14,6 +14,7 @@ public:
   const StorageLayout& layout() const override { return layout_; }
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override { statistics_ = statistics; }
+  void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
   void refresh(Stream& stream, UnitId unit) override;
   void set_batch(const BatchView& batch) override { batch_ = batch; }
   void forward(Stream& stream, UnitId unit) override;
@@ -55,6 +56,7 @@ private:
   BufferPtr arena_, own_, scratch_;
   ExecutableMemory memory_;
   float* statistics_ = nullptr;
+  const float* loss_scale_ = nullptr;
   BatchView batch_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;

@@ -27,6 +27,10 @@ protected:
   T* output(const Frame& frame, std::size_t i) const {
     return frame.data<T>(node_.outputs[i]);
   }
+  /// What gradients are multiplied with.
+  double loss_scale(const Frame& frame) const {
+    return node_.inputs.size() == 3 ? double{*frame.data<float>(node_.inputs[2])} : 1.0;
+  }
   /// How many rows have a label.
   Result<std::size_t> counted(const Frame& frame) const {
     const auto* const label = labels(frame);
@@ -88,7 +92,7 @@ public:
     if (!count)
       return failure(count.error());
     const double smoothing = double{std::get<LossAttributes>(node_.attributes).label_smoothing};
-    const double share = *count > 0 ? 1.0 / static_cast<double>(*count) : 0.0;
+    const double share = *count > 0 ? loss_scale(frame) / static_cast<double>(*count) : 0.0;
     const double spread = smoothing / static_cast<double>(classes_);
     for (std::size_t n = 0; n < rows_; ++n) {
       const auto label = labels(frame)[n];
@@ -120,6 +124,7 @@ public:
     }
     const auto elements = static_cast<double>(rows * classes_);
     const bool backward = node_.op == Op::mean_squared_error_backward;
+    const double factor = backward ? 2 * loss_scale(frame) : 0;
     auto* const out = output<float>(frame, 0);
     double sum = 0;
     for (std::size_t n = 0; n < rows_; ++n)
@@ -127,7 +132,7 @@ public:
         const double d = difference(frame, n, c);
         sum += d * d;
         if (backward)
-          out[n * classes_ + c] = rows > 0 ? static_cast<float>(2 * d / elements) : 0.0f;
+          out[n * classes_ + c] = rows > 0 ? static_cast<float>(factor * d / elements) : 0.0f;
       }
     if (!backward)
       *out = rows > 0 ? static_cast<float>(sum / elements) : 0.0f;

@@ -38,6 +38,10 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
   case Op::mean_squared_error_backward:
   case Op::count_correct:
     return lower_loss(lowering, node);
+  case Op::batch_norm_finalize:
+  case Op::scale_shift:
+  case Op::batch_norm_input_gradient:
+    return fail(Errc::unsupported, "the oneDNN engine has no {}", to_string(node.op));
   }
   return fail(Errc::internal, "unknown op {}", static_cast<int>(node.op));
 } catch (const dnnl::error& error) {

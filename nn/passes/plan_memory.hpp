@@ -14,8 +14,13 @@ struct PlanOptions {
   std::vector<std::string> keep;
   /// Ops whose first output may lie where an input of the same size dies: they read an element
   /// before they write it and do not look back. For `add` either input; else the first.
-  std::vector<Op> in_place = {Op::relu,    Op::add,       Op::bias,
-                              Op::flatten, Op::unflatten, Op::relu_backward};
+  std::vector<Op> in_place = {Op::relu,
+                              Op::add,
+                              Op::bias,
+                              Op::flatten,
+                              Op::unflatten,
+                              Op::relu_backward,
+                              Op::batch_norm_input_gradient};
   std::size_t alignment = 64; ///< bytes
 };
 

@@ -1,3 +1,4 @@
+#include "../source_tree.hpp"
 #include "config_fixture.hpp"
 #include "json_schema.hpp"
 #include "scratch_folder.hpp"
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path source = TROUPE_SOURCE_DIR;
+const fs::path source = source_tree();
 
 Json schema() {
   return Json::parse(config_json_schema());

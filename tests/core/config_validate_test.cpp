@@ -66,6 +66,10 @@ TEST_CASE("CUDA is refused where it is not built or not there") {
         "devices.kind: no CUDA device on this machine; allowed: auto, cpu");
   CHECK(
       problems(synthetic, {"devices.kind=cuda"}, {.cuda_build = true, .cuda_devices = 1}).empty());
+  CHECK(conflict({"devices.kind=cuda", "devices.count=2", "parallel.strategy=ddp"},
+                 {.cuda_build = true, .cuda_devices = 2}) ==
+        "devices.count: CUDA workers cannot exchange gradients yet; allowed: 1, or devices.kind: "
+        "cpu");
   CHECK(conflict({"devices.kind=cuda", "devices.engine=interpreter"}) ==
         "devices.engine: the interpreter runs on the CPU alone; allowed: fastest");
 }
@@ -79,6 +83,18 @@ TEST_CASE("bf16 is refused on a CPU that cannot do it") {
             .empty());
   CHECK(problems(synthetic, {"precision.mode=amp_bf16", "devices.engine=interpreter"}, old_cpu)
             .empty());
+}
+
+TEST_CASE("what CUDA devices alone compute in is refused on a CPU") {
+  CHECK(conflict({"precision.mode=tf32"}, {}) ==
+        "precision.mode: tf32 is the arithmetic of CUDA devices; allowed: fp32, amp_bf16");
+  CHECK(
+      conflict({"precision.mode=amp_fp16", "devices.kind=cpu"}) ==
+      "precision.mode: the fast kernels of the CPU have no fp16, only devices.engine: interpreter "
+      "has; allowed: fp32, amp_bf16");
+  CHECK(problems(synthetic, {"precision.mode=amp_fp16", "devices.engine=interpreter"}, {}).empty());
+  for (const auto* mode : {"precision.mode=tf32", "precision.mode=amp_fp16"})
+    CHECK(problems(synthetic, {mode}, {.cuda_build = true, .cuda_devices = 1}).empty());
 }
 
 TEST_CASE("the model must fit the data") {

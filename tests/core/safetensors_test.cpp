@@ -1,3 +1,4 @@
+#include "../source_tree.hpp"
 #include "scratch_folder.hpp"
 
 #include "troupe/core/safetensors.hpp"
@@ -79,7 +80,7 @@ TEST_CASE("safetensors come back as they were written, wide elements first") {
 //            "h": torch.ones(3, dtype=torch.bfloat16)}, path, {"format": "pt"})
 TEST_CASE("a file written from PyTorch is read") {
   const auto reader =
-      SafetensorsReader::open(TROUPE_SOURCE_DIR "/tests/fixtures/from_torch.safetensors");
+      SafetensorsReader::open(source_tree() / "tests/fixtures/from_torch.safetensors");
   REQUIRE(reader);
   CHECK(reader->metadata() == std::map<std::string, std::string>{{"format", "pt"}});
   const auto data = reader->read_data();

@@ -89,6 +89,7 @@ private:
       executable_->refresh(*stream_, static_cast<UnitId>(unit));
     }
     executable_->bind_statistics(statistics_.data());
+    executable_->bind_loss_scale(&options_.loss_scale);
   }
 
   static void store(const Slot& slot, std::vector<float>& flat) {

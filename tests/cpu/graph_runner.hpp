@@ -30,6 +30,7 @@ struct RunOptions {
   MemoryPlan memory = {};
   int steps = 1; ///< each on the same batch
   const StorageLayout* layout = nullptr;
+  float loss_scale = 1; ///< for graphs that have one
 };
 
 /// Requires that everything succeeds (Catch2).

@@ -2,6 +2,7 @@
 #include "graph_runner.hpp"
 #include "troupe/nn/builder.hpp"
 #include "troupe/nn/compile.hpp"
+#include "troupe/nn/passes/scale_loss.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -51,7 +52,7 @@ void check(const Shape& images, const Body& body, nn::PassOptions passes = {}) {
     require_close(got.gradients, expected.gradients, f32_tolerance);
     require_close(got.statistics, expected.statistics, f32_tolerance);
   }
-  passes.amp_bf16 = true;
+  passes.precision = Precision::amp_bf16;
   const auto mixed = make_graph(images, body, passes);
   const auto truth = run_graph(mixed, {.engine = CompileOptions::Engine::interpreter});
   const auto native = run_graph(mixed, {.bf16 = cpu::Bf16Mode::native});
@@ -70,6 +71,20 @@ Body convolution(std::int64_t out, Conv2dAttributes attributes) {
     x = b.conv2d("conv1", x, out, attributes);
     return b.conv2d("conv2", x, out + 16, attributes);
   };
+}
+
+/// Both engines multiply gradients by the scale, and nothing else.
+void check_loss_scale(const Graph& graph) {
+  const auto scaled = nn::scale_loss(graph);
+  const auto plain = run_graph(graph, {});
+  const auto got = run_graph(scaled, {.loss_scale = 4096});
+  const auto truth =
+      run_graph(scaled, {.engine = CompileOptions::Engine::interpreter, .loss_scale = 4096});
+  require_close(got.gradients, truth.gradients, f32_tolerance);
+  REQUIRE(got.outputs.loss == plain.outputs.loss);
+  for (const auto& [name, values] : plain.gradients)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      REQUIRE(got.gradients.at(name)[i] == 4096 * values[i]);
 }
 
 } // namespace
@@ -171,7 +186,25 @@ TEST_CASE("mean squared error, of labels and of values") {
     const auto got = run_graph(prepared->graph, {});
     require_close(got.activations, expected.activations, f32_tolerance);
     require_close(got.gradients, expected.gradients, f32_tolerance);
+    check_loss_scale(prepared->graph);
   }
+}
+
+TEST_CASE("scaled gradients of cross-entropy") {
+  check_loss_scale(make_graph({4, 6, 6, 3}, convolution(8, {3, 1, 1})));
+}
+
+TEST_CASE("what other devices' passes make is refused by name") {
+  const auto device = cpu::make_host_device(0, 1);
+  const auto refused = [&](const nn::PassOptions& passes) {
+    const auto compiled =
+        device->compile(make_graph({4, 6, 6, 3}, convolution(8, {3, 1, 1}), passes), {});
+    return compiled ? std::string{"nothing"} : compiled.error().to_string();
+  };
+  CHECK(refused({.precision = Precision::amp_fp16})
+            .starts_with("unsupported: the oneDNN engine has no f16"));
+  CHECK(refused({.input = {.channels = 4}}).find("conv2d as it is fused (conv1)") !=
+        std::string::npos);
 }
 
 TEST_CASE("evaluation with the running statistics, in the training executable's layout") {

@@ -1,8 +1,8 @@
 #include "graph_runner.hpp"
 
-#include "troupe/cpu/interpreter/operands.hpp"
+#include "troupe/nn/builder.hpp"
 #include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autocast_bf16.hpp"
+#include "troupe/nn/passes/autocast.hpp"
 #include "troupe/nn/passes/autodiff.hpp"
 #include "troupe/nn/passes/fuse.hpp"
 #include "troupe/nn/validate.hpp"
@@ -29,7 +29,7 @@ Graph tiny(const std::string& name) {
 } // namespace
 
 TEST_CASE("activations become bf16, parameters and statistics and the loss stay f32") {
-  const auto graph = autocast_bf16(fuse(tiny("resnet18"), FusePatterns::all()));
+  const auto graph = autocast(fuse(tiny("resnet18"), FusePatterns::all()), DType::bf16);
   REQUIRE(validate(graph).has_value());
   for (const auto& tensor : graph.tensors) {
     INFO(tensor.name);
@@ -43,7 +43,7 @@ TEST_CASE("activations become bf16, parameters and statistics and the loss stay 
 }
 
 TEST_CASE("gradients of activations are bf16, those of parameters f32") {
-  const auto graph = autodiff(autocast_bf16(tiny("resnet20")));
+  const auto graph = autodiff(autocast(tiny("resnet20"), DType::bf16));
   REQUIRE(graph.has_value());
   const auto valid = validate(*graph);
   INFO((valid ? "" : valid.error().to_string()));
@@ -56,7 +56,7 @@ TEST_CASE("gradients of activations are bf16, those of parameters f32") {
 
 TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
   const auto forward = tiny("resnet20");
-  const auto exact = autodiff(forward), rounded = autodiff(autocast_bf16(forward));
+  const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::bf16));
   REQUIRE(exact.has_value());
   REQUIRE(rounded.has_value());
   GraphRunner a{*exact}, b{*rounded};
@@ -71,13 +71,67 @@ TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
   CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-4); // it did round
 }
 
-TEST_CASE("bf16 rounds to nearest, ties to even") {
-  using cpu::bf16_from_float;
-  CHECK(bf16_from_float(1.0f) == 0x3f80);
-  CHECK(bf16_from_float(1.0f + 0x1p-8f) == 0x3f80);            // a tie: to even
-  CHECK(bf16_from_float(1.0f + 0x1p-8f + 0x1p-20f) == 0x3f81); // above
-  CHECK(bf16_from_float(1.0f + 0x3p-8f) == 0x3f82);            // a tie: to even
-  CHECK(bf16_from_float(3.4e38f) == 0x7f80);                   // overflows to infinity
-  CHECK(bf16_from_float(-INFINITY) == 0xff80);
-  CHECK(std::isnan(cpu::float_from_bf16(bf16_from_float(NAN))));
+TEST_CASE("an f16 step is an f32 step up to f16's rounding, which is finer than bf16's") {
+  const auto forward = tiny("resnet20");
+  const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::f16));
+  REQUIRE(exact.has_value());
+  REQUIRE(rounded.has_value());
+  REQUIRE(validate(*rounded).has_value());
+  GraphRunner a{*exact}, b{*rounded};
+  a.fill();
+  b.fill();
+  a.run();
+  b.run();
+  CHECK((*rounded)[b.id("layer1.0.conv1")].dtype == DType::f16);
+  CHECK((*rounded)[b.id("layer1.0.conv1.grad")].dtype == DType::f16);
+  CHECK((*rounded)[b.id("layer1.0.conv1.weight.grad")].dtype == DType::f32);
+  CHECK(relative_error(b.get("logits"), a.get("logits")) < 0.0125);
+  CHECK(relative_error(b.get("fc.weight.grad"), a.get("fc.weight.grad")) < 0.025);
+  CHECK(relative_error(b.get("logits"), a.get("logits")) > 1e-5); // it did round
+}
+
+TEST_CASE("ops follow their input, or take the widest type") {
+  GraphBuilder b;
+  b.begin_unit("unit");
+  const auto images = b.input("images", {2, 4, 4, 3});
+  const auto labels = b.target("labels", {2}, DType::i32);
+  const auto conv = b.conv2d("conv", images, 3, {3, 1, 1});
+  const auto relu = b.relu("relu", conv);
+  const auto norm = b.batch_norm("norm", images, true);
+  const auto sum = b.add("sum", relu, norm);
+  const auto logits = b.linear("fc", b.flatten("flat", sum), 3);
+  b.softmax_cross_entropy("loss", logits, labels, 0);
+  const auto forward = std::move(b).finish();
+  REQUIRE(forward.has_value());
+  const auto graph = autocast(*forward, DType::f16);
+  REQUIRE(validate(graph).has_value());
+  const auto type = [&](const char* name) { return graph[*graph.find(name)].dtype; };
+  CHECK(type("conv") == DType::f16);
+  CHECK(type("relu") == DType::f16);
+  CHECK(type("norm") == DType::f32); // reads the images, which are f32
+  CHECK(type("sum") == DType::f32);  // the widest
+  CHECK(type("flat") == DType::f32);
+  CHECK(type("fc.product") == DType::f16);
+  CHECK(type("fc") == DType::f16);
+  CHECK(type("loss") == DType::f32);
+  CHECK(graph.find("images.f16").has_value());
+  CHECK(graph.find("relu.f32").has_value());
+  CHECK(std::ranges::count(graph.nodes, Op::cast, &Node::op) == 4);
+}
+
+TEST_CASE("a tensor is cast once for all that read it") {
+  GraphBuilder b;
+  b.begin_unit("unit");
+  const auto images = b.input("images", {2, 4, 4, 3});
+  const auto labels = b.target("labels", {2}, DType::i32);
+  const auto left = b.conv2d("left", images, 3, {3, 1, 1});
+  const auto right = b.conv2d("right", images, 3, {1, 1, 0});
+  const auto logits = b.linear("fc", b.flatten("flat", b.add("sum", left, right)), 3);
+  b.softmax_cross_entropy("loss", logits, labels, 0);
+  b.count_correct("correct", logits, labels);
+  const auto forward = std::move(b).finish();
+  REQUIRE(forward.has_value());
+  const auto graph = autocast(*forward, DType::bf16);
+  REQUIRE(validate(graph).has_value());
+  CHECK(std::ranges::count(graph.nodes, Op::cast, &Node::op) == 2); // images, logits
 }

@@ -79,7 +79,7 @@ void EngineRunner::update(const OptimizerArguments& arguments) {
     device_->optimizer_step(*stream_, arguments,
                             {parameters_[unit].data(), gradients_[unit].data(),
                              state0_[unit].data(), state1_[unit].data(), parameters_[unit].size()},
-                            nullptr);
+                            nullptr, nullptr);
   REQUIRE(stream_->synchronize().has_value());
 }
 

@@ -78,9 +78,8 @@ public:
 
 private:
   PreparedModel prepare(Purpose purpose) const {
-    auto ready = prepare_model(
-        config_, golden_.at("batch"), purpose,
-        {.fuse = FusePatterns::all(), .amp_bf16 = false, .memory = {.keep = {"logits"}}});
+    auto ready = prepare_model(config_, golden_.at("batch"), purpose,
+                               {.fuse = FusePatterns::all(), .memory = {.keep = {"logits"}}});
     INFO((ready ? "" : ready.error().to_string()));
     REQUIRE(ready.has_value());
     return *ready;

@@ -1,5 +1,6 @@
 #include "golden_recipe.hpp"
 
+#include "../source_tree.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/nn/initialize.hpp"
 
@@ -62,7 +63,7 @@ std::vector<std::int32_t> golden_labels(std::int64_t count, std::int64_t classes
 }
 
 nlohmann::json read_golden(const std::string& file) {
-  std::ifstream stream{TROUPE_SOURCE_DIR "/tests/golden/" + file};
+  std::ifstream stream{testing::source_tree() / "tests/golden" / file};
   INFO(file);
   REQUIRE(stream.good());
   return nlohmann::json::parse(stream);

@@ -18,9 +18,8 @@ PreparedModel prepare(Purpose purpose) {
   Config config;
   config.model.name = "resnet20";
   config.data.image_size = 8;
-  auto ready = prepare_model(
-      config, batch, purpose,
-      {.fuse = FusePatterns::all(), .amp_bf16 = false, .memory = {.keep = {"logits"}}});
+  auto ready = prepare_model(config, batch, purpose,
+                             {.fuse = FusePatterns::all(), .memory = {.keep = {"logits"}}});
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
   return *ready;

@@ -22,8 +22,10 @@ Graph prepared(const std::string& name, std::int64_t image_size, std::int64_t ba
   const auto forward = build_model(
       config, {.image_size = image_size, .batch = batch, .training = purpose == Purpose::training});
   REQUIRE(forward.has_value());
-  const auto ready =
-      run_passes(*forward, purpose, {.fuse = FusePatterns::all(), .amp_bf16 = bf16, .memory = {}});
+  const auto ready = run_passes(*forward, purpose,
+                                {.fuse = FusePatterns::all(),
+                                 .precision = bf16 ? Precision::amp_bf16 : Precision::fp32,
+                                 .memory = {}});
   INFO((ready ? "" : ready.error().to_string()));
   REQUIRE(ready.has_value());
   return ready->graph;

@@ -1,10 +1,42 @@
-/// The arithmetic of augmentation, element by element, for host and CUDA code.
+/// The arithmetic of image augmentation, element by element, for host and CUDA code. What the
+/// operations mean is in data/augment.hpp.
 #pragma once
 
-#include "augment.hpp"
-#include "keys.hpp"
+#include "host_device.hpp"
+#include "random.hpp"
 
-namespace troupe::data {
+#include <cstdint>
+
+namespace troupe {
+
+/// What is cut out of the resized image, and whether it is mirrored afterwards.
+struct Window {
+  int top = 0, left = 0; ///< may be negative: zero pixels lie outside the image
+  bool flip = false;
+  bool operator==(const Window&) const = default;
+};
+
+struct Extent {
+  int height = 0, width = 0;
+  bool operator==(const Extent&) const = default;
+};
+
+/// One output position of a bilinear resize along an axis: value = (1 - weight)·first +
+/// weight·second.
+struct ResizeTap {
+  int first = 0, second = 0;
+  float weight = 0;
+};
+
+/// Size after the shorter side was made `image_size`, the aspect ratio kept as torchvision does.
+TROUPE_HOST_DEVICE inline Extent resized_extent(Extent source, int image_size) {
+  const auto longer = [image_size](int long_side, int short_side) {
+    return static_cast<int>(std::int64_t{image_size} * long_side / short_side);
+  };
+  if (source.height <= source.width)
+    return {image_size, longer(source.width, source.height)};
+  return {longer(source.height, source.width), image_size};
+}
 
 /// Where output position `place` of a resized axis takes its value: torch's bilinear interpolation
 /// with align_corners=False. `ratio` is source length / target length.
@@ -40,4 +72,4 @@ TROUPE_HOST_DEVICE inline Window random_window(std::uint64_t key, std::int64_t s
   return window;
 }
 
-} // namespace troupe::data
+} // namespace troupe

@@ -1,5 +1,6 @@
-#include "autocast_bf16.hpp"
+#include "autocast.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,19 +8,15 @@ namespace troupe::nn {
 
 namespace {
 
-/// Losses add up many small terms; everything else that can be differentiated runs in bf16.
-bool runs_in_bf16(Op op) {
-  return op != Op::softmax_cross_entropy && op != Op::mean_squared_error && op != Op::count_correct;
-}
-
 bool is_castable(const Tensor& tensor) {
   return (tensor.role == Role::activation || tensor.role == Role::input) &&
-         (tensor.dtype == DType::f32 || tensor.dtype == DType::bf16);
+         (tensor.dtype == DType::f32 || tensor.dtype == DType::bf16 || tensor.dtype == DType::f16);
 }
 
 class Autocaster {
 public:
-  explicit Autocaster(const Graph& forward) : graph_{forward}, casts_(forward.tensors.size(), -1) {}
+  Autocaster(const Graph& forward, DType compute)
+      : graph_{forward}, compute_{compute}, casts_(forward.tensors.size(), -1) {}
 
   Graph run() && {
     const auto nodes = std::move(graph_.nodes);
@@ -29,11 +26,11 @@ public:
         graph_.add_node(std::move(node));
         continue;
       }
-      const auto dtype = runs_in_bf16(node.op) ? DType::bf16 : DType::f32;
+      const auto dtype = type_of(node);
       for (auto& id : node.inputs)
         id = cast(id, dtype, node.unit);
       // The first output alone: saved statistics and indices keep their types.
-      if (dtype == DType::bf16)
+      if (dtype == compute_)
         graph_[node.outputs[0]].dtype = dtype;
       graph_.add_node(std::move(node));
     }
@@ -41,6 +38,25 @@ public:
   }
 
 private:
+  DType type_of(const Node& node) const {
+    switch (node.op) {
+    case Op::conv2d:
+    case Op::matmul:
+      return compute_;
+    case Op::softmax_cross_entropy:
+    case Op::mean_squared_error:
+    case Op::count_correct:
+      return DType::f32;
+    default:
+      return std::ranges::any_of(node.inputs,
+                                 [this](TensorId id) {
+                                   return is_castable(graph_[id]) && graph_[id].dtype != compute_;
+                                 })
+                 ? DType::f32
+                 : compute_;
+    }
+  }
+
   /// The tensor in this dtype, casting it at its first use.
   TensorId cast(TensorId id, DType dtype, UnitId unit) {
     if (!is_castable(graph_[id]) || graph_[id].dtype == dtype)
@@ -55,13 +71,14 @@ private:
   }
 
   Graph graph_;
+  DType compute_;
   std::vector<TensorId> casts_;
 };
 
 } // namespace
 
-Graph autocast_bf16(const Graph& forward) {
-  return Autocaster{forward}.run();
+Graph autocast(const Graph& forward, DType compute) {
+  return Autocaster{forward, compute}.run();
 }
 
 } // namespace troupe::nn

@@ -1,0 +1,48 @@
+#include "memory_account.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <string_view>
+
+namespace troupe {
+
+void MemoryAccount::add(MemoryKind kind, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  const auto i = static_cast<std::size_t>(kind);
+  use_.current[i] += bytes;
+  use_.total += bytes;
+  use_.peak[i] = std::max(use_.peak[i], use_.current[i]);
+  use_.total_peak = std::max(use_.total_peak, use_.total);
+}
+
+void MemoryAccount::remove(MemoryKind kind, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  use_.current[static_cast<std::size_t>(kind)] -= bytes;
+  use_.total -= bytes;
+}
+
+MemoryUse MemoryAccount::use() const {
+  const std::lock_guard lock{mutex_};
+  return use_;
+}
+
+std::string describe_bytes(std::size_t bytes) {
+  constexpr std::array<std::string_view, 5> names = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < names.size(); ++unit)
+    value /= 1024;
+  return fmt::format("{:.3g} {}", value, names[unit]);
+}
+
+std::string describe(const MemoryUse& use) {
+  std::string text;
+  for (std::size_t i = 0; i < memory_kinds; ++i)
+    if (use.current[i] > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", describe_bytes(use.current[i]),
+                          to_string(static_cast<MemoryKind>(i)));
+  return text.empty() ? "nothing" : text;
+}
+
+} // namespace troupe

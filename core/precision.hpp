@@ -1,0 +1,43 @@
+/// What precision.mode says about arithmetic.
+#pragma once
+
+#include "tensor.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace troupe {
+
+enum class Precision : std::uint8_t {
+  fp32,
+  tf32,     ///< as fp32, but convolutions and matmuls round their operands to 10 bits of mantissa
+  fp16,     ///< everything in f16, parameters too
+  bf16,     ///< everything in bf16, parameters too
+  amp_fp16, ///< autocast to f16 with fp32 master parameters, and loss scaling
+  amp_bf16, ///< autocast to bf16 with fp32 master parameters
+};
+
+/// The config's word for it.
+std::string_view to_string(Precision precision);
+std::optional<Precision> precision_of(std::string_view mode);
+
+/// The type of activations that convolutions and matmuls read.
+constexpr DType compute_type(Precision precision) {
+  switch (precision) {
+  case Precision::fp16:
+  case Precision::amp_fp16:
+    return DType::f16;
+  case Precision::bf16:
+  case Precision::amp_bf16:
+    return DType::bf16;
+  default:
+    return DType::f32;
+  }
+}
+
+/// Whether gradients would underflow without a loss scale (loss_scale.hpp).
+constexpr bool scales_loss(Precision precision) {
+  return precision == Precision::amp_fp16;
+}
+
+} // namespace troupe

@@ -1,0 +1,21 @@
+/// The images as a device's loader writes them.
+#pragma once
+
+#include "troupe/core/graph.hpp"
+
+#include <cstdint>
+
+namespace troupe::nn {
+
+struct InputFormat {
+  DType dtype = DType::f32; ///< f32, or the compute type: then nothing casts the images
+  std::int64_t channels =
+      0; ///< at least so many; the ones added are zero (4 for RGB: 8-byte pixels)
+};
+
+/// For forward graphs, before autocast. Gives the input tensor this dtype and, where convolutions
+/// alone read it, this many channels: their attributes say how many are padding, weights keep their
+/// shape. The graph's input tensor then tells what the loader has to write.
+Graph format_input(const Graph& forward, const InputFormat& format);
+
+} // namespace troupe::nn

@@ -1,0 +1,36 @@
+/// Takes batch norm apart and joins the parts with the convolutions around it, after NVIDIA's
+/// ResNet-50 of MLPerf Training and the fusion engines of cuDNN 9.
+#pragma once
+
+#include "troupe/core/graph.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+
+/// Whether a device runs a node, which refers to tensors of the graph but need not be in it. Asked
+/// about every node that the pass would make, with its shapes, types and attributes. Empty: never.
+using FusionSupport = std::function<bool(const Graph& graph, const Node& node)>;
+
+/// For a training graph after autodiff; batch_norm {relu} and {add, relu} as `fuse` makes them.
+/// For each batch norm, as far as the device goes:
+///
+/// - Its input comes from a convolution that can give statistics: batch_norm_finalize makes factor
+///   and offset of them, scale_shift applies these. The batch norm of a shortcut that is added here
+///   is applied in the same scale_shift.
+/// - relu, no add, and convolutions alone read the result: each of them, and each of their weight
+///   gradients, applies factor and offset in its prologue, and the result is never stored. A
+///   convolution that can have a prologue or statistics, but not both, keeps the statistics.
+/// - relu, no add, and one conv2d_backward_data in the same unit makes all of the result's
+/// gradient:
+///   it masks and reduces (batch_norm_relu), and batch_norm_input_gradient does the rest.
+///
+/// Results are the same up to rounding: what is computed is the same, statistics by another
+/// formula. What is in `keep` stays. Parameters, statistics and gradients are the same tensors as
+/// before.
+Graph fuse_statistics(const Graph& training, const FusionSupport& runs,
+                      const std::vector<std::string>& keep = {});
+
+} // namespace troupe::nn

@@ -1,0 +1,14 @@
+#include "test_device.hpp"
+#include "troupe/gpu/cuda_device.hpp"
+
+namespace troupe::tests {
+
+std::unique_ptr<Device> make_test_device(std::string& why) {
+  auto device = gpu::make_cuda_device(0);
+  if (device)
+    return std::move(*device);
+  why = device.error().to_string();
+  return nullptr;
+}
+
+} // namespace troupe::tests

@@ -1,0 +1,155 @@
+// What streams and events promise, on whichever device the program was linked with.
+#include "test_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+struct Fixture {
+  Fixture() : device{make_test_device(why)} {
+    if (!device)
+      SKIP("no CUDA device: " << why);
+  }
+
+  BufferPtr allocate(std::size_t bytes) {
+    return device->allocate(bytes, MemoryKind::data).value();
+  }
+
+  std::string why;
+  std::unique_ptr<Device> device;
+};
+
+/// An event of some other device, set by hand.
+class ForeignEvent final : public Event {
+public:
+  bool ready() const override { return ready_; }
+  std::chrono::nanoseconds time() const override { return {}; }
+  std::atomic<bool> ready_ = false;
+};
+
+bool comes_true(const std::atomic<bool>& flag) {
+  for (int i = 0; i < 5000 && !flag; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  return flag;
+}
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "memory is zeroed, accounted by kind, and may outlive its device") {
+  auto small = device->allocate(1000, MemoryKind::parameters).value();
+  auto large = device->allocate(20u << 20, MemoryKind::activations).value();
+  const auto before = device->memory();
+  REQUIRE(before.current[static_cast<std::size_t>(MemoryKind::parameters)] == 1000);
+  large.reset();
+  const auto use = device->memory();
+  REQUIRE(before.total - use.total == 20u << 20);
+  REQUIRE(use.total_peak >= 1000 + (20u << 20));
+  REQUIRE(use.peak[static_cast<std::size_t>(MemoryKind::activations)] == 20u << 20);
+  std::vector<std::byte> values(1000, std::byte{1});
+  {
+    const auto stream = device->create_stream({});
+    device->copy(*stream, values.data(), small->data(), 1000);
+    REQUIRE(stream->synchronize());
+  }
+  REQUIRE(values == std::vector<std::byte>(1000));
+  device.reset();
+  REQUIRE(small->bytes() == 1000);
+}
+
+TEST_CASE_METHOD(Fixture, "an allocation that no device can serve is an error, not an abort") {
+  const auto buffer = device->allocate(SIZE_MAX / 4, MemoryKind::data);
+  REQUIRE_FALSE(buffer);
+  REQUIRE(buffer.error().code == Errc::out_of_memory);
+}
+
+TEST_CASE_METHOD(Fixture, "work behind another stream's event comes after it") {
+  const auto first = device->create_stream({"first"}), second = device->create_stream({"second"});
+  constexpr std::size_t n = 1 << 20;
+  const auto values = allocate(n * sizeof(float)), copy = allocate(n * sizeof(float));
+  const std::vector<float> ones(n, 1);
+  device->copy(*first, values->data(), ones.data(), n * sizeof(float));
+  for (int i = 0; i < 10; ++i)
+    device->scale(*first, values->floats(), 2, n);
+  const auto done = first->record();
+  second->wait(done);
+  device->copy(*second, copy->data(), values->data(), n * sizeof(float));
+  std::vector<float> found(n);
+  device->copy(*second, found.data(), copy->data(), n * sizeof(float));
+  REQUIRE(second->synchronize());
+  REQUIRE(done->ready());
+  REQUIRE(found == std::vector<float>(n, 1024));
+}
+
+TEST_CASE_METHOD(Fixture, "events tell times of one clock, in the order of the work") {
+  const auto stream = device->create_stream({});
+  const auto other = device->create_stream({"other"});
+  const auto begin = stream->record();
+  const auto buffer = allocate(64u << 20);
+  device->zero(*stream, buffer->data(), buffer->bytes());
+  const auto middle = stream->record();
+  other->wait(middle);
+  const auto end = other->record();
+  REQUIRE(stream->synchronize());
+  REQUIRE(other->synchronize());
+  REQUIRE(begin->time() <= middle->time());
+  REQUIRE(middle->time() <= end->time());
+  const auto apart = std::chrono::steady_clock::now().time_since_epoch() - end->time();
+  REQUIRE(std::chrono::abs(apart) < std::chrono::seconds{5}); // the host's steady clock, about
+}
+
+TEST_CASE_METHOD(Fixture, "callbacks come in order, once what was enqueued before is done") {
+  const auto stream = device->create_stream({});
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i)
+    stream->on_complete([&order, i](const Status& status) {
+      if (status)
+        order.push_back(i);
+    });
+  REQUIRE(stream->synchronize());
+  REQUIRE(order.size() == 100);
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE_METHOD(Fixture, "a stream waits for another device's event, its callers do not") {
+  const auto event = std::make_shared<ForeignEvent>();
+  const auto stream = device->create_stream({});
+  const auto values = allocate(sizeof(float));
+  const float one = 1;
+  stream->wait(event);
+  device->copy(*stream, values->data(), &one, sizeof one);
+  const auto behind = stream->record();
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  REQUIRE_FALSE(behind->ready());
+  event->ready_ = true;
+  REQUIRE(stream->synchronize());
+  REQUIRE(behind->ready());
+}
+
+TEST_CASE_METHOD(Fixture, "the end of a stream does not hang on another device's event") {
+  std::atomic<bool> called = false;
+  {
+    const auto stream = device->create_stream({});
+    stream->wait(std::make_shared<ForeignEvent>());
+    stream->on_complete([&](const Status&) { called = true; });
+  }
+  REQUIRE(called);
+}
+
+TEST_CASE_METHOD(Fixture, "a callback may destroy its own stream") {
+  std::atomic<bool> destroyed = false;
+  auto stream = std::make_shared<std::unique_ptr<Stream>>(device->create_stream({}));
+  auto* const raw = stream->get();
+  raw->on_complete([stream = std::move(stream), &destroyed](const Status&) {
+    stream->reset();
+    destroyed = true;
+  });
+  REQUIRE(comes_true(destroyed));
+}
