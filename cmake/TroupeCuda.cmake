@@ -10,10 +10,20 @@ if(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     # Ampere and Hopper as machine code; PTX lets later generations compile it themselves.
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "CUDA architectures to compile for")
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "CUDA architectures to compile for")
     enable_language(CUDA)
+    # CMake 3.25 does not know how nvcc 12 and later are told C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    find_package(CUDAToolkit 12.4 REQUIRED)
+    # Not -Wpedantic: the code that nvcc hands to the host compiler has its own line marks.
+    target_compile_options(troupe_compile_options INTERFACE
+      "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wshadow,-Wnon-virtual-dtor>"
+      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TROUPE_WERROR}>>:--Werror=all-warnings>)
     set(TROUPE_HAVE_CUDA ON)
   elseif(NOT TROUPE_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "TROUPE_CUDA=${TROUPE_CUDA}, but there is no CUDA compiler (nvcc)")

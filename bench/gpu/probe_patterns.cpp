@@ -1,0 +1,158 @@
+/// Which fusion patterns cuDNN has engines for, for every convolution of the networks we care
+/// about.
+///
+///   bench_gpu_probe_patterns [--proposed] PROPERTIES.json...
+///
+/// Each file describes a GPU (tests/gpu/devices/); no GPU is needed. Prints Markdown tables: a cell
+/// is the number of cuDNN's engine whose plan could be made first, or a dash. With --proposed it is
+/// the engine that heuristics put first, and no plan is made: with a CUDA driver's library, or the
+/// toolkit's stub of it, in the loader's path this shows the engines that are compiled at run time.
+#include "network_problems.hpp"
+
+#include "troupe/gpu/cudnn/plan_search.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::gpu::cudnn;
+
+struct Column {
+  const char* title;
+  OperationGraph (*make)(const ConvolutionProblem&);
+  bool (*applies)(const ConvolutionProblem&);
+};
+
+bool always(const ConvolutionProblem&) {
+  return true;
+}
+/// Images are not normalized by a layer, and have no gradient.
+bool not_stem(const ConvolutionProblem& problem) {
+  return problem.in > 4;
+}
+bool ends_block(const ConvolutionProblem& problem) {
+  return problem.kernel == 1;
+}
+
+const std::vector<Column> columns = {
+    {"a forward", convolution_forward, always},
+    {"a data", convolution_backward_data, not_stem},
+    {"a filter", [](const ConvolutionProblem& p) { return convolution_backward_filter(p, p.type); },
+     always},
+    {"a filter, fp32 dW",
+     [](const ConvolutionProblem& p) { return convolution_backward_filter(p, CUDNN_DATA_FLOAT); },
+     always},
+    {"b", convolution_statistics, always},
+    {"c", normalized_convolution_statistics, not_stem},
+    {"d", [](const ConvolutionProblem& p) { return backward_data_batch_norm(p); }, not_stem},
+    {"d, add",
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::none, true); },
+     not_stem},
+    {"d, shortcut, add",
+     [](const ConvolutionProblem& p) { return backward_data_batch_norm(p, Shortcut::plain, true); },
+     not_stem},
+    {"d, dual, add",
+     [](const ConvolutionProblem& p) {
+       return backward_data_batch_norm(p, Shortcut::normalized, true);
+     },
+     not_stem},
+    {"e", [](const ConvolutionProblem& p) { return normalized_backward_filter(p, p.type); },
+     not_stem},
+    {"e, fp32 dW",
+     [](const ConvolutionProblem& p) { return normalized_backward_filter(p, CUDNN_DATA_FLOAT); },
+     not_stem},
+    {"f", [](const ConvolutionProblem& p) { return residual_convolution_statistics(p, false); },
+     ends_block},
+    {"f, dual",
+     [](const ConvolutionProblem& p) { return residual_convolution_statistics(p, true); },
+     ends_block},
+};
+
+Result<std::string> first_engine(const Target& target, const OperationGraph& graph, bool proposed) {
+  if (proposed) {
+    const auto tags = proposed_engines(target, graph, PlanPolicy{});
+    if (!tags)
+      return failure(tags.error());
+    return tags->front();
+  }
+  const auto plans = find_plans(target, graph, PlanPolicy{});
+  if (!plans)
+    return failure(plans.error());
+  return plans->front().tag();
+}
+
+std::string cell(const Target& target, const Column& column, const ConvolutionProblem& problem,
+                 bool proposed) {
+  if (!column.applies(problem))
+    return " ";
+  const auto tag = first_engine(target, column.make(problem), proposed);
+  if (!tag) {
+    fmt::print(stderr, "{}\n", tag.error().message);
+    return "–";
+  }
+  return tag->substr(3, tag->find(' ') - 3); // of "eng38 k2=5 ..."
+}
+
+void print_table(const Target& target, const char* network, const char* type,
+                 const std::vector<ConvolutionProblem>& problems, bool proposed) {
+  fmt::print("\n## {}, {}, {}\n\n| convolution |", network, type, target.key());
+  for (const auto& column : columns)
+    fmt::print(" {} |", column.title);
+  fmt::print("\n|---|");
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    fmt::print("---|");
+  fmt::print("\n");
+  for (const auto& problem : problems) {
+    fmt::print("| {} |", problem.to_string());
+    for (const auto& column : columns)
+      fmt::print(" {} |", cell(target, column, problem, proposed));
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+}
+
+Status probe(const CudnnLibrary& library, const std::string& file, bool proposed) {
+  std::ifstream in(file);
+  const std::string json{std::istreambuf_iterator<char>(in), {}};
+  const auto target = Target::of_properties(library, json);
+  if (!target)
+    return failure(target.error());
+  const auto resnet50 = bench::probed_network("resnet50", 128, 224, "imagenet");
+  const auto resnet18 = bench::probed_network("resnet18", 512, 32, "cifar");
+  if (!resnet50 || !resnet18)
+    return failure(resnet50 ? resnet18.error() : resnet50.error());
+  for (const auto type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {
+    const auto* name = type == CUDNN_DATA_HALF ? "fp16" : "bf16";
+    print_table(*target, "ResNet-50, 224, batch 128", name, bench::convolutions_of(*resnet50, type),
+                proposed);
+    print_table(*target, "ResNet-18, 32, batch 512", name, bench::convolutions_of(*resnet18, type),
+                proposed);
+  }
+  return {};
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
+  if (!library) {
+    fmt::print(stderr, "{}\n", library.error().to_string());
+    return library.error().exit_code();
+  }
+  const bool proposed = argc > 1 && std::string_view(argv[1]) == "--proposed";
+  for (int i = proposed ? 2 : 1; i < argc; ++i)
+    if (const auto status = probe(*library, argv[i], proposed); !status) {
+      fmt::print(stderr, "{}: {}\n", argv[i], status.error().to_string());
+      return status.error().exit_code();
+    }
+  return 0;
+}

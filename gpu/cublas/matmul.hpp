@@ -1,0 +1,71 @@
+/// Matrix products of a linear layer through cuBLASLt. Matrices are row-major; sums are f32.
+#pragma once
+
+#include "../libraries.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace troupe::gpu {
+
+/// A cuBLASLt handle on the device that was current when it was made. Thread-safe, as the library
+/// is.
+class CublasLt {
+public:
+  static Result<std::shared_ptr<CublasLt>> create(const CublasLtLibrary& library, int device);
+  CublasLt(const CublasLtLibrary& library, cublasLtHandle_t handle, int device)
+      : library_{library}, handle_{handle}, device_{device} {}
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  const CublasLtLibrary& library() const { return library_; }
+  cublasLtHandle_t handle() const { return handle_; }
+  /// Errors: device, naming the operation and the library's own words.
+  Status check(cublasStatus_t status, const char* operation) const;
+
+private:
+  CublasLtLibrary library_;
+  cublasLtHandle_t handle_;
+  int device_;
+};
+
+enum class Product : std::uint8_t {
+  forward,         ///< y (rows, out) = x (rows, in) · weightᵀ, weight (out, in) [, + bias (out)]
+  backward_data,   ///< dx (rows, in) = dy (rows, out) · weight
+  backward_weight, ///< dweight (out, in) = dyᵀ · x
+};
+
+struct MatmulOptions {
+  Product product = Product::forward;
+  std::int64_t rows = 0, in = 0, out = 0;
+  DType operands = DType::f32; ///< both factors: f32, f16, bf16
+  DType result = DType::f32;   ///< f32, or what the operands are
+  bool tf32 = false;           ///< f32 operands are rounded to tf32
+  bool bias = false; ///< forward alone; f32. A result that is not f32 takes a second launch
+  std::size_t workspace_bytes = 0; ///< that run() is given
+};
+
+/// One product of fixed shape with the algorithm that the library's heuristics rank first.
+class Matmul {
+public:
+  /// Errors: unsupported when the library has no algorithm; device.
+  static Result<Matmul> create(std::shared_ptr<CublasLt> handle, const MatmulOptions& options);
+
+  /// `first` and `second` in the order of Product's comments; `bias` null unless options.bias;
+  /// `workspace` of options.workspace_bytes, 256-byte aligned. All 16-byte aligned.
+  Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
+             void* result, void* workspace) const;
+
+private:
+  struct Plan;
+  explicit Matmul(std::shared_ptr<const Plan> plan) : plan_{std::move(plan)} {}
+
+  std::shared_ptr<const Plan> plan_;
+};
+
+} // namespace troupe::gpu

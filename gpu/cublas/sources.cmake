@@ -1,0 +1,2 @@
+set(TROUPE_CUBLAS_SOURCES
+  cublas/matmul.cpp)

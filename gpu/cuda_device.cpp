@@ -1,0 +1,148 @@
+#include "cuda_device.hpp"
+
+#include "engines.hpp"
+#include "kernels/flat.hpp"
+#include "kernels/optimizer.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// The oldest generation that kernels are compiled for.
+constexpr int oldest_capability = 8;
+
+bool is_pageable(const void* address) {
+  cudaPointerAttributes attributes{};
+  return cudaPointerGetAttributes(&attributes, address) == cudaSuccess &&
+         attributes.type == cudaMemoryTypeUnregistered;
+}
+
+} // namespace
+
+Result<BufferPtr> CudaDevice::allocate(std::size_t bytes, MemoryKind kind) {
+  return context_->memory().allocate(bytes, kind);
+}
+
+Result<BufferPtr> CudaDevice::allocate_pinned(std::size_t bytes) {
+  return context_->memory().allocate_pinned(bytes);
+}
+
+std::unique_ptr<Stream> CudaDevice::create_stream(const StreamOptions& options) {
+  return std::make_unique<CudaStream>(context_, options);
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::compile(const Graph& graph,
+                                                        const CompileOptions& options) {
+  return compile_cuda(*this, graph, options);
+}
+
+void CudaDevice::copy(Stream& stream, void* destination, const void* source, std::size_t bytes) {
+  if (is_pageable(destination))
+    return copy_out(cuda_stream(stream), destination, source, bytes);
+  cuda_stream(stream).enqueue("copy", [=](cudaStream_t s) {
+    cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, s);
+  });
+}
+
+void CudaDevice::copy_out(CudaStream& stream, void* destination, const void* source,
+                          std::size_t bytes) {
+  auto staged = context_->staging().take(bytes);
+  if (!staged)
+    return stream.note(failure(std::move(staged).error()));
+  stream.enqueue("copy", [&](cudaStream_t s) {
+    cudaMemcpyAsync((*staged)->data(), source, bytes, cudaMemcpyDefault, s);
+  });
+  stream.on_complete([staged = *staged, destination, bytes](const Status& status) {
+    if (status)
+      std::memcpy(destination, staged->data(), bytes);
+  });
+}
+
+void CudaDevice::zero(Stream& stream, void* destination, std::size_t bytes) {
+  cuda_stream(stream).enqueue("zero",
+                              [=](cudaStream_t s) { cudaMemsetAsync(destination, 0, bytes, s); });
+}
+
+void CudaDevice::add(Stream& stream, float* destination, const float* source,
+                     std::size_t elements) {
+  cuda_stream(stream).enqueue("add", [=](cudaStream_t s) {
+    launch_add(s, DType::f32, destination, destination, source, elements);
+  });
+}
+
+void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
+  cuda_stream(stream).enqueue("scale",
+                              [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });
+}
+
+void CudaDevice::squared_norm(Stream& stream, const float* values, std::size_t elements,
+                              double* result) {
+  auto& on = cuda_stream(stream);
+  on.enqueue("squared norm", [&](cudaStream_t s) {
+    launch_squared_norm(s, values, elements, result, on.scratch());
+  });
+}
+
+void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
+                             float max_norm, float* factor, const LossScaleState* scaler) {
+  cuda_stream(stream).enqueue("clip factor", [=](cudaStream_t s) {
+    launch_clip_factor(s, squared_norm, gradient_scale, max_norm, factor, scaler);
+  });
+}
+
+void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
+                                const OptimizerViews& views, const float* clip,
+                                const LossScaleState* scaler) {
+  cuda_stream(stream).enqueue("optimizer step", [&](cudaStream_t s) {
+    launch_optimizer_step(s, arguments, views, clip, scaler);
+  });
+}
+
+void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t elements,
+                              float* found_inf) {
+  cuda_stream(stream).enqueue(
+      "check finite", [=](cudaStream_t s) { launch_check_finite(s, values, elements, found_inf); });
+}
+
+void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,
+                                   LossScaleState* state) {
+  cuda_stream(stream).enqueue("update loss scale",
+                              [&](cudaStream_t s) { launch_update_loss_scale(s, options, state); });
+}
+
+int cuda_device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError(); // no driver is an answer
+    return 0;
+  }
+  return count;
+}
+
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index) {
+  const int count = cuda_device_count();
+  if (index < 0 || index >= count)
+    return fail(Errc::unsupported, "there is no CUDA device {}: this machine has {}", index, count);
+  cudaDeviceProp properties = {};
+  TROUPE_TRY(cuda_status(cudaGetDeviceProperties(&properties, index), "asking what it is", index));
+  if (properties.major < oldest_capability)
+    return fail(Errc::unsupported,
+                "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,
+                properties.name, properties.major, properties.minor);
+  auto context = DeviceContext::create(index);
+  if (!context)
+    return failure(std::move(context).error());
+  DeviceInfo info{.kind = DeviceKind::cuda,
+                  .index = index,
+                  .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
+                                      properties.major, properties.minor),
+                  .bf16 = true,
+                  .memory_bytes = properties.totalGlobalMem};
+  return std::make_unique<CudaDevice>(std::move(*context), std::move(info));
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,60 @@
+/// One CUDA device.
+#pragma once
+
+#include "cuda_stream.hpp"
+#include "troupe/core/device.hpp"
+#include "troupe/core/executable.hpp"
+
+#include <memory>
+
+namespace troupe::gpu {
+
+/// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
+/// the host's too. Copies to the host never hold up the caller; copies from it do until the source
+/// has been read, unless it is page-locked.
+class CudaDevice final : public Device {
+public:
+  CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info)
+      : context_{std::move(context)}, info_{std::move(info)} {}
+
+  const DeviceInfo& info() const override { return info_; }
+  MemoryUse memory() const override { return context_->memory().use(); }
+  Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) override;
+  /// Host memory that copies at full speed and asynchronously; it is in no account.
+  Result<BufferPtr> allocate_pinned(std::size_t bytes);
+  std::unique_ptr<Stream> create_stream(const StreamOptions& options) override;
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override;
+
+  void copy(Stream& stream, void* destination, const void* source, std::size_t bytes) override;
+  void zero(Stream& stream, void* destination, std::size_t bytes) override;
+  void add(Stream& stream, float* destination, const float* source, std::size_t elements) override;
+  void scale(Stream& stream, float* values, float factor, std::size_t elements) override;
+  void squared_norm(Stream& stream, const float* values, std::size_t elements,
+                    double* result) override;
+  void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale, float max_norm,
+                   float* factor, const LossScaleState* scaler) override;
+  void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
+                      const OptimizerViews& views, const float* clip,
+                      const LossScaleState* scaler) override;
+  void check_finite(Stream& stream, const float* values, std::size_t elements,
+                    float* found_inf) override;
+  void update_loss_scale(Stream& stream, const LossScaleOptions& options,
+                         LossScaleState* state) override;
+
+private:
+  /// To ordinary memory of the host: page-locked memory first, the rest when the stream has come
+  /// that far.
+  void copy_out(CudaStream& stream, void* destination, const void* source, std::size_t bytes);
+
+  std::shared_ptr<DeviceContext> context_;
+  DeviceInfo info_;
+};
+
+/// 0 where there is no driver or no device.
+int cuda_device_count();
+
+/// Errors: unsupported when there is no such device, or it is older than compute capability 8.0.
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index);
+
+} // namespace troupe::gpu

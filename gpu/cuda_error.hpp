@@ -1,0 +1,19 @@
+/// CUDA's error codes as errors of ours.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+namespace troupe::gpu {
+
+/// "copy on CUDA device 0: an illegal memory access was encountered (cudaErrorIllegalAddress)". Out
+/// of memory and a missing device or driver have codes of their own; all else is Errc::device.
+Error cuda_error(cudaError_t code, std::string_view operation, int device);
+
+/// The same; empty for cudaSuccess.
+Status cuda_status(cudaError_t code, std::string_view operation, int device);
+
+} // namespace troupe::gpu

@@ -1,0 +1,81 @@
+/// Streams of a CUDA device.
+#pragma once
+
+#include "cuda_error.hpp"
+#include "device_context.hpp"
+#include "device_guard.hpp"
+#include "kernels/scratch.hpp"
+#include "troupe/core/device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
+namespace troupe::gpu {
+
+/// Errors of launches and of the device are kept: after the first, nothing more is enqueued.
+///
+/// Destruction waits for what is enqueued, and for its callbacks; foreign events are not waited for
+/// any more then. From a callback of the device's poller it waits for nothing.
+class CudaStream final : public Stream {
+public:
+  /// A stream that cannot be made has failed from the start.
+  CudaStream(std::shared_ptr<DeviceContext> context, const StreamOptions& options);
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  /// Calls launch(cudaStream_t), which enqueues kernels or library calls and gives nothing or a
+  /// Status, with the device current; unless the stream has failed. `operation` is for messages.
+  template <class Launch>
+  void enqueue(std::string_view operation, Launch&& launch) {
+    if (failed())
+      return;
+    const DeviceGuard guard{device()};
+    if constexpr (std::is_void_v<std::invoke_result_t<Launch&, cudaStream_t>>)
+      launch(handle());
+    else
+      note(launch(handle()));
+    note(cuda_status(cudaGetLastError(), operation, device()));
+  }
+
+  EventPtr record() override;
+  void wait(EventPtr event) override;
+  void on_complete(Callback callback) override;
+  Status synchronize() override;
+
+  cudaStream_t handle() const { return stream_; }
+  int device() const { return context_->index(); }
+  /// The first failure so far.
+  Status status() const;
+  bool failed() const { return !status(); }
+  /// Keeps the status if it is the first failure.
+  void note(Status status);
+  /// Memory for the reductions of this stream's kernels, which run one after the other. A graph
+  /// captured here must not run beside this stream's own work.
+  const ReductionScratch& scratch() const { return scratch_; }
+  /// Whether what is enqueued is being captured into a graph.
+  bool capturing() const;
+
+private:
+  struct State;
+
+  void wait_for_foreign(EventPtr event);
+  std::shared_ptr<CudaEvent> record(bool timed);
+
+  std::shared_ptr<DeviceContext> context_;
+  std::shared_ptr<State> state_; ///< shared with entries of the poller
+  cudaStream_t stream_ = nullptr;
+  Poller::Lane lane_;
+  BufferPtr scratch_memory_;
+  ReductionScratch scratch_;
+};
+
+/// The CUDA stream behind a stream of a CUDA device.
+inline CudaStream& cuda_stream(Stream& stream) {
+  return static_cast<CudaStream&>(stream);
+}
+
+} // namespace troupe::gpu

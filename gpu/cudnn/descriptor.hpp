@@ -1,0 +1,89 @@
+/// Descriptors of cuDNN's backend API: opaque objects that attributes are set on, then finalized.
+#pragma once
+
+#include "attribute_types.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::gpu::cudnn {
+
+/// "CUDNN_STATUS_NOT_SUPPORTED: why" for the calling thread's last failure. Code unsupported where
+/// cuDNN says so, else device.
+tl::unexpected<Error> cudnn_failure(const CudnnLibrary& library, cudnnStatus_t status,
+                                    std::string_view doing);
+
+/// Owns one descriptor. Movable; null when default-constructed.
+class Descriptor {
+public:
+  Descriptor() = default;
+  static Result<Descriptor> create(const CudnnLibrary& library, cudnnBackendDescriptorType_t type);
+
+  cudnnBackendDescriptor_t get() const { return handle_.get(); }
+
+private:
+  using Destroy = decltype(CudnnLibrary::destroy_descriptor);
+  Descriptor(cudnnBackendDescriptor_t handle, Destroy destroy) : handle_(handle, destroy) {}
+
+  std::unique_ptr<void, Destroy> handle_{nullptr, nullptr};
+};
+
+/// Makes a descriptor in one expression; the first failure is what finalize() returns.
+class DescriptorBuilder {
+public:
+  DescriptorBuilder(const CudnnLibrary& library, cudnnBackendDescriptorType_t type,
+                    std::string what);
+
+  template <class T>
+  DescriptorBuilder& set(cudnnBackendAttributeName_t name, std::span<const T> values) {
+    return set(name, AttributeType<T>::value, static_cast<std::int64_t>(values.size()),
+               values.data());
+  }
+  template <class T>
+  DescriptorBuilder& set(cudnnBackendAttributeName_t name, const T& value) {
+    return set(name, AttributeType<T>::value, 1, &value);
+  }
+  DescriptorBuilder& set(cudnnBackendAttributeName_t name, const Descriptor& value);
+  DescriptorBuilder& set(cudnnBackendAttributeName_t name,
+                         std::span<const cudnnBackendDescriptor_t> values);
+  Result<Descriptor> finalize();
+
+private:
+  DescriptorBuilder& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                         std::int64_t count, const void* values);
+
+  const CudnnLibrary& library_;
+  std::string what_;
+  Result<Descriptor> descriptor_;
+};
+
+/// An attribute's values; none where it is not set.
+template <class T>
+Result<std::vector<T>> get_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
+                                     cudnnBackendAttributeName_t name) {
+  std::int64_t count = 0;
+  auto status =
+      library.get_attribute(descriptor.get(), name, AttributeType<T>::value, 0, &count, nullptr);
+  std::vector<T> values(static_cast<std::size_t>(status == CUDNN_STATUS_SUCCESS ? count : 0));
+  if (!values.empty())
+    status = library.get_attribute(descriptor.get(), name, AttributeType<T>::value, count, &count,
+                                   values.data());
+  if (status != CUDNN_STATUS_SUCCESS)
+    return cudnn_failure(library, status, "reading an attribute");
+  values.resize(static_cast<std::size_t>(count));
+  return values;
+}
+
+Result<std::string> text_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
+                                   cudnnBackendAttributeName_t name);
+
+/// The descriptors inside a descriptor; `type` is what they are.
+Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library,
+                                                     const Descriptor& descriptor,
+                                                     cudnnBackendAttributeName_t name,
+                                                     cudnnBackendDescriptorType_t type);
+
+} // namespace troupe::gpu::cudnn

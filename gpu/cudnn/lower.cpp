@@ -1,0 +1,287 @@
+#include "lower.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <array>
+#include <map>
+
+namespace troupe::gpu::cudnn {
+
+namespace {
+
+/// All arithmetic is fp32, whatever the tensors are.
+constexpr auto compute_type = CUDNN_DATA_FLOAT;
+
+/// What cuDNN's engines may assume of pointers; the arena's offsets are multiples of it.
+constexpr std::int64_t alignment = 16;
+
+using Pair = std::array<std::int64_t, 2>;
+
+Result<Descriptor> lower_tensor(const CudnnLibrary& library, const TensorSpec& tensor) {
+  const auto strides = channels_last_strides(tensor.dims);
+  DescriptorBuilder builder(library, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+                            fmt::format("tensor {}", tensor.uid));
+  builder.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.uid)
+      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, tensor.type)
+      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(tensor.dims))
+      .set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(strides))
+      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
+  if (tensor.is_virtual)
+    builder.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+  if (tensor.is_by_value)
+    builder.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
+  return builder.finalize();
+}
+
+/// Lowers one operation after the other; keeps the tensors, which operations share.
+class Lowering {
+public:
+  explicit Lowering(const CudnnLibrary& library) : library_(library) {}
+
+  std::deque<Descriptor> take_parts() { return std::move(parts_); }
+
+  Status add(const TensorSpec& tensor) {
+    auto descriptor = lower_tensor(library_, tensor);
+    if (!descriptor)
+      return failure(std::move(descriptor).error());
+    tensors_[tensor.uid] = &keep(std::move(*descriptor));
+    return {};
+  }
+
+  Result<Descriptor> operator()(const ConvolutionOp& op) {
+    const Pair padding = {op.padding, op.padding};
+    const Pair stride = {op.stride, op.stride};
+    const Pair dilation = {1, 1};
+    auto convolution =
+        DescriptorBuilder(library_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution")
+            .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, compute_type)
+            .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION)
+            .set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2})
+            .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, std::span<const std::int64_t>(padding))
+            .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, std::span<const std::int64_t>(padding))
+            .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, std::span<const std::int64_t>(stride))
+            .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, std::span<const std::int64_t>(dilation))
+            .finalize();
+    if (!convolution)
+      return failure(convolution.error());
+    const auto& kept = keep(std::move(*convolution));
+    switch (op.direction) {
+    case ConvolutionOp::Direction::forward:
+      return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                               "convolution forward")
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, tensor(op.x))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, tensor(op.w))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, tensor(op.y))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, kept)
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0f)
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0f)
+          .finalize();
+    case ConvolutionOp::Direction::backward_data:
+      return DescriptorBuilder(library_,
+                               CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                               "convolution backward data")
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, tensor(op.x))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, tensor(op.w))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, tensor(op.y))
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, kept)
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1.0f)
+          .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0.0f)
+          .finalize();
+    case ConvolutionOp::Direction::backward_filter:
+      break;
+    }
+    return DescriptorBuilder(library_,
+                             CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                             "convolution backward filter")
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, tensor(op.w))
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, tensor(op.y))
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, kept)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 1.0f)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 0.0f)
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const PointwiseOp& op) {
+    auto function = DescriptorBuilder(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "pointwise")
+                        .set(CUDNN_ATTR_POINTWISE_MODE, op.mode)
+                        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_type)
+                        .finalize();
+    if (!function)
+      return failure(function.error());
+    const auto& kept = keep(std::move(*function));
+    DescriptorBuilder builder(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+                              fmt::format("pointwise {}", static_cast<int>(op.mode)));
+    builder.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kept)
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensor(op.x));
+    if (op.mode >= CUDNN_POINTWISE_RELU_BWD && op.mode <= CUDNN_POINTWISE_GELU_APPROX_TANH_BWD)
+      return builder.set(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, tensor(op.b))
+          .set(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, tensor(op.y))
+          .finalize();
+    builder.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensor(op.y));
+    if (op.b != 0)
+      builder.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(op.b))
+          .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1.0f)
+          .set(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op.b_factor);
+    if (op.t != 0)
+      builder.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensor(op.t));
+    return builder.finalize();
+  }
+
+  Result<Descriptor> operator()(const GenStatsOp& op) {
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR, "statistics")
+        .set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM)
+        .set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, compute_type)
+        .set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor(op.sum))
+        .set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor(op.square_sum))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const BnFinalizeOp& op) {
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR,
+                             "batch norm finalize")
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_STATS_MODE, CUDNN_BN_FINALIZE_STATISTICS_TRAINING)
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_MATH_PREC, compute_type)
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SUM_DESC, tensor(op.sum))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_Y_SQ_SUM_DESC, tensor(op.square_sum))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SCALE_DESC, tensor(op.scale))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_BIAS_DESC, tensor(op.bias))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_MEAN_DESC, tensor(op.running_mean))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_PREV_RUNNING_VAR_DESC, tensor(op.running_variance))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_MEAN_DESC, tensor(op.new_mean))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_UPDATED_RUNNING_VAR_DESC, tensor(op.new_variance))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_MEAN_DESC, tensor(op.saved_mean))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC, tensor(op.saved_inv_std))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC, tensor(op.equivalent_scale))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC, tensor(op.equivalent_bias))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_ACCUM_COUNT_DESC, tensor(op.count))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EPSILON_DESC, tensor(op.epsilon))
+        .set(CUDNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC, tensor(op.momentum))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const BnBackwardWeightsOp& op) {
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR,
+                             "batch norm backward weights")
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, compute_type)
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, tensor(op.dy))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, tensor(op.mean))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, tensor(op.inv_std))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, tensor(op.scale))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, tensor(op.dscale))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, tensor(op.dbias))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, tensor(op.a))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, tensor(op.b))
+        .set(CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, tensor(op.c))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const ReductionOp& op) {
+    auto reduction = DescriptorBuilder(library_, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, "reduction")
+                         .set(CUDNN_ATTR_REDUCTION_OPERATOR, op.kind)
+                         .set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_type)
+                         .finalize();
+    if (!reduction)
+      return failure(reduction.error());
+    const auto& kept = keep(std::move(*reduction));
+    return DescriptorBuilder(library_, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, "reduction")
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, kept)
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensor(op.x))
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensor(op.y))
+        .finalize();
+  }
+
+  Result<Descriptor> operator()(const ResampleOp& op) {
+    const Pair window = {op.window, op.window};
+    const Pair stride = {op.stride, op.stride};
+    const Pair padding = {op.padding, op.padding};
+    const auto kind = op.mode == CUDNN_RESAMPLE_MAXPOOL ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
+    auto resample =
+        DescriptorBuilder(library_, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, "resample")
+            .set(CUDNN_ATTR_RESAMPLE_MODE, op.mode)
+            .set(CUDNN_ATTR_RESAMPLE_COMP_TYPE, compute_type)
+            .set(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN)
+            .set(CUDNN_ATTR_RESAMPLE_PADDING_MODE, kind)
+            .set(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, std::int64_t{2})
+            .set(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, std::span<const std::int64_t>(window))
+            .set(CUDNN_ATTR_RESAMPLE_STRIDES, std::span<const std::int64_t>(stride))
+            .set(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, std::span<const std::int64_t>(padding))
+            .set(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, std::span<const std::int64_t>(padding))
+            .finalize();
+    if (!resample)
+      return failure(resample.error());
+    const auto& kept = keep(std::move(*resample));
+    const auto type = op.forward ? CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR
+                                 : CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
+    DescriptorBuilder builder(library_, type, op.forward ? "resample" : "resample backward");
+    if (op.forward)
+      builder.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, kept)
+          .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, tensor(op.x))
+          .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, tensor(op.y));
+    else
+      builder.set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, kept)
+          .set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, tensor(op.x))
+          .set(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, tensor(op.y));
+    if (op.index != 0)
+      builder.set(op.forward ? CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC
+                             : CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC,
+                  tensor(op.index));
+    return builder.finalize();
+  }
+
+private:
+  /// A uid without a tensor becomes a null descriptor, which cuDNN refuses.
+  const Descriptor& tensor(Uid uid) const {
+    const auto found = tensors_.find(uid);
+    return found != tensors_.end() ? *found->second : none_;
+  }
+
+  const Descriptor& keep(Descriptor descriptor) {
+    return parts_.emplace_back(std::move(descriptor));
+  }
+
+  const CudnnLibrary& library_;
+  std::deque<Descriptor> parts_; // grows without moving what is in it
+  std::map<Uid, const Descriptor*> tensors_;
+  Descriptor none_;
+};
+
+tl::unexpected<Error> named(const OperationGraph& graph, Error error) {
+  error.message = fmt::format("{}: {}", graph.name, error.message);
+  return failure(std::move(error));
+}
+
+} // namespace
+
+Result<LoweredGraph> lower(const Target& target, const OperationGraph& graph) {
+  Lowering lowering(target.library());
+  for (const auto& tensor : graph.tensors)
+    if (auto status = lowering.add(tensor); !status)
+      return named(graph, std::move(status).error());
+  LoweredGraph lowered;
+  std::vector<Descriptor> operations;
+  std::vector<cudnnBackendDescriptor_t> handles;
+  for (const auto& operation : graph.operations) {
+    auto descriptor = std::visit(lowering, operation);
+    if (!descriptor)
+      return named(graph, std::move(descriptor).error());
+    handles.push_back(descriptor->get());
+    operations.push_back(std::move(*descriptor));
+  }
+  DescriptorBuilder builder(target.library(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "graph");
+  builder.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const cudnnBackendDescriptor_t>(handles));
+  if (target.handle() != nullptr)
+    builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
+  auto descriptor = builder.finalize();
+  if (!descriptor)
+    return named(graph, std::move(descriptor).error());
+  lowered.graph = std::move(*descriptor);
+  lowered.parts = lowering.take_parts();
+  for (auto& operation : operations)
+    lowered.parts.push_back(std::move(operation));
+  return lowered;
+}
+
+} // namespace troupe::gpu::cudnn

@@ -1,0 +1,89 @@
+/// A graph of cuDNN operations as data: what is computed, not by which engine. Pure; lower.hpp
+/// turns it into descriptors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cudnn.h>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe::gpu::cudnn {
+
+/// Names a tensor inside its graph, and its pointer when the graph runs.
+using Uid = std::int64_t;
+
+/// N, C, H, W as cuDNN orders dimensions; in memory always channels-last (NHWC, KRSC).
+using Dims = std::array<std::int64_t, 4>;
+Dims channels_last_strides(const Dims& dims);
+
+struct TensorSpec {
+  Uid uid;
+  cudnnDataType_t type;
+  Dims dims;
+  bool is_virtual = false;  ///< exists only inside the kernel
+  bool is_by_value = false; ///< one element, passed as a host pointer
+};
+
+struct ConvolutionOp {
+  enum class Direction : std::uint8_t { forward, backward_data, backward_filter };
+  Direction direction;
+  Uid x, w, y; ///< or their gradients; the direction says which one is written
+  std::int64_t stride, padding;
+};
+
+/// y = f(x), y = f(x, b * b_factor), dx = f'(x) * dy (the RELU_BWD kind), or y = t ? x : b.
+struct PointwiseOp {
+  cudnnPointwiseMode_t mode;
+  Uid x, b = 0, y; ///< b: 0 for unary modes; dy for backward modes
+  Uid t = 0;       ///< BINARY_SELECT only
+  float b_factor = 1.0f;
+};
+
+/// Sum and sum of squares over N, H, W per channel, of x as it is stored.
+struct GenStatsOp {
+  Uid x, sum, square_sum;
+};
+
+/// Batch norm in training, from the sums: mean, 1 / sqrt(var + eps), running statistics, and the
+/// scale and bias of y = equivalent_scale * x + equivalent_bias.
+struct BnFinalizeOp {
+  Uid sum, square_sum, scale, bias, running_mean, running_variance;
+  Uid count, epsilon, momentum; ///< by value: int64, f32, f32
+  Uid new_mean, new_variance, saved_mean, saved_inv_std, equivalent_scale, equivalent_bias;
+};
+
+/// dscale, dbias, and A, B, C of dx = A * dy + B * x + C.
+struct BnBackwardWeightsOp {
+  Uid x, dy, mean, inv_std, scale;
+  Uid dscale, dbias, a, b, c;
+};
+
+struct ReductionOp {
+  cudnnReduceTensorOp_t kind;
+  Uid x, y; ///< over every dimension that is 1 in y
+};
+
+/// Pooling; `index` (0: none) is the int8 position in the window that max pooling's backward reads.
+struct ResampleOp {
+  bool forward;
+  cudnnResampleMode_t mode;
+  Uid x, y, index; ///< or their gradients
+  std::int64_t window, stride, padding;
+};
+
+using Operation = std::variant<ConvolutionOp, PointwiseOp, GenStatsOp, BnFinalizeOp,
+                               BnBackwardWeightsOp, ReductionOp, ResampleOp>;
+
+struct OperationGraph {
+  std::string name; ///< the pattern and its shape, for people: "conv_stats 128x64x56x56 ..."
+  std::vector<TensorSpec> tensors;
+  std::vector<Operation> operations;
+
+  const TensorSpec* find(Uid uid) const;
+  /// Everything that decides what a plan computes, in one line: equal texts, equal plans.
+  std::string canonical_text() const;
+};
+
+} // namespace troupe::gpu::cudnn

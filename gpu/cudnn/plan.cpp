@@ -1,0 +1,160 @@
+#include "plan.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::gpu::cudnn {
+
+namespace {
+
+Result<Descriptor> engine_of(const Target& target, const Descriptor& configuration) {
+  auto engines = descriptor_attribute(target.library(), configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                      CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  if (!engines)
+    return failure(std::move(engines).error());
+  if (engines->size() != 1)
+    return fail(Errc::device, "cuDNN: a configuration with {} engines", engines->size());
+  return std::move(engines->front());
+}
+
+template <class T>
+Result<T> single(const Target& target, const Descriptor& descriptor,
+                 cudnnBackendAttributeName_t name) {
+  const auto values = get_attribute<T>(target.library(), descriptor, name);
+  if (!values)
+    return failure(values.error());
+  if (values->size() != 1)
+    return fail(Errc::device, "cuDNN: attribute {} has {} values", static_cast<int>(name),
+                values->size());
+  return values->front();
+}
+
+Result<std::size_t> workspace_of(const Target& target, const Descriptor& plan) {
+  const auto bytes = single<std::int64_t>(target, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+  if (!bytes)
+    return failure(bytes.error());
+  return static_cast<std::size_t>(std::max<std::int64_t>(*bytes, 0));
+}
+
+} // namespace
+
+Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration) {
+  const auto engine = engine_of(target, configuration);
+  if (!engine)
+    return failure(engine.error());
+  const auto all = get_attribute<cudnnBackendNumericalNote_t>(target.library(), *engine,
+                                                              CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  if (!all)
+    return failure(all.error());
+  const auto has = [&all](cudnnBackendNumericalNote_t note) {
+    return std::find(all->begin(), all->end(), note) != all->end();
+  };
+  return NumericalNotes{has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+                        has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS),
+                        has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
+                        has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
+                        has(CUDNN_NUMERICAL_NOTE_WINOGRAD),
+                        has(CUDNN_NUMERICAL_NOTE_FFT)};
+}
+
+Result<std::string> describe_engine(const Target& target, const Descriptor& configuration) {
+  const auto engine = engine_of(target, configuration);
+  if (!engine)
+    return failure(engine.error());
+  const auto index = single<std::int64_t>(target, *engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  if (!index)
+    return failure(index.error());
+  const auto choices =
+      descriptor_attribute(target.library(), configuration, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                           CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+  if (!choices)
+    return failure(choices.error());
+  auto text = fmt::format("eng{}", *index);
+  for (const auto& choice : *choices) {
+    const auto knob =
+        single<cudnnBackendKnobType_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+    const auto value = single<std::int64_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    if (!knob)
+      return failure(knob.error());
+    if (!value)
+      return failure(value.error());
+    text += fmt::format(" k{}={}", static_cast<int>(*knob), *value);
+  }
+  return text;
+}
+
+Result<Plan> Plan::from_configuration(const Target& target,
+                                      std::shared_ptr<const LoweredGraph> graph,
+                                      Descriptor configuration) {
+  auto tag = describe_engine(target, configuration);
+  if (!tag)
+    return failure(std::move(tag).error());
+  DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, *tag);
+  builder.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  auto descriptor = builder.finalize();
+  if (!descriptor)
+    return failure(std::move(descriptor).error());
+  const auto bytes = workspace_of(target, *descriptor);
+  if (!bytes)
+    return failure(bytes.error());
+  Plan plan;
+  plan.graph_ = std::move(graph);
+  plan.configuration_ = std::move(configuration);
+  plan.plan_ = std::move(*descriptor);
+  plan.workspace_bytes_ = *bytes;
+  plan.tag_ = std::move(*tag);
+  return plan;
+}
+
+Result<Plan> Plan::from_json(const Target& target, const std::string& json, std::string tag) {
+  DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+                            "plan from JSON");
+  target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  builder.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+              std::span<const char>(json.c_str(), json.size() + 1));
+  auto descriptor = builder.finalize();
+  if (!descriptor)
+    return failure(std::move(descriptor).error());
+  const auto bytes = workspace_of(target, *descriptor);
+  if (!bytes)
+    return failure(bytes.error());
+  Plan plan;
+  plan.plan_ = std::move(*descriptor);
+  plan.workspace_bytes_ = *bytes;
+  plan.tag_ = std::move(tag);
+  return plan;
+}
+
+Result<std::string> Plan::json(const Target& target) const {
+  return text_attribute(target.library(), plan_, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+}
+
+Status Plan::execute(const Target& target, std::span<const Binding> bindings,
+                     void* workspace) const {
+  if (target.handle() == nullptr)
+    return fail(Errc::unsupported, "{} is not here: its plans cannot run", target.key());
+  std::vector<Uid> uids;
+  std::vector<void*> pointers;
+  for (const auto& binding : bindings) {
+    uids.push_back(binding.uid);
+    pointers.push_back(binding.data);
+  }
+  const auto& library = target.library();
+  const auto pack =
+      DescriptorBuilder(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "pointers")
+          .set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const Uid>(uids))
+          .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span<void* const>(pointers))
+          .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace)
+          .finalize();
+  if (!pack)
+    return failure(pack.error());
+  const auto status = library.execute(target.handle(), plan_.get(), pack->get());
+  if (status != CUDNN_STATUS_SUCCESS)
+    return cudnn_failure(library, status, "running " + tag_);
+  return {};
+}
+
+} // namespace troupe::gpu::cudnn

@@ -1,0 +1,139 @@
+#include "plan_search.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace troupe::gpu::cudnn {
+
+namespace {
+
+Result<std::vector<Descriptor>> propose(const Target& target, const LoweredGraph& graph,
+                                        cudnnBackendHeurMode_t mode) {
+  const auto& library = target.library();
+  DescriptorBuilder builder(library, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+                            fmt::format("heuristics {}", static_cast<int>(mode)));
+  builder.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph)
+      .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+  target.set_properties(builder, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  const auto heuristics = builder.finalize();
+  if (!heuristics)
+    return failure(heuristics.error());
+  return descriptor_attribute(library, *heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                              CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+}
+
+bool computes_in_fp32(const OperationGraph& graph) {
+  return std::all_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& tensor) {
+    return tensor.is_virtual || tensor.is_by_value || tensor.type == CUDNN_DATA_FLOAT;
+  });
+}
+
+/// Why a policy forbids an engine; empty when it does not.
+std::string_view objection(const NumericalNotes& notes, const PlanPolicy& policy, bool fp32) {
+  if (policy.deterministic && notes.nondeterministic)
+    return "not deterministic";
+  if (notes.reduced_precision)
+    return "accumulates in reduced precision";
+  if (fp32 && notes.down_convert_inputs)
+    return "rounds its inputs";
+  if (fp32 && !policy.tf32 && notes.tensor_core)
+    return "TF32";
+  return "";
+}
+
+struct Candidate {
+  Descriptor configuration;
+  std::string tag;
+};
+
+/// Asks the heuristics one mode after the other; keeps what it has shown, and why it refused.
+class Search {
+public:
+  Search(const Target& target, const OperationGraph& graph, const PlanPolicy& policy)
+      : target_(target), policy_(policy), fp32_(computes_in_fp32(graph)) {}
+
+  /// The new ones that the policy allows, best first.
+  std::vector<Candidate> candidates(const LoweredGraph& graph, cudnnBackendHeurMode_t mode) {
+    std::vector<Candidate> allowed;
+    auto proposed = propose(target_, graph, mode);
+    if (!proposed) {
+      refused_ = proposed.error().message;
+      return allowed;
+    }
+    for (auto& configuration : *proposed) {
+      const auto notes = numerical_notes(target_, configuration);
+      auto tag = describe_engine(target_, configuration);
+      if (!notes || !tag || !seen_.insert(*tag).second)
+        continue;
+      if (const auto why = objection(*notes, policy_, fp32_); !why.empty())
+        refused_ = fmt::format("{}: {}", *tag, why);
+      else
+        allowed.push_back({std::move(configuration), std::move(*tag)});
+    }
+    return allowed;
+  }
+
+  void refuse(std::string why) { refused_ = std::move(why); }
+  tl::unexpected<Error> nothing_found(const OperationGraph& graph) const {
+    return fail(Errc::unsupported, "{}: no plan for {}; last: {}", graph.name, target_.key(),
+                refused_);
+  }
+
+private:
+  const Target& target_;
+  const PlanPolicy& policy_;
+  bool fp32_;
+  std::set<std::string> seen_;
+  std::string refused_ = "no engine was proposed";
+};
+
+} // namespace
+
+Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph& graph,
+                                     const PlanPolicy& policy) {
+  auto lowered = lower(target, graph);
+  if (!lowered)
+    return failure(std::move(lowered).error());
+  const auto shared = std::make_shared<const LoweredGraph>(std::move(*lowered));
+  Search search(target, graph, policy);
+  std::vector<Plan> plans;
+  const auto enough = [&] { return static_cast<int>(plans.size()) >= policy.candidates; };
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
+    if (enough())
+      break;
+    for (auto& candidate : search.candidates(*shared, mode)) {
+      if (enough())
+        break;
+      auto plan = Plan::from_configuration(target, shared, std::move(candidate.configuration));
+      if (!plan)
+        search.refuse(plan.error().message);
+      else if (plan->workspace_bytes() > policy.workspace_bytes)
+        search.refuse(
+            fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes()));
+      else
+        plans.push_back(std::move(*plan));
+    }
+  }
+  if (plans.empty())
+    return search.nothing_found(graph);
+  return plans;
+}
+
+Result<std::vector<std::string>> proposed_engines(const Target& target, const OperationGraph& graph,
+                                                  const PlanPolicy& policy) {
+  const auto lowered = lower(target, graph);
+  if (!lowered)
+    return failure(lowered.error());
+  Search search(target, graph, policy);
+  std::vector<std::string> tags;
+  for (auto& candidate : search.candidates(*lowered, CUDNN_HEUR_MODE_A))
+    tags.push_back(std::move(candidate.tag));
+  if (tags.empty())
+    return search.nothing_found(graph);
+  return tags;
+}
+
+} // namespace troupe::gpu::cudnn

@@ -1,0 +1,10 @@
+set(TROUPE_CUDNN_SOURCES
+  cudnn/chooser.cpp
+  cudnn/descriptor.cpp
+  cudnn/target.cpp
+  cudnn/lower.cpp
+  cudnn/operation_graph.cpp
+  cudnn/patterns.cpp
+  cudnn/plan.cpp
+  cudnn/plan_cache.cpp
+  cudnn/plan_search.cpp)

@@ -1,0 +1,96 @@
+#include "target.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace troupe::gpu::cudnn {
+
+namespace {
+
+Status check(cudaError_t error, const char* doing, int device) {
+  if (error == cudaSuccess)
+    return {};
+  return fail(Errc::device, "CUDA device {}, {}: {}", device, doing, cudaGetErrorString(error));
+}
+
+Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::string& json) {
+  // The text counts with its terminating zero.
+  return DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
+      .set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+           std::span<const char>(json.c_str(), json.size() + 1))
+      .finalize();
+}
+
+} // namespace
+
+Target::Target(const CudnnLibrary& library, std::string name, int sm, int driver)
+    : library_(library), handle_(nullptr, library.destroy), sm_(sm),
+      key_(fmt::format("{}, sm_{}, driver {}, cuDNN {}", name, sm, driver, library.version())) {}
+
+Result<Target> Target::of_device(const CudnnLibrary& library, int device) {
+  cudaDeviceProp properties = {};
+  int driver = 0;
+  TROUPE_TRY(check(cudaSetDevice(device), "choosing it", device));
+  TROUPE_TRY(check(cudaGetDeviceProperties(&properties, device), "its properties", device));
+  TROUPE_TRY(check(cudaDriverGetVersion(&driver), "its driver", device));
+  Target target(library, properties.name, properties.major * 10 + properties.minor, driver);
+  cudnnHandle_t handle = nullptr;
+  if (const auto status = library.create(&handle); status != CUDNN_STATUS_SUCCESS)
+    return cudnn_failure(library, status, "making a handle");
+  target.handle_.reset(handle);
+  return target;
+}
+
+Result<Target> Target::of_properties(const CudnnLibrary& library, const std::string& json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  if (!parsed.is_object() || !parsed.contains("deviceName") || !parsed["deviceName"].is_string() ||
+      !parsed.contains("deviceVer") || !parsed["deviceVer"].is_number_integer() ||
+      !parsed.contains("driverVer") || !parsed["driverVer"].is_number_integer())
+    return fail(Errc::invalid_input,
+                "device properties need deviceName, deviceVer and driverVer, as JSON");
+  auto properties = properties_of_json(library, json);
+  if (!properties)
+    return failure(std::move(properties).error());
+  Target target(library, parsed["deviceName"].get<std::string>(),
+                parsed["deviceVer"].get<int>() / 10, parsed["driverVer"].get<int>());
+  target.properties_ = std::move(*properties);
+  return target;
+}
+
+Status Target::use_stream(cudaStream_t stream) const {
+  if (handle_ == nullptr)
+    return fail(Errc::unsupported, "{} is not here: its plans cannot run", key_);
+  if (const auto status = library_.set_stream(handle_.get(), stream);
+      status != CUDNN_STATUS_SUCCESS)
+    return cudnn_failure(library_, status, "choosing a stream");
+  return {};
+}
+
+void Target::set(DescriptorBuilder& builder, cudnnBackendAttributeName_t handle,
+                 cudnnBackendAttributeName_t properties) const {
+  if (handle_ != nullptr)
+    builder.set(handle, handle_.get());
+  else
+    builder.set(properties, properties_);
+}
+
+void Target::set_properties(DescriptorBuilder& builder,
+                            cudnnBackendAttributeName_t properties) const {
+  if (handle_ == nullptr)
+    builder.set(properties, properties_);
+}
+
+Result<std::string> device_properties_json(const CudnnLibrary& library, int device) {
+  const auto properties =
+      DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
+          .set(CUDNN_ATTR_DEVICEPROP_DEVICE_ID, static_cast<std::int32_t>(device))
+          .finalize();
+  if (!properties)
+    return failure(properties.error());
+  return text_attribute(library, *properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+}
+
+} // namespace troupe::gpu::cudnn

@@ -1,0 +1,53 @@
+/// For what plans are made: a GPU, or the description of one that is not here.
+#pragma once
+
+#include "descriptor.hpp"
+
+#include <cuda_runtime_api.h>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace troupe::gpu::cudnn {
+
+/// With a GPU it owns a cuDNN handle: one thread at a time. Without one ("deviceless", cuDNN 9.11
+/// and later) plans can be searched, finalized and stored, but not run.
+class Target {
+public:
+  /// The GPU with this index; makes it the calling thread's current device.
+  static Result<Target> of_device(const CudnnLibrary& library, int device);
+  /// A GPU's properties as device_properties_json() writes them. Errors: invalid_input.
+  static Result<Target> of_properties(const CudnnLibrary& library, const std::string& json);
+
+  const CudnnLibrary& library() const { return library_; }
+  /// Null without a GPU.
+  cudnnHandle_t handle() const { return handle_.get(); }
+  /// What is executed from now on goes to this stream.
+  Status use_stream(cudaStream_t stream) const;
+  /// 90 for sm_90.
+  int sm() const { return sm_; }
+  /// "NVIDIA H200, sm_90, driver 13000, cuDNN 91900": plans made for one key run on its devices.
+  const std::string& key() const { return key_; }
+
+  /// Tells a descriptor for whom it is: `handle` with a GPU, else `properties`.
+  void set(DescriptorBuilder& builder, cudnnBackendAttributeName_t handle,
+           cudnnBackendAttributeName_t properties) const;
+  /// For descriptors that have the handle from their graph: nothing with a GPU.
+  void set_properties(DescriptorBuilder& builder, cudnnBackendAttributeName_t properties) const;
+
+private:
+  using Handle =
+      std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, decltype(CudnnLibrary::destroy)>;
+  Target(const CudnnLibrary& library, std::string name, int sm, int driver);
+
+  CudnnLibrary library_;
+  Handle handle_;
+  Descriptor properties_; ///< null with a GPU
+  int sm_;
+  std::string key_;
+};
+
+/// The properties of a GPU of this machine, for Target::of_properties elsewhere.
+Result<std::string> device_properties_json(const CudnnLibrary& library, int device);
+
+} // namespace troupe::gpu::cudnn

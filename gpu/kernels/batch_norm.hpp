@@ -1,0 +1,93 @@
+/// Batch norm over (rows, channels), rows = N·H·W, dtype f32, f16 or bf16; all per-channel values
+/// are f32. Bound by memory: forward reads x twice and writes y; backward reads what it needs twice
+/// and writes dx. Element-wise parts may run in place; sums are bitwise repeatable.
+///
+/// The shape needs no multiple of anything; channels in multiples of 16 bytes and 16-byte aligned
+/// tensors are fast. At most 16384 channels.
+#pragma once
+
+#include "scratch.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct BatchNormShape {
+  DType dtype = DType::f16;
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+};
+
+/// What statistics become. Pointers but saved_mean and saved_inv_std may be null.
+struct BatchNormStatistics {
+  float *saved_mean = nullptr, *saved_inv_std = nullptr;
+  float *running_mean = nullptr, *running_variance = nullptr; ///< updated; variance unbiased
+  float eps = 1e-5f, momentum = 0.1f;
+  /// For a kernel that takes y = x·equivalent_scale + equivalent_shift, written when not null.
+  const float *scale = nullptr, *shift = nullptr;
+  float *equivalent_scale = nullptr, *equivalent_shift = nullptr;
+};
+
+/// Mean and variance of x, by channel.
+void launch_batch_norm_statistics(cudaStream_t stream, const BatchNormShape& shape, const void* x,
+                                  const BatchNormStatistics& statistics,
+                                  const ReductionScratch& scratch);
+/// The same from sums over the rows that another kernel made (a convolution's epilogue).
+void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
+                                const float* sum, const float* sum_of_squares,
+                                const BatchNormStatistics& statistics);
+
+struct BatchNormApply {
+  const void* x = nullptr;
+  const void* residual = nullptr; ///< may be null
+  void* y = nullptr;
+  const float *scale = nullptr, *shift = nullptr;
+  const float* mean = nullptr;
+  const float* inv_std = nullptr;  ///< null: from `variance` and `eps` (inference)
+  const float* variance = nullptr; ///< biased, or the running one
+  float eps = 1e-5f;
+  bool relu = false;
+};
+/// y = (x - mean)·inv_std·scale + shift [+ residual] [relu].
+void launch_batch_norm_apply(cudaStream_t stream, const BatchNormShape& shape,
+                             const BatchNormApply& arguments);
+
+struct BatchNormBackward {
+  const void *dy = nullptr, *x = nullptr;
+  bool relu = false;
+  /// For relu's mask. Null: it is found again from x and `shift`, which saves reading y twice; only
+  /// right without a residual.
+  const void* y = nullptr;
+  const float *scale = nullptr, *shift = nullptr;
+  const float *mean = nullptr, *inv_std = nullptr;
+  void* dx = nullptr;
+  float *dscale = nullptr, *dshift = nullptr;
+  void* dresidual = nullptr; ///< dy behind relu; may be null; may be dy, not dx
+};
+/// Two launches: the sums (and dresidual), then dx.
+void launch_batch_norm_backward(cudaStream_t stream, const BatchNormShape& shape,
+                                const BatchNormBackward& arguments,
+                                const ReductionScratch& scratch);
+
+/// y = x·scale + shift [+ z | + z·z_scale + z_shift] [relu]: what is left of a batch norm whose
+/// statistics were finalized, with a residual that may be one too. x and z may be y.
+struct ScaleBias {
+  const void* x = nullptr;
+  const float *scale = nullptr, *shift = nullptr;
+  const void* z = nullptr;                            ///< may be null
+  const float *z_scale = nullptr, *z_shift = nullptr; ///< both or none
+  void* y = nullptr;
+  bool relu = false;
+};
+void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape,
+                       const ScaleBias& arguments);
+
+/// dx = a·dy + b·x + c, by channel: the end of a batch norm's backward whose sums an other kernel
+/// made. dx may be dy or x.
+void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const void* dy,
+                      const void* x, const float* a, const float* b, const float* c, void* dx);
+
+} // namespace troupe::gpu

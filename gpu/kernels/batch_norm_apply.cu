@@ -1,0 +1,93 @@
+#include "batch_norm.hpp"
+#include "batch_norm_math.hpp"
+#include "per_channel.cuh"
+
+namespace troupe::gpu {
+
+namespace {
+
+__device__ inline float relu_if(bool relu, float value) {
+  return relu && value < 0 ? 0 : value; // a NaN stays
+}
+
+/// Inputs: x, residual.
+struct Normalize {
+  struct Coefficients {
+    float mean, gain, shift;
+  };
+  const float *scale, *shift, *mean, *inv_std, *variance;
+  float eps;
+  bool relu;
+
+  __device__ Coefficients load(int c) const {
+    const float deviation = inv_std ? inv_std[c] : inverse_deviation(variance[c], eps);
+    return {mean[c], scale[c] * deviation, shift[c]};
+  }
+  __device__ float apply(const Coefficients& c, float x, float residual, float) const {
+    return relu_if(relu, normalized(x, c.mean, c.gain, c.shift) + residual);
+  }
+};
+
+/// Inputs: x, z.
+struct ScaleShift {
+  struct Coefficients {
+    float scale, shift, z_scale;
+  };
+  const float *scale, *shift, *z_scale, *z_shift;
+  bool relu;
+
+  __device__ Coefficients load(int c) const {
+    return {scale[c], z_shift ? shift[c] + z_shift[c] : shift[c], z_scale ? z_scale[c] : 1.0f};
+  }
+  __device__ float apply(const Coefficients& c, float x, float z, float) const {
+    return relu_if(relu, fmaf(x, c.scale, fmaf(z, c.z_scale, c.shift)));
+  }
+};
+
+/// Inputs: dy, x.
+struct LinearGradient {
+  struct Coefficients {
+    float a, b, c;
+  };
+  const float *a, *b, *c;
+
+  __device__ Coefficients load(int channel) const { return {a[channel], b[channel], c[channel]}; }
+  __device__ float apply(const Coefficients& k, float dy, float x, float) const {
+    return fmaf(k.a, dy, fmaf(k.b, x, k.c));
+  }
+};
+
+/// One input or two, by whether there is a second.
+template <class Map>
+void launch_one_or_two(cudaStream_t stream, const BatchNormShape& shape, const void* first,
+                       const void* second, void* output, const Map& map) {
+  with_type(shape.dtype, [&](auto type) {
+    using T = decltype(type);
+    const Inputs<T> in{static_cast<const T*>(first), static_cast<const T*>(second)};
+    auto* const to = static_cast<T*>(output);
+    if (second)
+      launch_per_channel<2>(stream, in, to, shape.rows, shape.channels, map);
+    else
+      launch_per_channel<1>(stream, in, to, shape.rows, shape.channels, map);
+  });
+}
+
+} // namespace
+
+void launch_batch_norm_apply(cudaStream_t stream, const BatchNormShape& shape,
+                             const BatchNormApply& a) {
+  launch_one_or_two(stream, shape, a.x, a.residual, a.y,
+                    Normalize{a.scale, a.shift, a.mean, a.inv_std, a.variance, a.eps, a.relu});
+}
+
+void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape, const ScaleBias& a) {
+  launch_one_or_two(stream, shape, a.x, a.z, a.y,
+                    ScaleShift{a.scale, a.shift, a.z_scale, a.z_shift, a.relu});
+}
+
+void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const void* dy,
+                      const void* x, const float* a, const float* b, const float* c, void* dx) {
+  launch_one_or_two(stream, shape, dy, x, dx, LinearGradient{a, b, c});
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,67 @@
+/// The arithmetic of batch norm, channel by channel and element by element, for host and CUDA code.
+/// Ioffe & Szegedy 2015.
+#pragma once
+
+#include "troupe/core/host_device.hpp"
+
+#include <cmath>
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct ChannelMoments {
+  float mean, variance; ///< biased
+};
+
+/// From sums of (x - origin) and (x - origin)² over `rows` values. An origin near the mean keeps
+/// the difference of the two from cancelling.
+TROUPE_HOST_DEVICE inline ChannelMoments moments(double sum, double squares, double origin,
+                                                 double rows) {
+  const double offset = sum / rows;
+  const double variance = squares / rows - offset * offset;
+  return {static_cast<float>(origin + offset),
+          static_cast<float>(variance > 0   ? variance
+                             : variance < 0 ? 0
+                                            : variance)}; // NaN stays
+}
+
+TROUPE_HOST_DEVICE inline float inverse_deviation(float variance, float eps) {
+  return static_cast<float>(1 /
+                            std::sqrt(static_cast<double>(variance) + static_cast<double>(eps)));
+}
+
+/// The running value after a batch.
+TROUPE_HOST_DEVICE inline float running(float before, float batch, float momentum) {
+  return (1 - momentum) * before + momentum * batch;
+}
+
+TROUPE_HOST_DEVICE inline float unbiased(float variance, double rows) {
+  return static_cast<float>(static_cast<double>(variance) * rows / (rows - 1));
+}
+
+/// `gain` is scale · inverse deviation. Always this one expression: backward finds relu's mask
+/// again by computing it a second time.
+TROUPE_HOST_DEVICE inline float normalized(float x, float mean, float gain, float shift) {
+  return fmaf(x - mean, gain, shift);
+}
+
+/// dx = gain·dy + x_factor·(x - mean) + constant.
+struct BackwardCoefficients {
+  float mean, gain, x_factor, constant;
+};
+
+/// With h = (x - mean)·inv_std over M rows: dx = scale·inv_std·(dy - sum(dy)/M - h·sum(dy·h)/M),
+/// dshift = sum(dy), dscale = sum(dy·h).
+TROUPE_HOST_DEVICE inline BackwardCoefficients backward_coefficients(float mean, float inv_std,
+                                                                     float scale, float dscale,
+                                                                     float dshift, double rows) {
+  const float gain = scale * inv_std;
+  const auto inverse_rows = static_cast<float>(1 / rows);
+  return {mean, gain, -gain * inv_std * dscale * inverse_rows, -gain * dshift * inverse_rows};
+}
+
+TROUPE_HOST_DEVICE inline float backward_element(const BackwardCoefficients& c, float dy, float x) {
+  return fmaf(c.gain, dy, fmaf(c.x_factor, x - c.mean, c.constant));
+}
+
+} // namespace troupe::gpu

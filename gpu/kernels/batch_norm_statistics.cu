@@ -1,0 +1,98 @@
+#include "batch_norm.hpp"
+#include "batch_norm_math.hpp"
+#include "columns.cuh"
+
+namespace troupe::gpu {
+
+namespace {
+
+__device__ void write_statistics(const BatchNormStatistics& to, int channel,
+                                 const ChannelMoments& moments, double rows) {
+  const float inv_std = inverse_deviation(moments.variance, to.eps);
+  if (to.saved_mean)
+    to.saved_mean[channel] = moments.mean;
+  if (to.saved_inv_std)
+    to.saved_inv_std[channel] = inv_std;
+  if (to.running_mean)
+    to.running_mean[channel] = running(to.running_mean[channel], moments.mean, to.momentum);
+  if (to.running_variance)
+    to.running_variance[channel] =
+        running(to.running_variance[channel], unbiased(moments.variance, rows), to.momentum);
+  if (to.equivalent_scale) {
+    const float gain = to.scale[channel] * inv_std;
+    to.equivalent_scale[channel] = gain;
+    to.equivalent_shift[channel] = to.shift[channel] - moments.mean * gain;
+  }
+}
+
+/// Sums of the distances from the first row: its values are near enough to the means.
+template <int Width, class T>
+__global__ void __launch_bounds__(column_threads)
+    statistics_kernel(const T* __restrict__ x, Columns columns, BatchNormStatistics to,
+                      ReductionScratch scratch) {
+  const int channel = columns.first_channel(Width);
+  float sum[Width] = {}, squares[Width] = {};
+  if (channel < columns.channels) {
+    float origin[Width];
+    load_floats(x + channel, origin);
+    const std::int64_t stride = columns.row_stride();
+#pragma unroll 4
+    for (std::int64_t row = columns.first_row(); row < columns.rows; row += stride) {
+      float values[Width];
+      load_floats(x + row * columns.channels + channel, values);
+#pragma unroll
+      for (int i = 0; i < Width; ++i) {
+        const float distance = values[i] - origin[i];
+        sum[i] += distance;
+        squares[i] = fmaf(distance, distance, squares[i]);
+      }
+    }
+  }
+  const auto rows = static_cast<double>(columns.rows);
+  sum_columns(columns, sum, squares, scratch, [&](int c, double total, double total_squares) {
+    write_statistics(
+        to, c, moments(total, total_squares, static_cast<double>(to_float(x[c])), rows), rows);
+  });
+}
+
+__global__ void finalize_kernel(double rows, int channels, const float* sum,
+                                const float* sum_of_squares, BatchNormStatistics to) {
+  const int channel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (channel < channels)
+    write_statistics(to, channel,
+                     moments(static_cast<double>(sum[channel]),
+                             static_cast<double>(sum_of_squares[channel]), 0, rows),
+                     rows);
+}
+
+} // namespace
+
+void launch_batch_norm_statistics(cudaStream_t stream, const BatchNormShape& shape, const void* x,
+                                  const BatchNormStatistics& statistics,
+                                  const ReductionScratch& scratch) {
+  with_type(shape.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int width = pack_width<T>;
+    const auto* const values = static_cast<const T*>(x);
+    if (shape.channels % width == 0 && aligned_for_packs(x)) {
+      const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
+      statistics_kernel<width><<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns,
+                                                                             statistics, scratch);
+    } else {
+      const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
+      statistics_kernel<1><<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns,
+                                                                         statistics, scratch);
+    }
+  });
+}
+
+void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
+                                const float* sum, const float* sum_of_squares,
+                                const BatchNormStatistics& statistics) {
+  constexpr int threads = 128;
+  const auto blocks = static_cast<unsigned>((channels + threads - 1) / threads);
+  finalize_kernel<<<blocks, threads, 0, stream>>>(
+      static_cast<double>(rows), static_cast<int>(channels), sum, sum_of_squares, statistics);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,190 @@
+#include "each.cuh"
+#include "elementwise.hpp"
+
+namespace troupe::gpu {
+
+namespace {
+
+template <class T>
+struct Relu {
+  const T* x;
+  T* y;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(x + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] = v[i] < 0 ? 0 : v[i];
+    store_floats(y + at, v);
+  }
+};
+
+template <class T>
+struct ReluBackward {
+  const T *dy, *y;
+  T* dx;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float d[Width], v[Width];
+    load_floats(dy + at, d);
+    load_floats(y + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      d[i] = v[i] > 0 ? d[i] : 0;
+    store_floats(dx + at, d);
+  }
+};
+
+template <class T>
+struct Bias {
+  const T* x;
+  const float* bias;
+  T* y;
+  std::size_t columns;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(x + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] += bias[(at + i) % columns];
+    store_floats(y + at, v);
+  }
+};
+
+constexpr int sum_columns = 32, sum_rows = 8;
+
+/// 32 columns a block, read by rows; eight partial sums a column.
+template <class T>
+__global__ void __launch_bounds__(sum_columns* sum_rows)
+    bias_backward_kernel(const T* dy, float* dbias, std::int64_t rows, std::int64_t columns) {
+  __shared__ float partials[sum_rows][sum_columns];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * sum_columns + threadIdx.x;
+  float sum = 0;
+  if (column < columns)
+    for (std::int64_t row = threadIdx.y; row < rows; row += sum_rows)
+      sum += to_float(dy[row * columns + column]);
+  partials[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= columns)
+    return;
+  for (int row = 1; row < sum_rows; ++row)
+    sum += partials[row][threadIdx.x];
+  dbias[column] = sum;
+}
+
+/// One output element each; element-wise in the bigger of the two tensors' channels.
+template <class T>
+struct SubsamplePad {
+  const T* x;
+  T* y;
+  SubsampleShape s;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    static_assert(Width == 1);
+    const int channel = static_cast<int>(at % s.y_channels) - s.pad_before;
+    std::size_t pixel = at / s.y_channels;
+    const auto w = pixel % s.y_width;
+    pixel /= s.y_width;
+    const auto h = pixel % s.y_height, n = pixel / s.y_height;
+    const bool inside = channel >= 0 && channel < s.x_channels;
+    y[at] = inside ? x[((n * s.x_height + h * s.stride) * s.x_width + w * s.stride) * s.x_channels +
+                       channel]
+                   : from_float<T>(0);
+  }
+};
+
+template <class T>
+struct SubsamplePadBackward {
+  const T* dy;
+  T* dx;
+  SubsampleShape s;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    static_assert(Width == 1);
+    const auto channel = at % s.x_channels;
+    std::size_t pixel = at / s.x_channels;
+    const auto w = pixel % s.x_width;
+    pixel /= s.x_width;
+    const auto h = pixel % s.x_height, n = pixel / s.x_height;
+    const auto stride = static_cast<std::size_t>(s.stride);
+    const bool taken = h % stride == 0 && w % stride == 0;
+    dx[at] = taken ? dy[((n * s.y_height + h / stride) * s.y_width + w / stride) * s.y_channels +
+                        s.pad_before + channel]
+                   : from_float<T>(0);
+  }
+};
+
+std::size_t elements(int batch, int height, int width, int channels) {
+  return static_cast<std::size_t>(batch) * height * width * channels;
+}
+
+} // namespace
+
+void launch_relu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(stream, Relu<T>{static_cast<const T*>(x), static_cast<T*>(y)},
+                               elements, aligned_for_packs(x, y));
+  });
+}
+
+void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* y, void* dx,
+                          std::size_t elements) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(
+        stream,
+        ReluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(y), static_cast<T*>(dx)},
+        elements, aligned_for_packs(dy, y, dx));
+  });
+}
+
+void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* bias, void* y,
+                 std::int64_t rows, std::int64_t columns) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(stream,
+                               Bias<T>{static_cast<const T*>(x), bias, static_cast<T*>(y),
+                                       static_cast<std::size_t>(columns)},
+                               static_cast<std::size_t>(rows * columns), aligned_for_packs(x, y));
+  });
+}
+
+void launch_bias_backward(cudaStream_t stream, DType dtype, const void* dy, float* dbias,
+                          std::int64_t rows, std::int64_t columns) {
+  const dim3 threads{sum_columns, sum_rows};
+  const auto blocks = static_cast<unsigned>((columns + sum_columns - 1) / sum_columns);
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    bias_backward_kernel<<<blocks, threads, 0, stream>>>(static_cast<const T*>(dy), dbias, rows,
+                                                         columns);
+  });
+}
+
+void launch_subsample_pad(cudaStream_t stream, DType dtype, const void* x, void* y,
+                          const SubsampleShape& s) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<1>(stream, SubsamplePad<T>{static_cast<const T*>(x), static_cast<T*>(y), s},
+                   elements(s.batch, s.y_height, s.y_width, s.y_channels), true);
+  });
+}
+
+void launch_subsample_pad_backward(cudaStream_t stream, DType dtype, const void* dy, void* dx,
+                                   const SubsampleShape& s) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<1>(stream,
+                   SubsamplePadBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx), s},
+                   elements(s.batch, s.x_height, s.x_width, s.x_channels), true);
+  });
+}
+
+} // namespace troupe::gpu

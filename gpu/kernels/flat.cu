@@ -1,0 +1,175 @@
+#include "each.cuh"
+#include "flat.hpp"
+#include "reduce.cuh"
+
+namespace troupe::gpu {
+
+namespace {
+
+template <class From, class To>
+struct Cast {
+  const From* from;
+  To* to;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float values[Width];
+    load_floats(from + at, values);
+    store_floats(to + at, values);
+  }
+};
+
+template <class T>
+struct Add {
+  T* y;
+  const T *a, *b;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float left[Width], right[Width];
+    load_floats(a + at, left);
+    load_floats(b + at, right);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      left[i] += right[i];
+    store_floats(y + at, left);
+  }
+};
+
+struct Scale {
+  float* values;
+  float factor;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(values + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] *= factor;
+    store_floats(values + at, v);
+  }
+};
+
+/// Writes the same 1 from wherever it is found, so the order does not matter.
+template <int Width>
+__device__ void note_inf(const float (&values)[Width], float* found_inf) {
+  bool finite = true;
+#pragma unroll
+  for (int i = 0; i < Width; ++i)
+    finite = finite && isfinite(values[i]);
+  if (!finite)
+    *found_inf = 1;
+}
+
+struct CheckFinite {
+  const float* values;
+  float* found_inf;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(values + at, v);
+    note_inf(v, found_inf);
+  }
+};
+
+/// Packs of four; the partition depends on the number of elements alone.
+template <int Width>
+__global__ void __launch_bounds__(each_threads)
+    squared_norm_kernel(const float* values, std::size_t elements, double* result,
+                        ReductionScratch scratch) {
+  const std::size_t packs = elements / Width;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * each_threads;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * each_threads + threadIdx.x;
+  double sum = 0;
+#pragma unroll 4
+  for (std::size_t i = first; i < packs; i += stride) {
+    float v[Width];
+    load_floats(values + i * Width, v);
+#pragma unroll
+    for (int k = 0; k < Width; ++k)
+      sum += static_cast<double>(v[k]) * static_cast<double>(v[k]);
+  }
+  for (std::size_t i = packs * Width + first; i < elements; i += stride)
+    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  sum = block_sum<each_threads>(sum);
+
+  auto* const partials = reinterpret_cast<double*>(scratch.partials);
+  if (threadIdx.x == 0)
+    partials[blockIdx.x] = sum;
+  if (!is_last_block(scratch.counters, gridDim.x))
+    return;
+  double total = 0;
+  for (unsigned block = threadIdx.x; block < gridDim.x; block += each_threads)
+    total += __ldcg(partials + block);
+  total = block_sum<each_threads>(total);
+  if (threadIdx.x == 0)
+    *result = total;
+}
+
+__global__ void clip_factor_kernel(const double* squared_norm, float gradient_scale, float max_norm,
+                                   float* factor, const LossScaleState* scaler) {
+  const float unscale = scaler ? inverse_scale(*scaler) : 1.0f;
+  *factor = clip_factor(*squared_norm, gradient_scale * unscale, max_norm);
+}
+
+__global__ void update_loss_scale_kernel(LossScaleOptions options, LossScaleState* state) {
+  update_loss_scale(options, *state);
+}
+
+} // namespace
+
+void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
+                 std::size_t elements) {
+  with_type(from_type, [&](auto source) {
+    with_type(to_type, [&](auto target) {
+      using From = decltype(source);
+      using To = decltype(target);
+      launch_each<8>(stream, Cast<From, To>{static_cast<const From*>(from), static_cast<To*>(to)},
+                     elements, aligned_for_packs(from, to));
+    });
+  });
+}
+
+void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
+                std::size_t elements) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(
+        stream, Add<T>{static_cast<T*>(y), static_cast<const T*>(a), static_cast<const T*>(b)},
+        elements, aligned_for_packs(y, a, b));
+  });
+}
+
+void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements) {
+  launch_each<4>(stream, Scale{values, factor}, elements, aligned_for_packs(values));
+}
+
+void launch_squared_norm(cudaStream_t stream, const float* values, std::size_t elements,
+                         double* result, const ReductionScratch& scratch) {
+  constexpr std::size_t elements_per_block = each_threads * 16;
+  const auto blocks = static_cast<unsigned>(std::clamp<std::size_t>(
+      (elements + elements_per_block - 1) / elements_per_block, 1, ReductionScratch::blocks));
+  if (aligned_for_packs(values))
+    squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(values, elements, result, scratch);
+  else
+    squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(values, elements, result, scratch);
+}
+
+void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float gradient_scale,
+                        float max_norm, float* factor, const LossScaleState* scaler) {
+  clip_factor_kernel<<<1, 1, 0, stream>>>(squared_norm, gradient_scale, max_norm, factor, scaler);
+}
+
+void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,
+                         float* found_inf) {
+  launch_each<4>(stream, CheckFinite{values, found_inf}, elements, aligned_for_packs(values));
+}
+
+void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
+                              LossScaleState* state) {
+  update_loss_scale_kernel<<<1, 1, 0, stream>>>(options, state);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,37 @@
+/// Kernels over flat memory. All addresses are device memory; nothing has to be aligned beyond its
+/// element, but 16-byte aligned memory is several times faster. dtype: f32, f16 or bf16.
+#pragma once
+
+#include "scratch.hpp"
+#include "troupe/core/loss_scale.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace troupe::gpu {
+
+/// Rounds to nearest, ties to even.
+void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
+                 std::size_t elements);
+/// y = a + b; y may be a or b.
+void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
+                std::size_t elements);
+void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements);
+
+/// *result = sum of squares in double; bitwise repeatable.
+void launch_squared_norm(cudaStream_t stream, const float* values, std::size_t elements,
+                         double* result, const ReductionScratch& scratch);
+/// *factor = troupe::clip_factor(...). `scaler` may be null; else the norm is of scaled gradients.
+void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float gradient_scale,
+                        float max_norm, float* factor, const LossScaleState* scaler);
+
+/// *found_inf = 1 where a value is inf or nan; never clears it.
+void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,
+                         float* found_inf);
+/// troupe::update_loss_scale, once a step, after the optimizer.
+void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
+                              LossScaleState* state);
+
+} // namespace troupe::gpu

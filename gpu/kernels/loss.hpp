@@ -1,0 +1,50 @@
+/// Losses over f32 logits (rows, classes) and i32 labels (rows; negative: ignored), as
+/// core/graph.hpp defines them. A label that is no class makes the loss NaN; nothing is read out of
+/// bounds. Sums are bitwise repeatable.
+#pragma once
+
+#include "scratch.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct CrossEntropy {
+  const float* logits = nullptr;
+  const std::int32_t* labels = nullptr;
+  int rows = 0, classes = 0;
+  float label_smoothing = 0;
+  float* loss = nullptr;          ///< scalar
+  float* probabilities = nullptr; ///< (rows, classes); may be null
+  /// (rows, classes), forward and backward in one kernel; may be null.
+  float* dlogits = nullptr;
+  const float* loss_scale = nullptr; ///< scalar that multiplies dlogits; may be null
+  /// Scalar: rows whose first largest logit is the label's; may be null.
+  float* correct = nullptr;
+};
+/// `loss` is the mean over the labels that are not ignored; 0 when all are.
+void launch_softmax_cross_entropy(cudaStream_t stream, const CrossEntropy& arguments,
+                                  const ReductionScratch& scratch);
+/// dlogits from the saved probabilities.
+void launch_softmax_cross_entropy_backward(cudaStream_t stream, const float* probabilities,
+                                           const std::int32_t* labels, int rows, int classes,
+                                           float label_smoothing, const float* loss_scale,
+                                           float* dlogits);
+/// *correct = rows whose first largest logit is the label's.
+void launch_count_correct(cudaStream_t stream, const float* logits, const std::int32_t* labels,
+                          int rows, int classes, float* correct);
+
+/// Mean squared error; the target is `values` (rows, columns), or one-hot rows of `labels`.
+struct SquaredError {
+  const float* prediction = nullptr;
+  const float* values = nullptr;
+  const std::int32_t* labels = nullptr; ///< when `values` is null
+  int rows = 0, columns = 0;
+};
+void launch_mean_squared_error(cudaStream_t stream, const SquaredError& arguments, float* loss);
+void launch_mean_squared_error_backward(cudaStream_t stream, const SquaredError& arguments,
+                                        const float* loss_scale, float* dprediction);
+
+} // namespace troupe::gpu

@@ -1,0 +1,35 @@
+/// The arithmetic of the losses, for host and CUDA code.
+#pragma once
+
+#include "troupe/core/host_device.hpp"
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+/// The probability that a class should have (Szegedy et al. 2016, section 7).
+TROUPE_HOST_DEVICE inline float smoothed_target(std::int32_t label, int c, int classes,
+                                                float smoothing) {
+  return (c == label ? 1 - smoothing : 0) + smoothing / static_cast<float>(classes);
+}
+
+/// One row's cross entropy: sum over classes of target·(log_sum_exp - logit). Targets sum to 1.
+TROUPE_HOST_DEVICE inline float row_cross_entropy(float log_sum_exp, float label_logit,
+                                                  float logit_sum, int classes, float smoothing) {
+  const float others =
+      smoothing > 0 ? smoothing * (log_sum_exp - logit_sum / static_cast<float>(classes)) : 0;
+  return (1 - smoothing) * (log_sum_exp - label_logit) + others;
+}
+
+/// `scale` is the loss scale over the number of labels that count; 0 when none does.
+TROUPE_HOST_DEVICE inline float cross_entropy_gradient(float probability, std::int32_t label, int c,
+                                                       int classes, float smoothing, float scale) {
+  return label < 0 ? 0 : (probability - smoothed_target(label, c, classes, smoothing)) * scale;
+}
+
+/// prediction - target against a one-hot row; 0 when the row is ignored.
+TROUPE_HOST_DEVICE inline float one_hot_difference(float prediction, std::int32_t label, int c) {
+  return label < 0 ? 0 : prediction - (c == label ? 1.0f : 0.0f);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,18 @@
+/// Optimizer steps over flat fp32 buffers, one launch each. The arithmetic is
+/// core/optimizer_math.hpp's.
+#pragma once
+
+#include "troupe/core/device.hpp"
+#include "troupe/core/loss_scale.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace troupe::gpu {
+
+/// Everything the views point to is device memory. `clip` and `scaler` (device memory) may be null:
+/// see Device::optimizer_step.
+void launch_optimizer_step(cudaStream_t stream, const OptimizerArguments& arguments,
+                           const OptimizerViews& views, const float* clip,
+                           const LossScaleState* scaler);
+
+} // namespace troupe::gpu

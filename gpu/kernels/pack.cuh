@@ -1,0 +1,92 @@
+/// Sixteen bytes at a time: loads and stores of several elements, as floats.
+#pragma once
+
+#include "troupe/core/tensor.hpp"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+/// Elements that make 16 bytes.
+template <class T>
+inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
+
+template <class T, int Width>
+struct alignas(sizeof(T) * Width) Pack {
+  T values[Width];
+};
+
+__device__ inline float to_float(float value) {
+  return value;
+}
+__device__ inline float to_float(__half value) {
+  return __half2float(value);
+}
+__device__ inline float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+
+template <class T>
+__device__ inline T from_float(float value) {
+  if constexpr (sizeof(T) == 4)
+    return value;
+  else if constexpr (std::is_same_v<T, __half>)
+    return __float2half_rn(value);
+  else
+    return __float2bfloat16_rn(value);
+}
+
+/// How many elements one access takes: the largest power of two that divides Width, 16 bytes at
+/// most.
+template <class T, int Width>
+inline constexpr int chunk_width = (Width & -Width) < pack_width<T> ? (Width & -Width)
+                                                                    : pack_width<T>;
+
+/// The memory must be aligned to chunk_width elements.
+template <int Width, class T>
+__device__ inline void load_floats(const T* from, float (&values)[Width]) {
+  constexpr int chunk = chunk_width<T, Width>;
+#pragma unroll
+  for (int at = 0; at < Width; at += chunk) {
+    const auto pack = *reinterpret_cast<const Pack<T, chunk>*>(from + at);
+#pragma unroll
+    for (int i = 0; i < chunk; ++i)
+      values[at + i] = to_float(pack.values[i]);
+  }
+}
+
+template <int Width, class T>
+__device__ inline void store_floats(T* to, const float (&values)[Width]) {
+  constexpr int chunk = chunk_width<T, Width>;
+#pragma unroll
+  for (int at = 0; at < Width; at += chunk) {
+    Pack<T, chunk> pack;
+#pragma unroll
+    for (int i = 0; i < chunk; ++i)
+      pack.values[i] = from_float<T>(values[at + i]);
+    *reinterpret_cast<Pack<T, chunk>*>(to + at) = pack;
+  }
+}
+
+/// Whether 16-byte accesses are allowed at all of these addresses (null is).
+template <class... Pointers>
+bool aligned_for_packs(const Pointers*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+/// Calls f(T{}) with the element type of a floating-point dtype.
+template <class F>
+void with_type(DType dtype, F&& f) {
+  if (dtype == DType::f16)
+    f(__half{});
+  else if (dtype == DType::bf16)
+    f(__nv_bfloat16{});
+  else
+    f(float{});
+}
+
+} // namespace troupe::gpu

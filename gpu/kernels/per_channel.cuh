@@ -1,0 +1,84 @@
+/// Element-wise kernels over (rows, channels) whose coefficients go by channel.
+#pragma once
+
+#include "columns.cuh"
+
+namespace troupe::gpu {
+
+/// Up to three inputs of one element type; those not used are null.
+template <class T>
+struct Inputs {
+  const T *first = nullptr, *second = nullptr, *third = nullptr;
+};
+
+/// output = map.apply(coefficients of the channel, one element of each input). `Map` has
+/// Coefficients load(channel) and float apply(Coefficients, float, float, float).
+///
+/// Two rows are in flight at once, read before they are written: the output may be an input. Rows
+/// are taken from the last to the first: what the sums before have read last is still in the
+/// second-level cache.
+template <int Width, int Count, class T, class Map>
+__global__ void __launch_bounds__(column_threads)
+    per_channel_kernel(Inputs<T> in, T* output, Columns columns, Map map) {
+  const int channel = columns.first_channel(Width);
+  if (channel >= columns.channels)
+    return;
+  typename Map::Coefficients coefficients[Width];
+#pragma unroll
+  for (int i = 0; i < Width; ++i)
+    coefficients[i] = map.load(channel + i);
+
+  using Values = Pack<T, Width>;
+  const auto load = [&](const T* from, std::size_t at) {
+    return *reinterpret_cast<const Values*>(from + at);
+  };
+  const auto work = [&](const Values& a, const Values& b, const Values& c, std::size_t at) {
+    Values result;
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      result.values[i] = from_float<T>(map.apply(coefficients[i], to_float(a.values[i]),
+                                                 Count > 1 ? to_float(b.values[i]) : 0.0f,
+                                                 Count > 2 ? to_float(c.values[i]) : 0.0f));
+    *reinterpret_cast<Values*>(output + at) = result;
+  };
+  const std::int64_t stride = columns.row_stride();
+  for (std::int64_t i = columns.first_row(); i < columns.rows; i += 2 * stride) {
+    const bool two = i + stride < columns.rows;
+    const auto at = static_cast<std::size_t>(columns.rows - 1 - i) * columns.channels + channel;
+    const auto next = two ? at - static_cast<std::size_t>(stride) * columns.channels : at;
+    Values a[2], b[2] = {}, c[2] = {};
+    a[0] = load(in.first, at);
+    a[1] = load(in.first, next);
+    if constexpr (Count > 1) {
+      b[0] = load(in.second, at);
+      b[1] = load(in.second, next);
+    }
+    if constexpr (Count > 2) {
+      c[0] = load(in.third, at);
+      c[1] = load(in.third, next);
+    }
+    work(a[0], b[0], c[0], at);
+    if (two)
+      work(a[1], b[1], c[1], next);
+  }
+}
+
+/// Null tensors that the map does not need; alignment decides between packs and single elements.
+template <int Count, class T, class Map>
+void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std::int64_t rows,
+                        std::int64_t channels, const Map& map) {
+  constexpr int width = pack_width<T>;
+  if (rows == 0)
+    return;
+  if (channels % width == 0 && aligned_for_packs(in.first, in.second, in.third, output)) {
+    const auto launch = spread(rows, channels, width, element_blocks);
+    per_channel_kernel<width, Count>
+        <<<launch.blocks, column_threads, 0, stream>>>(in, output, launch.columns, map);
+  } else {
+    const auto launch = spread(rows, channels, 1, element_blocks);
+    per_channel_kernel<1, Count>
+        <<<launch.blocks, column_threads, 0, stream>>>(in, output, launch.columns, map);
+  }
+}
+
+} // namespace troupe::gpu

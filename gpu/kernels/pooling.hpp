@@ -1,0 +1,29 @@
+/// Pooling of NHWC images, dtype f32, f16 or bf16. Backward gathers: every input pixel adds up the
+/// windows that cover it, in order, so results are bitwise repeatable.
+#pragma once
+
+#include "troupe/core/graph.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace troupe::gpu {
+
+/// x is (batch, x_height, x_width, channels), y (batch, y_height, y_width, channels).
+struct PoolShape {
+  int batch, x_height, x_width, y_height, y_width, channels;
+  PoolAttributes attributes;
+  DType dtype;
+};
+
+/// `index`: position inside the window, i32 as in the graph, or u8, which is a quarter of the
+/// memory traffic. The first of equal values wins; a NaN is passed on.
+void launch_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y,
+                     void* index, DType index_type);
+void launch_max_pool_backward(cudaStream_t stream, const PoolShape& shape, const void* dy,
+                              const void* index, DType index_type, void* dx);
+/// Averages count padding out.
+void launch_avg_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y);
+void launch_avg_pool_backward(cudaStream_t stream, const PoolShape& shape, const void* dy,
+                              void* dx);
+
+} // namespace troupe::gpu

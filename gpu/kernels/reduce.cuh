@@ -1,0 +1,58 @@
+/// Sums over the threads of a block and over blocks, always in the same order.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+inline constexpr unsigned all_lanes = 0xffffffffu;
+
+/// Every lane gets the sum of the warp.
+template <class T>
+__device__ inline T warp_sum(T value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(all_lanes, value, offset);
+  return value;
+}
+
+__device__ inline float warp_max(float value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+  return value;
+}
+
+/// Every thread gets the sum of the block of `Threads` threads.
+template <int Threads, class T>
+__device__ inline T block_sum(T value) {
+  __shared__ T warps[Threads / 32];
+  value = warp_sum(value);
+  __syncthreads(); // an earlier sum has been read
+  if (threadIdx.x % 32 == 0)
+    warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  T total = 0;
+#pragma unroll
+  for (int warp = 0; warp < Threads / 32; ++warp)
+    total += warps[warp];
+  return total;
+}
+
+/// True for all threads of the last of `blocks` blocks to come here; what the others wrote before
+/// can then be read (past the first-level cache: __ldcg). Leaves the counter at 0, as it was.
+__device__ inline bool is_last_block(std::uint32_t* counter, unsigned blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0)
+    last = atomicInc(counter, blocks - 1) == blocks - 1;
+  __syncthreads();
+  if (last)
+    __threadfence();
+  return last;
+}
+
+} // namespace troupe::gpu

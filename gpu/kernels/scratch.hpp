@@ -1,0 +1,27 @@
+/// Memory that reductions over blocks use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::gpu {
+
+/// Every block writes its partial sums; the last one to finish adds them up in a fixed order, so
+/// that results are the same bit by bit from run to run. One kernel at a time may use a scratch.
+struct ReductionScratch {
+  /// A kernel has at most `blocks` blocks, and each leaves at most `floats_per_block` values.
+  static constexpr std::size_t blocks = 1024, floats_per_block = 256;
+  static constexpr std::size_t partial_bytes = blocks * floats_per_block * sizeof(float);
+  static constexpr std::size_t bytes = partial_bytes + blocks * sizeof(std::uint32_t);
+
+  float* partials = nullptr;         ///< 256-byte aligned
+  std::uint32_t* counters = nullptr; ///< `blocks` of them, 0 between kernels
+
+  /// A scratch in `bytes` bytes of zeroed device memory.
+  static ReductionScratch in(std::byte* memory) {
+    return {reinterpret_cast<float*>(memory),
+            reinterpret_cast<std::uint32_t*>(memory + partial_bytes)};
+  }
+};
+
+} // namespace troupe::gpu

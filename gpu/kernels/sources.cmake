@@ -1,0 +1,10 @@
+set(TROUPE_CUDA_KERNEL_SOURCES
+  kernels/augment.cu
+  kernels/batch_norm_apply.cu
+  kernels/batch_norm_backward.cu
+  kernels/batch_norm_statistics.cu
+  kernels/elementwise.cu
+  kernels/flat.cu
+  kernels/loss.cu
+  kernels/optimizer.cu
+  kernels/pooling.cu)

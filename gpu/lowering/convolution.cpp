@@ -1,0 +1,168 @@
+// Convolutions through cuDNN, with what its engines fuse to them (docs/cudnn-patterns.md).
+#include "convolution_graph.hpp"
+#include "lowering.hpp"
+
+#include "../kernels/flat.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <vector>
+
+namespace troupe::gpu {
+
+namespace uid = cudnn::uid;
+
+namespace {
+
+/// One plan, and which tensors it takes under which names.
+class ConvolutionStep : public Step {
+public:
+  ConvolutionStep(Lowering& lowering, std::shared_ptr<const cudnn::Plan> plan)
+      : target_{lowering.plans->target()}, plan_{std::move(plan)} {}
+
+  void bind(cudnn::Uid uid, TensorId tensor) { tensors_.push_back({uid, tensor}); }
+  void bind(cudnn::Uid uid, const WeightView& weight) { weights_.push_back({uid, weight}); }
+  /// A per-channel f32 tensor that the plan wants in the type of activations.
+  void bind_narrowed(cudnn::Uid uid, TensorId tensor, std::int64_t channels, DType type) {
+    narrowed_.push_back({uid, tensor, static_cast<std::size_t>(channels), type});
+  }
+  /// The plan writes `elements` of `type`; they are widened into the f32 tensor.
+  void bind_widened(cudnn::Uid uid, TensorId tensor, std::size_t elements, DType type) {
+    widened_.push_back({uid, tensor, elements, type});
+  }
+
+  std::size_t workspace_bytes() const override {
+    std::size_t bytes = aligned(plan_->workspace_bytes());
+    for (const auto* all : {&narrowed_, &widened_})
+      for (const auto& converted : *all)
+        bytes += aligned(converted.elements * size_of(converted.type));
+    return bytes;
+  }
+
+  Status enqueue(const Launch& launch) override {
+    std::vector<cudnn::Binding> bindings;
+    for (const auto& [uid, tensor] : tensors_)
+      bindings.push_back({uid, launch.data(tensor)});
+    for (const auto& [uid, weight] : weights_)
+      bindings.push_back({uid, weight.data(launch)});
+    auto* at = launch.workspace() + aligned(plan_->workspace_bytes());
+    for (const auto& c : narrowed_) {
+      launch_cast(launch.stream, launch.data(c.tensor), DType::f32, at, c.type, c.elements);
+      bindings.push_back({c.uid, at});
+      at += aligned(c.elements * size_of(c.type));
+    }
+    auto* const wide = at;
+    for (const auto& c : widened_) {
+      bindings.push_back({c.uid, at});
+      at += aligned(c.elements * size_of(c.type));
+    }
+    TROUPE_TRY(target_.use_stream(launch.stream));
+    TROUPE_TRY(plan_->execute(target_, bindings, launch.workspace()));
+    at = wide;
+    for (const auto& c : widened_) {
+      launch_cast(launch.stream, at, c.type, launch.data(c.tensor), DType::f32, c.elements);
+      at += aligned(c.elements * size_of(c.type));
+    }
+    return {};
+  }
+
+private:
+  struct Converted {
+    cudnn::Uid uid;
+    TensorId tensor;
+    std::size_t elements;
+    DType type;
+  };
+
+  const cudnn::Target& target_;
+  std::shared_ptr<const cudnn::Plan> plan_;
+  std::vector<std::pair<cudnn::Uid, TensorId>> tensors_;
+  std::vector<std::pair<cudnn::Uid, WeightView>> weights_;
+  std::vector<Converted> narrowed_, widened_;
+};
+
+Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
+                                                   DType gradient = DType::f32) {
+  auto plan = lowering.plans->plan(convolution_graph(lowering.graph, node, gradient));
+  if (!plan)
+    return failure(plan.error());
+  auto step = std::make_unique<ConvolutionStep>(lowering, *plan);
+  step->name = fmt::format("{} {}", to_string(node.op), (*plan)->tag());
+  return step;
+}
+
+/// Factor and offset of what the convolution reads.
+void bind_prologue(ConvolutionStep& step, const Node& node, const Tensor& x) {
+  step.bind_narrowed(uid::scale, node.inputs[2], x.shape[3], x.dtype);
+  step.bind_narrowed(uid::bias, node.inputs[3], x.shape[3], x.dtype);
+}
+
+Result<StepPtr> lower_forward(Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  const auto& x = lowering.input(node, 0);
+  auto step = make_step(lowering, node);
+  if (!step)
+    return failure(step.error());
+  (*step)->bind(uid::x, node.inputs[0]);
+  (*step)->bind(uid::w, WeightView{lowering, node.inputs[1], x.dtype});
+  (*step)->bind(uid::y, node.outputs[0]);
+  if (attributes.prologue)
+    bind_prologue(**step, node, x);
+  if (attributes.statistics) {
+    (*step)->bind(uid::sum, node.outputs[1]);
+    (*step)->bind(uid::square_sum, node.outputs[2]);
+  }
+  return StepPtr{std::move(*step)};
+}
+
+Result<StepPtr> lower_backward_data(Lowering& lowering, const Node& node) {
+  auto step = make_step(lowering, node);
+  if (!step)
+    return failure(step.error());
+  (*step)->bind(uid::dy, node.inputs[0]);
+  (*step)->bind(uid::w, WeightView{lowering, node.inputs[1], lowering.input(node, 0).dtype});
+  (*step)->bind(uid::dx, node.outputs[0]);
+  if (std::get<Conv2dAttributes>(node.attributes).batch_norm_relu) {
+    constexpr cudnn::Uid read[] = {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean,
+                                   uid::bn_inv_std};
+    for (std::size_t i = 0; i < std::size(read); ++i)
+      (*step)->bind(read[i], node.inputs[2 + i]);
+    constexpr cudnn::Uid written[] = {uid::dscale, uid::dbias, uid::a, uid::b, uid::c};
+    for (std::size_t i = 0; i < std::size(written); ++i)
+      (*step)->bind(written[i], node.outputs[1 + i]);
+  }
+  return StepPtr{std::move(*step)};
+}
+
+Result<StepPtr> lower_backward_weight(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.input(node, 1);
+  // An engine that writes f32 spares a cast.
+  auto step = make_step(lowering, node);
+  const bool narrow = !step && x.dtype != DType::f32;
+  if (narrow)
+    step = make_step(lowering, node, x.dtype);
+  if (!step)
+    return failure(step.error());
+  (*step)->bind(uid::x, node.inputs[1]);
+  (*step)->bind(uid::dy, node.inputs[0]);
+  if (std::get<Conv2dAttributes>(node.attributes).prologue)
+    bind_prologue(**step, node, x);
+  if (narrow) {
+    const auto& dw = lowering.output(node).shape;
+    const auto elements = dw[0] * x.shape[3] * dw[2] * dw[3]; // with the padded channels
+    (*step)->bind_widened(uid::dw, node.outputs[0], static_cast<std::size_t>(elements), x.dtype);
+  } else {
+    (*step)->bind(uid::dw, node.outputs[0]);
+  }
+  return StepPtr{std::move(*step)};
+}
+
+} // namespace
+
+Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node) {
+  if (node.op == Op::conv2d)
+    return lower_forward(lowering, node);
+  return node.op == Op::conv2d_backward_data ? lower_backward_data(lowering, node)
+                                             : lower_backward_weight(lowering, node);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,52 @@
+#include "convolution_graph.hpp"
+
+namespace troupe::gpu {
+
+namespace {
+
+cudnnDataType_t cudnn_type(DType type) {
+  return type == DType::f16    ? CUDNN_DATA_HALF
+         : type == DType::bf16 ? CUDNN_DATA_BFLOAT16
+                               : CUDNN_DATA_FLOAT;
+}
+
+/// The forward convolution x -> y that a node is, or differentiates.
+cudnn::ConvolutionProblem problem_of(const Tensor& x, const Tensor& y,
+                                     const Conv2dAttributes& attributes) {
+  return {.batch = x.shape[0],
+          .height = x.shape[1],
+          .width = x.shape[2],
+          .in = x.shape[3],
+          .out = y.shape[3],
+          .kernel = attributes.kernel,
+          .stride = attributes.stride,
+          .padding = attributes.padding,
+          .type = cudnn_type(x.dtype)};
+}
+
+} // namespace
+
+cudnn::OperationGraph convolution_graph(const Graph& graph, const Node& node, DType gradient) {
+  const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  const auto& first = graph[node.inputs[0]];
+  switch (node.op) {
+  case Op::conv2d: {
+    const auto problem = problem_of(first, graph[node.outputs[0]], attributes);
+    return attributes.prologue     ? cudnn::normalized_convolution_statistics(problem)
+           : attributes.statistics ? cudnn::convolution_statistics(problem)
+                                   : cudnn::convolution_forward(problem);
+  }
+  case Op::conv2d_backward_data: {
+    const auto problem = problem_of(graph[node.outputs[0]], first, attributes);
+    return attributes.batch_norm_relu ? cudnn::backward_data_batch_norm(problem)
+                                      : cudnn::convolution_backward_data(problem);
+  }
+  default: {
+    const auto problem = problem_of(graph[node.inputs[1]], first, attributes);
+    return attributes.prologue ? cudnn::normalized_backward_filter(problem, cudnn_type(gradient))
+                               : cudnn::convolution_backward_filter(problem, cudnn_type(gradient));
+  }
+  }
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,239 @@
+#include "executable.hpp"
+
+#include "../engines.hpp"
+#include "../kernels/flat.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/float16.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Passes whose loss may be on its way to the host at one time.
+constexpr std::size_t output_slots = 64;
+
+std::size_t largest_workspace(const std::vector<StepPtr>& steps) {
+  std::size_t bytes = 0;
+  for (const auto& step : steps)
+    bytes = std::max(bytes, step->workspace_bytes());
+  return bytes;
+}
+
+/// Values of a tensor as it lies in memory, as f32.
+void widen(DType type, const std::byte* raw, std::span<float> values) {
+  const auto each = [&]<class T>(T, auto convert) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T value;
+      std::memcpy(&value, raw + i * sizeof(T), sizeof(T));
+      values[i] = convert(value);
+    }
+  };
+  switch (type) {
+  case DType::f16:
+    return each(std::uint16_t{}, float_from_f16);
+  case DType::bf16:
+    return each(std::uint16_t{}, float_from_bf16);
+  case DType::i32:
+    return each(std::int32_t{}, [](std::int32_t value) { return static_cast<float>(value); });
+  case DType::u8:
+    return each(std::uint8_t{}, [](std::uint8_t value) { return static_cast<float>(value); });
+  case DType::f32:
+    return each(0.0f, [](float value) { return value; });
+  }
+}
+
+} // namespace
+
+Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
+                                                 const CompileOptions& options) {
+  auto made = CudaExecutable::create(device, graph, options);
+  if (!made)
+    return failure(made.error());
+  return std::unique_ptr<Executable>{std::move(*made)};
+}
+
+CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
+                               const CompileOptions& options)
+    : device_{device}, graph_{graph}, plan_{options.memory}, units_(graph.units.size()) {}
+
+Result<std::unique_ptr<CudaExecutable>>
+CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
+  if (options.engine == CompileOptions::Engine::interpreter)
+    return fail(Errc::unsupported, "the interpreter runs on the host: devices.kind cpu");
+  std::unique_ptr<CudaExecutable> made{new CudaExecutable{device, graph, options}};
+  auto lowering = Lowering::make(device, made->graph_, options);
+  if (!lowering)
+    return failure(lowering.error());
+  TROUPE_TRY(made->lower_nodes(**lowering));
+  TROUPE_TRY(made->allocate(**lowering));
+  made->layout_ = std::move((*lowering)->layout);
+  made->places_ = std::move((*lowering)->placement.places);
+  made->plans_ = std::move((*lowering)->plans);
+  return made;
+}
+
+Status CudaExecutable::lower_nodes(Lowering& lowering) {
+  for (const auto& node : graph_.nodes) {
+    auto step = lower(lowering, node);
+    if (!step)
+      return failure(step.error());
+    auto& unit = units_[static_cast<std::size_t>(node.unit)];
+    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
+  }
+  return {};
+}
+
+Status CudaExecutable::allocate(const Lowering& lowering) {
+  std::size_t workspace = 0, copies = 0;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    auto& unit = units_[i];
+    unit.elements = lowering.layout.unit_elements[i];
+    unit.copy_type = lowering.copy_types[i];
+    workspace =
+        std::max({workspace, largest_workspace(unit.forward), largest_workspace(unit.backward)});
+    if (unit.copy_type != DType::f32)
+      copies += aligned(unit.elements * size_of(unit.copy_type));
+  }
+  const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer) -> Status {
+    auto allocated = device_.allocate(std::max<std::size_t>(bytes, 1), kind);
+    if (!allocated)
+      return failure(allocated.error());
+    buffer = std::move(*allocated);
+    return {};
+  };
+  TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_));
+  TROUPE_TRY(take(lowering.placement.own_bytes, MemoryKind::activations, own_));
+  TROUPE_TRY(take(workspace, MemoryKind::workspace, workspace_));
+  TROUPE_TRY(take(copies, MemoryKind::parameters, copy_memory_));
+  auto* at = copy_memory_->data();
+  for (const auto& unit : units_) {
+    const bool copied = unit.copy_type != DType::f32;
+    copies_.push_back(copied ? at : nullptr);
+    at += copied ? aligned(unit.elements * size_of(unit.copy_type)) : 0;
+  }
+  memory_ = {arena_->data(), own_->data(), workspace_->data()};
+  auto outputs = device_.allocate_pinned(output_slots * sizeof(StepOutputs));
+  if (!outputs)
+    return failure(outputs.error());
+  outputs_ = std::move(*outputs);
+  return {};
+}
+
+void CudaExecutable::bind(UnitId unit, float* parameters, float* gradients) {
+  auto& bound = units_[static_cast<std::size_t>(unit)];
+  bound.parameters = parameters;
+  bound.gradients = gradients;
+  graphs_.clear(); // they have the addresses of before in them
+}
+
+void CudaExecutable::bind_statistics(float* statistics) {
+  statistics_ = statistics;
+  graphs_.clear();
+}
+
+void CudaExecutable::bind_loss_scale(const float* scale) {
+  loss_scale_ = scale;
+  graphs_.clear();
+}
+
+void CudaExecutable::refresh(Stream& stream, UnitId unit) {
+  const auto& bound = units_[static_cast<std::size_t>(unit)];
+  if (bound.copy_type == DType::f32)
+    return;
+  cuda_stream(stream).enqueue("refresh", [&](cudaStream_t raw) {
+    launch_cast(raw, bound.parameters, DType::f32, copies_[static_cast<std::size_t>(unit)],
+                bound.copy_type, bound.elements);
+  });
+}
+
+void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, const std::vector<StepPtr>& steps) {
+  const auto& bound = units_[static_cast<std::size_t>(unit)];
+  const Binding binding{bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
+  const Frame frame{places_, binding, memory_};
+  for (const auto& step : steps)
+    stream.enqueue(step->name, [&](cudaStream_t raw) {
+      return step->enqueue({raw, frame, stream.scratch(), copies_.data()});
+    });
+}
+
+void CudaExecutable::forward(Stream& stream, UnitId unit) {
+  enqueue(cuda_stream(stream), unit, units_[static_cast<std::size_t>(unit)].forward);
+}
+
+void CudaExecutable::backward(Stream& stream, UnitId unit) {
+  enqueue(cuda_stream(stream), unit, units_[static_cast<std::size_t>(unit)].backward);
+}
+
+void CudaExecutable::run(Stream& stream) {
+  auto& on = cuda_stream(stream);
+  const auto [found, first] = graphs_.try_emplace({batch_.images, batch_.labels});
+  // The first pass loads kernels and makes the libraries' own choices: not for a capture.
+  if (first || !capturable_)
+    return Executable::run(stream);
+  auto& graph = found->second;
+  if (!graph) {
+    auto captured = capture(on);
+    if (!captured) {
+      capturable_ = false;
+      return Executable::run(stream);
+    }
+    graph = std::move(*captured);
+  }
+  graph->launch(on);
+}
+
+Result<CudaGraph> CudaExecutable::capture(CudaStream& stream) {
+  TROUPE_TRY(CudaGraph::begin_capture(stream));
+  Executable::run(stream);
+  return CudaGraph::end_capture(stream);
+}
+
+void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
+  auto* const slot =
+      reinterpret_cast<StepOutputs*>(outputs_->data()) + next_output_++ % output_slots;
+  auto& on = cuda_stream(stream);
+  on.enqueue("read outputs", [&](cudaStream_t raw) {
+    const Binding nothing;
+    const Frame frame{places_, nothing, memory_};
+    const auto read = [&](std::string_view name, float* value) {
+      const auto id = graph_.find(name);
+      if (id && graph_[*id].role == Role::output)
+        cudaMemcpyAsync(value, frame.data<float>(*id), sizeof(float), cudaMemcpyDeviceToHost, raw);
+    };
+    read("loss", &slot->loss);
+    read("correct", &slot->correct);
+  });
+  on.on_complete([slots = outputs_, slot, host](const Status& status) {
+    if (status)
+      *host = *slot;
+  });
+}
+
+Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
+  const auto id = graph_.find(name);
+  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
+    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
+  const auto i = static_cast<std::size_t>(*id);
+  if (places_[i].kind == Place::Kind::arena && (plan_.kept.empty() || !plan_.kept[i]))
+    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
+  const auto type = graph_[*id].dtype;
+  if (host.size() != static_cast<std::size_t>(graph_[*id].shape.elements()))
+    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name,
+                graph_[*id].shape.elements(), host.size());
+  auto raw = device_.allocate_pinned(host.size_bytes() / sizeof(float) * size_of(type));
+  if (!raw)
+    return failure(raw.error());
+  const Binding nothing;
+  const Frame frame{places_, nothing, memory_};
+  device_.copy(stream, (*raw)->data(), frame.data<std::byte>(*id), (*raw)->bytes());
+  stream.on_complete([raw = *raw, type, host](const Status& status) {
+    if (status)
+      widen(type, raw->data(), host);
+  });
+  return {};
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,69 @@
+/// A graph lowered to cuDNN, cuBLASLt and our own kernels.
+#pragma once
+
+#include "lowering.hpp"
+
+#include "../cuda_graph.hpp"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// A whole pass (run()) is captured into a CUDA graph when it is run for the second time with a
+/// micro-batch's buffers, and launched as one from then on.
+class CudaExecutable final : public Executable {
+public:
+  static Result<std::unique_ptr<CudaExecutable>> create(CudaDevice& device, const Graph& graph,
+                                                        const CompileOptions& options);
+
+  const StorageLayout& layout() const override { return layout_; }
+  void bind(UnitId unit, float* parameters, float* gradients) override;
+  void bind_statistics(float* statistics) override;
+  void bind_loss_scale(const float* scale) override;
+  void refresh(Stream& stream, UnitId unit) override;
+  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  void forward(Stream& stream, UnitId unit) override;
+  void backward(Stream& stream, UnitId unit) override;
+  void run(Stream& stream) override;
+  void read_outputs(Stream& stream, StepOutputs* host) override;
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
+
+private:
+  struct Unit {
+    std::vector<StepPtr> forward, backward;
+    float* parameters = nullptr;
+    float* gradients = nullptr;
+    std::size_t elements = 0;
+    DType copy_type = DType::f32;
+  };
+  /// Passes differ in the buffers they read.
+  using BatchKey = std::pair<const void*, const void*>;
+
+  CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
+  Status lower_nodes(Lowering& lowering);
+  Status allocate(const Lowering& lowering);
+  void enqueue(CudaStream& stream, UnitId unit, const std::vector<StepPtr>& steps);
+  Result<CudaGraph> capture(CudaStream& stream);
+
+  CudaDevice& device_;
+  Graph graph_;
+  MemoryPlan plan_;
+  StorageLayout layout_;
+  std::vector<Place> places_;
+  std::unique_ptr<PlanBook> plans_; ///< the steps' plans run on its target
+  std::vector<Unit> units_;
+  BufferPtr arena_, own_, workspace_, copy_memory_, outputs_;
+  std::vector<std::byte*> copies_; ///< by unit
+  ExecutableMemory memory_;
+  float* statistics_ = nullptr;
+  const float* loss_scale_ = nullptr;
+  BatchView batch_;
+  std::map<BatchKey, std::optional<CudaGraph>> graphs_; ///< empty: run once, not captured yet
+  bool capturable_ = true;
+  std::size_t next_output_ = 0;
+};
+
+} // namespace troupe::gpu

@@ -1,0 +1,143 @@
+#include "lowering.hpp"
+
+#include "../krsc_codec.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Parameters start at multiples of 256 bytes, so do their copies in half the size.
+constexpr std::size_t slot_alignment = 128;
+
+std::size_t align_slot(std::size_t elements) {
+  return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
+
+bool is_convolution(Op op) {
+  return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::conv2d_backward_weight;
+}
+
+bool is_matmul(Op op) {
+  return op == Op::matmul || op == Op::matmul_backward_data || op == Op::matmul_backward_weight;
+}
+
+bool reads_weight(Op op) {
+  return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::matmul ||
+         op == Op::matmul_backward_data;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph& graph,
+                                                 const CompileOptions& options) {
+  std::unique_ptr<Lowering> lowering{new Lowering{graph, options}};
+  if (options.layout)
+    lowering->layout = *options.layout;
+  else
+    lowering->store_parameters();
+  TROUPE_TRY(lowering->find_copies());
+  auto placement = place_tensors(graph, options.memory, lowering->layout, tensor_alignment);
+  if (!placement)
+    return failure(placement.error());
+  lowering->placement = std::move(*placement);
+  // Libraries are large: those that a graph does not need are not opened.
+  if (std::ranges::any_of(graph.nodes, is_convolution, &Node::op)) {
+    auto plans = PlanBook::open(device, options);
+    if (!plans)
+      return failure(plans.error());
+    lowering->plans = std::move(*plans);
+  }
+  if (std::ranges::any_of(graph.nodes, is_matmul, &Node::op)) {
+    const auto library = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
+    if (!library)
+      return failure(library.error());
+    auto matmuls = CublasLt::create(*library, device.info().index);
+    if (!matmuls)
+      return failure(matmuls.error());
+    lowering->matmuls = std::move(*matmuls);
+  }
+  return lowering;
+}
+
+std::int64_t Lowering::stored_inputs(TensorId weight) const {
+  for (const auto& node : graph.nodes)
+    if (node.op == Op::conv2d && node.inputs[1] == weight)
+      return input(node, 0).shape[3];
+  return graph[weight].shape[1];
+}
+
+void Lowering::store_parameters() {
+  layout.unit_names = graph.units;
+  layout.unit_elements.assign(graph.units.size(), 0);
+  for (const auto id : graph.with_role(Role::parameter)) {
+    const auto& tensor = graph[id];
+    Slot slot{.name = tensor.name,
+              .shape = tensor.shape,
+              .unit = tensor.unit,
+              .offset = 0,
+              .elements = static_cast<std::size_t>(tensor.shape.elements()),
+              .codec = nullptr};
+    if (tensor.shape.rank() == 4) {
+      const auto codec = std::make_shared<KrscCodec>(tensor.shape, stored_inputs(id));
+      slot.elements = codec->stored_elements();
+      slot.codec = codec;
+    }
+    auto& used = layout.unit_elements[static_cast<std::size_t>(tensor.unit)];
+    slot.offset = used;
+    used = align_slot(used + slot.elements);
+    layout.parameters.push_back(std::move(slot));
+  }
+  std::ranges::stable_sort(layout.parameters, {}, &Slot::unit);
+  for (const auto id : graph.with_role(Role::statistic)) {
+    const auto& tensor = graph[id];
+    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
+    layout.statistics.push_back({.name = tensor.name,
+                                 .shape = tensor.shape,
+                                 .unit = tensor.unit,
+                                 .offset = layout.statistic_elements,
+                                 .elements = elements,
+                                 .codec = nullptr});
+    layout.statistic_elements = align_slot(layout.statistic_elements + elements);
+  }
+}
+
+Status Lowering::find_copies() {
+  copy_types.assign(graph.units.size(), DType::f32);
+  for (const auto& node : graph.nodes) {
+    const auto type = input(node, 0).dtype;
+    if (!reads_weight(node.op) || type == DType::f32)
+      continue;
+    auto& copy = copy_types[static_cast<std::size_t>(input(node, 1).unit)];
+    if (copy != DType::f32 && copy != type)
+      return fail(Errc::unsupported, "unit {} computes in both f16 and bf16",
+                  graph.units[static_cast<std::size_t>(input(node, 1).unit)]);
+    copy = type;
+  }
+  return {};
+}
+
+TensorId Lowering::shift_of(TensorId saved_mean) const {
+  for (const auto& node : graph.nodes) {
+    if (node.op == Op::batch_norm && node.outputs.size() > 1 && node.outputs[1] == saved_mean)
+      return node.inputs[2];
+    if (node.op == Op::batch_norm_finalize && node.outputs[0] == saved_mean)
+      return node.inputs[3];
+  }
+  return -1; // no graph that was validated
+}
+
+WeightView::WeightView(const Lowering& lowering, TensorId parameter, DType type)
+    : parameter_{parameter}, copied_{type != DType::f32}, unit_{static_cast<std::size_t>(
+                                                              lowering.graph[parameter].unit)} {
+  const auto place = lowering.placement.places[static_cast<std::size_t>(parameter)];
+  copy_offset_ = place.offset / sizeof(float) * size_of(type);
+}
+
+void* WeightView::data(const Launch& launch) const {
+  return copied_ ? launch.copies[unit_] + copy_offset_ : launch.data(parameter_);
+}
+
+} // namespace troupe::gpu

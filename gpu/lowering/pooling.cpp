@@ -1,0 +1,51 @@
+#include "../kernels/pooling.hpp"
+
+#include "lowering.hpp"
+
+namespace troupe::gpu {
+
+namespace {
+
+PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
+  return {.batch = static_cast<int>(x.shape[0]),
+          .x_height = static_cast<int>(x.shape[1]),
+          .x_width = static_cast<int>(x.shape[2]),
+          .y_height = static_cast<int>(y.shape[1]),
+          .y_width = static_cast<int>(y.shape[2]),
+          .channels = static_cast<int>(x.shape[3]),
+          .attributes = std::get<PoolAttributes>(node.attributes),
+          .dtype = x.dtype};
+}
+
+/// Nobody but max_pool_backward reads the index: in bytes it is a quarter of the traffic, and the
+/// place that the graph gives it (i32) is large enough.
+constexpr DType index_type = DType::u8;
+
+} // namespace
+
+Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node) {
+  const auto& from = lowering.input(node, 0);
+  const auto& to = lowering.output(node);
+  switch (node.op) {
+  case Op::max_pool:
+    return kernel_step(node.op, [node, shape = shape_of(node, from, to)](const Launch& l) {
+      launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
+                      l.data(node.outputs[1]), index_type);
+    });
+  case Op::max_pool_backward:
+    return kernel_step(node.op, [node, shape = shape_of(node, to, from)](const Launch& l) {
+      launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]),
+                               index_type, l.data(node.outputs[0]));
+    });
+  case Op::avg_pool:
+    return kernel_step(node.op, [node, shape = shape_of(node, from, to)](const Launch& l) {
+      launch_avg_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
+    });
+  default:
+    return kernel_step(node.op, [node, shape = shape_of(node, to, from)](const Launch& l) {
+      launch_avg_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
+    });
+  }
+}
+
+} // namespace troupe::gpu

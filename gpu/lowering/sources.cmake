@@ -1,0 +1,13 @@
+set(TROUPE_LOWERING_SOURCES
+  lowering/batch_norm.cpp
+  lowering/convolution.cpp
+  lowering/convolution_graph.cpp
+  lowering/elementwise.cpp
+  lowering/executable.cpp
+  lowering/fusion.cpp
+  lowering/loss.cpp
+  lowering/lower.cpp
+  lowering/lowering.cpp
+  lowering/matmul.cpp
+  lowering/plan_book.cpp
+  lowering/pooling.cpp)

@@ -1,0 +1,50 @@
+/// Streams that wait for the host without a thread of the host waiting with them.
+///
+/// A word of page-locked memory; the stream polls it (cuStreamWaitValue32), the device's poller
+/// writes it. No kernel runs meanwhile, no driver thread is held up (as in a host function), and
+/// what is behind it is already in the device's queue. One rule: streams of one device that wait
+/// this way must not be more than it has hardware queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS says
+/// more), or a stream that shares the queue of one that waits waits with it.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// Thread-safe. Must outlive the streams that wait.
+class WaitFlags {
+public:
+  explicit WaitFlags(int device) : device_{device} {}
+  ~WaitFlags();
+  WaitFlags(const WaitFlags&) = delete;
+  WaitFlags& operator=(const WaitFlags&) = delete;
+
+  /// A flag that is down. It must be given back when no stream looks at it any more.
+  Result<std::uint32_t*> take();
+  void give_back(std::uint32_t* flag);
+  /// Work enqueued on the stream from now on starts after raise(flag).
+  Status enqueue_wait(cudaStream_t stream, std::uint32_t* flag);
+  /// From any thread.
+  static void raise(std::uint32_t* flag) {
+    std::atomic_ref<std::uint32_t>{*flag}.store(1, std::memory_order_release);
+  }
+
+private:
+  Status add_page();
+  Status find_driver_function();
+
+  int device_;
+  std::mutex mutex_;
+  std::vector<std::uint32_t*> pages_, free_;
+  void* wait_value_ = nullptr; ///< cuStreamWaitValue32
+};
+
+} // namespace troupe::gpu

@@ -1,0 +1,11 @@
+set(TROUPE_CUDNN_TESTS
+  cudnn_graph_test.cpp
+  cudnn_libraries_test.cpp
+  cudnn_networks_test.cpp
+  cudnn_plan_cache_test.cpp
+  cudnn_plan_test.cpp
+  lowering_network_test.cpp)
+set(TROUPE_CUDNN_DEVICE_TESTS
+  cudnn_choose_device_test.cpp
+  cudnn_device_fixture.cpp
+  cudnn_patterns_device_test.cpp)

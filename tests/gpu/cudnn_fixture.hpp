@@ -1,0 +1,46 @@
+/// cuDNN, and GPUs that are only described, for tests without a GPU.
+#pragma once
+
+#include "troupe/gpu/cudnn/patterns.hpp"
+#include "troupe/gpu/cudnn/plan_search.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace troupe::tests {
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::string properties_of(const std::string& device) {
+  return read_text(TROUPE_SOURCE_DIR "/tests/gpu/devices/" + device + ".json");
+}
+
+/// Skips the test where cuDNN cannot be opened.
+inline gpu::CudnnLibrary cudnn_or_skip() {
+  const auto library = gpu::open_cudnn(gpu::library_places(gpu::LibraryEnvironment::of_process()));
+  if (!library)
+    SKIP(library.error().message);
+  return *library;
+}
+
+/// "h200", "h100_sxm", "a100_sxm". Skips the test where cuDNN cannot be opened.
+inline gpu::cudnn::Target described_gpu(const std::string& device) {
+  auto target = gpu::cudnn::Target::of_properties(cudnn_or_skip(), properties_of(device));
+  if (!target)
+    FAIL(target.error().message);
+  return std::move(*target);
+}
+
+/// A bottleneck's 3x3 convolution, small.
+inline gpu::cudnn::ConvolutionProblem small_problem(std::int64_t kernel = 3,
+                                                    std::int64_t stride = 1) {
+  return {4, 16, 16, 64, 64, kernel, stride, kernel / 2, CUDNN_DATA_HALF};
+}
+
+} // namespace troupe::tests

@@ -1,0 +1,88 @@
+#include "../core/scratch_folder.hpp"
+#include "cudnn_fixture.hpp"
+
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_package(const fs::path& prefix, const std::string& packages, const std::string& name) {
+  fs::create_directories(prefix / packages / "nvidia" / name / "lib");
+}
+
+/// Relative to the folder; the loader's own search is "".
+std::vector<std::string> places_in(const ScratchFolder& folder, LibraryEnvironment environment) {
+  environment.toolkit = folder / "cuda";
+  std::vector<std::string> found;
+  for (const auto& place : library_places(environment))
+    found.push_back(place.empty() ? "" : fs::relative(place, folder.path()).string());
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("libraries are looked for where the user says, then the loader, the toolkit, Python") {
+  const ScratchFolder folder;
+  fs::create_directories(folder / "mine");
+  fs::create_directories(folder / "cuda/lib64");
+  fs::create_directories(folder / "cuda/targets/x86_64-linux/lib");
+  make_package(folder / "venv", "lib/python3.12/site-packages", "cudnn");
+  make_package(folder / "venv", "lib/python3.12/site-packages", "cublas");
+  make_package(folder / "conda", "lib/python3.11/site-packages", "cu13");
+  LibraryEnvironment environment;
+  environment.cuda_libraries = (folder / "absent").string() + ":" + (folder / "mine").string();
+  environment.virtual_env = folder / "venv";
+  environment.conda_prefix = folder / "conda";
+  CHECK(places_in(folder, environment) ==
+        std::vector<std::string>{"mine", "", "cuda/lib64", "cuda/targets/x86_64-linux/lib",
+                                 "venv/lib/python3.12/site-packages/nvidia/cublas/lib",
+                                 "venv/lib/python3.12/site-packages/nvidia/cudnn/lib",
+                                 "conda/lib/python3.11/site-packages/nvidia/cu13/lib"});
+}
+
+TEST_CASE("the first python3 in PATH names its environment, and the Python behind it") {
+  const ScratchFolder folder;
+  make_package(folder / "venv", "lib/python3.12/site-packages", "cudnn");
+  make_package(folder / "usr", "local/lib/python3.12/dist-packages", "cudnn");
+  make_package(folder / "later", "lib/python3.12/site-packages", "cudnn");
+  for (const auto* bin : {"empty/bin", "venv/bin", "usr/bin", "later/bin"})
+    fs::create_directories(folder / bin);
+  write_bytes(folder / "usr/bin/python3.12", "");
+  write_bytes(folder / "later/bin/python3", "");
+  fs::create_symlink(folder / "usr/bin/python3.12", folder / "venv/bin/python3");
+  LibraryEnvironment environment;
+  for (const auto* bin : {"empty/bin", "venv/bin", "later/bin"})
+    environment.path += (folder / bin).string() + ":";
+  CHECK(places_in(folder, environment) ==
+        std::vector<std::string>{"", "venv/lib/python3.12/site-packages/nvidia/cudnn/lib",
+                                 "usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib"});
+}
+
+TEST_CASE("a library that is nowhere: the error says where it was looked for") {
+  const ScratchFolder folder;
+  write_bytes(folder / "libtroupe_absent.so.1", "not a library");
+  const auto library = SharedLibrary::open("libtroupe_absent.so.1", {"", folder.path()});
+  REQUIRE_FALSE(library);
+  CHECK(library.error().code == Errc::unsupported);
+  CHECK_THAT(library.error().message, ContainsSubstring("libtroupe_absent.so.1"));
+  CHECK_THAT(library.error().message, ContainsSubstring("the loader's path"));
+  CHECK_THAT(library.error().message, ContainsSubstring(folder.path().string()));
+  CHECK_THAT(library.error().message, ContainsSubstring("TROUPE_CUDA_LIBRARIES"));
+}
+
+TEST_CASE("cuDNN's and cuBLASLt's functions are found where the libraries are") {
+  const auto cudnn = tests::cudnn_or_skip();
+  CHECK(cudnn.version() / 10000 == CUDNN_MAJOR);
+  const auto cublas = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
+  if (!cublas)
+    SKIP(cublas.error().message);
+  CHECK(cublas->version() > 0);
+}

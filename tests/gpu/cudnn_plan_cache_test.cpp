@@ -1,0 +1,66 @@
+#include "../core/scratch_folder.hpp"
+#include "cudnn_fixture.hpp"
+
+#include "troupe/gpu/cudnn/chooser.hpp"
+#include "troupe/gpu/cudnn/patterns.hpp"
+
+using namespace troupe;
+using namespace troupe::gpu::cudnn;
+using namespace troupe::testing;
+
+TEST_CASE("a chosen plan is found again, for the same device, graph and policy only") {
+  const ScratchFolder folder;
+  const auto target = tests::described_gpu("h200");
+  const auto graph = convolution_forward(tests::small_problem());
+  const PlanCache cache(folder / "plans");
+  CHECK_FALSE(cache.find(target, graph, PlanPolicy{}));
+  const auto chosen = choose_plan(target, graph, PlanPolicy{}, &cache);
+  REQUIRE(chosen);
+  const auto found = cache.find(target, graph, PlanPolicy{});
+  REQUIRE(found);
+  CHECK(found->plan.tag() == chosen->plan.tag());
+  CHECK(found->plan.workspace_bytes() == chosen->plan.workspace_bytes());
+  CHECK(found->microseconds < 0);
+
+  CHECK_FALSE(cache.find(tests::described_gpu("a100_sxm"), graph, PlanPolicy{}));
+  CHECK_FALSE(cache.find(target, convolution_forward(tests::small_problem(1)), PlanPolicy{}));
+  PlanPolicy deterministic;
+  deterministic.deterministic = true;
+  CHECK_FALSE(cache.find(target, graph, deterministic));
+}
+
+TEST_CASE("damaged and foreign entries of the cache count as absent, and are written anew") {
+  const ScratchFolder folder;
+  const auto target = tests::described_gpu("h200");
+  const auto graph = convolution_forward(tests::small_problem());
+  const PlanCache cache(folder.path());
+  REQUIRE(choose_plan(target, graph, PlanPolicy{}, &cache));
+  const auto path = cache.path_of(target, graph, PlanPolicy{});
+  const auto whole = read_bytes(path);
+  REQUIRE(whole.size() > 100);
+
+  auto changed = whole;
+  changed[whole.find("\"plan\"") + 30] ^= 1;
+  auto other_version = whole;
+  other_version.replace(whole.find("\"version\": 1"), 12, "\"version\": 0");
+  auto other_key = whole;
+  other_key.replace(whole.find("NVIDIA H200"), 11, "NVIDIA H201");
+  for (const auto& text : {std::string(), whole.substr(0, whole.size() / 2), changed, other_version,
+                           other_key, std::string("{\"plan\": 3}"), std::string("[]")}) {
+    write_bytes(path, text);
+    CHECK_FALSE(cache.find(target, graph, PlanPolicy{}));
+  }
+  REQUIRE(choose_plan(target, graph, PlanPolicy{}, &cache));
+  CHECK(cache.find(target, graph, PlanPolicy{}));
+}
+
+TEST_CASE("a cache that cannot be written does not keep a plan from being chosen") {
+  const ScratchFolder folder;
+  write_bytes(folder / "file", "");
+  const auto target = tests::described_gpu("h200");
+  const PlanCache cache(folder / "file/plans");
+  const auto graph = convolution_forward(tests::small_problem());
+  const auto chosen = choose_plan(target, graph, PlanPolicy{}, &cache);
+  REQUIRE(chosen);
+  CHECK(cache.store(target, graph, PlanPolicy{}, *chosen).error().code == Errc::io);
+}

@@ -1,0 +1,94 @@
+// What only CUDA's streams have: graphs, page-locked memory, sticky launch errors.
+#include "truth.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/gpu/cuda_graph.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <cstring>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::tests;
+
+TEST_CASE_METHOD(GpuFixture, "a captured step runs when it is launched, as often as it is") {
+  auto* const values = floats({1, 2, 3});
+  REQUIRE(CudaGraph::begin_capture(stream()));
+  REQUIRE(stream().capturing());
+  device().scale(stream(), values, 2, 3);
+  device().add(stream(), values, values, 3);
+  auto graph = CudaGraph::end_capture(stream());
+  REQUIRE(graph);
+  REQUIRE_FALSE(stream().capturing());
+  REQUIRE(download(values, 3) == Floats{1, 2, 3});
+  graph->launch(stream());
+  graph->launch(stream());
+  REQUIRE(download(values, 3) == Floats{16, 32, 48});
+}
+
+TEST_CASE_METHOD(GpuFixture, "a second stream joins a capture through events") {
+  const auto other = device().create_stream({"other"});
+  auto* const values = floats({1, 2});
+  REQUIRE(CudaGraph::begin_capture(stream()));
+  other->wait(stream().record());
+  device().scale(*other, values, 3, 2);
+  stream().wait(other->record());
+  device().scale(stream(), values, 5, 2);
+  auto graph = CudaGraph::end_capture(stream());
+  REQUIRE(graph);
+  graph->launch(stream());
+  REQUIRE(download(values, 2) == Floats{15, 30});
+}
+
+TEST_CASE_METHOD(GpuFixture, "what cannot be captured is an error of the stream") {
+  Status outcome;
+  REQUIRE(CudaGraph::begin_capture(stream()));
+  stream().on_complete([&](Status status) { outcome = std::move(status); });
+  const auto graph = CudaGraph::end_capture(stream());
+  REQUIRE_FALSE(graph);
+  REQUIRE(graph.error().message.find("no callbacks") != std::string::npos);
+  REQUIRE_FALSE(stream().synchronize());
+  REQUIRE_FALSE(outcome);
+}
+
+TEST_CASE_METHOD(GpuFixture, "the first failure stays, skips what follows, and reaches callbacks") {
+  const auto failing = device().create_stream({"failing"}), behind = device().create_stream({});
+  auto* const values = floats({1});
+  cuda_stream(*failing).enqueue(
+      "first", [](cudaStream_t) -> Status { return fail(Errc::numeric, "first"); });
+  device().scale(*failing, values, 2, 1);
+  Status outcome;
+  failing->on_complete([&](Status status) { outcome = std::move(status); });
+  behind->wait(failing->record());
+  device().scale(*behind, values, 2, 1);
+  REQUIRE_FALSE(failing->synchronize());
+  REQUIRE_FALSE(behind->synchronize());
+  REQUIRE_FALSE(outcome);
+  REQUIRE(outcome.error().message == "first");
+  REQUIRE(download(values, 1) == Floats{1});
+}
+
+TEST_CASE_METHOD(GpuFixture, "page-locked memory is the host's, and in no account") {
+  const auto before = device().memory().total;
+  const auto pinned = device().allocate_pinned(1 << 20).value();
+  REQUIRE(device().memory().total == before);
+  REQUIRE(pinned->data()[0] == std::byte{0});
+  std::memset(pinned->data(), 7, pinned->bytes());
+  const auto memory = device().allocate(1 << 20, MemoryKind::data).value();
+  REQUIRE(reinterpret_cast<std::uintptr_t>(memory->data()) % 256 == 0);
+  device().copy(stream(), memory->data(), pinned->data(), 1 << 20);
+  REQUIRE(stream().synchronize());
+}
+
+TEST_CASE_METHOD(GpuFixture, "an urgent stream is made, and the device says what it is") {
+  StreamOptions options;
+  options.urgent = true;
+  const auto urgent = device().create_stream(options);
+  REQUIRE(urgent->synchronize());
+  CHECK(device().info().kind == DeviceKind::cuda);
+  CHECK(device().info().name.find("cuda:0 (") == 0);
+  CHECK(device().info().memory_bytes > 0);
+  CHECK_FALSE(make_cuda_device(1 << 20));
+}

@@ -1,0 +1,108 @@
+// Whole training graphs against what cuDNN offers on GPUs that are only described.
+#include "cudnn_fixture.hpp"
+
+#include "troupe/gpu/lowering/convolution_graph.hpp"
+#include "troupe/gpu/lowering/fusion.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+struct Counts {
+  int statistics = 0, prologues = 0, masked_data = 0, normalized_filters = 0, whole_batch_norms = 0;
+};
+
+Counts count(const Graph& graph) {
+  Counts counts;
+  for (const auto& node : graph.nodes) {
+    counts.whole_batch_norms += node.op == Op::batch_norm;
+    const auto* const conv = std::get_if<Conv2dAttributes>(&node.attributes);
+    if (!conv)
+      continue;
+    counts.statistics += node.op == Op::conv2d && conv->statistics;
+    counts.prologues += node.op == Op::conv2d && conv->prologue;
+    counts.masked_data += conv->batch_norm_relu;
+    counts.normalized_filters += node.op == Op::conv2d_backward_weight && conv->prologue;
+  }
+  return counts;
+}
+
+struct Network {
+  std::shared_ptr<gpu::PlanBook> plans;
+  nn::PreparedModel model;
+};
+
+/// ResNet-50 at 224 pixels, batch 128.
+Network resnet50(const std::string& device, const std::string& precision, bool fused) {
+  Config config;
+  config.model.name = "resnet50";
+  config.model.stem = "imagenet";
+  config.data.image_size = 224;
+  config.precision.mode = precision;
+  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device), CompileOptions{});
+  nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                         .input = {compute_type(*precision_of(precision)), 4}};
+  if (fused)
+    passes.fuse_statistics = gpu::fusion_support(plans);
+  auto model = nn::prepare_model(config, 128, nn::Purpose::training, passes);
+  if (!model)
+    FAIL(model.error().to_string());
+  return {std::move(plans), *std::move(model)};
+}
+
+bool is_convolution(const Node& node) {
+  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data ||
+         node.op == Op::conv2d_backward_weight;
+}
+
+/// Weight gradients come out in the type of activations where no engine writes f32.
+void require_plans(const Network& network) {
+  for (const auto& node : network.model.graph.nodes) {
+    if (!is_convolution(node))
+      continue;
+    auto plan = network.plans->plan(gpu::convolution_graph(network.model.graph, node));
+    if (!plan && node.op == Op::conv2d_backward_weight)
+      plan = network.plans->plan(gpu::convolution_graph(network.model.graph, node,
+                                                        network.model.graph[node.inputs[1]].dtype));
+    INFO((plan ? "" : plan.error().message));
+    REQUIRE(plan.has_value());
+  }
+}
+
+} // namespace
+
+TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
+  for (const auto* device : {"h200", "h100_sxm"}) {
+    const auto network = resnet50(device, "amp_fp16", true);
+    const auto counts = count(network.model.graph);
+    // 53 convolutions, of which the stem's has no engine with sums; two of each of the 16 blocks'
+    // read what a batch norm and ReLU made.
+    CHECK(counts.statistics == 52);
+    CHECK(counts.whole_batch_norms == 1);
+    CHECK(counts.prologues == 32);
+    CHECK(counts.masked_data == 32);
+    CHECK(counts.normalized_filters == 32);
+    require_plans(network);
+  }
+}
+
+TEST_CASE("what cuDNN does not fuse stays apart, and has plans too") {
+  for (const auto* precision : {"fp32", "amp_bf16"}) {
+    const auto network = resnet50("h200", precision, true);
+    CHECK(count(network.model.graph).masked_data == 0);
+    require_plans(network);
+  }
+}
+
+TEST_CASE("fused, ResNet-50 keeps fewer activations") {
+  const auto fused = resnet50("h200", "amp_fp16", true).model.memory.arena_bytes;
+  const auto apart = resnet50("h200", "amp_fp16", false).model.memory.arena_bytes;
+  CAPTURE(fused >> 20, apart >> 20);
+  CHECK(static_cast<double>(fused) < 0.87 * static_cast<double>(apart));
+}
