@@ -34,7 +34,7 @@ CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot, bool save) {
   const auto begin = std::chrono::steady_clock::now();
   auto checkpoint = setup_.state->decode(snapshot);
   checkpoint.epoch = snapshot.step / setup_.steps_per_epoch;
-  checkpoint.metadata = setup_.metadata;
+  checkpoint.metadata.insert(setup_.metadata.begin(), setup_.metadata.end());
   CheckpointOutcome outcome{.step = snapshot.step, .parameters_sha256 = digest(checkpoint)};
   if (save) {
     outcome.path = setup_.store.path_of(snapshot.step).string();

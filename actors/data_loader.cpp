@@ -1,7 +1,5 @@
 #include "data_loader.hpp"
 
-#include "troupe/cpu/host_stream.hpp"
-
 #include <algorithm>
 #include <numeric>
 
@@ -25,13 +23,12 @@ std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, 
 DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
     : self_{self}, setup_{std::move(setup)}, clients_(setup_.replicas.size()) {
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    const auto make_credits = [](Supply& supply, std::size_t buffers) {
-      supply.free.resize(buffers);
+    const auto make_credits = [](Supply& supply, const std::shared_ptr<BatchFiller>& filler) {
+      supply.free.resize(filler ? static_cast<std::size_t>(filler->slots()) : 0);
       std::iota(supply.free.rbegin(), supply.free.rend(), 0);
     };
-    make_credits(clients_[i].supplies[index_of(Purpose::train)], setup_.buffers[i].training.size());
-    make_credits(clients_[i].supplies[index_of(Purpose::evaluate)],
-                 setup_.buffers[i].evaluation.size());
+    make_credits(clients_[i].supplies[index_of(Purpose::train)], setup_.fillers[i].training);
+    make_credits(clients_[i].supplies[index_of(Purpose::evaluate)], setup_.fillers[i].evaluation);
   }
 }
 
@@ -74,42 +71,40 @@ void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
   }
 }
 
+BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose) const {
+  const auto& fillers =
+      setup_.fillers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+  return purpose == Purpose::train ? *fillers.training : *fillers.evaluation;
+}
+
 MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
                                         std::int64_t index) {
   const bool train = purpose == Purpose::train;
-  const auto& assembler = train ? setup_.training : setup_.evaluation;
-  const auto& buffers =
-      setup_.buffers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
-  const auto& buffer =
-      (train ? buffers.training : buffers.evaluation)[static_cast<std::size_t>(slot)];
   const auto accumulate = train ? setup_.accumulate : 1;
   const auto at =
-      train ? assembler->sampler().position(index / accumulate) : data::Position{0, index};
+      train ? setup_.training->sampler().position(index / accumulate) : data::Position{0, index};
   const data::Slice slice{rank, setup_.world_size, static_cast<int>(index % accumulate),
                           accumulate};
-
-  auto& stream = *setup_.streams[static_cast<std::size_t>(index) % setup_.streams.size()];
-  cpu::host_stream(stream).enqueue([assembler, buffer, at, slice] {
-    return assembler->fill(at, slice, buffer.image_span(), buffer.label_span());
-  });
-  stream.on_complete([coordinator = setup_.coordinator, rank](const Status& status) {
-    if (status)
-      return;
-    auto error = status.error();
-    error.where.actor = name;
-    error.where.rank = rank;
-    caf::anon_send(coordinator, atom::failed_v, std::move(error));
-  });
+  auto& with = filler(rank, purpose);
+  auto filling = with.fill(slot, at, slice, failure_report(rank));
 
   auto batch = std::make_shared<MicroBatch>();
   batch->purpose = purpose;
   batch->index = index;
   batch->slot = slot;
   batch->samples =
-      train ? buffer.samples : labelled_samples(*assembler, rank, index, buffer.samples);
-  batch->view = {buffer.images->floats(), buffer.label_span().data()};
-  batch->ready = stream.record();
+      train ? with.samples() : labelled_samples(*setup_.evaluation, rank, index, with.samples());
+  batch->view = filling.view;
+  batch->ready = std::move(filling.ready);
   return batch;
+}
+
+BatchFiller::Failed DataLoaderState::failure_report(std::int32_t rank) const {
+  return [coordinator = setup_.coordinator, rank](Error error) {
+    error.where.actor = name;
+    error.where.rank = rank;
+    caf::anon_send(coordinator, atom::failed_v, std::move(error));
+  };
 }
 
 } // namespace troupe::actors

@@ -1,13 +1,11 @@
 /// DATA LOADER: fills buffers ahead of the workers, as many as it has credits for.
 #pragma once
 
+#include "batch_filler.hpp"
 #include "interfaces.hpp"
 #include "replica.hpp"
 
-#include "troupe/data/batch.hpp"
-
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace troupe::actors {
@@ -18,12 +16,11 @@ struct DataLoaderSetup {
   int world_size = 1;
   int accumulate = 1;
   Pass passes = 0; ///< of the whole job
-  /// Buffers by replica: made before the actors, given to them here.
-  struct Buffers {
-    std::vector<data::BatchBuffer> training, evaluation;
+  /// By replica: made before the actors. Evaluation's is null when it never happens.
+  struct Fillers {
+    std::shared_ptr<BatchFiller> training, evaluation;
   };
-  std::vector<Buffers> buffers;
-  std::vector<std::shared_ptr<Stream>> streams; ///< host streams that read and augment
+  std::vector<Fillers> fillers;
   coordinator_actor coordinator;
 };
 
@@ -48,7 +45,9 @@ private:
   Client& client(std::int32_t rank);
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
   void fill(std::int32_t rank, Purpose purpose);
+  BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
   MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
+  BatchFiller::Failed failure_report(std::int32_t rank) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;

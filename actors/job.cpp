@@ -1,10 +1,12 @@
 #include "job.hpp"
 
+#include "devices.hpp"
+#include "fillers.hpp"
 #include "resume.hpp"
 
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/cpu/host_device.hpp"
+#include "troupe/cpu/host_stream.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/optimizer.hpp"
 #include "troupe/nn/schedule.hpp"
@@ -23,61 +25,39 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
-int threads_per_worker(const DevicesConfig& devices) {
-  if (devices.threads_per_worker > 0)
-    return static_cast<int>(devices.threads_per_worker);
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  return static_cast<int>(std::max<std::int64_t>(1, cores / devices.count));
-}
-
 /// Makes the parts of a job in the order in which they need each other.
 class Preparation {
 public:
   explicit Preparation(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.devices.count)},
-        engine_{config.devices.engine == "interpreter" ? CompileOptions::Engine::interpreter
-                                                       : CompileOptions::Engine::fastest} {}
+      : config_{config}, world_{static_cast<int>(config.devices.count)} {}
 
   Result<std::shared_ptr<Job>> run() {
-    TROUPE_TRY(check_devices());
     TROUPE_TRY(open_data());
     TROUPE_TRY(begin());
     TROUPE_TRY(make_replicas());
-    TROUPE_TRY(make_buffers());
+    TROUPE_TRY(make_fillers());
     describe();
     return std::make_shared<Job>(std::move(*job_));
   }
 
 private:
-  Status check_devices() const;
   Status open_data();
   Status begin();
   Status make_replicas();
   Result<std::shared_ptr<Replica>>
   make_replica(int rank, const std::shared_ptr<collectives::Rendezvous>& rendezvous);
   Status compile(Replica& replica);
+  Status compile_evaluation(Replica& replica, EngineOptions& engine);
   Status load(Replica& replica, const Graph& graph);
-  static void bind(Executable& executable, const ModelState& state);
-  Status make_buffers();
+  Status make_fillers();
   void describe();
-
-  Result<nn::PreparedModel> prepare_model(std::int64_t batch, nn::Purpose purpose) const;
-  CompileOptions compile_options(const nn::PreparedModel& model) const;
 
   const Config& config_;
   int world_;
-  CompileOptions::Engine engine_;
   std::optional<Job> job_;
   Beginning beginning_;
   std::int64_t micro_batch_ = 0;
 };
-
-Status Preparation::check_devices() const {
-  if (config_.devices.kind == "cuda")
-    return fail(Errc::unsupported,
-                "devices.kind is cuda, but this build has no CUDA device; use cpu or auto");
-  return {};
-}
 
 Status Preparation::open_data() {
   auto training = data::training_batches(config_);
@@ -115,6 +95,9 @@ Status Preparation::begin() {
   const auto first = nn::optimizer_arguments(config_.train.optimizer);
   if (!first)
     return failure(first.error());
+  if (const auto precision = precision_of(config_.precision.mode);
+      precision && scales_loss(*precision))
+    job_->loss_scale = LossScaleOptions{};
   const nn::ScheduleSpan span{job_->plan.steps_per_epoch(), job_->plan.total_steps()};
   job_->learning_rate = [lr = config_.train.optimizer.lr, schedule = config_.train.schedule,
                          span](std::int64_t step) {
@@ -143,56 +126,47 @@ Preparation::make_replica(int rank, const std::shared_ptr<collectives::Rendezvou
   auto replica = std::make_shared<Replica>();
   const auto threads = threads_per_worker(config_.devices);
   replica->rank = rank;
-  replica->device = cpu::make_host_device(rank, threads);
+  auto device = make_device(config_.devices, rank);
+  if (!device)
+    return failure(device.error());
+  replica->device = std::move(*device);
   replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
   replica->compute = replica->device->create_stream({.name = "compute", .threads = threads});
   // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
   // backward, one thread is enough for sums: a second team would fight with the first.
   replica->communication =
-      world_ == 1 ? replica->compute
-                  : replica->device->create_stream({.name = "communication", .threads = 1});
+      world_ == 1
+          ? replica->compute
+          : replica->device->create_stream({.name = "communication", .threads = 1, .urgent = true});
   TROUPE_TRY(compile(*replica));
   return replica;
 }
 
-Result<nn::PreparedModel> Preparation::prepare_model(std::int64_t batch,
-                                                     nn::Purpose purpose) const {
-  nn::PassOptions options;
-  // The truth runs the graph as the model was written.
-  if (engine_ == CompileOptions::Engine::fastest) {
-    options.fuse = nn::FusePatterns::all();
-    options.memory.in_place.push_back(
-        Op::batch_norm_backward); // its kernels read before they write
-  }
-  return nn::prepare_model(config_, batch, purpose, options);
-}
-
-CompileOptions Preparation::compile_options(const nn::PreparedModel& model) const {
-  CompileOptions options;
-  options.engine = engine_;
-  options.deterministic = config_.run.deterministic;
-  options.threads = threads_per_worker(config_.devices);
-  options.memory = model.memory;
-  return options;
-}
-
 Status Preparation::compile(Replica& replica) {
-  const auto training = prepare_model(micro_batch_, nn::Purpose::training);
+  auto engine = engine_options(config_, *replica.device);
+  if (!engine)
+    return failure(engine.error());
+  engine->passes.input = input_format(config_, job_->training->dataset());
+  auto training = nn::prepare_model(config_, micro_batch_, nn::Purpose::training, engine->passes);
   if (!training)
     return failure(training.error());
-  auto train = replica.device->compile(training->graph, compile_options(*training));
+  engine->compile.memory = std::move(training->memory);
+  auto train = replica.device->compile(training->graph, engine->compile);
   if (!train)
     return failure(train.error());
   replica.train = std::move(*train);
   TROUPE_TRY(load(replica, training->graph));
-  if (!job_->evaluation)
-    return {};
-  const auto evaluation = prepare_model(config_.data.eval_batch_size, nn::Purpose::evaluation);
-  if (!evaluation)
-    return failure(evaluation.error());
-  auto options = compile_options(*evaluation);
-  options.layout = &replica.train->layout();
-  auto evaluate = replica.device->compile(evaluation->graph, options);
+  return job_->evaluation ? compile_evaluation(replica, *engine) : Status{};
+}
+
+Status Preparation::compile_evaluation(Replica& replica, EngineOptions& engine) {
+  auto model = nn::prepare_model(config_, config_.data.eval_batch_size, nn::Purpose::evaluation,
+                                 engine.passes);
+  if (!model)
+    return failure(model.error());
+  engine.compile.memory = std::move(model->memory);
+  engine.compile.layout = &replica.train->layout();
+  auto evaluate = replica.device->compile(model->graph, engine.compile);
   if (!evaluate)
     return failure(evaluate.error());
   replica.evaluate = std::move(*evaluate);
@@ -203,7 +177,8 @@ Status Preparation::compile(Replica& replica) {
 Status Preparation::load(Replica& replica, const Graph& graph) {
   auto state = ModelState::create(*replica.device, replica.train->layout(),
                                   {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
-                                   .accumulate = config_.train.accumulate > 1});
+                                   .accumulate = config_.train.accumulate > 1,
+                                   .loss_scale = job_->loss_scale});
   if (!state)
     return failure(state.error());
   replica.state = std::move(*state);
@@ -217,36 +192,17 @@ Status Preparation::load(Replica& replica, const Graph& graph) {
   return replica.state->load(*replica.compute, *beginning_.checkpoint);
 }
 
-void Preparation::bind(Executable& executable, const ModelState& state) {
-  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
-  for (UnitId unit = 0; unit < units; ++unit)
-    executable.bind(unit, state.parameters() + state.unit_offset(unit),
-                    state.gradients() + state.unit_offset(unit));
-  executable.bind_statistics(state.statistics());
-}
-
-Status Preparation::make_buffers() {
+Status Preparation::make_fillers() {
+  // Host streams read and augment, whatever the device is.
   for (std::int64_t i = 0; i < config_.data.loader_threads; ++i)
     job_->loader_streams.push_back(
-        job_->replicas.front()->device->create_stream({.name = "loader"}));
-  const auto accumulate = static_cast<int>(config_.train.accumulate);
+        std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}));
+  FillerFactory factory{config_, job_->training, job_->evaluation, world_, job_->loader_streams};
   for (const auto& replica : job_->replicas) {
-    DataLoaderSetup::Buffers buffers;
-    const auto add = [&](const data::BatchAssembler& assembler, const data::Slice& slice,
-                         std::int64_t count, std::vector<data::BatchBuffer>& into) -> Status {
-      for (std::int64_t i = 0; i < count; ++i) {
-        auto buffer = assembler.allocate(*replica->device, slice);
-        if (!buffer)
-          return failure(buffer.error());
-        into.push_back(std::move(*buffer));
-      }
-      return {};
-    };
-    TROUPE_TRY(add(*job_->training, {replica->rank, world_, 0, accumulate}, config_.data.prefetch,
-                   buffers.training));
-    if (job_->evaluation)
-      TROUPE_TRY(add(*job_->evaluation, {replica->rank, world_, 0, 1}, 2, buffers.evaluation));
-    job_->buffers.push_back(std::move(buffers));
+    auto fillers = factory.make(*replica);
+    if (!fillers)
+      return failure(fillers.error());
+    job_->fillers.push_back(std::move(*fillers));
   }
   return {};
 }

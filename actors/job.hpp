@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,12 @@ struct Job {
   std::filesystem::path folder; ///< runs/NAME
   std::vector<std::shared_ptr<Replica>> replicas;
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  std::vector<DataLoaderSetup::Buffers> buffers; ///< by replica
+  std::vector<DataLoaderSetup::Fillers> fillers; ///< by replica
   std::vector<std::shared_ptr<Stream>> loader_streams;
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate;
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
+  std::optional<LossScaleOptions> loss_scale; ///< when the precision needs one
   std::int64_t first_step = 0;
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;

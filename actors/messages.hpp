@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,16 @@ struct StepReport {
   std::chrono::nanoseconds collective{}; ///< time in collectives
   std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
   MemoryUse memory = {};
+  float loss_scale = 0;           ///< after the step; 0: losses are not scaled
+  std::int64_t skipped_steps = 0; ///< of the whole run
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("worker", x.worker),
-                              f.field("collective_bytes", x.collective_bytes),
-                              f.field("collective", x.collective),
-                              f.field("overlapped", x.overlapped), f.field("memory", x.memory));
+    return f.object(x).fields(
+        f.field("rank", x.rank), f.field("worker", x.worker),
+        f.field("collective_bytes", x.collective_bytes), f.field("collective", x.collective),
+        f.field("overlapped", x.overlapped), f.field("memory", x.memory),
+        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps));
   }
 };
 
@@ -97,6 +101,7 @@ struct Snapshot {
   std::int64_t step = 0;
   std::vector<float> parameters, statistics;
   std::vector<std::vector<float>> optimizer; ///< one flat vector per state slot
+  std::optional<LossScaleState> loss_scale = {};
 };
 
 /// What became of a checkpoint.

@@ -10,6 +10,9 @@ namespace troupe::actors {
 
 namespace {
 
+/// Of a checkpoint's metadata.
+constexpr const char* loss_scale_key = "loss_scale";
+
 /// Statistics lie in one buffer of their own; parameters behind their unit's offset.
 std::size_t elements_of(const Slot& slot) {
   return static_cast<std::size_t>(slot.shape.elements());
@@ -41,7 +44,8 @@ std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& opt
 
 ModelState::ModelState(Device& device, const StorageLayout& layout, const Options& options)
     : device_{device}, layout_{layout}, optimizer_slots_{options.optimizer_slots.begin(),
-                                                         options.optimizer_slots.end()} {
+                                                         options.optimizer_slots.end()},
+      loss_scale_options_{options.loss_scale} {
   for (const auto unit : layout_.unit_elements) {
     unit_offsets_.push_back(elements_);
     elements_ += unit;
@@ -70,6 +74,8 @@ Status ModelState::allocate(bool accumulate) {
   TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
   if (accumulate)
     TROUPE_TRY(take(accumulated_, elements_, MemoryKind::gradients));
+  if (loss_scale_options_)
+    TROUPE_TRY(take(scaler_, sizeof(LossScaleState) / sizeof(float), MemoryKind::optimizer));
   optimizer_.resize(optimizer_slots_.size());
   for (auto& buffer : optimizer_)
     TROUPE_TRY(take(buffer, elements_, MemoryKind::optimizer));
@@ -91,7 +97,25 @@ Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
   for (std::size_t i = 0; i < optimizer_.size(); ++i)
     TROUPE_TRY(load_flat(stream, optimizer(i), elements_, layout_.parameters, optimizer_slots_[i],
                          checkpoint));
+  TROUPE_TRY(load_loss_scale(stream, checkpoint));
   device_.zero(stream, gradients(), elements_ * sizeof(float));
+  return stream.synchronize();
+}
+
+Status ModelState::load_loss_scale(Stream& stream, const Checkpoint& checkpoint) {
+  if (!scaler_)
+    return {};
+  // A checkpoint of another precision has none: scaling begins here.
+  LossScaleState state{.scale = loss_scale_options_->initial, .taken = checkpoint.step};
+  if (const auto saved = checkpoint.metadata.find(loss_scale_key);
+      saved != checkpoint.metadata.end()) {
+    const auto parsed = parse_loss_scale(saved->second);
+    if (!parsed)
+      return fail(Errc::corrupt, "the checkpoint of step {} has the loss scale \"{}\"",
+                  checkpoint.step, saved->second);
+    state = *parsed;
+  }
+  device_.copy(stream, loss_scale(), &state, sizeof state);
   return stream.synchronize();
 }
 
@@ -128,6 +152,8 @@ void ModelState::copy_to(Stream& stream, Snapshot& snapshot) const {
   snapshot.optimizer.resize(optimizer_.size());
   for (std::size_t i = 0; i < optimizer_.size(); ++i)
     copy(snapshot.optimizer[i], optimizer(i), elements_);
+  if (scaler_)
+    device_.copy(stream, &snapshot.loss_scale.emplace(), loss_scale(), sizeof(LossScaleState));
 }
 
 Checkpoint ModelState::decode(const Snapshot& snapshot) const {
@@ -139,6 +165,8 @@ Checkpoint ModelState::decode(const Snapshot& snapshot) const {
 
   Checkpoint checkpoint;
   checkpoint.step = snapshot.step;
+  if (snapshot.loss_scale)
+    checkpoint.metadata[loss_scale_key] = to_string(*snapshot.loss_scale);
   const std::shared_ptr<std::byte[]> storage{new std::byte[total * sizeof(float)]};
   checkpoint.storage = storage;
   auto* next = reinterpret_cast<float*>(storage.get());
@@ -157,6 +185,16 @@ Checkpoint ModelState::decode(const Snapshot& snapshot) const {
       emit(slot, optimizer_tensor_name(optimizer_slots_[i], slot.name),
            snapshot.optimizer[i].data() + place_of(slot));
   return checkpoint;
+}
+
+void bind(Executable& executable, const ModelState& state) {
+  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    executable.bind(unit, state.parameters() + state.unit_offset(unit),
+                    state.gradients() + state.unit_offset(unit));
+  executable.bind_statistics(state.statistics());
+  if (auto* const scaler = state.loss_scale())
+    executable.bind_loss_scale(&scaler->scale);
 }
 
 } // namespace troupe::actors

@@ -7,6 +7,7 @@
 #include "troupe/core/executable.hpp"
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,13 +23,14 @@ public:
   struct Options {
     std::vector<std::string_view> optimizer_slots;
     bool accumulate = false; ///< a second gradient buffer to sum micro-batches in
+    std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
   };
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
                                                     const Options& options);
 
-  /// Takes parameters, statistics and, when the checkpoint has them, optimizer state. Blocks: for
-  /// set-up only. Errors: a tensor is missing or has another shape (named).
+  /// Takes parameters, statistics and, when the checkpoint has them, optimizer state and loss
+  /// scale. Blocks: for set-up only. Errors: a tensor is missing or has another shape (named).
   Status load(Stream& stream, const Checkpoint& checkpoint);
   /// Enqueues a copy of everything into the snapshot, which must live until it is done.
   void copy_to(Stream& stream, Snapshot& snapshot) const;
@@ -47,6 +49,10 @@ public:
   /// Null when the optimizer has fewer slots.
   float* optimizer(std::size_t slot) const;
   float* statistics() const { return statistics_->floats(); }
+  /// In device memory; null unless Options::loss_scale.
+  LossScaleState* loss_scale() const {
+    return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
+  }
   /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
   double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
   float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
@@ -54,6 +60,7 @@ public:
 private:
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
   Status allocate(bool accumulate);
+  Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
   Status load_flat(Stream& stream, float* destination, std::size_t elements,
                    const std::vector<Slot>& slots, std::string_view state,
                    const Checkpoint& checkpoint);
@@ -64,8 +71,12 @@ private:
   std::vector<std::string> optimizer_slots_;
   std::vector<std::size_t> unit_offsets_;
   std::size_t elements_ = 0;
-  BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_;
+  std::optional<LossScaleOptions> loss_scale_options_;
+  BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
   std::vector<BufferPtr> optimizer_;
 };
+
+/// Gives an executable all of the state's buffers.
+void bind(Executable& executable, const ModelState& state);
 
 } // namespace troupe::actors

@@ -66,8 +66,7 @@ void NodeState::spawn_roles() {
                       .world_size = job.info.world_size,
                       .accumulate = accumulate,
                       .passes = job.plan.total_steps() * accumulate,
-                      .buffers = job.buffers,
-                      .streams = job.loader_streams,
+                      .fillers = job.fillers,
                       .coordinator = coordinator_});
   for (const auto& replica : job.replicas)
     spawn_replica(replica, loader);
@@ -83,6 +82,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                         .first_pass = first_pass,
                         .bucket_bytes = job.config.parallel.bucket_size,
                         .clip_norm = job.config.train.clip_grad_norm,
+                        .loss_scale = job.loss_scale,
                         .optimizer = job.optimizer,
                         .coordinator = coordinator_});
   spawn_role<WorkerState, worker_actor>(
@@ -90,6 +90,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                   .accumulate = job.config.train.accumulate,
                   .first_pass = first_pass,
                   .test_batches = job.evaluation ? job.evaluation->sampler().steps_per_epoch() : 0,
+                  .scales_loss = job.loss_scale.has_value(),
                   .loader = loader,
                   .shard_manager = shard_manager,
                   .coordinator = coordinator_});

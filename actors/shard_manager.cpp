@@ -1,6 +1,9 @@
 #include "shard_manager.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::actors {
 
@@ -112,17 +115,31 @@ void ShardManagerState::apply_optimizer(std::int64_t step) {
   const auto parts = static_cast<double>(replica.communicator->world_size() * setup_.accumulate);
   arguments.gradient_scale = static_cast<float>(1.0 / parts);
   auto& stream = *replica.communication;
+  auto* const scaler = state.loss_scale();
+  // Sums of all ranks: what one rank has that is not finite, all find.
+  if (scaler)
+    replica.device->check_finite(stream, state.gradients(), state.elements(), &scaler->found_inf);
   if (setup_.clip_norm) {
     // All ranks hold the same sums, so all find the same norm.
     replica.device->squared_norm(stream, state.gradients(), state.elements(), state.squared_norm());
     replica.device->clip_factor(stream, state.squared_norm(), arguments.gradient_scale,
-                                static_cast<float>(*setup_.clip_norm), state.clip_factor());
+                                static_cast<float>(*setup_.clip_norm), state.clip_factor(), scaler);
   }
   replica.device->optimizer_step(stream, arguments,
                                  {state.parameters(), state.gradients(), state.optimizer(0),
                                   state.optimizer(1), state.elements()},
-                                 setup_.clip_norm ? state.clip_factor() : nullptr);
+                                 setup_.clip_norm ? state.clip_factor() : nullptr, scaler);
+  if (scaler)
+    end_scaled_step(step);
   announce(atom::done_v, step);
+}
+
+void ShardManagerState::end_scaled_step(std::int64_t step) {
+  auto& replica = *setup_.replica;
+  auto& stream = *replica.communication;
+  replica.device->update_loss_scale(stream, *setup_.loss_scale, replica.state->loss_scale());
+  replica.device->copy(stream, &flights_[step].scaler, replica.state->loss_scale(),
+                       sizeof(LossScaleState));
 }
 
 template <class Atom>
@@ -140,6 +157,8 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& flight = flights_[step];
   if (!flight.applied || !flight.worker)
     return;
+  if (const auto sound = check_loss(flight); !sound)
+    return fail(sound.error());
   StepReport report{
       .rank = setup_.replica->rank, .worker = *flight.worker, .collective_bytes = flight.bytes};
   for (const auto& [begin, end] : flight.collectives) {
@@ -148,8 +167,22 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
         common_part(begin->time(), end->time(), report.worker.begin, report.worker.end);
   }
   report.memory = setup_.replica->device->memory();
+  if (setup_.replica->state->loss_scale()) {
+    report.loss_scale = flight.scaler.scale;
+    report.skipped_steps = flight.scaler.skipped;
+  }
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);
+}
+
+/// A scaled loss that is not finite is a step to skip while a smaller scale may help.
+Status ShardManagerState::check_loss(const Flight& flight) const {
+  if (std::isfinite(flight.worker->loss) || flight.scaler.scale >= 1)
+    return {};
+  return failure(Error{Errc::numeric,
+                       fmt::format("the loss is {}, and the loss scale has fallen to {}",
+                                   flight.worker->loss, flight.scaler.scale),
+                       {.step = flight.worker->step}});
 }
 
 void ShardManagerState::evaluate(std::int64_t step) {

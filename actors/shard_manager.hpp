@@ -20,6 +20,7 @@ struct ShardManagerSetup {
   Pass first_pass = 0;
   std::size_t bucket_bytes = 25u << 20;
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
+  std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
   /// The optimizer's arguments for a step, with its learning rate; pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
   coordinator_actor coordinator;
@@ -43,6 +44,7 @@ private:
     std::uint64_t bytes = 0;
     std::optional<WorkerStep> worker;
     bool applied = false;
+    LossScaleState scaler = {}; ///< after the step, when losses are scaled
   };
   struct Copy {
     std::shared_ptr<Snapshot> snapshot;
@@ -55,8 +57,11 @@ private:
   void reduce(const collectives::Bucket& bucket, Flight& flight);
   void finish_pass(Pass pass);
   void apply_optimizer(std::int64_t step);
+  /// Ends the step of the loss scale and has it copied for the report.
+  void end_scaled_step(std::int64_t step);
   void answer_requests();
   void commit_if_done(std::int64_t step);
+  Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
   caf::result<SnapshotPtr> snapshot(std::int64_t step);
   void deliver_snapshot(std::int64_t step);

@@ -136,7 +136,7 @@ void WorkerState::finish_pass(Pass pass) {
 }
 
 void WorkerState::finish_step(std::int64_t step) {
-  if (std::isfinite(step_.loss))
+  if (setup_.scales_loss || std::isfinite(step_.loss))
     self_->send(setup_.shard_manager, atom::done_v, step_);
   else
     fail(Error{Errc::numeric, fmt::format("the loss is {}", step_.loss), {.step = step}});
@@ -161,8 +161,7 @@ void WorkerState::evaluate_batch(const MicroBatchPtr& batch) {
   flight.batch = batch;
   stream.wait(batch->ready);
   executable.set_batch(batch->view);
-  for (UnitId unit = 0; unit < units(); ++unit)
-    executable.forward(stream, unit);
+  executable.run(stream);
   executable.read_outputs(stream, &flight.outputs);
   announce_done(Purpose::evaluate, batch->index);
 }

@@ -15,6 +15,7 @@ struct WorkerSetup {
   std::int64_t accumulate = 1; ///< passes a step
   Pass first_pass = 0;
   std::int64_t test_batches = 0; ///< of this rank's part of the test set
+  bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
   data_loader_actor loader;
   shard_manager_actor shard_manager;
   coordinator_actor coordinator;

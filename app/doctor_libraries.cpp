@@ -1,11 +1,17 @@
 #include "doctor.hpp"
 #include "machine.hpp"
+#ifdef TROUPE_HAS_CUDA
+#include "troupe/gpu/libraries.hpp"
+#endif
 
 #include <CLI/Version.hpp>
 #include <caf/config.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/version.h>
+
+#include <algorithm>
+#include <iterator>
 
 namespace troupe::app {
 
@@ -18,6 +24,13 @@ Finding library(const char* name, std::string version) {
 std::string cuda_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
+
+#ifdef TROUPE_HAS_CUDA
+/// 91900: "9.19.0".
+std::string dotted(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
+#endif
 
 } // namespace
 
@@ -39,14 +52,40 @@ Findings library_findings() {
   };
 }
 
-Findings cuda_findings() {
-  Findings all;
+namespace {
+
 #ifdef TROUPE_HAS_CUDA
-  all.push_back({"cuda", "build", "with CUDA"});
-#else
-  all.push_back(
-      {"cuda", "build", "without CUDA: devices.kind cuda is refused", Finding::State::absent});
+/// cuDNN and cuBLASLt, which are opened at run time.
+Findings cuda_library_findings() {
+  const auto places = gpu::library_places(gpu::LibraryEnvironment::of_process());
+  const auto missing = [](const char* name, const Error& error) {
+    return Finding{"cuda", name, error.message, Finding::State::absent};
+  };
+  Findings all;
+  const auto cudnn = gpu::open_cudnn(places);
+  all.push_back(cudnn ? Finding{"cuda", "cuDNN", dotted(cudnn->version())}
+                      : missing("cuDNN", cudnn.error()));
+  const auto cublas = gpu::open_cublas_lt(places);
+  all.push_back(cublas ? Finding{"cuda", "cuBLASLt", dotted(cublas->version())}
+                       : missing("cuBLASLt", cublas.error()));
+  return all;
+}
 #endif
+
+Findings cuda_build_findings() {
+#ifdef TROUPE_HAS_CUDA
+  Findings all{{"cuda", "build", "with CUDA"}};
+  std::ranges::move(cuda_library_findings(), std::back_inserter(all));
+  return all;
+#else
+  return {{"cuda", "build", "without CUDA: devices.kind cuda is refused", Finding::State::absent}};
+#endif
+}
+
+} // namespace
+
+Findings cuda_findings() {
+  auto all = cuda_build_findings();
   const auto driver = probe_cuda_driver();
   if (!driver.problem.empty()) {
     all.push_back({"cuda", "driver", driver.problem, Finding::State::absent});

@@ -34,6 +34,7 @@ public:
 
   const Dataset& dataset() const { return *dataset_; }
   const DistributedSampler& sampler() const { return sampler_; }
+  const Augment& augment() const { return augment_; }
   /// Floats of one image.
   std::size_t image_elements() const { return augment_.elements(); }
 

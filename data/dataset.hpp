@@ -1,12 +1,14 @@
 /// A data set: labelled images whose pixels can be read by index, from any thread.
 #pragma once
 
+#include "troupe/core/augment_math.hpp"
 #include "troupe/core/config.hpp"
 #include "troupe/core/error.hpp"
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +32,10 @@ struct ImageView {
 struct Normalization {
   std::array<float, 3> mean = {0.0f, 0.0f, 0.0f};
   std::array<float, 3> deviation = {1.0f, 1.0f, 1.0f};
+
+  /// A pixel of 0 to 255 becomes pixel·scale + shift.
+  float scale(std::size_t channel) const { return 1.0f / (255.0f * deviation[channel]); }
+  float shift(std::size_t channel) const { return -mean[channel] / deviation[channel]; }
 };
 
 struct DatasetInfo {
@@ -56,6 +62,9 @@ public:
   /// Pixels of sample `index`. They live in the data set, or in `scratch`, which must then outlive
   /// the view. Errors: Errc::io or Errc::data, naming the file, when an image is decoded here.
   virtual Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const = 0;
+
+  /// Height and width of every image; empty where they differ.
+  virtual std::optional<Extent> extent() const { return std::nullopt; }
 
   /// Forgets all samples but the first `count` (data.limit). Only before the set is shared.
   void keep_first(std::int64_t count);

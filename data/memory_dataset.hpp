@@ -20,6 +20,8 @@ public:
     return ImageView{{pixels_.data() + first, bytes}, height_, width_, info().channels};
   }
 
+  std::optional<Extent> extent() const override { return Extent{height_, width_}; }
+
 private:
   std::vector<std::uint8_t> pixels_;
   int height_, width_;

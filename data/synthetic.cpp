@@ -44,6 +44,10 @@ public:
       cell = static_cast<std::uint8_t>(rng.below(128));
   }
 
+  std::optional<Extent> extent() const override {
+    return Extent{static_cast<int>(size_), static_cast<int>(size_)};
+  }
+
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
     scratch.resize(size_ * size_ * channels_);
     fill_noise(static_cast<std::uint64_t>(index), scratch);

@@ -95,6 +95,8 @@ struct Registry::Values {
   prometheus::Counter& collective_bytes = counter(names::collective_bytes);
   prometheus::Counter& collective_time = counter(names::collective_time);
   prometheus::Gauge& overlap = gauge(names::overlap);
+  prometheus::Gauge& loss_scale = gauge(names::loss_scale);
+  prometheus::Counter& skipped_steps = counter(names::skipped_steps);
 
   Gauges& memory = gauges(names::memory);
   Gauges& memory_peak = gauges(names::memory_peak);
@@ -141,6 +143,8 @@ void Registry::record(const StepRecord& step) {
   add(v.collective_bytes, static_cast<double>(step.collective_bytes));
   add(v.collective_time, step.collective_seconds);
   v.overlap.Set(step.overlap_ratio);
+  v.loss_scale.Set(step.loss_scale.value_or(1));
+  raise_to(v.skipped_steps, static_cast<double>(step.skipped_steps));
 }
 
 void Registry::record(const EpochRecord& epoch) {

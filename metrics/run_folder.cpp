@@ -28,8 +28,8 @@ std::vector<Record> read_lines(const std::filesystem::path& path,
   return records;
 }
 
-/// Epochs whose lines stay when a run goes on: those that will not be run again. A run that has come
-/// to its end keeps the epoch that max_steps cut short, too.
+/// Epochs whose lines stay when a run goes on: those that will not be run again. A run that has
+/// come to its end keeps the epoch that max_steps cut short, too.
 std::int64_t epochs_before(const RunInfo& run) {
   if (run.steps_per_epoch <= 0)
     return 0;

@@ -51,21 +51,31 @@ Json to_object(const WorkerSummary& worker) {
           {"peak_bytes_by_kind", by_kind(worker.memory.peak)}};
 }
 
+/// Of runs that scale their losses.
+template <class Record>
+void add_loss_scale(Json& object, const Record& record) {
+  if (!record.loss_scale)
+    return;
+  object["loss_scale"] = *record.loss_scale;
+  object["skipped_steps"] = record.skipped_steps;
+}
+
 } // namespace
 
 std::string to_json(const StepRecord& step) {
-  return Json{{"step", step.step},
-              {"epoch", step.epoch},
-              {"loss", step.loss},
-              {"accuracy", step.accuracy},
-              {"lr", step.lr},
-              {"samples", step.samples},
-              {"seconds", step.seconds},
-              {"data_wait_seconds", step.data_wait_seconds},
-              {"collective_bytes", step.collective_bytes},
-              {"collective_seconds", step.collective_seconds},
-              {"overlap_ratio", step.overlap_ratio}}
-      .dump();
+  Json object = {{"step", step.step},
+                 {"epoch", step.epoch},
+                 {"loss", step.loss},
+                 {"accuracy", step.accuracy},
+                 {"lr", step.lr},
+                 {"samples", step.samples},
+                 {"seconds", step.seconds},
+                 {"data_wait_seconds", step.data_wait_seconds},
+                 {"collective_bytes", step.collective_bytes},
+                 {"collective_seconds", step.collective_seconds},
+                 {"overlap_ratio", step.overlap_ratio}};
+  add_loss_scale(object, step);
+  return object.dump();
 }
 
 std::string to_json(const EpochRecord& epoch) {
@@ -82,33 +92,34 @@ std::string to_json(const RunSummary& summary) {
   Json workers = Json::array();
   for (const auto& worker : summary.workers)
     workers.push_back(to_object(worker));
-  const Json object = {{"name", summary.name},
-                       {"status", summary.status},
-                       {"error", summary.error.empty() ? Json(nullptr) : Json(summary.error)},
-                       {"epochs", summary.epochs},
-                       {"steps", summary.steps},
-                       {"samples", summary.samples},
-                       {"seconds", summary.seconds},
-                       {"samples_per_second", summary.samples_per_second},
-                       {"loss", summary.loss},
-                       {"accuracy", number(summary.accuracy)},
-                       {"model", summary.model},
-                       {"dataset", summary.dataset},
-                       {"world_size", summary.world_size},
-                       {"strategy", summary.strategy},
-                       {"precision", summary.precision},
-                       {"batch_size", summary.batch_size},
-                       {"steps_per_epoch", summary.steps_per_epoch},
-                       {"total_steps", summary.total_steps},
-                       {"first_step", summary.first_step},
-                       {"parameters_sha256", summary.parameters_sha256},
-                       {"overlap_ratio", summary.overlap_ratio},
-                       {"checkpoints", summary.checkpoints},
-                       {"checkpoint_failures", summary.checkpoint_failures},
-                       {"workers", workers},
-                       {"started", utc(summary.started)},
-                       {"host", summary.host},
-                       {"version", summary.version}};
+  Json object = {{"name", summary.name},
+                 {"status", summary.status},
+                 {"error", summary.error.empty() ? Json(nullptr) : Json(summary.error)},
+                 {"epochs", summary.epochs},
+                 {"steps", summary.steps},
+                 {"samples", summary.samples},
+                 {"seconds", summary.seconds},
+                 {"samples_per_second", summary.samples_per_second},
+                 {"loss", summary.loss},
+                 {"accuracy", number(summary.accuracy)},
+                 {"model", summary.model},
+                 {"dataset", summary.dataset},
+                 {"world_size", summary.world_size},
+                 {"strategy", summary.strategy},
+                 {"precision", summary.precision},
+                 {"batch_size", summary.batch_size},
+                 {"steps_per_epoch", summary.steps_per_epoch},
+                 {"total_steps", summary.total_steps},
+                 {"first_step", summary.first_step},
+                 {"parameters_sha256", summary.parameters_sha256},
+                 {"overlap_ratio", summary.overlap_ratio},
+                 {"checkpoints", summary.checkpoints},
+                 {"checkpoint_failures", summary.checkpoint_failures},
+                 {"workers", workers},
+                 {"started", utc(summary.started)},
+                 {"host", summary.host},
+                 {"version", summary.version}};
+  add_loss_scale(object, summary);
   // A name of the user's that is no UTF-8 must not cost the summary.
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -127,7 +138,9 @@ std::optional<StepRecord> parse_step(std::string_view json) {
                     .data_wait_seconds = number(object, "data_wait_seconds"),
                     .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
                     .collective_seconds = number(object, "collective_seconds"),
-                    .overlap_ratio = number(object, "overlap_ratio")};
+                    .overlap_ratio = number(object, "overlap_ratio"),
+                    .loss_scale = optional_number(object, "loss_scale"),
+                    .skipped_steps = integer<std::int64_t>(object, "skipped_steps")};
 }
 
 std::optional<EpochRecord> parse_epoch(std::string_view json) {

@@ -25,6 +25,8 @@ struct StepRecord {
   std::uint64_t collective_bytes = 0; ///< summed over ranks
   double collective_seconds = 0;      ///< mean over ranks
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
+  std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
+  std::int64_t skipped_steps = 0;        ///< of the whole run: gradients were not finite
 };
 
 /// The end of an epoch. Test values are empty when it was not evaluated.
@@ -79,6 +81,8 @@ struct RunSummary : RunInfo {
   double loss = 0;                     ///< of the last step
   std::optional<double> accuracy = {}; ///< of the last evaluation
   double overlap_ratio = 0;
+  std::optional<double> loss_scale = {}; ///< after the last step, where losses are scaled
+  std::int64_t skipped_steps = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
   std::string parameters_sha256 = {};

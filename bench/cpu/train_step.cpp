@@ -72,8 +72,7 @@ Config config_of(const Options& options) {
 class Trainer {
 public:
   explicit Trainer(const Options& options) : options_{options} {
-    const nn::PassOptions passes{
-        .fuse = nn::FusePatterns::all(), .amp_bf16 = false, .memory = host_plan()};
+    const nn::PassOptions passes{.fuse = nn::FusePatterns::all(), .memory = host_plan()};
     auto model = value_or_give_up(
         nn::prepare_model(config_of(options), options.batch, nn::Purpose::training, passes));
     executable_ = value_or_give_up(
@@ -175,7 +174,7 @@ private:
         stream, {.lr = 0.01f, .momentum = 0.9f, .step = static_cast<std::int64_t>(steps_ + 1)},
         {parameters_[i]->floats(), gradients_[i]->floats(), momenta_[i]->floats(), nullptr,
          executable_->layout().unit_elements[i]},
-        nullptr);
+        nullptr, nullptr);
     if (options_.profile)
       stream.enqueue([this]() -> Status {
         optimizer_seconds_ += seconds_since(optimizer_start_);

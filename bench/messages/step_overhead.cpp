@@ -46,37 +46,31 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
     return failure(prepared.error());
   const auto& job = **prepared;
   const auto& replica = *job.replicas.front();
-  const auto& buffers = job.buffers.front().training;
   auto& stream = *replica.compute;
   auto& state = *replica.state;
   const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
   StepOutputs outputs;
+  auto& filler = *job.fillers.front().training;
   const auto fill = [&](std::int64_t step) {
-    const auto& buffer = buffers[static_cast<std::size_t>(step % 2)];
-    return job.training->fill(job.training->sampler().position(step), {}, buffer.image_span(),
-                              buffer.label_span());
+    return filler.fill(static_cast<std::int32_t>(step % 2), job.training->sampler().position(step),
+                       {}, [](const Error&) {});
   };
-  if (auto filled = fill(0); !filled)
-    return failure(filled.error());
+  auto filling = fill(0);
   Clock::time_point begin;
   for (std::int64_t step = 0; step < steps; ++step) {
     if (step == 2) // warm
       begin = Clock::now();
-    const auto& buffer = buffers[static_cast<std::size_t>(step % 2)];
-    replica.train->set_batch({buffer.images->floats(), buffer.label_span().data()});
-    for (UnitId unit = 0; unit < units; ++unit) {
+    stream.wait(filling.ready);
+    replica.train->set_batch(filling.view);
+    filling = fill(step + 1);
+    for (UnitId unit = 0; unit < units; ++unit)
       replica.train->refresh(stream, unit);
-      replica.train->forward(stream, unit);
-    }
+    replica.train->run(stream);
     replica.train->read_outputs(stream, &outputs);
-    for (UnitId unit = units - 1; unit >= 0; --unit)
-      replica.train->backward(stream, unit);
     replica.device->optimizer_step(stream, job.optimizer(step),
                                    {state.parameters(), state.gradients(), state.optimizer(0),
                                     state.optimizer(1), state.elements()},
-                                   nullptr);
-    if (auto filled = fill(step + 1); !filled)
-      return failure(filled.error());
+                                   nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());
   }

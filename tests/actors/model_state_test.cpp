@@ -121,6 +121,33 @@ TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes")
   CHECK(status.error().message == "tensor b.weight of the checkpoint is 1x3, the model's is 3");
 }
 
+TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoint's scale") {
+  auto created = ModelState::create(
+      *device, two_units(),
+      {.optimizer_slots = {"momentum"}, .loss_scale = LossScaleOptions{.initial = 128}});
+  REQUIRE(created);
+  const auto& scaled = **created;
+  CHECK(state->loss_scale() == nullptr);
+
+  auto checkpoint = Values{}.checkpoint(3);
+  REQUIRE((*created)->load(*stream, checkpoint)); // of a run without a scale
+  CHECK(*scaled.loss_scale() == LossScaleState{.scale = 128, .taken = 3});
+  const LossScaleState other{.scale = 0.3f, .growth_tracker = 17, .skipped = 2, .taken = 1};
+  checkpoint.metadata["loss_scale"] = to_string(other);
+  REQUIRE((*created)->load(*stream, checkpoint));
+  CHECK(*scaled.loss_scale() == other);
+
+  actors::Snapshot snapshot;
+  scaled.copy_to(*stream, snapshot);
+  REQUIRE(stream->synchronize());
+  CHECK(scaled.decode(snapshot).metadata.at("loss_scale") == to_string(other));
+
+  checkpoint.metadata["loss_scale"] = "much";
+  const auto status = (*created)->load(*stream, checkpoint);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Errc::corrupt);
+}
+
 TEST_CASE_METHOD(Fixture, "memory is counted by kind") {
   const auto use = device->memory();
   CHECK(use.current[static_cast<std::size_t>(MemoryKind::parameters)] >= 48);

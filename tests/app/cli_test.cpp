@@ -1,3 +1,4 @@
+#include "../source_tree.hpp"
 #include "program.hpp"
 
 #include "troupe/core/config_text.hpp"
@@ -14,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const std::string configs = TROUPE_SOURCE_DIR "/configs/";
+const std::string configs = (source_tree() / "configs/").string();
 
 /// A port that somebody listens on.
 class TakenPort {

@@ -1,6 +1,7 @@
+#include "../source_tree.hpp"
 #include "files.hpp"
 
-#include "troupe/data/augment_math.hpp"
+#include "troupe/data/augment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -33,8 +34,8 @@ std::vector<float> apply(const Augment& augment, const ImageView& image, const W
 } // namespace
 
 TEST_CASE("resized, cropped, mirrored and normalized images are torchvision's") {
-  const auto golden =
-      nlohmann::json::parse(read_bytes(TROUPE_SOURCE_DIR "/tests/golden/augment.json"));
+  const auto golden = nlohmann::json::parse(
+      read_bytes(troupe::testing::source_tree() / "tests/golden/augment.json"));
   for (const auto& recorded : golden["cases"]) {
     const int height = recorded["height"], width = recorded["width"],
               channels = recorded["channels"];

@@ -1,4 +1,5 @@
 // The real data sets, when they are there: in the folder that TROUPE_DATA names, or in data/.
+#include "../source_tree.hpp"
 #include "troupe/data/dataset.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,7 +23,7 @@ struct RealSet {
 
 std::filesystem::path folder_of(const RealSet& set) {
   const char* root = std::getenv("TROUPE_DATA");
-  return std::filesystem::path{root != nullptr ? root : TROUPE_SOURCE_DIR "/data"} / set.folder;
+  return (root != nullptr ? root : troupe::testing::source_tree() / "data") / set.folder;
 }
 
 /// How often each pixel value was seen.

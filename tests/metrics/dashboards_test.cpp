@@ -1,4 +1,5 @@
 #include "../core/scratch_folder.hpp"
+#include "../source_tree.hpp"
 
 #include "troupe/metrics/names.hpp"
 
@@ -14,7 +15,7 @@ using troupe::testing::read_bytes;
 
 namespace {
 
-const std::filesystem::path dashboards = TROUPE_SOURCE_DIR "/dashboards";
+const std::filesystem::path dashboards = troupe::testing::source_tree() / "dashboards";
 
 /// As in the list; of a histogram also its parts.
 bool is_known(const std::string& series) {
@@ -81,7 +82,7 @@ TEST_CASE("the dashboard is one that Grafana can load") {
 }
 
 TEST_CASE("Prometheus scrapes the endpoint that configs have by default") {
-  const auto header = read_bytes(TROUPE_SOURCE_DIR "/core/config.hpp");
+  const auto header = read_bytes(troupe::testing::source_tree() / "core/config.hpp");
   CHECK(header.find("listen = \"127.0.0.1:9401\"") != std::string::npos);
   CHECK(read_bytes(dashboards / "prometheus.yml").find("127.0.0.1:9401") != std::string::npos);
 }

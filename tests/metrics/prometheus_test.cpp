@@ -1,3 +1,4 @@
+#include "../source_tree.hpp"
 #include "prometheus_server.hpp"
 #include "records.hpp"
 
@@ -59,14 +60,15 @@ TEST_CASE("promtool finds nothing to complain about in /metrics") {
 
 TEST_CASE("promtool accepts the Prometheus configuration and the alert rules") {
   need(TROUPE_PROMTOOL);
-  const std::string dashboards = TROUPE_SOURCE_DIR "/dashboards";
+  const std::string dashboards = source_tree() / "dashboards";
   CHECK(promtool("check config " + dashboards + "/prometheus.yml").starts_with("0 "));
   CHECK(promtool("check rules " + dashboards + "/alerts.yml").starts_with("0 "));
 }
 
 TEST_CASE("alerts fire when they should and only then") {
   need(TROUPE_PROMTOOL);
-  const auto said = promtool("test rules " TROUPE_SOURCE_DIR "/tests/metrics/alerts_test.yml");
+  const auto said =
+      promtool("test rules " + (source_tree() / "tests/metrics/alerts_test.yml").string());
   CAPTURE(said);
   CHECK(said.starts_with("0 "));
 }

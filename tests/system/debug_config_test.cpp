@@ -1,3 +1,4 @@
+#include "../source_tree.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr auto debug_config = TROUPE_SOURCE_DIR "/configs/debug.yaml";
+const auto debug_config = source_tree() / "configs/debug.yaml";
 
 /// The digest of what a checkpoint says that the model has learned.
 std::string digest_of(const Checkpoint& checkpoint) {

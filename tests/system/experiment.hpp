@@ -1,6 +1,7 @@
 /// Runs of the program on one config, and what they leave behind.
 #pragma once
 
+#include "../source_tree.hpp"
 #include "running_program.hpp"
 
 #include "troupe/core/checkpoint.hpp"
@@ -57,9 +58,7 @@ public:
   explicit Experiment(Settings settings = {}, std::filesystem::path config = small_config())
       : config_{std::move(config)}, settings_{std::move(settings)} {}
 
-  static std::filesystem::path small_config() {
-    return TROUPE_SOURCE_DIR "/tests/system/small.yaml";
-  }
+  static std::filesystem::path small_config() { return source_tree() / "tests/system/small.yaml"; }
 
   std::filesystem::path operator/(std::string_view name) const { return folder_ / name; }
   std::filesystem::path output() const { return folder_ / "runs"; }

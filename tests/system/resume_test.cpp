@@ -99,6 +99,10 @@ TEST_CASE("so does a run that accumulates two micro-batches") {
               5);
 }
 
+TEST_CASE("so does a run that scales its loss") {
+  check_kills({"precision.mode=amp_fp16", "devices.engine=interpreter", "model.name=mlp"}, 5);
+}
+
 TEST_CASE("a damaged newest checkpoint is named, and the one before it is used") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");

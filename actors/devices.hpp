@@ -1,0 +1,31 @@
+/// Which device a rank trains on (devices.kind).
+#pragma once
+
+#include "troupe/core/config.hpp"
+#include "troupe/core/executable.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <memory>
+
+namespace troupe::actors {
+
+/// auto: CUDA where this build has it and the driver shows a device, else the host.
+DeviceKind device_kind(const DevicesConfig& devices);
+
+/// Threads of a host worker: the host's cores divided among the workers unless the config says.
+int threads_per_worker(const DevicesConfig& devices);
+
+/// The device of a rank of this node. Errors: unsupported where the build or the machine has no
+/// such device.
+Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int rank);
+
+/// How a device wants a model's graph made, and compiled. The memory plan is the caller's to add.
+struct EngineOptions {
+  nn::PassOptions passes;
+  CompileOptions compile;
+};
+
+/// Errors: unsupported where a library that the device needs is missing.
+Result<EngineOptions> engine_options(const Config& config, Device& device);
+
+} // namespace troupe::actors

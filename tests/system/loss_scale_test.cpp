@@ -1,0 +1,78 @@
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const Settings amp_fp16 = {"precision.mode=amp_fp16", "devices.engine=interpreter",
+                           "train.evaluate_every=0", "train.max_steps=12",
+                           "train.optimizer.lr=0.005",
+                           // Of another length, the run has the same rates.
+                           "train.schedule.name=constant", "train.schedule.warmup=0"};
+
+} // namespace
+
+TEST_CASE("amp_fp16 trains with a loss scale that events and summary show") {
+  const Experiment experiment(amp_fp16);
+  const auto run = experiment.completed("scaled");
+  const auto exact = experiment.completed("exact", {"precision.mode=fp32"});
+  CHECK(largest_difference(run.losses(), exact.losses()) < 0.05);
+  CHECK(run.losses() != exact.losses());
+  CHECK(run.summary().at("precision") == "amp_fp16");
+  for (const auto& event : run.events()) {
+    CHECK(event.at("loss_scale") == 65536.0);
+    CHECK(event.at("skipped_steps") == 0);
+  }
+  CHECK(run.summary().at("loss_scale") == 65536.0);
+  CHECK_FALSE(exact.summary().contains("loss_scale"));
+}
+
+TEST_CASE("a scaled run goes on from its checkpoint bit for bit, its loss scale too") {
+  const Experiment experiment(amp_fp16);
+  const auto whole = experiment.completed("whole");
+  experiment.completed("parts", {"train.max_steps=5"});
+  const auto parts = experiment.completed("parts");
+  CHECK(parts.digest() == whole.digest());
+  CHECK(parts.losses() == whole.losses());
+  CHECK(parts.newest_checkpoint().metadata.at("loss_scale") == "65536 12 0 12");
+}
+
+TEST_CASE("a run of fp32 goes on in amp_fp16, and its loss scale begins then") {
+  const Experiment experiment(amp_fp16);
+  experiment.completed("mixed", {"train.max_steps=5", "precision.mode=fp32"});
+  const auto run = experiment.completed("mixed");
+  CHECK(run.newest_checkpoint().metadata.at("loss_scale") == "65536 7 0 12");
+}
+
+TEST_CASE("steps that overflow change nothing, and lower the scale until it fits") {
+  Settings settings = amp_fp16;
+  SECTION("on one worker") {}
+  SECTION("on two workers") {
+    settings.insert(settings.end(), {"parallel.strategy=ddp", "devices.count=2"});
+  }
+  const Experiment experiment(settings);
+  const auto run = experiment.completed("before", {"train.max_steps=5"});
+  auto checkpoint = run.newest_checkpoint();
+  checkpoint.metadata["loss_scale"] = "1099511627776 0 0 5"; // 2^40: far too much for f16
+  const auto file = experiment / "overflow.safetensors";
+  REQUIRE(write_checkpoint(file, checkpoint));
+
+  const Settings resume = {"checkpoint.resume=" + file.string()};
+  const auto one = experiment.completed("one", {resume[0], "train.max_steps=6"});
+  CHECK(one.digest() == run.digest());
+  CHECK(one.summary().at("skipped_steps") == 1);
+  CHECK(one.summary().at("loss_scale") == 549755813888.0);
+
+  const auto many = experiment.completed("many", {resume[0], "train.max_steps=40"});
+  CHECK(many.digest() != run.digest());
+  const auto scale = many.summary().at("loss_scale").get<double>();
+  const auto skipped = many.summary().at("skipped_steps").get<int>();
+  CHECK(scale == std::ldexp(1.0, 40 - skipped));
+  CHECK(skipped < 35); // it did go on
+  CHECK(many.events().back().at("skipped_steps") == skipped);
+}
