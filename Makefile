@@ -1,11 +1,14 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build demo test asan tsan lint format bench install clean
+.PHONY: help bootstrap build demo test asan tsan lint format bench gpu-bundle install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
 WERROR ?= OFF
+
+# ON, OFF, or AUTO: the CUDA device is built where nvcc is found.
+CUDA ?= AUTO
 
 # ctest prints what failed and, last, its summary.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
@@ -19,6 +22,7 @@ help:
 	@echo "make lint       format, clang-tidy on changed files, shellcheck, dependency arrows"
 	@echo "make format     format every source file"
 	@echo "make bench      build and run the benchmarks"
+	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"
 	@echo "make install    install below PREFIX ($(PREFIX))"
 	@echo "make clean      remove build/ (data/, runs/ and .deps/ stay)"
 
@@ -26,11 +30,12 @@ bootstrap:
 	@tools/bootstrap --quiet
 
 build: bootstrap
-	@cmake --preset release -DTROUPE_WERROR=$(WERROR) >/dev/null
+	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
 	@cmake --build --preset release -j $(JOBS) $(TARGETS)
 
-# Only the programs it runs: tests and benchmarks would double the time.
+# Only the programs it runs: tests and benchmarks would double the time. And without a GPU no CUDA.
 demo: TARGETS := --target troupe cifar10-from-png
+demo: CUDA := $(if $(wildcard /dev/nvidia0),AUTO,OFF)
 demo: build
 	@tools/demo
 
@@ -56,6 +61,9 @@ lint: bootstrap
 
 bench: build
 	@tools/bench
+
+gpu-bundle: build
+	@tools/gpu-bundle
 
 install: build
 	@cmake --install build/release --prefix "$(PREFIX)"

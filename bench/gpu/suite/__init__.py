@@ -1,0 +1,1 @@
+"""What bench/gpu/run is made of: programs under time limits, rows, parts, the report."""

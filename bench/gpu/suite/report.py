@@ -1,0 +1,149 @@
+"""DIR/report.json and DIR/report.md: written anew after each figure, so that they hold what there is."""
+
+import json
+import os
+
+from suite.rows import GOALS, TRAININGS
+from suite.step import OURS
+
+
+class Report:
+    def __init__(self, folder, date):
+        self.folder = folder
+        self.data = {"date": date, "machine": {}, "parts": {}, "tests": {}, "step": {}, "epochs": {}}
+
+    def rows(self, part):
+        return self.data[part]
+
+    def row(self, part, name):
+        return self.data[part].setdefault(name, {})
+
+    def save(self):
+        self.put("report.json", json.dumps(self.data, indent=1) + "\n")
+        self.put("report.md", "\n".join(self.markdown()) + "\n")
+
+    def put(self, name, text):
+        """Whole or not at all: a reader, or a kill, never meets half a file."""
+        temporary = self.folder / f".{name}.tmp"
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, self.folder / name)
+
+    def markdown(self):
+        data = self.data
+        yield f"# {data['machine'].get('device') or 'No GPU'}, {data['date']}"
+        yield ""
+        for key, value in data["machine"].items():
+            yield f"- {key}: {value}"
+        yield ""
+        yield "Figures of one run on one machine; peers alternate with us, medians of the rounds."
+        yield from table("Parts", ["part", "state", "seconds", "why"], self.part_rows())
+        yield from table("Goals", ["goal", "wanted", "measured", "met"], self.goal_rows())
+        yield from table("Training step", STEP_HEAD, self.step_rows())
+        yield from table("End to end, CIFAR-10 at 224", EPOCHS_HEAD, self.epochs_rows())
+        yield from table("Tests", ["program", "passed", "failed", "skipped", "seconds"], self.test_rows())
+        yield from listing("Tests that failed or were skipped", self.test_notes())
+        yield from listing("What has no result", self.missing())
+
+    def part_rows(self):
+        for name, part in self.data["parts"].items():
+            yield [name, part["state"], number(part.get("seconds")), part.get("why", "")]
+
+    def goal_rows(self):
+        for what, row, figure, sense, wanted in GOALS:
+            found = self.data["step"].get(row) or self.data["epochs"].get(row) or {}
+            value = found.get("summary", {}).get(figure)
+            if value is None:
+                yield [what, f"{sense} {wanted:g}", "not measured", ""]
+            else:
+                met = value >= wanted if sense == ">=" else value <= wanted
+                yield [what, f"{sense} {wanted:g}", number(value, 3), "yes" if met else "no"]
+
+    def step_rows(self):
+        for name, row in self.data["step"].items():
+            found = row.get("summary")
+            if not found:
+                continue
+            ours = found.get(OURS, {})
+            speeds = [speed(found.get(peer)) for peer in (OURS, "eager", "fused", "compile")]
+            if "graphs" in found and "compile" not in found:
+                speeds[-1] = f"{speed(found['graphs'])} (graphs)"
+            yield [
+                name,
+                *speeds,
+                number(found.get("ratio_eager"), 2),
+                number(found.get("ratio_best"), 2),
+                number(ours.get("ms"), 2),
+                f"{memory(found, OURS)} / {memory(found, 'eager')}",
+                number(found.get("memory_ratio"), 2),
+                number(found.get("idle_ratio"), 3),
+                number(found.get("cpu_us_per_step")),
+            ]
+
+    def epochs_rows(self):
+        known = {training.name: training.known for training in TRAININGS}
+        for name, row in self.data["epochs"].items():
+            for who, result in row.get("results", {}).items():
+                yield [
+                    name,
+                    who if who == OURS else f"PyTorch, resized by {who}",
+                    f"{result['epochs']} of {row['wanted']}",
+                    number(result.get("seconds"), 1),
+                    number(result.get("accuracy"), 4),
+                    number(result.get("peak_memory_mib")),
+                    number(row["summary"].get(f"ratio_{who}"), 2),
+                    known.get(name, "") if who == OURS else "",
+                ]
+
+    def test_rows(self):
+        for name, tests in self.data["tests"].items():
+            counts = [tests[key] for key in ("passed", "failed", "skipped")]
+            yield [name, *map(str, counts), number(tests["seconds"])]
+
+    def test_notes(self):
+        for name, tests in self.data["tests"].items():
+            yield from (f"{name}: FAILED {test}" for test in tests["failures"])
+            yield from (f"{name}: skipped {test}" for test in tests["skips"])
+            yield from (f"{name}: {trouble}" for trouble in tests["troubles"])
+
+    def missing(self):
+        for part in ("step", "epochs"):
+            for name, row in self.data[part].items():
+                yield from (f"{name}, {who}: FAILED, {why}" for who, why in row.get("failed", {}).items())
+                yield from (f"{name}, {who}: {why}" for who, why in row.get("left_out", {}).items())
+
+
+STEP_HEAD = ["case", "ours, images/s", "eager", "fused", "compile", "÷ eager", "÷ best", "ours, ms"]
+STEP_HEAD += ["peak MiB, ours / eager", "ratio", "idle", "CPU µs/step"]
+EPOCHS_HEAD = ["row", "who", "epochs", "seconds with start-up", "test accuracy", "peak MiB"]
+EPOCHS_HEAD += ["times ours", "known"]
+
+
+def number(value, digits=0):
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def speed(found):
+    if not found:
+        return "–"
+    value = found["images_per_second"]
+    return number(value, 1 if value < 1000 else 0)
+
+
+def memory(found, who):
+    return number(found.get(who, {}).get("peak_memory_mib")) or "–"
+
+
+def table(title, head, rows):
+    rows = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    if rows:
+        yield from ("", f"## {title}", "")
+        yield f"| {' | '.join(head)} |"
+        yield "|---" * len(head) + "|"
+        yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def listing(title, lines):
+    lines = list(lines)
+    if lines:
+        yield from ("", f"## {title}", "")
+        yield from (f"- {line}" for line in lines)

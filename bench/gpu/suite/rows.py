@@ -1,0 +1,91 @@
+"""What is measured, in the order of importance, and what it should reach."""
+
+from dataclasses import dataclass
+
+# PyTorch's ways to run a step; "eager" (channels_last) is the one that ratios are named after.
+EAGER = ("eager", "fused")  # as it is; with the fused optimizer
+COMPILED = ("compile",)  # torch.compile(mode="max-autotune"), CUDA graphs, fused optimizer
+INSTEAD = {"compile": "graphs"}  # where it fails: without the tuning, which takes minutes
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training step on synthetic data in the device's memory."""
+
+    model: str
+    size: int
+    batch: int
+    precision: str
+    channels: int = 3
+
+    @property
+    def name(self):
+        return f"{self.model}-{self.size}-b{self.batch}-{self.precision}"
+
+    @property
+    def options(self):
+        classes = 1000 if self.size > 64 and self.channels == 3 else 10
+        values = dict(self.__dict__, classes=classes)
+        return [word for key, value in values.items() for word in (f"--{key}", str(value))]
+
+
+AMP = Case("resnet50", 224, 128, "amp_fp16")
+TF32 = Case("resnet50", 224, 128, "tf32")
+FP32 = Case("resnet50", 224, 128, "fp32")
+AMP_256 = Case("resnet50", 224, 256, "amp_fp16")
+CIFAR = Case("resnet18", 32, 512, "amp_fp16")
+MNIST = Case("resnet101", 224, 128, "amp_fp16", channels=1)
+
+# A sitting: rounds in which we and these variants take turns. What compiles comes in a sitting of its
+# own, so that a compiler that takes too long costs no other figure.
+SITTINGS = [
+    (AMP, EAGER),
+    (AMP, COMPILED),
+    (TF32, EAGER),
+    (FP32, EAGER),
+    (AMP_256, EAGER),
+    (CIFAR, EAGER),
+    (CIFAR, COMPILED),
+    (AMP_256, COMPILED),
+    *((Case("resnet50", 224, 128, precision), EAGER) for precision in ("amp_bf16", "fp16", "bf16")),
+    (MNIST, EAGER),
+    (Case("resnet50", 224, 128, "amp_bf16"), COMPILED),
+    (TF32, COMPILED),
+    (FP32, COMPILED),
+    *((Case("resnet50", 224, 256, precision), EAGER) for precision in ("tf32", "fp32", "amp_bf16")),
+]
+
+
+@dataclass(frozen=True)
+class Training:
+    """CIFAR-10 at 224, end to end, from the files to the accuracy."""
+
+    precision: str
+    peers: tuple  # where PyTorch resizes: in its workers, or on the GPU
+    known: str  # what is published, for the table
+
+    @property
+    def name(self):
+        return f"epochs-{self.precision}"
+
+
+TRAININGS = [
+    Training("amp_fp16", ("workers", "gpu"), "P40: 1546 s, 6.02 GB, about 85%"),
+    Training("fp32", ("workers",), "P40: 1979 s, 11.24 GB, about 85%"),
+]
+
+# (what, row, figure, at least or at most, value)
+GOALS = [
+    ("AMP fp16, against PyTorch eager", AMP.name, "ratio_eager", ">=", 2.0),
+    ("AMP fp16, against PyTorch's best row", AMP.name, "ratio_best", ">=", 1.3),
+    ("AMP fp16, images/s", AMP.name, "images_per_second", ">=", 8000),
+    ("tf32, against PyTorch eager", TF32.name, "ratio_eager", ">=", 1.2),
+    ("fp32, against PyTorch eager", FP32.name, "ratio_eager", ">=", 1.2),
+    ("AMP fp16, peak memory against PyTorch eager", AMP.name, "memory_ratio", "<=", 0.85),
+    ("fp32, peak memory against PyTorch eager", FP32.name, "memory_ratio", "<=", 0.85),
+    ("GPU idle in a step", AMP.name, "idle_ratio", "<=", 0.02),
+    ("CPU time per step, µs", AMP.name, "cpu_us_per_step", "<=", 100),
+    ("ResNet-18 at 32, against PyTorch compile", CIFAR.name, "ratio_compile", ">=", 2.0),
+    ("5 epochs of CIFAR-10 at 224, s", TRAININGS[0].name, "seconds_of_5", "<=", 45),
+    ("5 epochs, against PyTorch with 16 workers", TRAININGS[0].name, "ratio_workers", ">=", 2.5),
+]

@@ -1,0 +1,168 @@
+"""The part `step`: our training step and PyTorch's take turns; medians of the rounds."""
+
+import statistics
+import time
+
+from suite import programs
+from suite.programs import OutOfTime, Trouble
+from suite.rows import EAGER, INSTEAD, SITTINGS
+
+OURS = "ours"
+OURS_LIMIT = 120.0  # the first start on a device measures plans; later ones find them on disk
+PEER_LIMIT = 60.0
+LEAST = 30.0  # no sitting is begun with less
+
+
+def summary(runs):
+    """The figures of a row from its rounds, {name: [result of a round, ...]}."""
+    speed = {name: median(results, "images_per_second") for name, results in runs.items() if results}
+    found = {}
+    for name, results in runs.items():
+        if results:
+            found[name] = {
+                "images_per_second": speed[name],
+                "ms": median(results, "ms"),
+                "peak_memory_mib": largest(results, "peak_memory_mib"),
+                "rounds": len(results),
+            }
+    peers = {name: value for name, value in speed.items() if name != OURS}
+    if OURS not in speed:
+        return found
+    found.update(
+        {key: median(runs[OURS], key) for key in ("idle_ratio", "cpu_us_per_step")},
+        images_per_second=speed[OURS],
+    )
+    for name, value in peers.items():
+        found[f"ratio_{name}"] = speed[OURS] / value
+    if peers:
+        found["best_peer"] = max(peers, key=peers.get)
+        found["ratio_best"] = speed[OURS] / max(peers.values())
+    memory = [found.get(name, {}).get("peak_memory_mib") for name in (OURS, "eager")]
+    if all(memory):
+        found["memory_ratio"] = memory[0] / memory[1]
+    return found
+
+
+def median(results, key):
+    values = [result[key] for result in results if result.get(key) is not None]
+    return statistics.median(values) if values else None
+
+
+def largest(results, key):
+    values = [result[key] for result in results if result.get(key) is not None]
+    return max(values) if values else None
+
+
+def commands(suite, case):
+    timing = ["--seconds", str(suite.options.seconds)]
+    peer = [*suite.python, suite.root / "bench/peers/gpu_train_step.py", *case.options, *timing]
+    return [suite.program("bench_gpu_train_step"), *case.options, *timing], peer
+
+
+def sittings(suite):
+    return [sitting for sitting in SITTINGS if suite.wanted(sitting[0].name)]
+
+
+def plan(suite):
+    for case, variants in sittings(suite):
+        ours, peer = commands(suite, case)
+        yield f"# {case.name}: {suite.options.rounds} rounds of ours, {', '.join(variants)}"
+        yield ours
+        yield from ([*peer, "--variant", variant, "--serve"] for variant in variants)
+
+
+def run_part(suite, log, deadline):
+    chosen = sittings(suite)
+    for i, (case, variants) in enumerate(chosen):
+        row = suite.report.row("step", case.name)
+        if deadline - time.monotonic() < LEAST:
+            for later, names in chosen[i:]:
+                left = suite.report.row("step", later.name).setdefault("left_out", {})
+                left.update({name: "no time left" for name in names})
+            break
+        suite.say(f"step: {case.name}, {', '.join(variants)}")
+        Sitting(suite, log, case, row).hold(variants, deadline)
+    failed = [name for name, row in suite.report.rows("step").items() if row.get("failed")]
+    if failed:
+        raise Trouble(f"rows that failed: {', '.join(failed)}")
+
+
+class Sitting:
+    def __init__(self, suite, log, case, row):
+        self.suite, self.log, self.row = suite, log, row
+        self.ours, self.peer = commands(suite, case)
+
+    def hold(self, variants, deadline):
+        """Peers stay up between rounds: what they prepare once (imports, compiling) is no part of a round."""
+        peers = {}
+        try:
+            for variant in variants:
+                if not self.prepare(variant, peers, deadline) and variant in INSTEAD:
+                    self.prepare(INSTEAD[variant], peers, deadline)
+            if not peers and self.row.get("runs"):
+                return  # nobody to take turns with, and our figures are there
+            for _ in range(self.suite.options.rounds):
+                self.round(peers, deadline)
+        finally:
+            for peer in peers.values():
+                peer.end()
+
+    def prepare(self, variant, peers, deadline):
+        limit = PEER_LIMIT if variant in EAGER else self.suite.options.compile_limit
+        peer = self.attempt(variant, deadline, limit, lambda until: self.start(variant, until))
+        if peer:
+            peers[variant] = peer
+        return peer is not None
+
+    def start(self, variant, until):
+        program = programs.Program([*self.peer, "--variant", variant, "--serve"], self.log)
+        try:
+            program.object(until)  # says that it is ready
+        except BaseException:
+            program.end()
+            raise
+        return program
+
+    def round(self, peers, deadline):
+        if OURS not in self.row.get("failed", {}):
+            self.keep(OURS, self.attempt(OURS, deadline, OURS_LIMIT, self.run_ours))
+        for variant, peer in list(peers.items()):
+            result = self.attempt(variant, deadline, PEER_LIMIT, lambda until, p=peer: self.ask(p, until))
+            self.keep(variant, result)
+            if not result:
+                peers.pop(variant).end()
+
+    def run_ours(self, until):
+        start = time.monotonic()
+        result = programs.run_for_object(self.ours, until - start, self.log)
+        return {**result, "wall_s": round(time.monotonic() - start, 2)}
+
+    @staticmethod
+    def ask(peer, until):
+        peer.say("measure")
+        return peer.object(until)
+
+    def keep(self, name, result):
+        if result:
+            runs = self.row.setdefault("runs", {})
+            runs.setdefault(name, []).append(result)
+            self.row["summary"] = summary(runs)
+            self.suite.report.save()
+
+    def attempt(self, name, deadline, limit, action):
+        """What action(until) returns, or None: failed by itself, or left out for want of time."""
+        now = time.monotonic()
+        until = min(deadline, now + limit)
+        if deadline - now < 1:
+            self.row.setdefault("left_out", {})[name] = "no time left"
+            return None
+        try:
+            return action(until)
+        except OutOfTime:
+            own = until < deadline  # its own limit, not the part's end
+            reason = f"no result within {until - now:.0f} s"
+            self.row.setdefault("failed" if own else "left_out", {})[name] = reason
+        except Trouble as trouble:
+            self.row.setdefault("failed", {})[name] = str(trouble)
+        self.suite.report.save()
+        return None

@@ -1,0 +1,149 @@
+"""The part `tests`: the GPU's test programs, in shards, so that a crash or a hang costs one shard."""
+
+import re
+import signal
+import time
+
+from suite import programs
+from suite.programs import OutOfTime, Trouble
+
+PROGRAMS = ["troupe_gpu_tests", "troupe_cudnn_tests", "troupe_gpu_host_tests"]
+SHARDS = 8
+
+RULE = re.compile(r"^-{70,}$")
+TOTALS = re.compile(r"(\d+) (passed|failed as expected|failed|skipped)")
+ALL_PASSED = re.compile(r"^All tests passed \(.* in (\d+) test cases?\)")
+
+
+class Reading:
+    """What Catch2's console reporter says, line by line."""
+
+    def __init__(self):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.failures, self.skips = [], []
+        self.test = ""  # the one whose troubles are printed
+        self.heading = None  # its name, between two rules, before the indented sections
+        self.skipping = False
+        self.ended = False
+
+    def line(self, line):
+        if RULE.match(line):
+            if self.heading is None:
+                self.heading = []
+            else:
+                self.test, self.heading = " ".join(self.heading), None
+        elif self.heading is not None:
+            self.heading += [] if line.startswith(" ") else [line]
+        elif line.endswith(": FAILED:"):
+            self.failures += [self.test] if self.test not in self.failures else []
+        elif line.endswith(": SKIPPED:"):
+            self.skipping = True
+        elif self.skipping and not line.startswith("explicitly"):
+            self.skips.append(f"{self.test}: {line.strip()}")
+            self.skipping = False
+        elif match := ALL_PASSED.match(line):
+            self.counts["passed"], self.ended = int(match[1]), True
+        elif line.startswith("test cases:"):
+            for count, kind in TOTALS.findall(line):
+                self.counts["passed" if kind == "failed as expected" else kind] += int(count)
+            self.ended = True
+
+
+class Shard:
+    def __init__(self, suite, log, name, index):
+        self.what = f"shard {index + 1} of {SHARDS}"
+        self.reading = Reading()
+        self.program = programs.Program(shard_command(suite, name, index), log, f"{index + 1}/{SHARDS} ")
+
+    def is_done(self):
+        """Reads on."""
+        lines = self.program.lines_now()
+        for line in lines:
+            if line is not None:
+                self.reading.line(line)
+        return None in lines
+
+    def trouble(self):
+        """What the names of failed and skipped tests do not tell: None, or one line."""
+        try:
+            reason = self.program.why_it_ended(time.monotonic() + 5)
+        except OutOfTime as late:
+            reason = str(late)
+        told = self.reading.ended and (self.reading.failures or self.reading.skips)
+        if not reason or (told and reason.startswith("exit code ")):
+            return None
+        return f"{self.what}: {reason} (last heard of: {self.reading.test or 'no test'})"
+
+
+def shard_command(suite, name, index):
+    """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
+    shard = ["--shard-count", str(SHARDS), "--shard-index", str(index)]
+    options = ["--durations", "yes", "--colour-mode", "none", "--allow-running-no-tests"]
+    return ["stdbuf", "-oL", suite.program(name), *shard, *options]
+
+
+class ProgramTests:
+    """All shards of one program, some at a time."""
+
+    def __init__(self, suite, log, name):
+        self.suite, self.log, self.name = suite, log, name
+        self.start = time.monotonic()
+        self.found = {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0}
+        self.found.update(failures=[], skips=[], troubles=[])
+
+    def run(self, deadline):
+        waiting, running = list(range(SHARDS)), []
+        try:
+            while (waiting or running) and time.monotonic() < deadline:
+                while waiting and len(running) < self.suite.options.jobs:
+                    running.append(Shard(self.suite, self.log, self.name, waiting.pop(0)))
+                for shard in [shard for shard in running if shard.is_done()]:
+                    running.remove(shard)
+                    self.keep(shard, shard.trouble())
+                time.sleep(0.02)
+        finally:
+            for shard in running:
+                shard.program.signal(signal.SIGTERM)  # at which Catch2 says which test it was
+            for shard in running:
+                shard.program.end()
+                time.sleep(0.1)
+                shard.is_done()
+                self.keep(shard, f"{shard.what}: cut (last heard of: {shard.reading.test or 'no test'})")
+            self.found["troubles"] += [f"shard {index + 1} of {SHARDS}: no time left" for index in waiting]
+            self.suite.report.save()
+        return self.found
+
+    def keep(self, shard, trouble):
+        for key, count in shard.reading.counts.items():
+            self.found[key] += count
+        self.found["failures"] += shard.reading.failures
+        self.found["skips"] += shard.reading.skips
+        self.found["troubles"] += [trouble] if trouble else []
+        self.found["seconds"] = round(time.monotonic() - self.start, 1)
+        self.suite.report.data["tests"][self.name] = self.found
+        self.suite.report.save()
+
+
+def chosen(suite):
+    return [name for name in PROGRAMS if suite.has(name) and suite.wanted(name)]
+
+
+def plan(suite):
+    for name in chosen(suite):
+        yield f"# {SHARDS} shards, {suite.options.jobs} at a time"
+        yield shard_command(suite, name, 0)
+
+
+def run_part(suite, log, deadline):
+    if not suite.has(PROGRAMS[0]):
+        raise Trouble(f"{PROGRAMS[0]} is not here: built without CUDA?")
+    bad = []
+    for name in chosen(suite):
+        suite.say(f"tests: {name}")
+        found = ProgramTests(suite, log, name).run(deadline)
+        if found["failed"] or found["troubles"]:
+            bad.append(name)
+        elif not found["passed"]:
+            bad.append(f"{name} (nothing passed)")
+    if bad:
+        raise Trouble(f"not green: {', '.join(bad)}")

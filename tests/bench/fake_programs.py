@@ -1,0 +1,92 @@
+"""Programs that behave as their namesakes do to bench/gpu/run: they print what a test wants, hang or fail."""
+
+import json
+import pathlib
+import textwrap
+
+DOCTOR = {
+    "version": "0.1.0",
+    "host": {"cpu": {"state": "ok", "value": "a processor"}},
+    "cuda": {
+        "build": {"state": "ok", "value": "with CUDA"},
+        "device 0": {"state": "ok", "value": "NVIDIA Fake"},
+    },
+}
+WITHOUT_GPU = {"version": "0.1.0", "cuda": {"build": {"value": "with CUDA"}, "driver": {"value": "none"}}}
+
+GREEN = """
+0.001 s: one
+===============================================================================
+All tests passed (3 assertions in 2 test cases)
+"""
+RED = """
+-------------------------------------------------------------------------------
+a test with a name so long that it has to be broken into two lines because of
+its length
+  a section
+-------------------------------------------------------------------------------
+some_test.cpp:3
+...............................................................................
+
+some_test.cpp:3: FAILED:
+  CHECK( 1 == 2 )
+
+-------------------------------------------------------------------------------
+another
+-------------------------------------------------------------------------------
+some_test.cpp:9
+...............................................................................
+
+some_test.cpp:9: SKIPPED:
+explicitly with message:
+  needs two devices
+
+===============================================================================
+test cases: 4 | 2 passed | 1 failed | 1 skipped
+assertions: 9 | 8 passed | 1 failed
+"""
+
+
+def result(images_per_second, memory, **more):
+    found = {"images_per_second": images_per_second, "ms": 1e3 * 128 / images_per_second}
+    return json.dumps({**found, "peak_memory_mib": memory, **more})
+
+
+class Folder:
+    """A folder of programs; each is a shell script."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.path.mkdir()
+        self.doctor(DOCTOR)
+        self.script("bench_gpu_train_step", f"echo '{result(300, 800, idle_ratio=0.01)}'")
+        self.script("troupe_gpu_tests", f"cat <<'END'{GREEN}END")
+        self.python()
+
+    def script(self, name, text):
+        path = self.path / name
+        path.write_text("#!/bin/sh\n" + textwrap.dedent(text) + "\n")
+        path.chmod(0o755)
+
+    def doctor(self, found, train="exit 3"):
+        self.script(
+            "troupe",
+            f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n"
+            f"*:train) {train} ;;\n*) echo text ;;\nesac",
+        )
+
+    def python(self, **variants):
+        """The peer: variants are what it does once it was started as that variant."""
+        replies = {"eager": self.serve(100, 1000), "fused": self.serve(120, 1000)}
+        replies.update({"compile": self.serve(150, 900), **variants})
+        cases = "\n".join(f"*'--variant {name} '*) {text} ;;" for name, text in replies.items())
+        epochs = variants.get("epochs", "exit 3")
+        versions = json.dumps({"PyTorch": "9.9"})
+        self.script(
+            "python",
+            f"case \"$* \" in\n*epochs.py*) {epochs} ;;\n{cases}\n*) echo '{versions}' ;;\nesac",
+        )
+
+    @staticmethod
+    def serve(speed, memory):
+        return f"echo '{{\"ready\": true}}'; while read -r line; do echo '{result(speed, memory)}'; done"
