@@ -8,6 +8,7 @@
 #include "troupe/core/precision.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/lowering/executable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -32,6 +34,7 @@ struct Options {
   std::int64_t batch = 128, size = 224, classes = 1000, channels = 3;
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;
+  bool profile = false;
 };
 
 [[noreturn]] void give_up(const Error& error) {
@@ -117,6 +120,25 @@ public:
     synchronize();
     return outputs_.loss;
   }
+  /// Medians over a few passes, longest first.
+  std::vector<gpu::StepTime> profile() {
+    auto& executable = dynamic_cast<gpu::CudaExecutable&>(*executable_);
+    std::vector<std::vector<double>> samples;
+    std::vector<gpu::StepTime> steps;
+    for (int pass = 0; pass < 5; ++pass) {
+      steps = value_or_give_up(executable.time_steps(*stream_));
+      samples.resize(steps.size());
+      for (std::size_t i = 0; i < steps.size(); ++i)
+        samples[i].push_back(steps[i].microseconds);
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      std::ranges::sort(samples[i]);
+      steps[i].microseconds = samples[i][samples[i].size() / 2];
+    }
+    std::ranges::stable_sort(steps, std::greater{}, &gpu::StepTime::microseconds);
+    return steps;
+  }
+
   MemoryUse memory() const { return device_->memory(); }
   const std::string& device_name() const { return device_->info().name; }
 
@@ -208,6 +230,15 @@ Measured measure(Trainer& trainer, const Options& options) {
   return measured;
 }
 
+void print_profile(Trainer& trainer) {
+  double sum = 0;
+  for (const auto& step : trainer.profile()) {
+    fmt::print(stderr, "{:>9.1f} us  {}\n", step.microseconds, step.name);
+    sum += step.microseconds;
+  }
+  fmt::print(stderr, "{:>9.1f} us  all steps, each with its launch\n", sum);
+}
+
 double mib(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
@@ -226,6 +257,7 @@ int main(int argc, char** argv) {
   app.add_option("--channels", options.channels, "of the images");
   app.add_option("--seconds", options.seconds, "to fill with steps");
   app.add_option("--device", options.device);
+  app.add_flag("--profile", options.profile, "time per step of the lowered graph, to stderr");
   CLI11_PARSE(app, argc, argv);
 
   Trainer trainer{options};
@@ -233,6 +265,8 @@ int main(int argc, char** argv) {
     trainer.step();
   trainer.synchronize();
   const auto measured = measure(trainer, options);
+  if (options.profile)
+    print_profile(trainer);
   const double median = measured.seconds[measured.seconds.size() / 2];
   const auto memory = trainer.memory();
   nlohmann::ordered_json by_kind;

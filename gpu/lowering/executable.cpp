@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace troupe::gpu {
 
@@ -80,6 +81,8 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     auto step = lower(lowering, node);
     if (!step)
       return failure(step.error());
+    (*step)->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
+                                 graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
   }
@@ -149,7 +152,7 @@ void CudaExecutable::refresh(Stream& stream, UnitId unit) {
   });
 }
 
-void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, const std::vector<StepPtr>& steps) {
+void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, std::span<const StepPtr> steps) {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
   const Binding binding{bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
   const Frame frame{places_, binding, memory_};

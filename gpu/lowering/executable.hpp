@@ -7,10 +7,17 @@
 
 #include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace troupe::gpu {
+
+struct StepTime {
+  std::string name;
+  double microseconds;
+};
 
 /// A whole pass (run()) is captured into a CUDA graph when it is run for the second time with a
 /// micro-batch's buffers, and launched as one from then on.
@@ -31,6 +38,10 @@ public:
   void read_outputs(Stream& stream, StepOutputs* host) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
+  /// One pass, each step between two events, in the order in which they run. What a step waits for
+  /// its launch counts, so it is for finding what is slow, not for adding up. Blocks.
+  Result<std::vector<StepTime>> time_steps(Stream& stream);
+
 private:
   struct Unit {
     std::vector<StepPtr> forward, backward;
@@ -45,7 +56,7 @@ private:
   CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
-  void enqueue(CudaStream& stream, UnitId unit, const std::vector<StepPtr>& steps);
+  void enqueue(CudaStream& stream, UnitId unit, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
   CudaDevice& device_;

@@ -10,4 +10,5 @@ set(TROUPE_LOWERING_SOURCES
   lowering/lowering.cpp
   lowering/matmul.cpp
   lowering/plan_book.cpp
-  lowering/pooling.cpp)
+  lowering/pooling.cpp
+  lowering/profile.cpp)

@@ -32,7 +32,7 @@ public:
   virtual ~Step() = default;
   virtual Status enqueue(const Launch& launch) = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// For logs and profiles: the op, and the engine behind it.
+  /// For errors and profiles: the op, the engine behind it, the shapes.
   std::string name;
 };
 using StepPtr = std::unique_ptr<Step>;
