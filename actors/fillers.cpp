@@ -66,22 +66,22 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
   std::shared_ptr<Stream> stream = device.create_stream({.name = "loader"});
   streams_.push_back(stream);
   if (!assembler->dataset().extent())
-    return shared(CudaCopyFiller::create(device, {.assembler = assembler,
-                                                  .host_streams = host_streams_,
-                                                  .stream = std::move(stream),
-                                                  .slice = slice,
-                                                  .slots = slots}));
+    return shared(CopyFiller::create(device, {.assembler = assembler,
+                                              .host_streams = host_streams_,
+                                              .stream = std::move(stream),
+                                              .slice = slice,
+                                              .slots = slots}));
   auto resident = resident_copy(device, assembler->dataset());
   if (!resident)
     return failure(resident.error());
   return shared(
-      CudaFiller::create(device, {.assembler = assembler,
-                                  .resident = *std::move(resident),
-                                  .host_streams = host_streams_,
-                                  .stream = std::move(stream),
-                                  .slice = slice,
-                                  .slots = static_cast<std::int32_t>(slots),
-                                  .format = input_format(config_, assembler->dataset())}));
+      DeviceFiller::create(device, {.assembler = assembler,
+                                    .resident = *std::move(resident),
+                                    .host_streams = host_streams_,
+                                    .stream = std::move(stream),
+                                    .slice = slice,
+                                    .slots = static_cast<std::int32_t>(slots),
+                                    .format = input_format(config_, assembler->dataset())}));
 }
 
 Result<std::shared_ptr<const ResidentDataset>>

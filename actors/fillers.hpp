@@ -8,8 +8,8 @@
 #include "troupe/nn/passes/format_input.hpp"
 
 #ifdef TROUPE_HAS_CUDA
-#include "cuda_copy_filler.hpp"
-#include "cuda_filler.hpp"
+#include "copy_filler.hpp"
+#include "device_filler.hpp"
 #endif
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "cuda_filler.hpp"
+#include "device_filler.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
@@ -51,12 +51,13 @@ Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& de
   return resident;
 }
 
-Result<std::unique_ptr<CudaFiller>> CudaFiller::create(gpu::CudaDevice& device, Options options) {
+Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& device,
+                                                           Options options) {
   const auto samples = options.assembler->sampler().slice_size(options.slice);
   if (!samples)
     return failure(samples.error());
   const auto count = options.slots;
-  std::unique_ptr<CudaFiller> filler{new CudaFiller{device, std::move(options), *samples}};
+  std::unique_ptr<DeviceFiller> filler{new DeviceFiller{device, std::move(options), *samples}};
   for (std::int32_t i = 0; i < count; ++i) {
     auto slot = filler->make_slot();
     if (!slot)
@@ -66,7 +67,7 @@ Result<std::unique_ptr<CudaFiller>> CudaFiller::create(gpu::CudaDevice& device, 
   return filler;
 }
 
-CudaFiller::CudaFiller(gpu::CudaDevice& device, Options options, std::int64_t samples)
+DeviceFiller::DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_t samples)
     : device_{device}, options_{std::move(options)}, samples_{samples},
       extent_{*options_.assembler->dataset().extent()},
       image_bytes_{static_cast<std::size_t>(extent_.height * extent_.width *
@@ -78,7 +79,7 @@ CudaFiller::CudaFiller(gpu::CudaDevice& device, Options options, std::int64_t sa
   layout_.bytes = layout_.pixels + (options_.resident ? 0 : count * image_bytes_);
 }
 
-Result<CudaFiller::Slot> CudaFiller::make_slot() const {
+Result<DeviceFiller::Slot> DeviceFiller::make_slot() const {
   const auto count = static_cast<std::size_t>(samples_);
   const auto size = static_cast<std::size_t>(options_.assembler->augment().options().image_size);
   const auto image = size * size * static_cast<std::size_t>(options_.format.channels);
@@ -92,8 +93,8 @@ Result<CudaFiller::Slot> CudaFiller::make_slot() const {
   return slot;
 }
 
-Filling CudaFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
-                         const Failed& failed) {
+Filling DeviceFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
+                           const Failed& failed) {
   const auto& slot = slots_[static_cast<std::size_t>(index)];
   auto& stream = *options_.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
@@ -111,8 +112,8 @@ Filling CudaFiller::fill(std::int32_t index, data::Position at, const data::Slic
           stream.record()};
 }
 
-void CudaFiller::choose(const Slot& slot, data::Position at,
-                        std::span<const std::int64_t> indices) const {
+void DeviceFiller::choose(const Slot& slot, data::Position at,
+                          std::span<const std::int64_t> indices) const {
   auto* const numbers = reinterpret_cast<std::int64_t*>(slot.staged->data());
   auto* const windows = reinterpret_cast<Window*>(slot.staged->data() + layout_.windows);
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -123,8 +124,8 @@ void CudaFiller::choose(const Slot& slot, data::Position at,
   }
 }
 
-EventPtr CudaFiller::gather(const Slot& slot, std::vector<std::int64_t> indices,
-                            const Failed& failed) {
+EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indices,
+                              const Failed& failed) {
   auto& stream = *options_.host_streams[next_stream_++ % options_.host_streams.size()];
   cpu::host_stream(stream).enqueue(
       [assembler = options_.assembler, indices = std::move(indices),
@@ -146,7 +147,7 @@ EventPtr CudaFiller::gather(const Slot& slot, std::vector<std::int64_t> indices,
   return stream.record();
 }
 
-void CudaFiller::augment(const Slot& slot) {
+void DeviceFiller::augment(const Slot& slot) {
   const auto& options = options_.assembler->augment().options();
   const auto* const staged = slot.choices->data();
   const auto* const pixels =

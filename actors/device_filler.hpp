@@ -26,7 +26,7 @@ Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& de
 
 /// With a resident data set a filling is a kilobyte of sample numbers and windows; without, a host
 /// stream gathers the samples' bytes in page-locked memory first.
-class CudaFiller final : public BatchFiller {
+class DeviceFiller final : public BatchFiller {
 public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
@@ -38,7 +38,7 @@ public:
     nn::InputFormat format;
   };
   /// Errors: out_of_memory; those of the sampler. The device must outlive the filler.
-  static Result<std::unique_ptr<CudaFiller>> create(gpu::CudaDevice& device, Options options);
+  static Result<std::unique_ptr<DeviceFiller>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
   std::int64_t samples() const override { return samples_; }
@@ -58,7 +58,7 @@ private:
     std::size_t windows = 0, labels = 0, pixels = 0, bytes = 0;
   };
 
-  CudaFiller(gpu::CudaDevice& device, Options options, std::int64_t samples);
+  DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_t samples);
   Result<Slot> make_slot() const;
   void choose(const Slot& slot, data::Position at, std::span<const std::int64_t> indices) const;
   EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const Failed& failed);

@@ -1,13 +1,12 @@
-#include "cuda_copy_filler.hpp"
+#include "copy_filler.hpp"
 
 #include "troupe/cpu/host_stream.hpp"
 
 namespace troupe::actors {
 
-Result<std::unique_ptr<CudaCopyFiller>> CudaCopyFiller::create(gpu::CudaDevice& device,
-                                                               Options options) {
+Result<std::unique_ptr<CopyFiller>> CopyFiller::create(gpu::CudaDevice& device, Options options) {
   const auto count = options.slots;
-  std::unique_ptr<CudaCopyFiller> filler{new CudaCopyFiller{device, std::move(options)}};
+  std::unique_ptr<CopyFiller> filler{new CopyFiller{device, std::move(options)}};
   for (std::int64_t i = 0; i < count; ++i) {
     auto slot = filler->make_slot();
     if (!slot)
@@ -17,7 +16,7 @@ Result<std::unique_ptr<CudaCopyFiller>> CudaCopyFiller::create(gpu::CudaDevice& 
   return filler;
 }
 
-Result<CudaCopyFiller::Slot> CudaCopyFiller::make_slot() const {
+Result<CopyFiller::Slot> CopyFiller::make_slot() const {
   auto there = options_.assembler->allocate(device_, options_.slice);
   if (!there)
     return failure(there.error());
@@ -31,8 +30,8 @@ Result<CudaCopyFiller::Slot> CudaCopyFiller::make_slot() const {
   return Slot{{*std::move(images), *std::move(labels), samples}, *std::move(there)};
 }
 
-Filling CudaCopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
-                             const Failed& failed) {
+Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
+                         const Failed& failed) {
   const auto& slot = slots_[static_cast<std::size_t>(index)];
   auto& host = *options_.host_streams[next_stream_++ % options_.host_streams.size()];
   cpu::host_stream(host).enqueue([assembler = options_.assembler, staged = slot.staged, at, slice] {

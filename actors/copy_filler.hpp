@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 /// Host streams read and augment into page-locked memory, a stream of the device copies it. Images
 /// are f32 with the data's channels.
-class CudaCopyFiller final : public BatchFiller {
+class CopyFiller final : public BatchFiller {
 public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
@@ -20,7 +20,7 @@ public:
     std::int64_t slots = 2;
   };
   /// Errors: out_of_memory; those of the sampler. The device must outlive the filler.
-  static Result<std::unique_ptr<CudaCopyFiller>> create(gpu::CudaDevice& device, Options options);
+  static Result<std::unique_ptr<CopyFiller>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
   std::int64_t samples() const override { return slots_.front().staged.samples; }
@@ -33,7 +33,7 @@ private:
     data::BatchBuffer there;  ///< on the device
   };
 
-  CudaCopyFiller(gpu::CudaDevice& device, Options options)
+  CopyFiller(gpu::CudaDevice& device, Options options)
       : device_{device}, options_{std::move(options)} {}
   Result<Slot> make_slot() const;
 
