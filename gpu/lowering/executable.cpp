@@ -1,5 +1,6 @@
 #include "executable.hpp"
 
+#include "../device_guard.hpp"
 #include "../engines.hpp"
 #include "../kernels/flat.hpp"
 #include "troupe/core/fail.hpp"
@@ -50,6 +51,7 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 
 Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options) {
+  const DeviceGuard guard{device.info().index}; // libraries take the current device for granted
   auto made = CudaExecutable::create(device, graph, options);
   if (!made)
     return failure(made.error());

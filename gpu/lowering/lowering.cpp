@@ -29,6 +29,15 @@ bool reads_weight(Op op) {
          op == Op::matmul_backward_data;
 }
 
+/// Plans of libraries rely on it, and say nothing when it is not so.
+Status check_alignment(const MemoryPlan& plan) {
+  for (const auto offset : plan.offsets)
+    if (offset != MemoryPlan::not_in_arena && offset % tensor_alignment != 0)
+      return fail(Errc::internal, "the memory plan has a tensor at {}, no multiple of {} bytes",
+                  offset, tensor_alignment);
+  return {};
+}
+
 } // namespace
 
 Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph& graph,
@@ -39,6 +48,7 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
   else
     lowering->store_parameters();
   TROUPE_TRY(lowering->find_copies());
+  TROUPE_TRY(check_alignment(options.memory));
   auto placement = place_tensors(graph, options.memory, lowering->layout, tensor_alignment);
   if (!placement)
     return failure(placement.error());

@@ -17,9 +17,13 @@ PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
           .dtype = x.dtype};
 }
 
-/// Nobody but max_pool_backward reads the index: in bytes it is a quarter of the traffic, and the
-/// place that the graph gives it (i32) is large enough.
-constexpr DType index_type = DType::u8;
+/// Nobody but max_pool_backward reads the index: in bytes, where they can count the window's
+/// positions, it is a quarter of the traffic, and the place that the graph gives it (i32) is large
+/// enough.
+DType index_type(const Node& node) {
+  const auto& window = std::get<PoolAttributes>(node.attributes);
+  return window.kernel_h * window.kernel_w <= 256 ? DType::u8 : DType::i32;
+}
 
 } // namespace
 
@@ -28,14 +32,16 @@ Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node) {
   const auto& to = lowering.output(node);
   switch (node.op) {
   case Op::max_pool:
-    return kernel_step(node.op, [node, shape = shape_of(node, from, to)](const Launch& l) {
+    return kernel_step(node.op, [node, shape = shape_of(node, from, to),
+                                 type = index_type(node)](const Launch& l) {
       launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
-                      l.data(node.outputs[1]), index_type);
+                      l.data(node.outputs[1]), type);
     });
   case Op::max_pool_backward:
-    return kernel_step(node.op, [node, shape = shape_of(node, to, from)](const Launch& l) {
+    return kernel_step(node.op, [node, shape = shape_of(node, to, from),
+                                 type = index_type(node)](const Launch& l) {
       launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                               index_type, l.data(node.outputs[0]));
+                               type, l.data(node.outputs[0]));
     });
   case Op::avg_pool:
     return kernel_step(node.op, [node, shape = shape_of(node, from, to)](const Launch& l) {
