@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/device.hpp"
+#include "troupe/core/precision.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
@@ -13,6 +14,26 @@ namespace troupe::tests {
 /// The device under test; null with a reason in `why` where the machine has none.
 std::unique_ptr<Device> make_test_device(std::string& why);
 
+/// As above, but skips the test where there is none.
+inline std::unique_ptr<Device> device_or_skip() {
+  std::string why;
+  auto device = make_test_device(why);
+  if (!device)
+    SKIP("no CUDA device: " << why);
+  return device;
+}
+
+/// What differs between devices by design.
+struct DeviceTraits {
+  std::vector<Precision> precisions; ///< in which its results are compared with the interpreter's
+  /// Its loader writes images in the compute type, with so many channels (nn/passes/format_input).
+  std::int64_t image_channels = 0; ///< 0: in f32, with as many as there are
+  bool stores_indices = true;      ///< of max_pool as the graph says, i32
+  /// Two executables of a graph run the same kernels. CUDA chooses by measuring, and remembers.
+  bool same_kernels = true;
+};
+DeviceTraits test_traits();
+
 /// Values in a device's memory. Everything enqueued on `stream` and finished before it is read.
 template <class T>
 class DeviceVector {
@@ -20,10 +41,16 @@ public:
   DeviceVector(Device& device, Stream& stream, const std::vector<T>& values)
       : device_{device}, stream_{stream}, size_{values.size()},
         buffer_{device.allocate(values.size() * sizeof(T), MemoryKind::data).value()} {
+    write(values);
+  }
+
+  /// As many values as there were at first.
+  void write(const std::vector<T>& values) {
+    REQUIRE(values.size() == size_);
     device_.copy(stream_, buffer_->data(), values.data(), size_ * sizeof(T));
     REQUIRE(stream_.synchronize());
   }
-
+  std::size_t size() const { return size_; }
   T* data() const { return reinterpret_cast<T*>(buffer_->data()); }
   std::vector<T> read() const {
     std::vector<T> values(size_);

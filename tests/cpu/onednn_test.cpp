@@ -1,0 +1,110 @@
+// What only the host's fastest engine has: numbers of threads, two ways to compute in bf16.
+#include "../devices/compare.hpp"
+#include "../devices/op_cases.hpp"
+#include "troupe/cpu/engines.hpp"
+#include "troupe/cpu/host_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cmath>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+/// Native products round weights and results as the interpreter does. Widened ones keep the
+/// weights' precision: results are nearer to the truth, but now and then a relu or a maximum falls
+/// differently, which in tensors as small as these is seen in gradients.
+constexpr float native_tolerance = 0.1f, widened_gradient_tolerance = 0.4f;
+
+RunOptions in_mode(cpu::Bf16Mode mode) {
+  return {.compile = [mode](Device& device, const Graph& graph, const CompileOptions& options) {
+    return cpu::compile_onednn(static_cast<cpu::HostDevice&>(device), graph, options, mode);
+  }};
+}
+
+nn::PreparedModel prepare(const std::string& name, Precision precision) {
+  Config config;
+  config.model.name = name;
+  config.data.image_size = 32;
+  config.precision.mode = to_string(precision);
+  auto model =
+      nn::prepare_model(config, 4, nn::Purpose::training, {.fuse = nn::FusePatterns::all()});
+  if (!model)
+    FAIL(model.error().to_string());
+  return std::move(*model);
+}
+
+} // namespace
+
+TEST_CASE("every op with one thread as with two") {
+  const auto device = cpu::make_host_device(0, 2);
+  for (const auto& one : all_op_cases()) {
+    INFO(one.name);
+    const auto graph = one.model({}).graph;
+    require_same_pass(run_graph(*device, graph, {.threads = 1}),
+                      run_graph(*device, graph, {.threads = 2}), Precision::fp32);
+  }
+}
+
+TEST_CASE("every op in bf16, by native products and by widened ones") {
+  const auto device = cpu::make_host_device(0, 2);
+  for (const auto& one : all_op_cases()) {
+    INFO(one.name);
+    const auto graph = one.model({.precision = Precision::amp_bf16}).graph;
+    const auto truth = run_truth(graph);
+    const auto native = run_graph(*device, graph, in_mode(cpu::Bf16Mode::native));
+    require_close_on_average(native.activations, truth.activations, native_tolerance);
+    require_close_on_average(native.gradients, truth.gradients, native_tolerance);
+    require_close_on_average(native.statistics, truth.statistics, native_tolerance);
+    const auto widened = run_graph(*device, graph, in_mode(cpu::Bf16Mode::widened));
+    require_close_on_average(widened.gradients, truth.gradients, widened_gradient_tolerance);
+    require_close_on_average(widened.statistics, truth.statistics, native_tolerance);
+    REQUIRE(std::abs(widened.outputs.loss - truth.outputs.loss) <= 0.02f * truth.outputs.loss);
+  }
+}
+
+TEST_CASE("in bf16 the memory plan does not change a bit, and neither does a second run") {
+  const auto* const name = GENERATE("resnet20", "resnet50");
+  const auto device = cpu::make_host_device(0, 2);
+  const auto model = prepare(name, Precision::amp_bf16);
+  const auto apart = run_graph(*device, model.graph, {}, {.count = 2});
+  const auto planned = run_graph(*device, model.graph, {.memory = model.memory}, {.count = 2});
+  const auto again = run_graph(*device, model.graph, {.memory = model.memory}, {.count = 2});
+  REQUIRE(planned.raw_gradients == apart.raw_gradients);
+  REQUIRE(again.raw_gradients == planned.raw_gradients);
+  REQUIRE(again.outputs.loss == planned.outputs.loss);
+}
+
+TEST_CASE("what other devices' passes make is refused by name") {
+  const auto device = cpu::make_host_device(0, 1);
+  const auto refused = [&](const nn::PassOptions& passes) {
+    const auto model = make_model({4, 6, 6, 3}, two_convolutions(8, {3, 1, 1}), passes);
+    const auto compiled = device->compile(model.graph, {});
+    return compiled ? std::string{"nothing"} : compiled.error().to_string();
+  };
+  CHECK(refused({.precision = Precision::amp_fp16})
+            .starts_with("unsupported: the oneDNN engine has no f16"));
+  CHECK(refused({.input = {.channels = 4}}).find("conv2d as it is fused (conv1)") !=
+        std::string::npos);
+}
+
+TEST_CASE("two devices in two threads at once give what one gives") {
+  const auto model = prepare("resnet20", Precision::fp32);
+  const auto run = [&] {
+    const auto device = cpu::make_host_device(0, 2);
+    return run_graph(*device, model.graph, {.threads = 1, .memory = model.memory}, {.count = 3});
+  };
+  const auto alone = run();
+  RunResult results[2];
+  std::thread threads[2];
+  for (int i = 0; i < 2; ++i)
+    threads[i] = std::thread{[&, i] { results[i] = run(); }};
+  for (auto& thread : threads)
+    thread.join();
+  for (const auto& result : results)
+    REQUIRE(result.raw_gradients == alone.raw_gradients);
+}

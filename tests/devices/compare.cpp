@@ -1,0 +1,130 @@
+#include "compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::tests {
+
+namespace {
+
+constexpr float fp32_tolerance = 1e-4f;
+
+constexpr float deep_fp32_tolerance = 2e-3f;
+/// Losses differ by 1e-6 until, some step, one value falls on the other side of a relu.
+constexpr float deep_fp32_losses = 1e-3f;
+
+struct Tolerance {
+  float values, gradients;
+};
+
+/// On average. Stored values are rounded a few times on their way. A rounding that moves a value
+/// over relu's edge changes a gradient by all of it, but so few of them that the norm goes with the
+/// square root. The factors leave room above what one finds between the interpreter's own results
+/// in f32 and in f16 or bf16 (at most 0.5 and 2.8 times epsilon and its root in deep networks).
+Tolerance tolerance(Precision precision, Depth depth) {
+  const bool deep = depth == Depth::deep;
+  if (precision == Precision::fp32)
+    return {fp32_tolerance, deep ? deep_fp32_tolerance : fp32_tolerance};
+  const float factor = deep ? 4 : 1, rounding = epsilon(precision);
+  return {factor * 13 * rounding, factor * 1.2f * std::sqrt(rounding)};
+}
+
+void require_scalar(float got, float wanted, float relative) {
+  INFO(got << ", expected " << wanted);
+  REQUIRE(std::abs(got - wanted) <= relative * std::max(std::abs(wanted), 0.1f));
+}
+
+} // namespace
+
+void require_close(const Values& values, const Values& expected, float relative) {
+  REQUIRE(values.size() == expected.size());
+  for (const auto& [name, wanted] : expected) {
+    INFO(name);
+    const auto& got = values.at(name);
+    REQUIRE(got.size() == wanted.size());
+    float scale = 1e-6f, worst = 0;
+    for (const float value : wanted)
+      scale = std::max(scale, std::abs(value));
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const float error = std::abs(got[i] - wanted[i]);
+      if (!(error <= worst)) {
+        worst = error;
+        at = i;
+      }
+    }
+    INFO("element " << at << ": " << got[at] << ", expected " << wanted[at] << ", scale " << scale);
+    REQUIRE(worst <= 1e-5f + relative * scale);
+  }
+}
+
+void require_close_on_average(const Values& values, const Values& expected, float relative) {
+  REQUIRE(values.size() == expected.size());
+  const auto norm = [](const std::vector<float>& tensor) {
+    double sum = 0;
+    for (const float value : tensor)
+      sum += static_cast<double>(value) * static_cast<double>(value);
+    return std::sqrt(sum);
+  };
+  double largest = 0;
+  for (const auto& [name, wanted] : expected)
+    largest = std::max(largest, norm(wanted));
+  for (const auto& [name, wanted] : expected) {
+    INFO(name);
+    auto difference = values.at(name);
+    REQUIRE(difference.size() == wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      difference[i] -= wanted[i];
+    const auto error = norm(difference), size = norm(wanted);
+    INFO("norm of the difference " << error << ", of the tensor " << size << ", of the largest "
+                                   << largest);
+    REQUIRE(error <= static_cast<double>(relative) * std::max(size, largest / 4));
+  }
+}
+
+float epsilon(Precision precision) {
+  switch (precision) {
+  case Precision::bf16:
+  case Precision::amp_bf16:
+    return 0x1p-7f;
+  case Precision::tf32:
+  case Precision::fp16:
+  case Precision::amp_fp16:
+    return 0x1p-10f;
+  case Precision::fp32:
+    break;
+  }
+  return 0x1p-23f;
+}
+
+void require_same_pass(const RunResult& got, const RunResult& truth, Precision precision,
+                       Depth depth) {
+  const auto [values, gradients] = tolerance(precision, depth);
+  require_close_on_average(got.activations, truth.activations, values);
+  require_close_on_average(got.gradients, truth.gradients, gradients);
+  require_close_on_average(got.statistics, truth.statistics, values);
+  require_scalar(got.outputs.loss, truth.outputs.loss, values);
+  if (precision != Precision::fp32)
+    return;
+  const float largest = depth == Depth::deep ? deep_fp32_tolerance : fp32_tolerance;
+  require_close(got.activations, truth.activations, largest);
+  require_close(got.gradients, truth.gradients, largest);
+  require_close(got.statistics, truth.statistics, largest);
+  REQUIRE(got.outputs.correct == truth.outputs.correct);
+  if (!got.indices.empty())
+    require_close(got.indices, truth.indices, 0);
+}
+
+void require_same_losses(const RunResult& got, const RunResult& truth, Precision precision,
+                         Depth depth) {
+  REQUIRE(got.steps.size() == truth.steps.size());
+  for (std::size_t i = 0; i < got.steps.size(); ++i) {
+    INFO("step " << i);
+    require_scalar(got.steps[i].loss, truth.steps[i].loss,
+                   precision == Precision::fp32 && depth == Depth::deep
+                       ? deep_fp32_losses
+                       : tolerance(precision, depth).values);
+  }
+}
+
+} // namespace troupe::tests

@@ -1,0 +1,98 @@
+#include "graph_values.hpp"
+
+#include "troupe/core/float16.hpp"
+#include "troupe/core/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+namespace troupe::tests {
+
+namespace {
+
+std::vector<float> values_of(const std::string& name, std::size_t elements, float scale,
+                             float offset) {
+  std::uint64_t key = 1469598103934665603u;
+  for (const char c : name)
+    key = (key ^ static_cast<std::uint64_t>(c)) * 1099511628211u;
+  CounterRng random{key, 0};
+  std::vector<float> values(elements);
+  for (float& value : values)
+    value = offset + scale * random.normal();
+  return values;
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<std::byte> in_type(DType type, const std::vector<float>& values) {
+  if (type == DType::f32)
+    return bytes_of(values);
+  std::vector<std::uint16_t> rounded(values.size());
+  std::ranges::transform(values, rounded.begin(),
+                         type == DType::f16 ? f16_from_float : bf16_from_float);
+  return bytes_of(rounded);
+}
+
+/// How many of the images' channels nn/passes/format_input added.
+std::size_t padded_channels(const Graph& graph, TensorId images) {
+  for (const auto& node : graph.nodes)
+    if (node.op == Op::conv2d && node.inputs[0] == images)
+      return static_cast<std::size_t>(std::get<Conv2dAttributes>(node.attributes).padded_channels);
+  return 0;
+}
+
+std::vector<std::byte> images_of(const Graph& graph, TensorId id, const std::string& suffix) {
+  const auto& tensor = graph[id];
+  const auto channels = static_cast<std::size_t>(tensor.shape.dims.back());
+  const auto filled = channels - padded_channels(graph, id);
+  const auto pixels = static_cast<std::size_t>(tensor.shape.elements()) / channels;
+  const auto values = values_of("images" + suffix, pixels * filled, 1, 0);
+  std::vector<float> padded(pixels * channels);
+  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::size_t channel = 0; channel < filled; ++channel)
+      padded[pixel * channels + channel] = values[pixel * filled + channel];
+  return in_type(tensor.dtype, padded);
+}
+
+std::vector<std::byte> targets_of(const Graph& graph, TensorId id, int number,
+                                  const std::string& suffix) {
+  const auto elements = static_cast<std::size_t>(graph[id].shape.elements());
+  if (graph[id].dtype == DType::f32)
+    return bytes_of(values_of("targets" + suffix, elements, 1, 0));
+  std::vector<std::int32_t> labels(elements);
+  for (std::size_t i = 0; i < elements; ++i)
+    labels[i] = i == 1 ? -1 : (static_cast<std::int32_t>(i) * 7 + number) % 3;
+  return bytes_of(labels);
+}
+
+} // namespace
+
+std::vector<float> initial_values(const Slot& slot) {
+  const auto elements = static_cast<std::size_t>(slot.shape.elements());
+  if (slot.name.find("running_var") != std::string::npos)
+    return std::vector<float>(elements, 1.0f);
+  if (slot.shape.rank() == 1)
+    return values_of(slot.name, elements, 0.3f,
+                     slot.name.find("weight") != std::string::npos ? 1.0f : 0.1f);
+  const float fan_in = static_cast<float>(slot.shape.elements() / slot.shape[0]);
+  return values_of(slot.name, elements, std::sqrt(2.0f / fan_in), 0.0f);
+}
+
+BatchValues batch_values(const Graph& graph, int number) {
+  const auto suffix = number == 0 ? std::string{} : std::to_string(number);
+  BatchValues values;
+  for (const auto id : graph.with_role(Role::input))
+    values.images = images_of(graph, id, suffix);
+  for (const auto id : graph.with_role(Role::target))
+    values.targets = targets_of(graph, id, number, suffix);
+  return values;
+}
+
+} // namespace troupe::tests

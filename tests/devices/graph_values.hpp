@@ -1,0 +1,24 @@
+/// Values for a graph's parameters, statistics and batches, by name alone.
+#pragma once
+
+#include "troupe/core/executable.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace troupe::tests {
+
+/// In the canonical layout: batch norm's scales around 1, weights small enough that deep graphs
+/// keep their range.
+std::vector<float> initial_values(const Slot& slot);
+
+/// As they lie in memory.
+struct BatchValues {
+  std::vector<std::byte> images, targets;
+};
+
+/// Images in the type and with the channels of the graph's input, those that are padding zero. The
+/// second label is ignored. `number` 0, 1, ...: different values.
+BatchValues batch_values(const Graph& graph, int number);
+
+} // namespace troupe::tests

@@ -1,0 +1,116 @@
+// Whole models on a device against the interpreter.
+#include "compare.hpp"
+#include "networks.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
+  ModelConfig config;
+  config.name = name;
+  auto graph = nn::build_model(config, {.image_size = size, .batch = batch});
+  if (!graph)
+    FAIL(graph.error().to_string());
+  return std::move(*graph);
+}
+
+/// As a device's job prepares it.
+nn::PreparedModel prepare(const Graph& forward, Precision precision) {
+  nn::PassOptions passes{
+      .fuse = nn::FusePatterns::all(), .precision = precision, .memory = {.alignment = 256}};
+  passes.memory.in_place.push_back(Op::batch_norm_backward);
+  if (const auto channels = test_traits().image_channels; channels > 0)
+    passes.input = {compute_type(precision), channels};
+  auto prepared = nn::run_passes(forward, nn::Purpose::training, passes);
+  if (!prepared)
+    FAIL(prepared.error().to_string());
+  return std::move(*prepared);
+}
+
+RunOptions options_for(Precision precision) {
+  return {.tf32 = precision == Precision::tf32,
+          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f};
+}
+
+/// One pass, tensor by tensor.
+void check_pass(const Graph& forward, Depth depth) {
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions) {
+    INFO(to_string(precision));
+    const auto prepared = prepare(forward, precision);
+    const auto options = options_for(precision);
+    require_same_pass(run_graph(*device, prepared.graph, options),
+                      run_truth(prepared.graph, options), precision, depth);
+  }
+}
+
+/// Ten steps of SGD as they are in training: two batches, planned memory, whole passes.
+void check_steps(const Graph& forward, Depth depth) {
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions) {
+    INFO(to_string(precision));
+    const auto prepared = prepare(forward, precision);
+    auto options = options_for(precision);
+    Steps steps{.count = 10, .batches = 2, .learn = true};
+    const auto truth = run_truth(prepared.graph, options, steps);
+    options.memory = prepared.memory;
+    steps.whole = true;
+    const auto got = run_graph(*device, prepared.graph, options, steps);
+    REQUIRE(truth.losses().back() < truth.losses()[1]); // of the same batch
+    require_same_losses(got, truth, precision, depth);
+  }
+}
+
+} // namespace
+
+TEST_CASE("ResNet-20: every activation and gradient as the interpreter has them") {
+  check_pass(model("resnet20", 16, 4), Depth::deep);
+}
+
+TEST_CASE("bottleneck blocks: every activation and gradient as the interpreter has them") {
+  check_pass(bottleneck_network({8, 32, 32, 3}, 8), Depth::deep);
+}
+
+TEST_CASE("a perceptron: every activation and gradient as the interpreter has them") {
+  check_pass(model("mlp", 16, 16), Depth::shallow);
+}
+
+TEST_CASE("ResNet-20: ten steps with the interpreter's losses") {
+  check_steps(model("resnet20", 8, 8), Depth::deep);
+}
+
+TEST_CASE("bottleneck blocks: ten steps with the interpreter's losses") {
+  check_steps(bottleneck_network({8, 32, 32, 3}, 8), Depth::deep);
+}
+
+TEST_CASE("a perceptron: ten steps with the interpreter's losses") {
+  check_steps(model("mlp", 8, 16), Depth::shallow);
+}
+
+TEST_CASE("the memory plan does not change a bit, and neither does a second run") {
+  const auto* const name = GENERATE("resnet20", "resnet50");
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions) {
+    INFO(name << ", " << to_string(precision));
+    const auto prepared = prepare(model(name, 32, 4), precision);
+    auto options = options_for(precision);
+    const auto apart = run_graph(*device, prepared.graph, options, {.count = 2});
+    options.memory = prepared.memory;
+    GraphRun planned{*device, prepared.graph, options};
+    auto first = planned({.count = 2});
+    const auto again = planned({.count = 2});
+    if (test_traits().same_kernels)
+      REQUIRE(first.raw_gradients == apart.raw_gradients);
+    REQUIRE(again.raw_gradients == first.raw_gradients);
+    REQUIRE(again.losses() == first.losses());
+    first.activations = apart.activations; // gone
+    first.indices = apart.indices;
+    require_same_pass(first, apart, precision, Depth::deep);
+  }
+}

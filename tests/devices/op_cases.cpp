@@ -1,0 +1,132 @@
+#include "op_cases.hpp"
+
+#include "troupe/nn/builder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace troupe::tests {
+
+nn::PreparedModel make_model(const Shape& images, const Body& body, const nn::PassOptions& passes,
+                             nn::Purpose purpose) {
+  nn::GraphBuilder builder;
+  builder.begin_unit("body");
+  auto x = builder.input("images", images);
+  const auto labels = builder.target("labels", {images[0]}, DType::i32);
+  x = body(builder, x);
+  builder.begin_unit("head");
+  const auto flat = builder.shape(x).rank() == 2 ? x : builder.flatten("flat", x);
+  const auto logits = builder.linear("fc", flat, 3);
+  builder.softmax_cross_entropy("loss", logits, labels, 0.1f);
+  builder.count_correct("correct", logits, labels);
+  auto graph = std::move(builder).finish();
+  if (!graph)
+    FAIL(graph.error().to_string());
+  auto prepared = nn::run_passes(*graph, purpose, passes);
+  if (!prepared)
+    FAIL(prepared.error().to_string());
+  return std::move(*prepared);
+}
+
+Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {
+  return [=](nn::GraphBuilder& b, TensorId x) {
+    x = b.conv2d("conv1", x, out, attributes);
+    return b.conv2d("conv2", x, out + 16, attributes);
+  };
+}
+
+nn::PreparedModel OpCase::model(nn::PassOptions passes) const {
+  passes.fuse = fuse;
+  return make_model(images, body, passes);
+}
+
+namespace {
+
+OpCase convolutions(const Shape& images, std::int64_t out, Conv2dAttributes attributes) {
+  return {images.to_string() + ", kernel " + std::to_string(attributes.kernel) + ", stride " +
+              std::to_string(attributes.stride),
+          images, two_convolutions(out, attributes)};
+}
+
+} // namespace
+
+std::vector<OpCase> common_convolutions() {
+  return {convolutions({4, 8, 8, 16}, 16, {3, 1, 1}), convolutions({4, 9, 9, 16}, 32, {3, 2, 1}),
+          convolutions({2, 8, 8, 32}, 64, {1, 1, 0})};
+}
+
+std::vector<OpCase> odd_convolutions() {
+  return {convolutions({4, 28, 28, 1}, 16, {3, 1, 1}), convolutions({2, 33, 31, 3}, 64, {7, 2, 3}),
+          convolutions({1, 7, 5, 5}, 7, {3, 1, 1}),    convolutions({3, 8, 8, 24}, 20, {3, 2, 1}),
+          convolutions({3, 7, 7, 17}, 9, {1, 2, 0}),   convolutions({5, 6, 6, 8}, 8, {1, 1, 0}),
+          convolutions({2, 5, 5, 8}, 8, {1, 1, 1}),    convolutions({2, 9, 9, 8}, 8, {5, 3, 2})};
+}
+
+std::vector<OpCase> batch_norms() {
+  std::vector<OpCase> cases;
+  for (const std::int64_t channels : {1, 3, 16, 20, 96, 600}) {
+    const Body body = [=](nn::GraphBuilder& b, TensorId x) {
+      x = b.conv2d("conv1", x, channels, {1, 1, 0});
+      const auto first = b.relu("relu1", b.batch_norm("bn1", x, true));
+      const auto second = b.batch_norm("bn2", b.conv2d("conv2", first, channels, {1, 1, 0}), true);
+      return b.batch_norm("bn3", b.relu("relu2", b.add("add", second, first)), true);
+    };
+    const auto name = std::to_string(channels) + " channels";
+    cases.push_back({name, {4, 5, 7, 3}, body});
+    cases.push_back({name + ", fused", {4, 5, 7, 3}, body, nn::FusePatterns::all()});
+  }
+  return cases;
+}
+
+std::vector<OpCase> poolings() {
+  std::vector<OpCase> cases;
+  for (const auto& pool : {PoolAttributes{3, 3, 2, 1}, PoolAttributes{2, 2, 2, 0},
+                           PoolAttributes{3, 2, 1, 1}, PoolAttributes{5, 4, 4, 0}})
+    for (const std::int64_t channels : {1, 16, 70}) {
+      const auto name = std::to_string(pool.kernel_h) + "x" + std::to_string(pool.kernel_w) +
+                        " of " + std::to_string(channels) + " channels";
+      cases.push_back({"maximum " + name, {2, 9, 8, 3}, [=](nn::GraphBuilder& b, TensorId x) {
+                         return b.max_pool("max", b.conv2d("conv1", x, channels, {3, 1, 1}), pool);
+                       }});
+      cases.push_back({"average " + name, {2, 9, 8, 3}, [=](nn::GraphBuilder& b, TensorId x) {
+                         return b.avg_pool("avg", b.conv2d("conv1", x, channels, {3, 1, 1}), pool);
+                       }});
+    }
+  cases.push_back({"global average", {3, 7, 7, 3}, [](nn::GraphBuilder& b, TensorId x) {
+                     return b.global_avg_pool("pool", b.conv2d("conv1", x, 32, {3, 1, 1}));
+                   }});
+  return cases;
+}
+
+std::vector<OpCase> shortcuts() {
+  std::vector<OpCase> cases;
+  for (const std::int64_t size : {8, 7})
+    cases.push_back(
+        {std::to_string(size) + " pixels", {2, size, size, 3}, [](nn::GraphBuilder& b, TensorId x) {
+           const auto a = b.conv2d("conv1", x, 6, {3, 1, 1});
+           const auto left = b.subsample_pad("shortcut", a, {2, 3, 2});
+           const auto right = b.relu("relu", b.conv2d("conv2", a, 11, {3, 2, 1}));
+           return b.relu("out", b.add("sum", left, right));
+         }});
+  return cases;
+}
+
+std::vector<OpCase> perceptrons() {
+  const Body body = [](nn::GraphBuilder& b, TensorId x) {
+    x = b.flatten("pixels", x);
+    x = b.relu("relu1", b.linear("fc1", x, 40));
+    return b.relu("relu2", b.linear("fc2", x, 17));
+  };
+  return {{"bias apart", {6, 5, 5, 1}, body},
+          {"bias fused", {6, 5, 5, 1}, body, {.matmul_bias = true}},
+          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}}};
+}
+
+std::vector<OpCase> all_op_cases() {
+  std::vector<OpCase> all;
+  for (const auto& cases : {common_convolutions(), odd_convolutions(), batch_norms(), poolings(),
+                            shortcuts(), perceptrons()})
+    all.insert(all.end(), cases.begin(), cases.end());
+  return all;
+}
+
+} // namespace troupe::tests

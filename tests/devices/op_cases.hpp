@@ -1,0 +1,45 @@
+/// Graphs with every op in the shapes that engines treat differently.
+#pragma once
+
+#include "troupe/nn/compile.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+class GraphBuilder;
+}
+
+namespace troupe::tests {
+
+/// Adds layers to the images and gives a tensor of any shape.
+using Body = std::function<TensorId(nn::GraphBuilder&, TensorId)>;
+
+/// Body, linear layer, cross-entropy with label smoothing; its second label is ignored. Requires
+/// that the passes succeed (Catch2).
+nn::PreparedModel make_model(const Shape& images, const Body& body,
+                             const nn::PassOptions& passes = {},
+                             nn::Purpose purpose = nn::Purpose::training);
+
+/// Two convolutions: the first gives the second one an input that needs a gradient.
+Body two_convolutions(std::int64_t out, Conv2dAttributes attributes);
+
+struct OpCase {
+  std::string name;
+  Shape images;
+  Body body;
+  nn::FusePatterns fuse = nn::FusePatterns::none();
+
+  nn::PreparedModel model(nn::PassOptions passes) const;
+};
+
+std::vector<OpCase> common_convolutions();
+std::vector<OpCase> odd_convolutions();
+std::vector<OpCase> batch_norms();
+std::vector<OpCase> poolings();
+std::vector<OpCase> shortcuts();
+std::vector<OpCase> perceptrons();
+std::vector<OpCase> all_op_cases();
+
+} // namespace troupe::tests

@@ -1,0 +1,135 @@
+// Every op of a device against the interpreter, in graphs as the passes make them.
+#include "compare.hpp"
+#include "op_cases.hpp"
+#include "troupe/nn/builder.hpp"
+#include "troupe/nn/passes/scale_loss.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+/// What the interpreter says of a graph, and the device: node by node, and in memory that is used
+/// again, as a whole.
+void check(Device& device, const nn::PreparedModel& model, Precision precision) {
+  const RunOptions options{.tf32 = precision == Precision::tf32,
+                           .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f};
+  const auto truth = run_truth(model.graph, options);
+  require_same_pass(run_graph(device, model.graph, options), truth, precision);
+  auto planned = options;
+  planned.memory = model.memory;
+  auto got = run_graph(device, model.graph, planned, {.count = 3, .whole = true});
+  got.activations = truth.activations; // gone
+  got.indices = truth.indices;
+  got.statistics = truth.statistics; // of three batches
+  require_same_pass(got, truth, precision);
+}
+
+void check(const std::vector<OpCase>& cases) {
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions)
+    for (const auto& one : cases) {
+      INFO(to_string(precision) << ", " << one.name);
+      check(*device, one.model({.precision = precision, .memory = {.alignment = 256}}), precision);
+    }
+}
+
+/// The device multiplies gradients by the scale, and nothing else.
+void check_loss_scale(Device& device, const Graph& graph) {
+  const auto scaled = nn::scale_loss(graph);
+  GraphRun run{device, scaled};
+  const auto plain = run({.loss_scale = 1}), got = run({.loss_scale = 4096});
+  require_same_pass(plain, run_truth(graph), Precision::fp32);
+  require_close(got.gradients, run_truth(scaled, {.loss_scale = 4096}).gradients, 1e-4f);
+  REQUIRE(got.outputs.loss == plain.outputs.loss);
+  for (const auto& [name, values] : plain.gradients)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      REQUIRE(got.gradients.at(name)[i] == 4096 * values[i]);
+}
+
+nn::PreparedModel squared_error(DType target, Precision precision) {
+  nn::GraphBuilder builder;
+  builder.begin_unit("all");
+  const auto x = builder.input("images", {5, 2, 2, 2});
+  const auto y = builder.linear("fc", builder.flatten("flat", x), 4);
+  const auto t = target == DType::i32 ? builder.target("labels", {5}, target)
+                                      : builder.target("values", {5, 4}, target);
+  builder.mean_squared_error("loss", y, t);
+  auto forward = std::move(builder).finish();
+  REQUIRE(forward);
+  auto prepared = nn::run_passes(*forward, nn::Purpose::training,
+                                 {.precision = precision, .memory = {.alignment = 256}});
+  REQUIRE(prepared);
+  return std::move(*prepared);
+}
+
+} // namespace
+
+TEST_CASE("convolutions of common shapes") {
+  check(common_convolutions());
+}
+
+TEST_CASE("convolutions of odd shapes") {
+  check(odd_convolutions());
+}
+
+TEST_CASE("batch norm, alone and with relu and add") {
+  check(batch_norms());
+}
+
+TEST_CASE("pooling") {
+  check(poolings());
+}
+
+TEST_CASE("shortcut, relu, add and several consumers") {
+  check(shortcuts());
+}
+
+TEST_CASE("multilayer perceptron, with and without the fused bias") {
+  check(perceptrons());
+}
+
+TEST_CASE("images as the device's loader writes them") {
+  const auto device = device_or_skip();
+  const auto traits = test_traits();
+  for (const auto precision : traits.precisions)
+    for (const auto& [images, attributes] :
+         {std::pair{Shape{2, 33, 31, 3}, Conv2dAttributes{7, 2, 3}},
+          std::pair{Shape{4, 8, 8, 3}, Conv2dAttributes{3, 1, 1}},
+          std::pair{Shape{3, 9, 9, 1}, Conv2dAttributes{3, 2, 1}}}) {
+      INFO(to_string(precision) << ", " << images.to_string());
+      nn::PassOptions passes{.precision = precision, .memory = {.alignment = 256}};
+      if (traits.image_channels > 0)
+        passes.input = {compute_type(precision), traits.image_channels};
+      check(*device, make_model(images, two_convolutions(16, attributes), passes), precision);
+    }
+}
+
+TEST_CASE("batch norm of values far from zero") {
+  const auto device = device_or_skip();
+  const auto model = make_model({8, 16, 16, 3}, [](nn::GraphBuilder& b, TensorId x) {
+    x = b.batch_norm("far.bias", b.conv2d("conv", x, 16, {3, 1, 1}), true);
+    return b.batch_norm("bn", x, true);
+  });
+  const auto truth = run_truth(model.graph), got = run_graph(*device, model.graph);
+  require_close(got.activations, truth.activations, 1e-4f);
+}
+
+TEST_CASE("mean squared error, of labels and of values") {
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions)
+    for (const auto target : {DType::i32, DType::f32}) {
+      INFO(to_string(precision) << ", " << to_string(target));
+      const auto model = squared_error(target, precision);
+      check(*device, model, precision);
+      if (precision == Precision::fp32)
+        check_loss_scale(*device, model.graph);
+    }
+}
+
+TEST_CASE("scaled gradients of cross-entropy") {
+  const auto device = device_or_skip();
+  check_loss_scale(*device, make_model({4, 6, 6, 3}, two_convolutions(8, {3, 1, 1})).graph);
+}

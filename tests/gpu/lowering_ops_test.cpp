@@ -1,0 +1,50 @@
+// The graphs that tests/devices/ops_test.cpp runs have a plan for every convolution on GPUs that
+// are only described.
+#include "../devices/op_cases.hpp"
+#include "cudnn_fixture.hpp"
+#include "troupe/gpu/lowering/convolution_graph.hpp"
+#include "troupe/gpu/lowering/plan_book.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+bool is_convolution(const Node& node) {
+  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data ||
+         node.op == Op::conv2d_backward_weight;
+}
+
+/// What is asked for last; empty when all is there.
+std::string missing_plan(gpu::PlanBook& plans, const Graph& graph) {
+  for (const auto& node : graph.nodes) {
+    if (!is_convolution(node))
+      continue;
+    auto plan = plans.plan(gpu::convolution_graph(graph, node));
+    if (!plan && node.op == Op::conv2d_backward_weight)
+      plan = plans.plan(gpu::convolution_graph(graph, node, graph[node.inputs[1]].dtype));
+    if (!plan)
+      return plan.error().message;
+  }
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit") {
+  for (const auto precision :
+       {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16}) {
+    const CompileOptions options{.deterministic = true, .tf32 = precision == Precision::tf32};
+    gpu::PlanBook plans{described_gpu("h100_sxm"), options};
+    for (const auto& one : all_op_cases()) {
+      INFO(to_string(precision) << ", " << one.name);
+      CHECK(missing_plan(plans, one.model({.precision = precision}).graph) == "");
+      if (one.images[3] != 3)
+        continue;
+      const nn::InputFormat padded{compute_type(precision), 4};
+      CHECK(missing_plan(plans, one.model({.precision = precision, .input = padded}).graph) == "");
+    }
+  }
+}

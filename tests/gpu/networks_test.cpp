@@ -1,0 +1,131 @@
+// Graphs as nn/passes/fuse_statistics rewrites them for what cuDNN fuses here, and ResNet-50 as it
+// is, against the interpreter on the same graphs.
+#include "../devices/compare.hpp"
+#include "../devices/networks.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/lowering/alignment.hpp"
+#include "troupe/gpu/lowering/fusion.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+/// In channels that fused engines take.
+Graph bottlenecks() {
+  return bottleneck_network({8, 32, 32, 3}, 64);
+}
+
+Graph resnet50() {
+  ModelConfig config;
+  config.name = "resnet50";
+  config.stem = "imagenet";
+  auto graph = nn::build_model(config, {.image_size = 64, .batch = 8});
+  REQUIRE(graph);
+  return std::move(*graph);
+}
+
+struct Fixture {
+  Fixture() : device{device_or_skip()} {}
+
+  nn::PreparedModel prepare(const Graph& forward, Precision precision,
+                            nn::FusionSupport support = {}) const {
+    nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                           .precision = precision,
+                           .input = {compute_type(precision), 4},
+                           .fuse_statistics = std::move(support),
+                           .memory = {.alignment = gpu::tensor_alignment}};
+    passes.memory.in_place.push_back(Op::batch_norm_backward);
+    auto model = nn::run_passes(forward, nn::Purpose::training, passes);
+    REQUIRE(model);
+    return std::move(*model);
+  }
+
+  /// Rewritten for this device. Skips the test where nothing of it is fused.
+  nn::PreparedModel fused(const Graph& forward, Precision precision) const {
+    auto plans =
+        gpu::PlanBook::open(static_cast<gpu::CudaDevice&>(*device), {.deterministic = true});
+    if (!plans)
+      FAIL(plans.error().to_string());
+    auto model = prepare(forward, precision, gpu::fusion_support(std::move(*plans)));
+    if (std::ranges::count(model.graph.nodes, Op::batch_norm_finalize, &Node::op) == 0)
+      SKIP("cuDNN fuses nothing in " << to_string(precision) << " on " << device->info().name);
+    return model;
+  }
+
+  void check_pass(const nn::PreparedModel& model, Precision precision) const {
+    const auto options = options_for(precision);
+    require_same_pass(run_graph(*device, model.graph, options), run_truth(model.graph, options),
+                      precision, Depth::deep);
+  }
+
+  static RunOptions options_for(Precision precision, const MemoryPlan& memory = {}) {
+    return {.tf32 = precision == Precision::tf32,
+            .memory = memory,
+            .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f};
+  }
+
+  std::unique_ptr<Device> device;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Fixture, "convolutions that normalize, sum and mask are what the graph says") {
+  check_pass(fused(bottlenecks(), Precision::amp_fp16), Precision::amp_fp16);
+}
+
+TEST_CASE_METHOD(Fixture, "the same in bf16, as far as cuDNN fuses it") {
+  check_pass(fused(bottlenecks(), Precision::amp_bf16), Precision::amp_bf16);
+}
+
+TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpreter learns") {
+  const Steps steps{.count = 4, .batches = 2, .whole = true, .learn = true};
+  const auto model = fused(bottlenecks(), Precision::amp_fp16);
+  const auto truth = run_truth(model.graph, options_for(Precision::amp_fp16), steps);
+  GraphRun run{*device, model.graph, options_for(Precision::amp_fp16, model.memory)};
+  const auto got = run(steps);
+  require_same_losses(got, truth, Precision::amp_fp16, Depth::deep);
+  require_close_on_average(got.statistics, truth.statistics, 0.05f);
+  const auto again = run(steps);
+  REQUIRE(again.raw_gradients == got.raw_gradients);
+  REQUIRE(again.losses() == got.losses());
+}
+
+TEST_CASE_METHOD(Fixture, "a fused ResNet-50 is what its graph says") {
+  check_pass(fused(resnet50(), Precision::amp_fp16), Precision::amp_fp16);
+}
+
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in fp32") {
+  check_pass(prepare(resnet50(), Precision::fp32), Precision::fp32);
+}
+
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in tf32") {
+  check_pass(prepare(resnet50(), Precision::tf32), Precision::tf32);
+}
+
+TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in bf16") {
+  check_pass(prepare(resnet50(), Precision::amp_bf16), Precision::amp_bf16);
+}
+
+// Ten of the interpreter's steps would take minutes: its fast sibling stands in for it, on a graph
+// without padded channels, which that does not know.
+TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
+  Steps steps{.count = 10, .batches = 2, .learn = true};
+  const auto forward = resnet50();
+  const auto model = nn::run_passes(
+      forward, nn::Purpose::training,
+      {.fuse = nn::FusePatterns::all(), .memory = {.alignment = gpu::tensor_alignment}});
+  REQUIRE(model);
+  const auto host = cpu::make_host_device(0, 0);
+  const auto truth = run_graph(*host, model->graph, {.threads = 2}, steps);
+  steps.whole = true;
+  const auto got = run_graph(*device, model->graph, {.memory = model->memory}, steps);
+  REQUIRE(truth.losses().back() != truth.losses()[1]);
+  require_same_losses(got, truth, Precision::fp32);
+}
