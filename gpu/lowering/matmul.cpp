@@ -13,10 +13,10 @@ constexpr std::size_t matmul_workspace = std::size_t{32} << 20;
 
 class MatmulStep final : public Step {
 public:
-  MatmulStep(const Node& node, Matmul matmul, TensorId first, std::optional<WeightView> weight,
-             TensorId second, TensorId bias)
-      : matmul_{std::move(matmul)}, weight_{std::move(weight)}, first_{first}, second_{second},
-        bias_{bias}, result_{node.outputs[0]} {
+  MatmulStep(const Node& node, Matmul matmul, TensorId first,
+             const std::optional<WeightView>& weight, TensorId second, TensorId bias)
+      : matmul_{std::move(matmul)}, weight_{weight}, first_{first}, second_{second}, bias_{bias},
+        result_{node.outputs[0]} {
     name = to_string(node.op);
   }
 
@@ -61,7 +61,7 @@ Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   std::optional<WeightView> weight;
   if (!is_weight_gradient)
     weight.emplace(lowering, node.inputs[1], first.dtype);
-  return std::make_unique<MatmulStep>(node, std::move(*matmul), node.inputs[0], std::move(weight),
+  return std::make_unique<MatmulStep>(node, std::move(*matmul), node.inputs[0], weight,
                                       node.inputs[1], bias ? node.inputs[2] : -1);
 }
 
