@@ -81,8 +81,8 @@ std::vector<float> initial_values(const Slot& slot) {
   if (slot.shape.rank() == 1)
     return values_of(slot.name, elements, 0.3f,
                      slot.name.find("weight") != std::string::npos ? 1.0f : 0.1f);
-  const float fan_in = static_cast<float>(slot.shape.elements() / slot.shape[0]);
-  return values_of(slot.name, elements, std::sqrt(2.0f / fan_in), 0.0f);
+  const auto fan_in = slot.shape.elements() / slot.shape[0];
+  return values_of(slot.name, elements, std::sqrt(2.0f / static_cast<float>(fan_in)), 0.0f);
 }
 
 BatchValues batch_values(const Graph& graph, int number) {

@@ -6,6 +6,7 @@
 #include "troupe/gpu/lowering/plan_book.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
 using namespace troupe::tests;
@@ -40,11 +41,13 @@ TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit
     gpu::PlanBook plans{described_gpu("h100_sxm"), options};
     for (const auto& one : all_op_cases()) {
       INFO(to_string(precision) << ", " << one.name);
-      CHECK(missing_plan(plans, one.model({.precision = precision}).graph) == "");
+      CHECK_THAT(missing_plan(plans, one.model({.precision = precision}).graph),
+                 Catch::Matchers::Equals(""));
       if (one.images[3] != 3)
         continue;
       const nn::InputFormat padded{compute_type(precision), 4};
-      CHECK(missing_plan(plans, one.model({.precision = precision, .input = padded}).graph) == "");
+      CHECK_THAT(missing_plan(plans, one.model({.precision = precision, .input = padded}).graph),
+                 Catch::Matchers::Equals(""));
     }
   }
 }
