@@ -1,33 +1,14 @@
 #include "storage.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/storage_layout.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 namespace troupe::cpu {
 
 StorageLayout canonical_layout(const Graph& graph) {
-  StorageLayout layout;
-  layout.unit_names = graph.units;
-  layout.unit_elements.resize(graph.units.size());
-  auto parameters = graph.with_role(Role::parameter);
-  std::ranges::stable_sort(parameters, {}, [&](TensorId id) { return graph[id].unit; });
-  for (const auto id : parameters) {
-    const auto& tensor = graph[id];
-    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
-    auto& end = layout.unit_elements[static_cast<std::size_t>(tensor.unit)];
-    layout.parameters.push_back({tensor.name, tensor.shape, tensor.unit, end, elements, nullptr});
-    end += elements;
-  }
-  for (const auto id : graph.with_role(Role::statistic)) {
-    const auto& tensor = graph[id];
-    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
-    layout.statistics.push_back(
-        {tensor.name, tensor.shape, tensor.unit, layout.statistic_elements, elements, nullptr});
-    layout.statistic_elements += elements;
-  }
-  return layout;
+  return lay_out_storage(graph, 1);
 }
 
 Result<std::vector<const Slot*>> find_slots(const StorageLayout& layout, const Graph& graph) {

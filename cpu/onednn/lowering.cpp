@@ -3,6 +3,7 @@
 #include "../processor.hpp"
 #include "codec.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/storage_layout.hpp"
 
 #include <algorithm>
 
@@ -13,10 +14,6 @@ namespace {
 /// Parameters start on cache lines.
 constexpr std::size_t slot_alignment = 16;
 constexpr std::size_t tensor_alignment = 64; ///< bytes
-
-std::size_t align_slot(std::size_t elements) {
-  return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
-}
 
 /// Matrix units, or a bf16 dot product that is worth its name.
 bool multiplies_bf16() {
@@ -38,8 +35,10 @@ Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph
   std::unique_ptr<Lowering> lowering{new Lowering{device, graph, options}};
   lowering->widen_bf16 =
       bf16 == Bf16Mode::automatic ? !multiplies_bf16() : bf16 == Bf16Mode::widened;
-  TROUPE_TRY(options.layout ? lowering->take_layout(*options.layout)
-                            : lowering->store_parameters());
+  if (options.layout)
+    TROUPE_TRY(lowering->take_layout(*options.layout));
+  else
+    lowering->store_parameters();
   TROUPE_TRY(lowering->place());
   return lowering;
 }
@@ -95,44 +94,17 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
   return is_f32(liked) ? liked : plain;
 }
 
-Status Lowering::store_parameters() {
-  layout.unit_names = graph.units;
-  layout.unit_elements.assign(graph.units.size(), 0);
-  for (const auto id : graph.with_role(Role::parameter)) {
-    const auto& tensor = graph[id];
-    Slot slot{.name = tensor.name,
-              .shape = tensor.shape,
-              .unit = tensor.unit,
-              .offset = 0,
-              .elements = static_cast<std::size_t>(tensor.shape.elements()),
-              .codec = nullptr};
-    if (tensor.shape.rank() == 2 || tensor.shape.rank() == 4) {
-      const auto liked = choose_layout(id);
-      if (liked != plain_weights(tensor.shape, DType::f32)) {
-        slot.codec = std::make_shared<BlockedCodec>(library, tensor.shape, liked);
-        slot.elements = liked.get_size() / sizeof(float);
-      }
-      stored_.emplace(id, liked);
+void Lowering::store_parameters() {
+  layout = lay_out_storage(graph, slot_alignment, [this](TensorId id, Slot& slot) {
+    if (slot.shape.rank() != 2 && slot.shape.rank() != 4)
+      return;
+    const auto liked = choose_layout(id);
+    if (liked != plain_weights(slot.shape, DType::f32)) {
+      slot.codec = std::make_shared<BlockedCodec>(library, slot.shape, liked);
+      slot.elements = liked.get_size() / sizeof(float);
     }
-    auto& used = layout.unit_elements[static_cast<std::size_t>(tensor.unit)];
-    slot.offset = used;
-    used = align_slot(used + slot.elements);
-    layout.parameters.push_back(std::move(slot));
-  }
-  std::stable_sort(layout.parameters.begin(), layout.parameters.end(),
-                   [](const Slot& a, const Slot& b) { return a.unit < b.unit; });
-  for (const auto id : graph.with_role(Role::statistic)) {
-    const auto& tensor = graph[id];
-    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
-    layout.statistics.push_back(Slot{.name = tensor.name,
-                                     .shape = tensor.shape,
-                                     .unit = tensor.unit,
-                                     .offset = layout.statistic_elements,
-                                     .elements = elements,
-                                     .codec = nullptr});
-    layout.statistic_elements = align_slot(layout.statistic_elements + elements);
-  }
-  return {};
+    stored_.emplace(id, liked);
+  });
 }
 
 Status Lowering::take_layout(const StorageLayout& given) {

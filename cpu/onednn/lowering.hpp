@@ -67,7 +67,7 @@ private:
   Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, device_{device} {}
   Status place();
-  Status store_parameters();
+  void store_parameters();
   Status take_layout(const StorageLayout& given);
 
   dnnl::memory::desc choose_layout(TensorId parameter) const;

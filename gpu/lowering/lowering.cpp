@@ -2,6 +2,7 @@
 
 #include "../krsc_codec.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/storage_layout.hpp"
 
 #include <algorithm>
 
@@ -11,10 +12,6 @@ namespace {
 
 /// Parameters start at multiples of 256 bytes, so do their copies in half the size.
 constexpr std::size_t slot_alignment = 128;
-
-std::size_t align_slot(std::size_t elements) {
-  return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
-}
 
 bool is_convolution(Op op) {
   return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::conv2d_backward_weight;
@@ -80,38 +77,13 @@ std::int64_t Lowering::stored_inputs(TensorId weight) const {
 }
 
 void Lowering::store_parameters() {
-  layout.unit_names = graph.units;
-  layout.unit_elements.assign(graph.units.size(), 0);
-  for (const auto id : graph.with_role(Role::parameter)) {
-    const auto& tensor = graph[id];
-    Slot slot{.name = tensor.name,
-              .shape = tensor.shape,
-              .unit = tensor.unit,
-              .offset = 0,
-              .elements = static_cast<std::size_t>(tensor.shape.elements()),
-              .codec = nullptr};
-    if (tensor.shape.rank() == 4) {
-      const auto codec = std::make_shared<KrscCodec>(tensor.shape, stored_inputs(id));
-      slot.elements = codec->stored_elements();
-      slot.codec = codec;
-    }
-    auto& used = layout.unit_elements[static_cast<std::size_t>(tensor.unit)];
-    slot.offset = used;
-    used = align_slot(used + slot.elements);
-    layout.parameters.push_back(std::move(slot));
-  }
-  std::ranges::stable_sort(layout.parameters, {}, &Slot::unit);
-  for (const auto id : graph.with_role(Role::statistic)) {
-    const auto& tensor = graph[id];
-    const auto elements = static_cast<std::size_t>(tensor.shape.elements());
-    layout.statistics.push_back({.name = tensor.name,
-                                 .shape = tensor.shape,
-                                 .unit = tensor.unit,
-                                 .offset = layout.statistic_elements,
-                                 .elements = elements,
-                                 .codec = nullptr});
-    layout.statistic_elements = align_slot(layout.statistic_elements + elements);
-  }
+  layout = lay_out_storage(graph, slot_alignment, [this](TensorId id, Slot& slot) {
+    if (slot.shape.rank() != 4)
+      return;
+    const auto codec = std::make_shared<KrscCodec>(slot.shape, stored_inputs(id));
+    slot.elements = codec->stored_elements();
+    slot.codec = codec;
+  });
 }
 
 Status Lowering::find_copies() {
