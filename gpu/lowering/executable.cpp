@@ -14,9 +14,6 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Passes whose loss may be on its way to the host at one time.
-constexpr std::size_t output_slots = 64;
-
 std::size_t largest_workspace(const std::vector<StepPtr>& steps) {
   std::size_t bytes = 0;
   for (const auto& step : steps)
@@ -120,10 +117,6 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
     at += copied ? aligned(unit.elements * size_of(unit.copy_type)) : 0;
   }
   memory_ = {arena_->data(), own_->data(), workspace_->data()};
-  auto outputs = device_.allocate_pinned(output_slots * sizeof(StepOutputs));
-  if (!outputs)
-    return failure(outputs.error());
-  outputs_ = std::move(*outputs);
   return {};
 }
 
@@ -176,15 +169,13 @@ void CudaExecutable::run(Stream& stream) {
   auto& on = cuda_stream(stream);
   const auto [found, first] = graphs_.try_emplace({batch_.images, batch_.labels});
   // The first pass loads kernels and makes the libraries' own choices: not for a capture.
-  if (first || !capturable_)
+  if (first)
     return Executable::run(stream);
   auto& graph = found->second;
   if (!graph) {
     auto captured = capture(on);
-    if (!captured) {
-      capturable_ = false;
-      return Executable::run(stream);
-    }
+    if (!captured)
+      return on.note(failure(std::move(captured).error()));
     graph = std::move(*captured);
   }
   graph->launch(on);
@@ -197,24 +188,15 @@ Result<CudaGraph> CudaExecutable::capture(CudaStream& stream) {
 }
 
 void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  auto* const slot =
-      reinterpret_cast<StepOutputs*>(outputs_->data()) + next_output_++ % output_slots;
-  auto& on = cuda_stream(stream);
-  on.enqueue("read outputs", [&](cudaStream_t raw) {
-    const Binding nothing;
-    const Frame frame{places_, nothing, memory_};
-    const auto read = [&](std::string_view name, float* value) {
-      const auto id = graph_.find(name);
-      if (id && graph_[*id].role == Role::output)
-        cudaMemcpyAsync(value, frame.data<float>(*id), sizeof(float), cudaMemcpyDeviceToHost, raw);
-    };
-    read("loss", &slot->loss);
-    read("correct", &slot->correct);
-  });
-  on.on_complete([slots = outputs_, slot, host](const Status& status) {
-    if (status)
-      *host = *slot;
-  });
+  const Binding nothing;
+  const Frame frame{places_, nothing, memory_};
+  const auto read = [&](std::string_view name, float* value) {
+    const auto id = graph_.find(name);
+    if (id && graph_[*id].role == Role::output)
+      device_.copy(stream, value, frame.data<float>(*id), sizeof(float));
+  };
+  read("loss", &host->loss);
+  read("correct", &host->correct);
 }
 
 Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
@@ -228,13 +210,11 @@ Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::s
   if (host.size() != static_cast<std::size_t>(graph_[*id].shape.elements()))
     return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name,
                 graph_[*id].shape.elements(), host.size());
-  auto raw = device_.allocate_pinned(host.size_bytes() / sizeof(float) * size_of(type));
-  if (!raw)
-    return failure(raw.error());
+  const auto raw = std::make_shared<std::vector<std::byte>>(host.size() * size_of(type));
   const Binding nothing;
   const Frame frame{places_, nothing, memory_};
-  device_.copy(stream, (*raw)->data(), frame.data<std::byte>(*id), (*raw)->bytes());
-  stream.on_complete([raw = *raw, type, host](const Status& status) {
+  device_.copy(stream, raw->data(), frame.data<std::byte>(*id), raw->size());
+  stream.on_complete([raw, type, host](const Status& status) {
     if (status)
       widen(type, raw->data(), host);
   });

@@ -66,15 +66,13 @@ private:
   std::vector<Place> places_;
   std::unique_ptr<PlanBook> plans_; ///< the steps' plans run on its target
   std::vector<Unit> units_;
-  BufferPtr arena_, own_, workspace_, copy_memory_, outputs_;
+  BufferPtr arena_, own_, workspace_, copy_memory_;
   std::vector<std::byte*> copies_; ///< by unit
   ExecutableMemory memory_;
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
   BatchView batch_;
   std::map<BatchKey, std::optional<CudaGraph>> graphs_; ///< empty: run once, not captured yet
-  bool capturable_ = true;
-  std::size_t next_output_ = 0;
 };
 
 } // namespace troupe::gpu
