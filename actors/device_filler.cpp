@@ -98,10 +98,8 @@ Filling DeviceFiller::fill(std::int32_t index, data::Position at, const data::Sl
   const auto& slot = slots_[static_cast<std::size_t>(index)];
   auto& stream = *options_.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
-  if (const auto chosen = options_.assembler->sampler().indices(at, slice, indices); !chosen) {
-    failed(chosen.error());
-    return {{slot.images->data(), nullptr}, stream.record()};
-  }
+  // An error stays with the stream: nothing is made of the batch, and whoever waits for it knows.
+  gpu::cuda_stream(stream).note(options_.assembler->sampler().indices(at, slice, indices));
   choose(slot, at, indices);
   if (!options_.resident)
     stream.wait(gather(slot, std::move(indices), failed));
