@@ -12,8 +12,20 @@
 
 namespace troupe {
 
+/// GradScaler's arguments, with its defaults (loss_scale.hpp).
+struct LossScaleConfig {
+  bool enabled = true; ///< amp_fp16 alone scales its loss
+  double initial = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000; ///< steps
+
+  bool operator==(const LossScaleConfig&) const = default;
+};
+
 struct PrecisionConfig {
-  std::string mode = "fp32"; ///< fp32, tf32, amp_fp16, amp_bf16
+  std::string mode = "fp32"; ///< precision.hpp
+  LossScaleConfig loss_scale;
 
   bool operator==(const PrecisionConfig&) const = default;
 };

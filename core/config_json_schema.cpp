@@ -40,6 +40,17 @@ struct ValueSchema {
                        {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
     return {{"anyOf", Json::array({whole, text})}};
   }
+  Json operator()(const RecomputeConfig*) const {
+    const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
+    const Json size = ValueSchema{bytes}(static_cast<const std::uint64_t*>(nullptr));
+    const Json word = {{"enum", {"none", "block"}}};
+    const Json names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+    const Json fit = {{"type", "object"},
+                      {"properties", {{"fit", size}}},
+                      {"required", {"fit"}},
+                      {"additionalProperties", false}};
+    return {{"anyOf", Json::array({word, names, fit})}};
+  }
   Json operator()(const double*) const { return number("number"); }
   Json operator()(const std::string*) const {
     const auto pattern = [](const char* text) {
@@ -80,6 +91,18 @@ struct ValueJson {
 
   Json operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   Json operator()(const Interval* v) const { return format_interval(*v); }
+  Json operator()(const RecomputeConfig* v) const {
+    switch (v->kind) {
+    case RecomputeConfig::Kind::names:
+      return v->names;
+    case RecomputeConfig::Kind::fit:
+      return {{"fit", format_size(v->fit_bytes)}};
+    case RecomputeConfig::Kind::block:
+      return "block";
+    default:
+      return "none";
+    }
+  }
   Json operator()(const std::uint64_t* v) const {
     return format == ConfigFormat::size ? Json(format_size(*v)) : Json(*v);
   }

@@ -56,6 +56,10 @@ void add_model(Keys& keys, ModelConfig& c) {
       {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
+  keys.push_back({"model.autocast_off",
+                  &c.autocast_off,
+                  {},
+                  "Modules, by name (layer1.0, fc), that amp computes in fp32"});
   keys.push_back(
       {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
 }
@@ -123,17 +127,42 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(
       {"train.clip_grad_norm", &c.clip_grad_norm, above(0), "Largest global norm of the gradient"});
+  keys.push_back({"train.clip_grad_value", &c.clip_grad_value, above(0),
+                  "Largest size of each of its elements, clipped before the norm"});
+  keys.push_back({"train.clip_before_unscale",
+                  &c.clip_before_unscale,
+                  {},
+                  "Clip gradients that still have the loss scale: refused where that differs"});
   keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
                   "cross_entropy: share of the target spread over all classes"});
-  keys.push_back({"train.recompute", &c.recompute, one_of({"none"}), "Activation checkpointing"});
+  keys.push_back({"train.recompute",
+                  &c.recompute,
+                  {},
+                  "Activation checkpointing: what backward computes again to save memory"});
   keys.push_back({"train.evaluate_every", &c.evaluate_every, at_least(0),
                   "Epochs between evaluations on the test set; 0: never"});
 }
 
 void add_execution(Keys& keys, Config& c) {
   keys.push_back({"precision.mode", &c.precision.mode,
-                  one_of({"fp32", "tf32", "amp_fp16", "amp_bf16"}),
-                  "Type of the arithmetic; parameters stay fp32"});
+                  one_of({"fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"}),
+                  "Type of the arithmetic; fp16 and bf16 round the parameters too"});
+  auto& scale = c.precision.loss_scale;
+  keys.push_back({"precision.loss_scale.enabled", &scale.enabled, {}, "amp_fp16: scale the loss"});
+  keys.push_back({"precision.loss_scale.initial",
+                  &scale.initial,
+                  {.min = 0, .max = 1e30, .above_min = true},
+                  "The first scale"});
+  keys.push_back({"precision.loss_scale.growth_factor",
+                  &scale.growth_factor,
+                  {.min = 1, .max = 1e6, .above_min = true},
+                  "Multiplies the scale after growth_interval good steps in a row"});
+  keys.push_back({"precision.loss_scale.backoff_factor",
+                  &scale.backoff_factor,
+                  {.min = 0, .max = 1, .above_min = true, .below_max = true},
+                  "Multiplies the scale after a step whose gradient is not finite"});
+  keys.push_back({"precision.loss_scale.growth_interval", &scale.growth_interval,
+                  count_to(2000000000), "Steps"});
   keys.push_back({"parallel.strategy", &c.parallel.strategy, one_of({"single", "ddp"}),
                   "How workers share the job"});
   keys.push_back({"parallel.bucket_size",
@@ -197,6 +226,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"train.optimizer", "The update of the parameters"},
       {"train.schedule", "The learning rate over time"},
       {"precision", "Types of numbers"},
+      {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
       {"parallel", "How the job is spread over workers"},
       {"devices", "The workers of this node"},
       {"cluster", "The daemon"},

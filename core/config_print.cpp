@@ -52,6 +52,18 @@ struct Print {
   }
   std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   std::string operator()(const Interval* v) const { return format_interval(*v); }
+  std::string operator()(const RecomputeConfig* v) const {
+    switch (v->kind) {
+    case RecomputeConfig::Kind::names:
+      return (*this)(&v->names);
+    case RecomputeConfig::Kind::fit:
+      return fmt::format("{{fit: {}}}", format_size(v->fit_bytes));
+    case RecomputeConfig::Kind::block:
+      return "block";
+    default:
+      return "none";
+    }
+  }
   template <class T>
   std::string operator()(const std::optional<T>* v) const {
     return v->has_value() ? (*this)(&**v) : "null";

@@ -54,6 +54,9 @@ struct Describe {
     return "a duration such as 100ms, 5s, 1min, 2h";
   }
   std::string operator()(const Interval*) const { return "N epochs, N steps, never"; }
+  std::string operator()(const RecomputeConfig*) const {
+    return "none, block, a list of names, or {fit: SIZE}";
+  }
   template <class T>
   std::string operator()(const std::optional<T>*) const {
     return (*this)(static_cast<const T*>(nullptr)) + ", or null";
@@ -88,6 +91,7 @@ struct Check {
 
   void operator()(const bool*) const {}
   void operator()(const Interval*) const {}
+  void operator()(const RecomputeConfig*) const {}
   void operator()(const std::int64_t* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
   }

@@ -24,6 +24,7 @@ struct ModelConfig {
   std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
   std::vector<std::int64_t> hidden = {512}; ///< mlp
   std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
+  std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
 
   bool operator==(const ModelConfig&) const = default;
@@ -68,15 +69,32 @@ struct ScheduleConfig {
   bool operator==(const ScheduleConfig&) const = default;
 };
 
+/// Which activations backward makes again instead of keeping them.
+struct RecomputeConfig {
+  enum class Kind : std::uint8_t {
+    none,
+    block, ///< those inside every unit (residual block): what goes from unit to unit is kept
+    names, ///< those of the units named
+    fit,   ///< as few as let all activations fit into fit_bytes
+  };
+  Kind kind = Kind::none;
+  std::vector<std::string> names;
+  std::uint64_t fit_bytes = 0;
+
+  bool operator==(const RecomputeConfig&) const = default;
+};
+
 struct TrainConfig {
   std::int64_t epochs = 10;
   std::optional<std::int64_t> max_steps;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
-  std::int64_t accumulate = 1; ///< micro-batches per worker and step
-  std::optional<double> clip_grad_norm;
+  std::int64_t accumulate = 1;           ///< micro-batches per worker and step
+  std::optional<double> clip_grad_norm;  ///< of the unscaled gradient
+  std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm
+  bool clip_before_unscale = false;      ///< a known accident: refused where it would matter
   double label_smoothing = 0.0;
-  std::string recompute = "none";
+  RecomputeConfig recompute;
   std::int64_t evaluate_every = 1; ///< epochs; 0: never
 
   bool operator==(const TrainConfig&) const = default;

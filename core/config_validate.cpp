@@ -148,6 +148,15 @@ ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model) {
   return {};
 }
 
+ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision) {
+  const bool scaled = precision.mode == "amp_fp16" && precision.loss_scale.enabled;
+  if (train.clip_before_unscale && scaled && (train.clip_grad_norm || train.clip_grad_value))
+    return {{{"train.clip_before_unscale", "precision.mode"},
+             "the loss scale would be part of what is clipped, and every step would be clipped",
+             "false: gradients are unscaled first"}};
+  return {};
+}
+
 ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
                          const Capabilities& capabilities) {
   const bool on_host =
@@ -226,6 +235,7 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.train.optimizer));
   append(all, validate(c.train.schedule, c.train));
   append(all, validate(c.train, c.model));
+  append(all, validate(c.train, c.precision));
   append(all, validate(c.precision, c.devices, capabilities));
   append(all, validate(c.devices, capabilities));
   append(all, validate(c.parallel, c));

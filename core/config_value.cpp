@@ -140,6 +140,37 @@ struct Assign {
     else
       fails(describe_node(node) + " is not an interval");
   }
+  void operator()(RecomputeConfig* target) const {
+    using Kind = RecomputeConfig::Kind;
+    if (node.IsSequence()) {
+      RecomputeConfig named{.kind = Kind::names};
+      const auto before = problems.size();
+      (*this)(&named.names);
+      if (problems.size() == before && named.names.empty())
+        fails("an empty list names nothing", "none");
+      else if (problems.size() == before)
+        *target = std::move(named);
+    } else if (node.IsMap()) {
+      if (node.size() != 1 || !node["fit"])
+        return fails("a mapping here is {fit: SIZE}");
+      RecomputeConfig fitting{.kind = Kind::fit};
+      const YAML::Node size = node["fit"];
+      const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
+      const auto before = problems.size();
+      Assign{size, bytes, problems}(&fitting.fit_bytes);
+      if (problems.size() == before && fitting.fit_bytes == 0)
+        fails("nothing fits into 0 bytes");
+      else if (problems.size() == before)
+        *target = fitting;
+    } else if (node.IsScalar() && !is_null(node)) {
+      static const std::array<std::string, 2> words = {"none", "block"};
+      if (node.Scalar() != "none" && node.Scalar() != "block")
+        return fails(describe_node(node) + " is not a choice", nearest(node.Scalar(), words));
+      *target = {.kind = node.Scalar() == "block" ? Kind::block : Kind::none};
+    } else {
+      wrong_type();
+    }
+  }
   template <class T>
   void operator()(std::optional<T>* target) const {
     if (is_null(node)) {

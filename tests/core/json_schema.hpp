@@ -87,6 +87,12 @@ inline bool accepts(const Json& schema, const Json& value) {
       fits = !value.is_array() || std::all_of(value.begin(), value.end(), [&](const Json& item) {
         return accepts(argument, item);
       });
+    } else if (keyword == "minItems") {
+      fits = !value.is_array() || value.size() >= argument.get<std::size_t>();
+    } else if (keyword == "required") {
+      fits = !value.is_object() ||
+             std::all_of(argument.begin(), argument.end(),
+                         [&](const Json& name) { return value.contains(name.get<std::string>()); });
     } else if (keyword == "properties") {
       for (const auto& [name, property] : argument.items())
         fits =
