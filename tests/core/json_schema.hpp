@@ -61,7 +61,9 @@ inline bool has_type(const Json& value, const std::string& type) {
 /// unchecked.
 inline bool accepts(const Json& schema, const Json& value) {
   const auto number = [&] { return value.get<double>(); };
-  for (const auto& [keyword, argument] : schema.items()) {
+  for (const auto& entry : schema.items()) {
+    const auto& keyword = entry.key();
+    const Json& argument = entry.value();
     bool fits = true;
     if (keyword == "type") {
       const auto types = argument.is_array() ? argument : Json::array({argument});
