@@ -1,6 +1,7 @@
 #include "devices.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"
 #ifdef TROUPE_HAS_CUDA
 #include "troupe/gpu/cuda_device.hpp"
@@ -50,6 +51,15 @@ int threads_per_worker(const DevicesConfig& devices) {
     return static_cast<int>(devices.threads_per_worker);
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   return static_cast<int>(std::max<std::int64_t>(1, cores / devices.count));
+}
+
+std::string arithmetic(const Config& config, Precision precision) {
+  const auto type = compute_type(precision);
+  if (device_kind(config.devices) == DeviceKind::cuda)
+    return describe(precision, type);
+  if (config.devices.engine == "interpreter")
+    return "the interpreter's: exact to double precision, then rounded";
+  return describe(precision, cpu::arithmetic_type(type));
 }
 
 Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int rank) {

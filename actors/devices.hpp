@@ -6,6 +6,7 @@
 #include "troupe/nn/compile.hpp"
 
 #include <memory>
+#include <string>
 
 namespace troupe::actors {
 
@@ -14,6 +15,9 @@ DeviceKind device_kind(const DevicesConfig& devices);
 
 /// Threads of a host worker: the host's cores divided among the workers unless the config says.
 int threads_per_worker(const DevicesConfig& devices);
+
+/// What a worker computes in: "fp32 arithmetic, fp16 activations".
+std::string arithmetic(const Config& config, Precision precision);
 
 /// The device of a rank of this node. Errors: unsupported where the build or the machine has no
 /// such device.

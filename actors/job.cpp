@@ -214,6 +214,8 @@ void Preparation::describe() {
   info.dataset = config_.data.dataset;
   info.strategy = config_.parallel.strategy;
   info.precision = config_.precision.mode;
+  if (const auto precision = precision_of(info.precision))
+    job_->arithmetic = arithmetic(config_, *precision);
   info.world_size = world_;
   info.batch_size = config_.data.batch_size;
   info.steps_per_epoch = job_->plan.steps_per_epoch();

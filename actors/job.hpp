@@ -35,6 +35,7 @@ struct Job {
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;
   metrics::RunHistory history;    ///< of the run's folder, when it goes on
+  std::string arithmetic;         ///< what the precision means on this machine
   std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
 
   CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }

@@ -54,6 +54,7 @@ void RunView::begin(const Job& job) {
   if (folder_.missing_steps() > 0)
     log_->warn("the events of {} earlier steps are lost", folder_.missing_steps());
   console_.begin(job.info);
+  log_->info("{}: {}", job.info.precision, job.arithmetic);
   if (endpoint_)
     log_->info("metrics at http://{}/metrics", endpoint_->address());
   live_->set(true, "training");

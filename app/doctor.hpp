@@ -20,7 +20,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-/// CPU, instruction sets, cores, memory, clock.
+/// CPU, instruction sets, cores, memory, what precisions mean, clock.
 Findings host_findings();
 /// Versions of the libraries, as compiled and as loaded.
 Findings library_findings();

@@ -1,7 +1,9 @@
 #include "doctor.hpp"
 
 #include "troupe/core/capabilities.hpp"
+#include "troupe/core/precision.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/cpu/engines.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace troupe::app {
@@ -68,6 +71,19 @@ Finding bf16_finding(const std::vector<std::string>& flags) {
   return finding;
 }
 
+/// What the CPU makes of every precision that it has.
+Findings precision_findings() {
+  Findings all;
+  for (const auto precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16}) {
+    const auto type = compute_type(precision);
+    if (type == DType::bf16 && !host_capabilities().host_bf16)
+      continue; // refused
+    all.push_back({"precision", std::string{to_string(precision)},
+                   describe(precision, cpu::arithmetic_type(type))});
+  }
+  return all;
+}
+
 Findings clock_findings() {
   timespec resolution = {};
   clock_getres(CLOCK_MONOTONIC, &resolution);
@@ -101,8 +117,8 @@ Findings host_findings() {
   all.push_back({"host", "memory",
                  fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
                              gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});
-  for (auto& finding : clock_findings())
-    all.push_back(std::move(finding));
+  for (auto more : {precision_findings(), clock_findings()})
+    std::ranges::move(more, std::back_inserter(all));
   return all;
 }
 

@@ -164,17 +164,12 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
   if (on_host && devices.kind != "cuda" && precision.mode == "tf32")
     return {{{"precision.mode", "devices.kind"},
              "tf32 is the arithmetic of CUDA devices",
-             "fp32, amp_bf16"}};
-  if (on_host && devices.kind != "cuda" && devices.engine == "fastest" &&
-      precision.mode == "amp_fp16")
-    return {{{"precision.mode", "devices.kind"},
-             "the fast kernels of the CPU have no fp16, only devices.engine: interpreter has",
-             "fp32, amp_bf16"}};
+             "fp32, amp_bf16, amp_fp16"}};
   if (precision.mode == "amp_bf16" && on_host && devices.engine == "fastest" &&
       devices.kind != "cuda" && !capabilities.host_bf16)
     return {{{"precision.mode", "devices.kind"},
              "this CPU has no AVX-512, which amp_bf16 needs",
-             "fp32"}};
+             "fp32, amp_fp16"}};
   return {};
 }
 

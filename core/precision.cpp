@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 namespace troupe {
 
@@ -10,6 +11,18 @@ namespace {
 constexpr std::array<std::string_view, 6> modes = {"fp32", "tf32",     "fp16",
                                                    "bf16", "amp_fp16", "amp_bf16"};
 static_assert(modes.size() == static_cast<std::size_t>(Precision::amp_bf16) + 1);
+
+/// The config's word for a type that activations have.
+std::string_view word(DType dtype) {
+  switch (dtype) {
+  case DType::f16:
+    return "fp16";
+  case DType::bf16:
+    return "bf16";
+  default:
+    return "fp32";
+  }
+}
 
 } // namespace
 
@@ -22,6 +35,13 @@ std::optional<Precision> precision_of(std::string_view mode) {
   if (found == modes.end())
     return std::nullopt;
   return static_cast<Precision>(found - modes.begin());
+}
+
+std::string describe(Precision precision, DType arithmetic) {
+  if (precision == Precision::tf32)
+    return "tf32 arithmetic, fp32 activations";
+  return fmt::format("{} arithmetic, {} activations", word(arithmetic),
+                     word(compute_type(precision)));
 }
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 #include "tensor.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace troupe {
@@ -34,6 +35,10 @@ constexpr DType compute_type(Precision precision) {
     return DType::f32;
   }
 }
+
+/// "fp32 arithmetic, fp16 activations": what a precision means where activations are multiplied in
+/// the `arithmetic` type.
+std::string describe(Precision precision, DType arithmetic);
 
 /// Whether gradients would underflow without a loss scale (loss_scale.hpp).
 constexpr bool scales_loss(Precision precision) {

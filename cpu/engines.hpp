@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/executable.hpp"
+#include "troupe/core/tensor.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -14,12 +15,17 @@ class HostDevice;
 Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, const Graph& graph,
                                                         const CompileOptions& options);
 
-/// How convolutions and matrix products of bf16 activations are computed.
+/// How convolutions and matrix products of bf16 activations are computed. Those of f16 are widened
+/// always, as the library computes in f16 on the newest processors at best; weights are rounded.
 enum class Bf16Mode : std::uint8_t {
   automatic, ///< what the processor is faster at
   native,    ///< by oneDNN on bf16 operands; weights are rounded to bf16
   widened    ///< in f32 on pieces that are widened in the cache; weights stay f32
 };
+
+/// What the fastest engine multiplies activations of a type in on this processor, in the automatic
+/// mode. Takes a moment: it may be measured.
+DType arithmetic_type(DType activations);
 
 /// oneDNN's primitives and our own vectorized kernels (cpu/onednn/).
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,

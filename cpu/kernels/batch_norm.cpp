@@ -50,7 +50,7 @@ void normalize_rows(const T* x, const T* residual, T* y, Rows rows, const float*
       if constexpr (add)
         value += load(residual0, c);
       if constexpr (relu)
-        value = value > 0.0f ? value : 0.0f;
+        value = value < 0.0f ? 0.0f : value; // a NaN stays
       store(y0, c, value);
     }
   }
@@ -172,9 +172,10 @@ void set(TypedKernels<T>& kernels) {
 
 } // namespace
 
-void set_batch_norm(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16) {
-  set(f32);
-  set(bf16);
+void set_batch_norm(Kernels& kernels) {
+  set(kernels.f32);
+  set(kernels.bf16);
+  set(kernels.f16);
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

@@ -3,24 +3,32 @@
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
-void widen(const Bf16* __restrict source, float* __restrict destination, std::size_t elements) {
+namespace {
+
+template <class T>
+void widen(const T* __restrict source, float* __restrict destination, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i)
     destination[i] = load(source, i);
 }
 
-void narrow(const float* __restrict source, Bf16* __restrict destination, std::size_t elements) {
+template <class T>
+void narrow(const float* __restrict source, T* __restrict destination, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i)
     store(destination, i, source[i]);
 }
 
-namespace {
+template <class T>
+void round(float* values, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] = rounded<T>(values[i]);
+}
 
 template <class T>
 void relu(const T* x, T* y, std::size_t elements) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < elements; ++i) {
     const float value = load(x, i);
-    store(y, i, value > 0.0f ? value : 0.0f);
+    store(y, i, value < 0.0f ? 0.0f : value); // a NaN stays
   }
 }
 
@@ -40,6 +48,9 @@ void add_elements(const T* a, const T* b, T* sum, std::size_t elements) {
 
 template <class T>
 void set(TypedKernels<T>& kernels) {
+  kernels.widen = widen<T>;
+  kernels.narrow = narrow<T>;
+  kernels.round = round<T>;
   kernels.relu = relu<T>;
   kernels.relu_backward = relu_backward<T>;
   kernels.add = add_elements<T>;
@@ -47,9 +58,10 @@ void set(TypedKernels<T>& kernels) {
 
 } // namespace
 
-void set_elementwise(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16) {
-  set(f32);
-  set(bf16);
+void set_elementwise(Kernels& kernels) {
+  set(kernels.f32);
+  set(kernels.bf16);
+  set(kernels.f16);
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

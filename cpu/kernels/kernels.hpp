@@ -4,6 +4,8 @@
 
 #include "views.hpp"
 
+#include <type_traits>
+
 namespace troupe::cpu {
 
 /// Kernels on elements of one type.
@@ -18,6 +20,11 @@ struct TypedKernels {
   /// dx = v * dy_factor + x * x_factor + offset, v as above; the mask is without y.
   void (*backward_input)(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                          const float* dy_factor, const float* x_factor, const float* offset);
+  /// To f32; and back, rounding to nearest, ties to even.
+  void (*widen)(const T* source, float* destination, std::size_t elements);
+  void (*narrow)(const float* source, T* destination, std::size_t elements);
+  /// Each value to the nearest one of the type.
+  void (*round)(float* values, std::size_t elements);
   void (*relu)(const T* x, T* y, std::size_t elements);
   void (*relu_backward)(const T* dy, const T* y, T* dx, std::size_t elements);
   void (*add)(const T* a, const T* b, T* sum, std::size_t elements);
@@ -43,17 +50,18 @@ struct Kernels {
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-  void (*widen)(const Bf16* source, float* destination, std::size_t elements);
-  void (*narrow)(const float* source, Bf16* destination, std::size_t elements);
   TypedKernels<float> f32;
   TypedKernels<Bf16> bf16;
+  TypedKernels<F16> f16;
 
   template <class T>
   const TypedKernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float))
+    if constexpr (std::is_same_v<T, float>)
       return f32;
-    else
+    else if constexpr (std::is_same_v<T, Bf16>)
       return bf16;
+    else
+      return f16;
   }
 };
 

@@ -170,9 +170,10 @@ void set(TypedKernels<T>& kernels) {
 
 } // namespace
 
-void set_pooling(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16) {
-  set(f32);
-  set(bf16);
+void set_pooling(Kernels& kernels) {
+  set(kernels.f32);
+  set(kernels.bf16);
+  set(kernels.f16);
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

@@ -14,11 +14,9 @@ Kernels table() {
   kernels.squared_norm = squared_norm;
   kernels.all_finite = all_finite;
   kernels.optimizer_step = optimizer_step;
-  kernels.widen = widen;
-  kernels.narrow = narrow;
-  set_batch_norm(kernels.f32, kernels.bf16);
-  set_elementwise(kernels.f32, kernels.bf16);
-  set_pooling(kernels.f32, kernels.bf16);
+  set_batch_norm(kernels);
+  set_elementwise(kernels);
+  set_pooling(kernels);
   return kernels;
 }
 

@@ -31,6 +31,43 @@ inline void store(Bf16* values, std::size_t i, float value) {
   values[i].bits = static_cast<std::uint16_t>(nan ? quiet : rounded);
 }
 
+/// Exact, subnormals too.
+inline float load(const F16* values, std::size_t i) {
+  constexpr std::uint32_t bias = (127 - 15) << 23, hidden = 1u << 23, special = 31u << 23;
+  const std::uint32_t half = values[i].bits;
+  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
+  // A subnormal has no hidden bit: it gets one, of 2^-14, which is taken away again.
+  const float subnormal = __builtin_bit_cast(float, magnitude + bias + hidden) - 0x1p-14f;
+  std::uint32_t bits = magnitude + (magnitude >= special ? 2 * bias : bias);
+  bits = magnitude < hidden ? __builtin_bit_cast(std::uint32_t, subnormal) : bits;
+  return __builtin_bit_cast(float, bits | (half & 0x8000u) << 16);
+}
+
+/// Rounds to nearest, ties to even: to infinity from 65520 on; a NaN stays one.
+inline void store(F16* values, std::size_t i, float value) {
+  constexpr std::uint32_t bias = (127 - 15) << 23, smallest_normal = 113u << 23;
+  constexpr std::uint32_t infinity = 0x7f800000u;
+  const auto bits = __builtin_bit_cast(std::uint32_t, value);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  const std::uint32_t normal = (magnitude - bias + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  // A float of [0.5, 1) has a subnormal's unit, 2^-24, so that the addition rounds.
+  const float shifted = __builtin_bit_cast(float, magnitude) + 0.5f;
+  const std::uint32_t subnormal =
+      __builtin_bit_cast(std::uint32_t, shifted) - __builtin_bit_cast(std::uint32_t, 0.5f);
+  std::uint32_t half = magnitude < smallest_normal ? subnormal : normal;
+  half = magnitude >= __builtin_bit_cast(std::uint32_t, 65520.0f) ? 0x7c00u : half;
+  half = magnitude > infinity ? 0x7e00u : half;
+  values[i].bits = static_cast<std::uint16_t>(half | ((bits >> 16) & 0x8000u));
+}
+
+/// The nearest value of type T.
+template <class T>
+float rounded(float value) {
+  T stored;
+  store(&stored, 0, value);
+  return load(&stored, 0);
+}
+
 } // namespace
 
 void add(float* destination, const float* source, std::size_t elements);
@@ -38,13 +75,11 @@ void scale(float* values, float factor, std::size_t elements);
 double squared_norm(const float* values, std::size_t elements);
 bool all_finite(const float* values, std::size_t elements);
 void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range);
-void widen(const Bf16* source, float* destination, std::size_t elements);
-void narrow(const float* source, Bf16* destination, std::size_t elements);
 
-/// Each source fills in its part.
-void set_batch_norm(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16);
-void set_elementwise(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16);
-void set_pooling(TypedKernels<float>& f32, TypedKernels<Bf16>& bf16);
+/// Each source fills in its part, for every type.
+void set_batch_norm(Kernels& kernels);
+void set_elementwise(Kernels& kernels);
+void set_pooling(Kernels& kernels);
 
 Kernels table();
 

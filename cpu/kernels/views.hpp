@@ -13,6 +13,11 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
+/// An IEEE 754 binary16 in memory.
+struct F16 {
+  std::uint16_t bits;
+};
+
 struct OptimizerRange {
   float* parameters;
   const float* gradients;

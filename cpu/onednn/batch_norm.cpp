@@ -3,6 +3,7 @@
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
 #include "column_sums.hpp"
+#include "convert.hpp"
 #include "follow.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
@@ -241,8 +242,8 @@ Result<StepPtr> make_step(Lowering& lowering, const Node& node) {
 } // namespace
 
 Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
-  return lowering.graph[node.inputs[0]].dtype == DType::bf16 ? make_step<Bf16>(lowering, node)
-                                                             : make_step<float>(lowering, node);
+  return with_element(lowering.graph[node.inputs[0]].dtype,
+                      [&]<class T>(T) { return make_step<T>(lowering, node); });
 }
 
 } // namespace troupe::cpu

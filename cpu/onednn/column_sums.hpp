@@ -21,8 +21,7 @@ public:
   void add(std::size_t worker, const T* x, std::size_t elements) {
     auto& own = workers_[worker];
     if (own.rows == 0)
-      for (std::size_t i = 0; i < width_; ++i)
-        own.shift[i] = as_float(x[i % channels_]);
+      set_shift(own, x);
     blocks(own, elements, [&](std::size_t at, Rows rows, float* sum, float* squares) {
       kernels().of<T>().statistics(x + at, rows, own.shift.data(), sum, squares);
     });
@@ -59,11 +58,11 @@ private:
     std::size_t rows = 0;
   };
 
-  static float as_float(float value) { return value; }
-  static float as_float(Bf16 value) {
-    float result;
-    kernels().widen(&value, &result, 1);
-    return result;
+  template <class T>
+  void set_shift(Worker& own, const T* row) const {
+    kernels().of<T>().widen(row, own.shift.data(), channels_);
+    for (std::size_t i = channels_; i < width_; ++i)
+      own.shift[i] = own.shift[i - channels_];
   }
 
   template <class Fn>

@@ -1,40 +1,69 @@
-/// Between bf16 and f32.
+/// Between f32 and the types that activations are stored in.
 #pragma once
 
 #include "../kernels/kernels.hpp"
 #include "slices.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cstddef>
 
 namespace troupe::cpu {
 
+/// Calls fn(T{}) with the element type of a floating-point dtype.
+template <class Fn>
+decltype(auto) with_element(DType dtype, Fn&& fn) {
+  switch (dtype) {
+  case DType::bf16:
+    return fn(Bf16{});
+  case DType::f16:
+    return fn(F16{});
+  default:
+    return fn(float{});
+  }
+}
+
 inline constexpr std::size_t convert_grain = 16384;
 
-inline void widen(const Bf16* source, float* destination, std::size_t elements) {
-  kernels().widen(source, destination, elements);
+inline void widen(DType from, const std::byte* source, float* destination, std::size_t elements) {
+  with_element(from, [&]<class T>(T) {
+    kernels().of<T>().widen(reinterpret_cast<const T*>(source), destination, elements);
+  });
 }
-inline void narrow(const float* source, Bf16* destination, std::size_t elements) {
-  kernels().narrow(source, destination, elements);
+inline void narrow(DType to, const float* source, std::byte* destination, std::size_t elements) {
+  with_element(to, [&]<class T>(T) {
+    kernels().of<T>().narrow(source, reinterpret_cast<T*>(destination), elements);
+  });
 }
 
 /// With the whole team.
-inline void widen_together(const Bf16* source, float* destination, std::size_t elements) {
+inline void widen_together(DType from, const std::byte* source, float* destination,
+                           std::size_t elements) {
   parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
-    widen(source + begin, destination + begin, end - begin);
+    widen(from, source + begin * size_of(from), destination + begin, end - begin);
   });
 }
-inline void narrow_together(const float* source, Bf16* destination, std::size_t elements) {
+inline void narrow_together(DType to, const float* source, std::byte* destination,
+                            std::size_t elements) {
   parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
-    narrow(source + begin, destination + begin, end - begin);
+    narrow(to, source + begin, destination + begin * size_of(to), end - begin);
+  });
+}
+
+/// Each value to the nearest one of a type.
+inline void round_together(DType type, float* values, std::size_t elements) {
+  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+    with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
   });
 }
 
 /// As the threads of a slicing do it: each on its own, or all together.
-inline void convert(const Slicing& slicing, const Bf16* source, float* destination,
-                    std::size_t elements) {
-  (slicing.side_by_side ? widen : widen_together)(source, destination, elements);
+inline void widen_slice(const Slicing& slicing, DType from, const std::byte* source,
+                        float* destination, std::size_t elements) {
+  (slicing.side_by_side ? widen : widen_together)(from, source, destination, elements);
 }
-inline void convert(const Slicing& slicing, const float* source, Bf16* destination,
-                    std::size_t elements) {
-  (slicing.side_by_side ? narrow : narrow_together)(source, destination, elements);
+inline void narrow_slice(const Slicing& slicing, DType to, const float* source,
+                         std::byte* destination, std::size_t elements) {
+  (slicing.side_by_side ? narrow : narrow_together)(to, source, destination, elements);
 }
 
 } // namespace troupe::cpu

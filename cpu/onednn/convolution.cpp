@@ -31,7 +31,7 @@ public:
 
   ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing, int threads,
                      Primitive primitive, const ParameterCopy* weights, const Role& role)
-      : node_{node}, widen_{widen}, size_{size_of(dtype)}, slicing_{slicing}, threads_{threads},
+      : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing}, threads_{threads},
         primitive_{std::move(primitive)}, weights_{weights}, role_{role} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     library_bytes_ = aligned(primitive_.scratchpad_bytes());
@@ -50,6 +50,7 @@ public:
     auto* const to = frame.data<std::byte>(node_.outputs[0]);
     auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
     const auto images = static_cast<std::size_t>(slicing_.images);
+    const std::size_t size = size_of(stored_);
     const std::size_t from_elements = images * role_.from_elements;
     const std::size_t to_elements = images * role_.to_elements;
     begin_followers(frame, slicing_.workers(threads_));
@@ -57,8 +58,8 @@ public:
       std::byte* const library =
           frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
       const auto index = static_cast<std::size_t>(slice);
-      std::byte* const x = from + index * from_elements * size_;
-      std::byte* const y = to + index * to_elements * size_;
+      std::byte* const x = from + index * from_elements * size;
+      std::byte* const y = to + index * to_elements * size;
       if (!widen_) {
         primitive_.run({{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}}, library);
         lead(frame, worker, index * to_elements, (index + 1) * to_elements);
@@ -66,10 +67,10 @@ public:
       }
       auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
       auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + from_bytes_);
-      convert(slicing_, reinterpret_cast<const Bf16*>(x), wide_x, from_elements);
+      widen_slice(slicing_, stored_, x, wide_x, from_elements);
       primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
                      library);
-      convert(slicing_, wide_y, reinterpret_cast<Bf16*>(y), to_elements);
+      narrow_slice(slicing_, stored_, wide_y, y, to_elements);
       lead(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
@@ -77,8 +78,8 @@ public:
 
 private:
   Node node_;
+  DType stored_; ///< of the activations
   bool widen_;
-  std::size_t size_; ///< bytes of an element
   Slicing slicing_;
   int threads_;
   Primitive primitive_;
@@ -90,17 +91,17 @@ private:
 /// dweight from dy and x, on the whole batch: the library sums over it.
 class ConvolveWeights final : public Step {
 public:
-  ConvolveWeights(const Node& node, const ConvolutionProblem& problem, bool widen,
+  ConvolveWeights(const Node& node, DType stored, const ConvolutionProblem& problem,
                   Primitive primitive, std::optional<Primitive> store)
-      : node_{node}, widen_{widen}, x_elements_{static_cast<std::size_t>(problem.batch) *
-                                                Sizes{problem}.x},
+      : node_{node}, stored_{stored}, widen_{stored != problem.activations},
+        x_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.x},
         y_elements_{static_cast<std::size_t>(problem.batch) * Sizes{problem}.y},
         primitive_{std::move(primitive)}, store_{std::move(store)} {
     library_bytes_ =
         aligned(std::max(primitive_.scratchpad_bytes(), store_ ? store_->scratchpad_bytes() : 0));
     result_bytes_ = store_ ? aligned(result_description().get_size()) : 0;
-    x_bytes_ = widen ? aligned(x_elements_ * sizeof(float)) : 0;
-    y_bytes_ = widen ? aligned(y_elements_ * sizeof(float)) : 0;
+    x_bytes_ = widen_ ? aligned(x_elements_ * sizeof(float)) : 0;
+    y_bytes_ = widen_ ? aligned(y_elements_ * sizeof(float)) : 0;
   }
 
   std::size_t scratch_bytes() const override {
@@ -130,14 +131,14 @@ private:
   const dnnl::memory::desc& result_description() const {
     return primitive_.description(DNNL_ARG_DIFF_WEIGHTS);
   }
-  static std::byte* widen_all(const std::byte* source, std::byte* destination,
-                              std::size_t elements) {
-    widen_together(reinterpret_cast<const Bf16*>(source), reinterpret_cast<float*>(destination),
-                   elements);
+  std::byte* widen_all(const std::byte* source, std::byte* destination,
+                       std::size_t elements) const {
+    widen_together(stored_, source, reinterpret_cast<float*>(destination), elements);
     return destination;
   }
 
   Node node_;
+  DType stored_; ///< of the activations
   bool widen_;
   std::size_t x_elements_, y_elements_;
   Primitive primitive_;
@@ -177,7 +178,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker mak
     primitive = maker(lowering.library, problem, nullptr);
   if (!primitive)
     return no_implementation(lowering, node);
-  const auto copy = lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS));
+  const auto copy = lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored);
   if (!copy)
     return failure(copy.error());
   const auto role =
@@ -207,8 +208,8 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node) {
   if (given != wanted)
     store = reorder(lowering.library, given, wanted);
   auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
-  auto step = std::make_unique<ConvolveWeights>(node, problem, stored != problem.activations,
-                                                std::move(*primitive), std::move(store));
+  auto step = std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
+                                                std::move(store));
   step->name = std::move(name);
   step->operations = Sizes{problem}.operations;
   return step;

@@ -1,6 +1,7 @@
 // Element-wise nodes.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "convert.hpp"
 #include "follow.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
@@ -70,29 +71,31 @@ private:
   bool done_ = false;
 };
 
+/// From f32 to a 16-bit type, or back.
 class Cast final : public Step {
 public:
-  Cast(const Node& node, DType to, std::size_t elements)
-      : node_{node}, to_{to}, elements_{elements} {
+  Cast(const Node& node, DType from, DType to, std::size_t elements)
+      : node_{node}, from_{from}, to_{to}, elements_{elements} {
     name = "cast";
-    bytes = static_cast<double>(elements * 6);
+    bytes = static_cast<double>(elements * (size_of(from) + size_of(to)));
   }
 
   Status run(const Frame& frame) override {
     const auto from = node_.inputs[0], to = node_.outputs[0];
     parallel_for(elements_, grain, [&](std::size_t begin, std::size_t end) {
-      if (to_ == DType::bf16)
-        kernels().narrow(frame.data<float>(from) + begin, frame.data<Bf16>(to) + begin,
-                         end - begin);
+      if (from_ == DType::f32)
+        narrow(to_, frame.data<float>(from) + begin,
+               frame.data<std::byte>(to) + begin * size_of(to_), end - begin);
       else
-        kernels().widen(frame.data<Bf16>(from) + begin, frame.data<float>(to) + begin, end - begin);
+        widen(from_, frame.data<std::byte>(from) + begin * size_of(from_),
+              frame.data<float>(to) + begin, end - begin);
     });
     return {};
   }
 
 private:
   Node node_;
-  DType to_;
+  DType from_, to_;
   std::size_t elements_;
 };
 
@@ -128,17 +131,14 @@ Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node) {
   if (node.op == Op::flatten || node.op == Op::unflatten || x.dtype == y.dtype) {
     if (node.op == Op::flatten || node.op == Op::unflatten || node.op == Op::cast)
       return std::make_unique<CopyBytes>(node, elements * size_of(x.dtype));
-    if (x.dtype == DType::bf16)
-      return std::make_unique<Elementwise<Bf16>>(node, elements);
-    if (x.dtype == DType::f32)
-      return std::make_unique<Elementwise<float>>(node, elements);
+    return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
+      return std::make_unique<Elementwise<T>>(node, elements);
+    });
   }
-  const bool narrows = x.dtype == DType::f32 && y.dtype == DType::bf16;
-  const bool widens = x.dtype == DType::bf16 && y.dtype == DType::f32;
-  if (!narrows && !widens)
+  if (x.dtype != DType::f32 && y.dtype != DType::f32)
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(x.dtype),
                 to_string(y.dtype));
-  return std::make_unique<Cast>(node, y.dtype, elements);
+  return std::make_unique<Cast>(node, x.dtype, y.dtype, elements);
 }
 
 } // namespace troupe::cpu

@@ -1,7 +1,7 @@
 #include "executable.hpp"
 
-#include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "convert.hpp"
 #include "follow.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -21,10 +21,6 @@ double thread_seconds() {
 
 /// What other devices' passes may have put into a graph.
 Status check_supported(const Graph& graph) {
-  for (const auto& tensor : graph.tensors)
-    if (tensor.dtype == DType::f16)
-      return fail(Errc::unsupported, "the oneDNN engine has no f16 ({}): the interpreter has",
-                  tensor.name);
   for (const auto& node : graph.nodes) {
     const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes);
     const bool parts = node.op == Op::batch_norm_finalize || node.op == Op::scale_shift ||
@@ -194,16 +190,10 @@ Status OnednnExecutable::read_tensor(Stream& stream, std::string_view name, std:
                 host.size());
   host_stream(stream).enqueue([this, id = *id, host]() -> Status {
     const Frame frame{places_, {}, memory_};
-    switch (graph_[id].dtype) {
-    case DType::bf16:
-      kernels().widen(frame.data<Bf16>(id), host.data(), host.size());
-      break;
-    case DType::i32:
+    if (graph_[id].dtype == DType::i32)
       std::copy_n(frame.data<std::int32_t>(id), host.size(), host.data());
-      break;
-    default:
-      std::copy_n(frame.data<float>(id), host.size(), host.data());
-    }
+    else
+      widen(graph_[id].dtype, frame.data<std::byte>(id), host.data(), host.size());
     return {};
   });
   return {};

@@ -2,6 +2,7 @@
 
 #include "../processor.hpp"
 #include "codec.hpp"
+#include "convert.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/storage_layout.hpp"
 
@@ -24,10 +25,19 @@ bool multiplies_bf16() {
 
 } // namespace
 
+DType arithmetic_type(DType activations) {
+  const bool widens =
+      activations == DType::f16 || (activations == DType::bf16 && !multiplies_bf16());
+  return widens ? DType::f32 : activations;
+}
+
 void ParameterCopy::refresh(const Frame& frame) const {
   reorder_.run(
       {{DNNL_ARG_FROM, frame.data<std::byte>(parameter_)}, {DNNL_ARG_TO, storage_->data()}},
       scratch_ ? scratch_->data() : nullptr);
+  if (values_ == DType::f16)
+    round_together(values_, reinterpret_cast<float*>(storage_->data()),
+                   storage_->bytes() / sizeof(float));
 }
 
 Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph& graph,
@@ -47,13 +57,15 @@ const dnnl::memory::desc& Lowering::stored(TensorId parameter) const {
   return stored_.at(parameter);
 }
 
-Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter,
-                                               const dnnl::memory::desc& wanted) {
+Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
+                                               DType activations) {
   const auto& from = stored(parameter);
-  if (from == wanted)
+  // bf16 is either the wanted type, or keeps the weights' precision (Bf16Mode).
+  const auto values = activations == DType::f16 ? DType::f16 : DType::f32;
+  if (from == wanted && values == DType::f32)
     return nullptr;
   for (const auto& copy : copies)
-    if (copy->parameter() == parameter && copy->description() == wanted)
+    if (copy->parameter() == parameter && copy->description() == wanted && copy->values() == values)
       return copy.get();
   auto primitive = reorder(library, from, wanted);
   auto storage = device_.allocate(wanted.get_size(), MemoryKind::parameters);
@@ -66,7 +78,7 @@ Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter,
       return failure(buffer.error());
     scratch = *buffer;
   }
-  copies.push_back(std::make_unique<ParameterCopy>(parameter, std::move(primitive),
+  copies.push_back(std::make_unique<ParameterCopy>(parameter, values, std::move(primitive),
                                                    std::move(*storage), std::move(scratch)));
   return copies.back().get();
 }

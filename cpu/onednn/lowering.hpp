@@ -17,19 +17,23 @@ namespace troupe::cpu {
 
 using StepPtr = std::unique_ptr<Step>;
 
-/// A copy of a parameter in another layout or type, made again when the parameter has changed.
+/// A copy of a parameter in another layout or type, or in f32 with the values of another type, made
+/// again when the parameter has changed.
 class ParameterCopy {
 public:
-  ParameterCopy(TensorId parameter, Primitive reorder, BufferPtr storage, BufferPtr scratch)
-      : parameter_{parameter}, reorder_{std::move(reorder)}, storage_{std::move(storage)},
-        scratch_{std::move(scratch)} {}
+  ParameterCopy(TensorId parameter, DType values, Primitive reorder, BufferPtr storage,
+                BufferPtr scratch)
+      : parameter_{parameter}, values_{values}, reorder_{std::move(reorder)},
+        storage_{std::move(storage)}, scratch_{std::move(scratch)} {}
   TensorId parameter() const { return parameter_; }
+  DType values() const { return values_; }
   std::byte* data() const { return storage_->data(); }
   const dnnl::memory::desc& description() const { return reorder_.description(DNNL_ARG_TO); }
   void refresh(const Frame& frame) const;
 
 private:
   TensorId parameter_;
+  DType values_;
   Primitive reorder_;
   BufferPtr storage_, scratch_;
 };
@@ -56,11 +60,14 @@ public:
 
   /// How a weight's parameter is stored.
   const dnnl::memory::desc& stored(TensorId parameter) const;
-  /// The parameter in the wanted layout: null when it is stored that way, else a copy.
-  Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted);
+  /// The parameter in the wanted layout, as activations of this type are multiplied with it: null
+  /// when it is stored that way, else a copy.
+  Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
+                                       DType activations);
   /// Type that a node's matrix work is done in.
   DType compute_type(DType activations) const {
-    return activations == DType::bf16 && widen_bf16 ? DType::f32 : activations;
+    const bool widens = activations == DType::f16 || (activations == DType::bf16 && widen_bf16);
+    return widens ? DType::f32 : activations;
   }
 
 private:

@@ -1,7 +1,7 @@
 // Which products the nodes of a graph are.
 #include "products.hpp"
 
-#include "../kernels/kernels.hpp"
+#include "convert.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::cpu {
@@ -24,10 +24,7 @@ public:
   Status run(const Frame& frame) override {
     if (product_)
       TROUPE_TRY(product_->run(frame));
-    if (dtype_ == DType::bf16)
-      add<Bf16>(frame);
-    else
-      add<float>(frame);
+    with_element(dtype_, [&]<class T>(T) { add<T>(frame); });
     return {};
   }
 
@@ -57,10 +54,7 @@ public:
   }
 
   Status run(const Frame& frame) override {
-    if (dtype_ == DType::bf16)
-      sum<Bf16>(frame);
-    else
-      sum<float>(frame);
+    with_element(dtype_, [&]<class T>(T) { sum<T>(frame); });
     return {};
   }
 
@@ -83,8 +77,8 @@ Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const Produc
   if (node.op == Op::conv2d_backward_weight || node.op == Op::matmul_backward_weight)
     return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
   const auto parameter = node.inputs[1];
-  const auto copy =
-      lowering.copy_of(parameter, plain_weights(lowering.graph[parameter].shape, problem.computed));
+  const auto copy = lowering.copy_of(
+      parameter, plain_weights(lowering.graph[parameter].shape, problem.computed), problem.stored);
   if (!copy)
     return failure(copy.error());
   if (node.op == Op::conv2d || node.op == Op::matmul)

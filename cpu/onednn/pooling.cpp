@@ -1,6 +1,7 @@
 // Pooling and the parameter-free shortcut.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
+#include "convert.hpp"
 #include "lowering.hpp"
 
 #include <cstring>
@@ -129,9 +130,8 @@ Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node) {
   if (node.op == Op::subsample_pad || node.op == Op::subsample_pad_backward)
     return std::make_unique<SubsamplePad>(node, big, small);
   const auto shape = pool_shape(big, small, std::get<PoolAttributes>(node.attributes));
-  if (in.dtype == DType::bf16)
-    return std::make_unique<Pool<Bf16>>(node, shape);
-  return std::make_unique<Pool<float>>(node, shape);
+  return with_element(
+      in.dtype, [&]<class T>(T) -> StepPtr { return std::make_unique<Pool<T>>(node, shape); });
 }
 
 } // namespace troupe::cpu

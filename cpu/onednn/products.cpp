@@ -47,10 +47,7 @@ void scatter_images(const PixelGrid& grid, std::int64_t images, const std::byte*
 
 void gather_images(const ProductProblem& p, std::int64_t images, const std::byte* from,
                    std::byte* to) {
-  if (p.stored == DType::bf16)
-    gather_images<Bf16>(*p.grid, images, from, to);
-  else
-    gather_images<float>(*p.grid, images, from, to);
+  with_element(p.stored, [&]<class T>(T) { gather_images<T>(*p.grid, images, from, to); });
 }
 
 } // namespace
@@ -104,12 +101,12 @@ Status ProductForward::run(const Frame& frame) {
     }
     auto* const wide_x = reinterpret_cast<float*>(place);
     auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-    convert(slicing_, reinterpret_cast<const Bf16*>(from), wide_x,
-            static_cast<std::size_t>(rows * problem_.in));
+    widen_slice(slicing_, problem_.stored, from, wide_x,
+                static_cast<std::size_t>(rows * problem_.in));
     primitive_.run({{DNNL_ARG_SRC, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, wide_y}},
                    library);
-    convert(slicing_, wide_y, reinterpret_cast<Bf16*>(to),
-            static_cast<std::size_t>(rows * problem_.out));
+    narrow_slice(slicing_, problem_.stored, wide_y, to,
+                 static_cast<std::size_t>(rows * problem_.out));
     lead(frame, worker, written, next);
   });
   return {};
@@ -153,21 +150,21 @@ Status ProductBackwardData::run(const Frame& frame) {
     std::byte* result = x_bytes_ > 0 ? library + library_bytes_ : to;
     if (problem_.widens()) {
       auto* const wide = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-      convert(slicing_, reinterpret_cast<const Bf16*>(from), wide, out_elements);
+      widen_slice(slicing_, problem_.stored, from, wide, out_elements);
       from = reinterpret_cast<std::byte*>(wide);
     }
     primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, result}},
                    library);
     if (problem_.widens()) {
       std::byte* const narrowed = problem_.grid ? from : to;
-      convert(slicing_, reinterpret_cast<const float*>(result), reinterpret_cast<Bf16*>(narrowed),
-              in_elements);
+      narrow_slice(slicing_, problem_.stored, reinterpret_cast<const float*>(result), narrowed,
+                   in_elements);
       result = narrowed;
     }
-    if (problem_.grid && problem_.stored == DType::bf16)
-      scatter_images<Bf16>(*problem_.grid, slicing_.images, result, to);
-    else if (problem_.grid)
-      scatter_images<float>(*problem_.grid, slicing_.images, result, to);
+    if (problem_.grid)
+      with_element(problem_.stored, [&]<class T>(T) {
+        scatter_images<T>(*problem_.grid, slicing_.images, result, to);
+      });
     const auto slice_elements = static_cast<std::size_t>(slicing_.images * problem_.x_elements());
     const auto written = static_cast<std::size_t>(index) * slice_elements;
     lead(frame, worker, written, written + slice_elements);
@@ -219,10 +216,8 @@ Status ProductBackwardWeights::run(const Frame& frame) {
   if (problem_.widens()) {
     auto* const wide_x = reinterpret_cast<float*>(place);
     auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
-    widen_together(reinterpret_cast<const Bf16*>(x), wide_x,
-                   static_cast<std::size_t>(rows * problem_.in));
-    widen_together(reinterpret_cast<const Bf16*>(dy), wide_y,
-                   static_cast<std::size_t>(rows * problem_.out));
+    widen_together(problem_.stored, x, wide_x, static_cast<std::size_t>(rows * problem_.in));
+    widen_together(problem_.stored, dy, wide_y, static_cast<std::size_t>(rows * problem_.out));
     x = reinterpret_cast<std::byte*>(wide_x);
     dy = reinterpret_cast<std::byte*>(wide_y);
   }

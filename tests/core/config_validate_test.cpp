@@ -77,7 +77,7 @@ TEST_CASE("CUDA is refused where it is not built or not there") {
 TEST_CASE("bf16 is refused on a CPU that cannot do it") {
   const Capabilities old_cpu{};
   CHECK(conflict({"precision.mode=amp_bf16"}, old_cpu) ==
-        "precision.mode: this CPU has no AVX-512, which amp_bf16 needs; allowed: fp32");
+        "precision.mode: this CPU has no AVX-512, which amp_bf16 needs; allowed: fp32, amp_fp16");
   CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.host_bf16 = true}).empty());
   CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.cuda_build = true, .cuda_devices = 1})
             .empty());
@@ -87,14 +87,15 @@ TEST_CASE("bf16 is refused on a CPU that cannot do it") {
 
 TEST_CASE("what CUDA devices alone compute in is refused on a CPU") {
   CHECK(conflict({"precision.mode=tf32"}, {}) ==
-        "precision.mode: tf32 is the arithmetic of CUDA devices; allowed: fp32, amp_bf16");
-  CHECK(
-      conflict({"precision.mode=amp_fp16", "devices.kind=cpu"}) ==
-      "precision.mode: the fast kernels of the CPU have no fp16, only devices.engine: interpreter "
-      "has; allowed: fp32, amp_bf16");
-  CHECK(problems(synthetic, {"precision.mode=amp_fp16", "devices.engine=interpreter"}, {}).empty());
-  for (const auto* mode : {"precision.mode=tf32", "precision.mode=amp_fp16"})
-    CHECK(problems(synthetic, {mode}, {.cuda_build = true, .cuda_devices = 1}).empty());
+        "precision.mode: tf32 is the arithmetic of CUDA devices; allowed: fp32, amp_bf16, "
+        "amp_fp16");
+  CHECK(problems(synthetic, {"precision.mode=tf32"}, {.cuda_build = true, .cuda_devices = 1})
+            .empty());
+}
+
+TEST_CASE("amp_fp16 needs nothing of a CPU") {
+  for (const auto* engine : {"devices.engine=interpreter", "devices.engine=fastest"})
+    CHECK(problems(synthetic, {"precision.mode=amp_fp16", engine}, {}).empty());
 }
 
 TEST_CASE("the model must fit the data") {
