@@ -8,6 +8,7 @@
 #include "troupe/core/precision.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/kernel_trace.hpp"
 #include "troupe/gpu/lowering/executable.hpp"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -34,7 +36,7 @@ struct Options {
   std::int64_t batch = 128, size = 224, classes = 1000, channels = 3;
   int warmup = 10, least_steps = 20, device = 0;
   double seconds = 3;
-  bool profile = false;
+  bool profile = false, trace = false;
 };
 
 [[noreturn]] void give_up(const Error& error) {
@@ -239,6 +241,34 @@ void print_profile(Trainer& trainer) {
   fmt::print(stderr, "{:>9.1f} us  all steps, each with its launch\n", sum);
 }
 
+/// Begun before anything is made on the device, so that CUPTI sees the graphs' kernels.
+std::unique_ptr<gpu::KernelTrace> begin_trace(const Options& options) {
+  return options.trace ? value_or_give_up(gpu::KernelTrace::begin()) : nullptr;
+}
+
+/// Kernels by the time that a step spends in them, to stderr; returns what goes into the result.
+nlohmann::ordered_json print_trace(gpu::KernelTrace& trace, double steps) {
+  auto spans = value_or_give_up(trace.finish());
+  std::map<std::string, std::pair<double, double>>
+      kernels; // name: microseconds and launches a step
+  double busy = 0;
+  for (const auto& span : spans) {
+    auto& [time, launches] = kernels[span.name];
+    const auto one = 1e-3 * static_cast<double>(span.end - span.begin) / steps;
+    time += one;
+    busy += one;
+    launches += 1 / steps;
+  }
+  std::vector<std::pair<std::string, std::pair<double, double>>> order{kernels.begin(),
+                                                                       kernels.end()};
+  std::ranges::stable_sort(order, std::greater{}, [](const auto& of) { return of.second.first; });
+  for (const auto& [name, of] : order)
+    fmt::print(stderr, "{:>9.1f} us {:>6.1f} x  {}\n", of.first, of.second, name);
+  return {{"idle_ratio", gpu::idle_ratio(std::move(spans))},
+          {"kernel_us_per_step", busy},
+          {"kernels", kernels.size()}};
+}
+
 double mib(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
@@ -258,12 +288,17 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "to fill with steps");
   app.add_option("--device", options.device);
   app.add_flag("--profile", options.profile, "time per step of the lowered graph, to stderr");
+  app.add_flag("--trace", options.trace,
+               "time per kernel, to stderr, and the share of time without any; slower");
   CLI11_PARSE(app, argc, argv);
 
+  const auto trace = begin_trace(options);
   Trainer trainer{options};
   for (int i = 0; i < options.warmup; ++i)
     trainer.step();
   trainer.synchronize();
+  if (trace)
+    value_or_give_up(trace->finish()); // the warm-up's
   const auto measured = measure(trainer, options);
   if (options.profile)
     print_profile(trainer);
@@ -273,20 +308,22 @@ int main(int argc, char** argv) {
   for (std::size_t kind = 0; kind < memory_kinds; ++kind)
     by_kind[std::string{to_string(static_cast<MemoryKind>(kind))}] = mib(memory.peak[kind]);
   const auto batch = static_cast<double>(options.batch);
-  const nlohmann::ordered_json result{{"model", options.model},
-                                      {"precision", options.precision},
-                                      {"fusion", options.fusion},
-                                      {"batch", options.batch},
-                                      {"size", options.size},
-                                      {"images_per_second", batch / median},
-                                      {"best", batch / measured.seconds.front()},
-                                      {"ms", 1e3 * median},
-                                      {"peak_memory_mib", mib(memory.total_peak)},
-                                      {"memory_mib", by_kind},
-                                      {"cpu_us_per_step", 1e6 * measured.enqueue_seconds},
-                                      {"processor_us_per_step", 1e6 * measured.processor_seconds},
-                                      {"loss", trainer.loss()},
-                                      {"device", trainer.device_name()},
-                                      {"steps", measured.seconds.size()}};
+  nlohmann::ordered_json result{{"model", options.model},
+                                {"precision", options.precision},
+                                {"fusion", options.fusion},
+                                {"batch", options.batch},
+                                {"size", options.size},
+                                {"images_per_second", batch / median},
+                                {"best", batch / measured.seconds.front()},
+                                {"ms", 1e3 * median},
+                                {"peak_memory_mib", mib(memory.total_peak)},
+                                {"memory_mib", by_kind},
+                                {"cpu_us_per_step", 1e6 * measured.enqueue_seconds},
+                                {"processor_us_per_step", 1e6 * measured.processor_seconds},
+                                {"loss", trainer.loss()},
+                                {"device", trainer.device_name()},
+                                {"steps", measured.seconds.size()}};
+  if (trace)
+    result.update(print_trace(*trace, static_cast<double>(measured.seconds.size())));
   fmt::print("{}\n", result.dump());
 }

@@ -47,6 +47,11 @@ class GpuRun(unittest.TestCase):
     def summary(self, row=AMP):
         return self.report["step"][row]["summary"]
 
+    def test_the_trace_says_how_long_the_device_was_idle(self):
+        self.assertEqual(self.run_suite("trace"), 0, self.said)
+        self.assertEqual(self.report["trace"]["trace"]["summary"]["idle_ratio"], 0.01)
+        self.assertIn("| GPU idle in a step | <= 0.02 | 0.010 | yes |", self.text)
+
     def test_ratios_are_of_the_medians_and_the_table_has_them(self):
         self.assertEqual(self.run_suite("step", "--only", AMP), 0, getattr(self, "said", ""))
         found = self.summary()

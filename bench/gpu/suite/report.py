@@ -10,7 +10,7 @@ from suite.step import OURS
 class Report:
     def __init__(self, folder, date):
         self.folder = folder
-        self.data = {"date": date, "machine": {}, "parts": {}, "tests": {}, "step": {}, "epochs": {}}
+        self.data = {"date": date, "machine": {}, "parts": {}, "tests": {}, "step": {}, "epochs": {}, "trace": {}}
 
     def rows(self, part):
         return self.data[part]
@@ -50,7 +50,7 @@ class Report:
 
     def goal_rows(self):
         for what, row, figure, sense, wanted in GOALS:
-            found = self.data["step"].get(row) or self.data["epochs"].get(row) or {}
+            found = next((self.data[p][row] for p in ("step", "epochs", "trace") if row in self.data[p]), {})
             value = found.get("summary", {}).get(figure)
             if value is None:
                 yield [what, f"{sense} {wanted:g}", "not measured", ""]
@@ -75,7 +75,6 @@ class Report:
                 number(ours.get("ms"), 2),
                 f"{memory(found, OURS)} / {memory(found, 'eager')}",
                 number(found.get("memory_ratio"), 2),
-                number(found.get("idle_ratio"), 3),
                 number(found.get("cpu_us_per_step")),
             ]
 
@@ -113,7 +112,7 @@ class Report:
 
 
 STEP_HEAD = ["case", "ours, images/s", "eager", "fused", "compile", "÷ eager", "÷ best", "ours, ms"]
-STEP_HEAD += ["peak MiB, ours / eager", "ratio", "idle", "CPU µs/step"]
+STEP_HEAD += ["peak MiB, ours / eager", "ratio", "CPU µs/step"]
 EPOCHS_HEAD = ["row", "who", "epochs", "seconds with start-up", "test accuracy", "peak MiB"]
 EPOCHS_HEAD += ["times ours", "known"]
 

@@ -1,14 +1,15 @@
-"""The part `trace`: where a step's time goes, kernel by kernel, ours and PyTorch's, into trace.txt."""
+"""The part `trace`: where a step's time goes, kernel by kernel, ours and PyTorch's, into trace.txt; and
+how long the device ran none of ours."""
 
 import time
 
 from suite import programs
 from suite.programs import Trouble
-from suite.rows import AMP
+from suite.rows import AMP, TRACE
 
 
 def plan(suite):
-    ours = [suite.program("bench_gpu_train_step"), *AMP.options, "--seconds", "1", "--profile"]
+    ours = [suite.program("bench_gpu_train_step"), *AMP.options, "--seconds", "1", "--trace"]
     script = suite.root / "bench/peers/gpu_train_step.py"
     peer = [*suite.python, script, *AMP.options, "--seconds", "1", "--variant", "fused", "--profile"]
     return ours, peer
@@ -19,7 +20,10 @@ def run_part(suite, log, deadline):
     for who, command in zip(("ours", "PyTorch"), plan(suite)):
         suite.say(f"trace: {who}")
         try:
-            programs.run(command, max(1.0, deadline - time.monotonic()), log)
+            result = programs.run_for_object(command, max(1.0, deadline - time.monotonic()), log)
+            if who == "ours":
+                suite.report.row("trace", TRACE)["summary"] = result
+                suite.report.save()
         except Trouble as trouble:
             troubles.append(f"{who}: {trouble}")
     if troubles:

@@ -1,0 +1,34 @@
+// CUPTI sees what runs on the device.
+#include "truth.hpp"
+
+#include "troupe/gpu/cuda_graph.hpp"
+#include "troupe/gpu/kernel_trace.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace troupe::gpu;
+using namespace troupe::tests;
+
+TEST_CASE_METHOD(GpuFixture, "a trace has every kernel, those of CUDA graphs one by one") {
+  auto trace = KernelTrace::begin();
+  if (!trace)
+    SKIP(trace.error().to_string());
+  auto* const values = floats({1, 2, 3});
+  REQUIRE(CudaGraph::begin_capture(stream()));
+  device().scale(stream(), values, 2, 3);
+  device().add(stream(), values, values, 3);
+  auto graph = CudaGraph::end_capture(stream());
+  REQUIRE(graph);
+  REQUIRE(stream().synchronize());
+  REQUIRE((*trace)->finish()); // what came before
+  graph->launch(stream());
+  graph->launch(stream());
+  device().scale(stream(), values, 2, 3);
+  REQUIRE(stream().synchronize());
+  const auto spans = (*trace)->finish();
+  REQUIRE(spans);
+  CHECK(spans->size() == 5);
+  CHECK(std::ranges::all_of(*spans, [](const KernelSpan& span) { return span.begin < span.end; }));
+}
