@@ -3,7 +3,8 @@
 #include "devices.hpp"
 
 #include "troupe/core/fail.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/nn/compile.hpp"
+
 namespace troupe::actors {
 
 namespace {
@@ -26,8 +27,7 @@ nn::InputFormat input_format(const Config& config, const data::Dataset& dataset)
   // Images of different sizes are augmented on the host, which writes f32.
   if (device_kind(config.devices) == DeviceKind::host || !dataset.extent())
     return {};
-  const auto precision = precision_of(config.precision.mode);
-  return {.dtype = precision ? compute_type(*precision) : DType::f32, .channels = 4};
+  return {.dtype = nn::image_type(config), .channels = 4};
 }
 
 Result<DataLoaderSetup::Fillers> FillerFactory::make(Replica& replica) {

@@ -2,6 +2,7 @@
 #include "machine.hpp"
 
 #include "troupe/core/config_text.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -55,7 +56,8 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
 
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
                                        const Capabilities& capabilities) {
-  auto config = load_config(arguments.path, arguments.overrides, capabilities);
+  auto config = load_config(arguments.path, arguments.overrides, capabilities,
+                            [](const Config& complete) { return nn::find_conflicts(complete); });
   if (config)
     return std::move(*config);
   for (const auto& problem : config.error())

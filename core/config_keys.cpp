@@ -56,10 +56,12 @@ void add_model(Keys& keys, ModelConfig& c) {
       {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
-  keys.push_back({"model.autocast_off",
-                  &c.autocast_off,
-                  {},
-                  "Modules, by name (layer1.0, fc), that amp computes in fp32"});
+  keys.push_back(
+      {"model.autocast_off",
+       &c.autocast_off,
+       {},
+       "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
+       "switches amp on again inside of one"});
   keys.push_back(
       {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
 }

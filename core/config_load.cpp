@@ -38,29 +38,38 @@ Config with_safe_divisors(Config config) {
   return config;
 }
 
-} // namespace
-
-ConfigResult parse_config(std::string_view text, const std::string& source,
-                          std::span<const std::string> overrides,
-                          const Capabilities& capabilities) {
-  Config config;
-  ConfigReader reader{config};
-  reader.read_document(text, source);
-  for (const auto& assignment : overrides)
-    reader.read_override(assignment);
-  for (auto& conflict : find_conflicts(with_safe_divisors(config), capabilities))
+void add(ConfigReader& reader, ConfigConflicts conflicts) {
+  for (auto& conflict : conflicts)
     reader.add({.key = conflict.keys.front(),
                 .what = std::move(conflict.what),
                 .allowed = std::move(conflict.allowed),
                 .nearest = std::move(conflict.nearest)},
                conflict.keys);
-  if (auto problems = reader.take_problems(); !problems.empty())
+}
+
+} // namespace
+
+ConfigResult parse_config(std::string_view text, const std::string& source,
+                          std::span<const std::string> overrides, const Capabilities& capabilities,
+                          const ConfigCheck& check) {
+  Config config;
+  ConfigReader reader{config};
+  reader.read_document(text, source);
+  for (const auto& assignment : overrides)
+    reader.read_override(assignment);
+  add(reader, find_conflicts(with_safe_divisors(config), capabilities));
+  auto problems = reader.take_problems();
+  if (problems.empty() && check) {
+    add(reader, check(config));
+    problems = reader.take_problems();
+  }
+  if (!problems.empty())
     return tl::unexpected(std::move(problems));
   return config;
 }
 
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
-                         const Capabilities& capabilities) {
+                         const Capabilities& capabilities, const ConfigCheck& check) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return unreadable(path, "a folder, not a config file");
@@ -71,7 +80,7 @@ ConfigResult load_config(const std::filesystem::path& path, std::span<const std:
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   if (file.bad())
     return unreadable(path, std::string{"cannot read: "} + std::strerror(errno));
-  return parse_config(text, path.string(), overrides, capabilities);
+  return parse_config(text, path.string(), overrides, capabilities, check);
 }
 
 } // namespace troupe

@@ -40,6 +40,11 @@ constexpr DType compute_type(Precision precision) {
 /// the `arithmetic` type.
 std::string describe(Precision precision, DType arithmetic);
 
+/// Whether ops choose between f32 and the compute type (nn/passes/autocast).
+constexpr bool is_amp(Precision precision) {
+  return precision == Precision::amp_fp16 || precision == Precision::amp_bf16;
+}
+
 /// Whether gradients would underflow without a loss scale (loss_scale.hpp).
 constexpr bool scales_loss(Precision precision) {
   return precision == Precision::amp_fp16;

@@ -1,12 +1,30 @@
 #include "compile.hpp"
 
+#include "modules.hpp"
 #include "passes/autocast.hpp"
 #include "passes/autodiff.hpp"
+#include "passes/drop_casts.hpp"
 #include "passes/scale_loss.hpp"
 #include "troupe/core/fail.hpp"
 #include "validate.hpp"
 
+#include <algorithm>
+
 namespace troupe::nn {
+
+namespace {
+
+Status check_regions(const AutocastRegions& off, const Graph& forward) {
+  std::vector<ConfigProblem> problems;
+  for (auto& conflict : find_conflicts(off, forward))
+    problems.push_back({.key = conflict.keys.front(),
+                        .what = std::move(conflict.what),
+                        .allowed = std::move(conflict.allowed),
+                        .nearest = std::move(conflict.nearest)});
+  return problems.empty() ? Status{} : failure(to_error(problems));
+}
+
+} // namespace
 
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
                                  const PassOptions& options) {
@@ -14,14 +32,18 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   if (precision == Precision::fp16 || precision == Precision::bf16)
     return fail(Errc::unsupported, "precision {} is not there yet: there is amp_{}",
                 to_string(precision), to_string(precision));
-  auto graph = fuse(format_input(forward, options.input), options.fuse, options.memory.keep);
+  TROUPE_TRY(check_regions(options.autocast_off, forward));
+  auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
-    graph = autocast(graph, compute);
+    graph = autocast(graph, compute, options.autocast_off);
+  // After autocast: what is rounded apart must not be computed as one.
+  graph = fuse(graph, options.fuse, options.memory.keep);
   if (purpose == Purpose::training) {
     auto differentiated = autodiff(std::move(graph));
     if (!differentiated)
       return failure(std::move(differentiated).error());
     graph = scales_loss(precision) ? scale_loss(*differentiated) : std::move(*differentiated);
+    graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
   }
   TROUPE_TRY(validate(graph));
@@ -38,6 +60,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   if (!precision)
     return fail(Errc::invalid_input, "there is no precision \"{}\"", mode);
   options.precision = *precision;
+  options.autocast_off = config.model.autocast_off;
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,
@@ -48,6 +71,22 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   if (!forward)
     return failure(forward.error());
   return run_passes(*forward, purpose, options);
+}
+
+DType image_type(const Config& config) {
+  const auto precision = precision_of(config.precision.mode);
+  if (!precision)
+    return DType::f32;
+  const auto& off = config.model.autocast_off;
+  if (!is_amp(*precision) || off.empty())
+    return compute_type(*precision);
+  const auto graph =
+      build_model(config.model, {.image_size = config.data.image_size, .training = false});
+  // The first unit reads them, and whole: what flatten gives is still the images.
+  const bool all_on = graph && std::ranges::all_of(graph->nodes, [&](const Node& node) {
+                        return node.unit > 0 || is_autocast(module_of(*graph, node), off);
+                      });
+  return all_on ? compute_type(*precision) : DType::f32;
 }
 
 } // namespace troupe::nn

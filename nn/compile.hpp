@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/models.hpp"
+#include "passes/autocast_regions.hpp"
 #include "passes/format_input.hpp"
 #include "passes/fuse.hpp"
 #include "passes/fuse_statistics.hpp"
@@ -21,6 +22,7 @@ enum class Purpose : std::uint8_t {
 struct PassOptions {
   FusePatterns fuse = FusePatterns::none(); ///< what the engine can run (its documentation says)
   Precision precision = Precision::fp32;    ///< prepare_model takes the config's
+  AutocastRegions autocast_off = {};        ///< likewise; for amp_fp16 and amp_bf16
   InputFormat input = {};                   ///< what the device's loader writes
   FusionSupport fuse_statistics = {};       ///< training: what the device says it can run
   PlanOptions memory = {}; ///< its `keep` list also keeps tensors from being fused away
@@ -32,10 +34,10 @@ struct PreparedModel {
   std::size_t memory_lower_bound_bytes = 0;
 };
 
-/// format_input, fuse, autocast, then autodiff, scale_loss and fuse_statistics when training, then
-/// plan_memory, on a forward graph that was built for this purpose. The result is validated. tf32
-/// has fp32's graph: the device computes otherwise. Errors: unsupported for fp16 and bf16 without
-/// autocast.
+/// format_input, autocast, fuse, then autodiff, scale_loss, drop_casts and fuse_statistics when
+/// training, then plan_memory, on a forward graph that was built for this purpose. The result is
+/// validated. tf32 has fp32's graph: the device computes otherwise. Errors: unsupported for fp16
+/// and bf16 without autocast; invalid_input for modules that the graph does not have.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation
@@ -43,5 +45,9 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const Pa
 /// run_passes; what a device cannot run of the result, its compile() says.
 Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
                                     PassOptions options);
+
+/// The type in which a loader may write the images of a config's model: the compute type, or f32
+/// when autocast is off somewhere in the unit that reads them.
+DType image_type(const Config& config);
 
 } // namespace troupe::nn

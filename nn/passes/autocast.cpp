@@ -1,5 +1,8 @@
 #include "autocast.hpp"
 
+#include "../modules.hpp"
+#include "autocast_rules.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,23 +18,21 @@ bool is_castable(const Tensor& tensor) {
 
 class Autocaster {
 public:
-  Autocaster(const Graph& forward, DType compute)
-      : graph_{forward}, compute_{compute}, casts_(forward.tensors.size(), -1) {}
+  Autocaster(const Graph& forward, DType compute, const AutocastRegions& off)
+      : graph_{forward}, compute_{compute}, off_{off}, casts_(forward.tensors.size(), -1) {}
 
   Graph run() && {
     const auto nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (auto node : nodes) {
-      if (node.op == Op::cast) {
-        graph_.add_node(std::move(node));
-        continue;
+      if (autocast_rule(node.op) != AutocastRule::given) {
+        const auto dtype = type_of(node);
+        for (auto& id : node.inputs)
+          id = cast(id, dtype, node.unit);
+        // The first output alone: saved statistics and indices keep their types.
+        if (dtype == compute_)
+          graph_[node.outputs[0]].dtype = dtype;
       }
-      const auto dtype = type_of(node);
-      for (auto& id : node.inputs)
-        id = cast(id, dtype, node.unit);
-      // The first output alone: saved statistics and indices keep their types.
-      if (dtype == compute_)
-        graph_[node.outputs[0]].dtype = dtype;
       graph_.add_node(std::move(node));
     }
     return std::move(graph_);
@@ -39,21 +40,22 @@ public:
 
 private:
   DType type_of(const Node& node) const {
-    switch (node.op) {
-    case Op::conv2d:
-    case Op::matmul:
-      return compute_;
-    case Op::softmax_cross_entropy:
-    case Op::mean_squared_error:
-    case Op::count_correct:
+    if (!is_autocast(module_of(graph_, node), off_))
       return DType::f32;
-    default:
+    switch (autocast_rule(node.op)) {
+    case AutocastRule::lower_precision:
+      return compute_;
+    case AutocastRule::follow:
+      return graph_[node.inputs[0]].dtype;
+    case AutocastRule::widest:
       return std::ranges::any_of(node.inputs,
                                  [this](TensorId id) {
                                    return is_castable(graph_[id]) && graph_[id].dtype != compute_;
                                  })
                  ? DType::f32
                  : compute_;
+    default:
+      return DType::f32;
     }
   }
 
@@ -72,13 +74,14 @@ private:
 
   Graph graph_;
   DType compute_;
-  std::vector<TensorId> casts_;
+  const AutocastRegions& off_;
+  std::vector<TensorId> casts_; ///< in the other type, by TensorId; -1: not cast yet
 };
 
 } // namespace
 
-Graph autocast(const Graph& forward, DType compute) {
-  return Autocaster{forward, compute}.run();
+Graph autocast(const Graph& forward, DType compute, const AutocastRegions& off) {
+  return Autocaster{forward, compute, off}.run();
 }
 
 } // namespace troupe::nn

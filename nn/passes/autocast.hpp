@@ -1,20 +1,20 @@
 /// Mixed precision, as PyTorch's autocast defines it (precision.mode amp_fp16, amp_bf16).
 #pragma once
 
+#include "autocast_regions.hpp"
 #include "troupe/core/graph.hpp"
 
 namespace troupe::nn {
 
-/// For forward graphs, before autodiff. `compute` is f16 or bf16.
-/// - In the compute type: conv2d, matmul.
-/// - In f32: losses and counts, which add up many small terms.
-/// - All others in the widest type of what they read; with one activation, in its type: batch norm,
-///   relu, pooling, shortcuts, flatten and bias follow their input.
+/// For forward graphs as models are built, before `fuse` and autodiff. `compute` is f16 or bf16.
+/// autocast_rules.hpp says what type each op computes in. Where autocast is off, all is computed in
+/// f32, and what comes in is cast, as `with torch.autocast(enabled=False)` over
+/// `module(x.float())` does; what comes out is f32, as long as nothing casts it.
 ///
 /// Parameters, statistics and saved statistics stay f32 (shape_rules.hpp says how a convolution
 /// uses them). Casts stand where types change, one a tensor: "images.bf16", "logits.f32". Gradients
 /// of activations have the activations' types, those of parameters are f32. Images that have the
 /// compute type already (format_input) are not cast.
-Graph autocast(const Graph& forward, DType compute);
+Graph autocast(const Graph& forward, DType compute, const AutocastRegions& off = {});
 
 } // namespace troupe::nn

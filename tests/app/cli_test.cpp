@@ -86,6 +86,21 @@ TEST_CASE("config check takes several files and names the wrong ones") {
         std::string::npos);
 }
 
+TEST_CASE("config check knows the model's modules") {
+  const auto off = [](const std::string& names) {
+    return troupe_program("config check --any-machine " + configs +
+                          "cifar10_resnet20_bf16.yaml --set 'model.autocast_off=" + names + "'");
+  };
+  CHECK(off("[layer1, -layer1.0.conv1, fc]").code == 0);
+  const auto wrong = off("[layer1.O]");
+  CHECK(wrong.code == 2);
+  CHECK(
+      wrong.err ==
+      "--set model.autocast_off=[layer1.O]: model.autocast_off: the model has no module "
+      "\"layer1.O\"; allowed: conv1, bn1, relu, layer1, layer2, layer3, avgpool, flatten, fc, and "
+      "the modules inside them; did you mean \"layer1.0\"?\n");
+}
+
 TEST_CASE("config check asks whether this machine can, unless told not to") {
   const auto file = configs + "debug.yaml --set devices.kind=cuda";
   CHECK(troupe_program("config check --any-machine " + file).code == 0);

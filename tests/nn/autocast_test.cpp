@@ -1,6 +1,7 @@
 #include "graph_runner.hpp"
 
 #include "troupe/nn/builder.hpp"
+#include "troupe/nn/compile.hpp"
 #include "troupe/nn/models/models.hpp"
 #include "troupe/nn/passes/autocast.hpp"
 #include "troupe/nn/passes/autodiff.hpp"
@@ -26,10 +27,17 @@ Graph tiny(const std::string& name) {
   return *graph;
 }
 
+DType type_of(const Graph& graph, const char* name) {
+  INFO(name);
+  const auto id = graph.find(name);
+  REQUIRE(id.has_value());
+  return graph[*id].dtype;
+}
+
 } // namespace
 
 TEST_CASE("activations become bf16, parameters and statistics and the loss stay f32") {
-  const auto graph = autocast(fuse(tiny("resnet18"), FusePatterns::all()), DType::bf16);
+  const auto graph = fuse(autocast(tiny("resnet18"), DType::bf16), FusePatterns::all());
   REQUIRE(validate(graph).has_value());
   for (const auto& tensor : graph.tensors) {
     INFO(tensor.name);
@@ -134,4 +142,115 @@ TEST_CASE("a tensor is cast once for all that read it") {
   const auto graph = autocast(*forward, DType::bf16);
   REQUIRE(validate(graph).has_value());
   CHECK(std::ranges::count(graph.nodes, Op::cast, &Node::op) == 2); // images, logits
+}
+
+TEST_CASE("where autocast is off all is f32, and what comes in is cast") {
+  const auto graph = autocast(tiny("resnet20"), DType::f16, {"layer1.1", "fc"});
+  REQUIRE(validate(graph).has_value());
+  for (const auto* name :
+       {"layer1.1.conv1", "layer1.1.bn1", "layer1.1.relu1", "layer1.1.conv2", "layer1.1.bn2",
+        "layer1.1.add", "layer1.1.relu", "layer1.0.relu.f32", "fc.product", "logits"})
+    CHECK(type_of(graph, name) == DType::f32);
+  for (const auto* name : {"layer1.0.relu", "layer1.2.conv1", "layer1.1.relu.f16"})
+    CHECK(type_of(graph, name) == DType::f16);
+  // What comes out is f32, and wider than the residuals that are added to it from here on.
+  CHECK(type_of(graph, "layer1.2.add") == DType::f32);
+  CHECK(type_of(graph, "flatten") == DType::f32);
+  CHECK_FALSE(graph.find("logits.f32").has_value());
+}
+
+TEST_CASE("autocast is on again inside of a region that is off") {
+  const auto graph =
+      autocast(tiny("resnet20"), DType::bf16, {"layer2", "-layer2.1", "layer2.1.conv2"});
+  REQUIRE(validate(graph).has_value());
+  CHECK(type_of(graph, "layer2.0.conv1") == DType::f32);
+  CHECK(type_of(graph, "layer2.1.conv1") == DType::bf16);
+  CHECK(type_of(graph, "layer2.1.bn1") == DType::bf16);
+  CHECK(type_of(graph, "layer2.1.conv2") == DType::f32);
+  CHECK(type_of(graph, "layer2.2.conv1") == DType::f32);
+  CHECK(type_of(graph, "layer3.0.conv1") == DType::bf16);
+}
+
+TEST_CASE("with autocast off everywhere a graph stays as it was") {
+  const auto forward = tiny("resnet20");
+  const auto graph =
+      autocast(forward, DType::f16,
+               {"conv1", "bn1", "relu", "layer1", "layer2", "layer3", "avgpool", "flatten", "fc"});
+  CHECK(graph.to_string() == forward.to_string());
+}
+
+TEST_CASE("a batch norm, an addition and a relu in different regions are not fused") {
+  const PassOptions apart{.fuse = FusePatterns::all(),
+                          .precision = Precision::amp_bf16,
+                          .autocast_off = {"layer1.0.add"}};
+  const auto prepared = run_passes(tiny("resnet20"), Purpose::training, apart);
+  REQUIRE(prepared.has_value());
+  const auto& graph = prepared->graph;
+  CHECK(type_of(graph, "layer1.0.bn2") == DType::bf16);
+  CHECK(type_of(graph, "layer1.0.add") == DType::f32);
+  CHECK(type_of(graph, "layer1.0.relu") == DType::f32);
+  // Backward narrows the sum's gradient once, for both that were added.
+  const auto casts = [&](Phase phase) {
+    return std::ranges::count_if(graph.nodes, [&](const Node& node) {
+      return node.op == Op::cast && node.phase == phase && node.unit == graph.nodes[0].unit + 1;
+    });
+  };
+  CHECK(casts(Phase::forward) == 2);
+  CHECK(casts(Phase::backward) == 1);
+}
+
+TEST_CASE("a region in f32 brings a step nearer to f32") {
+  const auto forward = tiny("resnet20");
+  const auto run = [&](const PassOptions& options) {
+    const auto prepared = run_passes(forward, Purpose::training, options);
+    REQUIRE(prepared.has_value());
+    GraphRunner runner{prepared->graph};
+    runner.fill();
+    runner.run();
+    return runner.get("logits");
+  };
+  const auto exact = run({});
+  const auto all = relative_error(run({.precision = Precision::amp_bf16}), exact);
+  const auto some = relative_error(
+      run({.precision = Precision::amp_bf16, .autocast_off = {"conv1", "layer1", "layer2"}}),
+      exact);
+  CHECK(some < all / 1.5);
+  CHECK(some > 0);
+}
+
+TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
+  const auto forward = tiny("resnet20");
+  const auto what = [&](const AutocastRegions& off) {
+    const auto found = find_conflicts(off, forward);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].keys.front() == "model.autocast_off");
+    return found[0].what + "; " + found[0].nearest;
+  };
+  CHECK(find_conflicts({"layer1", "-layer1.0", "layer1.0.bn1", "fc"}, forward).empty());
+  CHECK(what({"layr1.0"}) == "the model has no module \"layr1.0\"; layer1.0");
+  CHECK(what({"layer1", "-layer1.0.cnv1"}) ==
+        "the model has no module \"layer1.0.cnv1\"; layer1.0.conv1");
+  CHECK(what({""}) == "the model has no module \"\"; ");
+  CHECK(what({"fc", "fc"}) == "fc is there twice; ");
+  CHECK(what({"fc", "-fc"}) == "fc is there twice; ");
+  CHECK(what({"-fc"}) == "autocast is on around fc already; ");
+  CHECK(what({"layer1", "layer1.0"}) == "autocast is off around layer1.0 already; ");
+  const auto prepared = run_passes(forward, Purpose::training, {.autocast_off = {"layr1"}});
+  REQUIRE_FALSE(prepared.has_value());
+  CHECK(prepared.error().code == Errc::invalid_input);
+}
+
+TEST_CASE("images come in the compute type unless autocast is off where they are read") {
+  Config config;
+  config.model.name = "resnet20";
+  CHECK(image_type(config) == DType::f32);
+  config.precision.mode = "amp_fp16";
+  CHECK(image_type(config) == DType::f16);
+  config.model.autocast_off = {"layer1"};
+  CHECK(image_type(config) == DType::f16);
+  config.model.autocast_off = {"conv1"};
+  CHECK(image_type(config) == DType::f32);
+  config.model.name = "mlp"; // its first layer reads what flatten makes of the images
+  config.model.autocast_off = {"layers.0"};
+  CHECK(image_type(config) == DType::f32);
 }

@@ -1,0 +1,37 @@
+#include "modules.hpp"
+
+#include <algorithm>
+
+namespace troupe::nn {
+
+std::string module_of(const Graph& graph, const Node& node) {
+  const auto parameter = std::ranges::find_if(
+      node.inputs, [&](TensorId id) { return graph[id].role == Role::parameter; });
+  if (parameter == node.inputs.end())
+    return graph[node.outputs[0]].name;
+  const auto& name = graph[*parameter].name;
+  return name.substr(0, name.rfind('.'));
+}
+
+bool is_within(std::string_view module, std::string_view name) {
+  return module.starts_with(name) && (module.size() == name.size() || module[name.size()] == '.');
+}
+
+std::vector<std::string> module_names(const Graph& forward) {
+  std::vector<std::string> names;
+  for (const auto& node : forward.nodes) {
+    if (forward[node.outputs[0]].role == Role::output)
+      continue;
+    const auto module = module_of(forward, node);
+    for (auto dot = module.find('.');; dot = module.find('.', dot + 1)) {
+      const auto name = module.substr(0, dot);
+      if (std::ranges::count(names, name) == 0)
+        names.push_back(name);
+      if (dot == std::string::npos)
+        break;
+    }
+  }
+  return names;
+}
+
+} // namespace troupe::nn

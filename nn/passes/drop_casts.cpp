@@ -1,0 +1,81 @@
+#include "drop_casts.hpp"
+
+#include "rewrite.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+namespace troupe::nn {
+
+namespace {
+
+class CastDropper {
+public:
+  CastDropper(const Graph& graph, const std::vector<std::string>& keep)
+      : graph_{graph}, keep_{keep}, same_(graph.tensors.size()), sources_(graph.tensors.size()) {
+    std::iota(same_.begin(), same_.end(), 0);
+  }
+
+  Graph run() && {
+    for (auto& node : graph_.nodes) {
+      for (auto& id : node.inputs)
+        id = same_[static_cast<std::size_t>(id)];
+      if (node.op == Op::cast)
+        visit(node);
+    }
+    drop_unread();
+    return drop_unused_tensors(graph_);
+  }
+
+private:
+  bool is_droppable(const Node& node) const {
+    const auto& y = graph_[node.outputs[0]];
+    return node.op == Op::cast && y.role == Role::activation &&
+           std::ranges::count(keep_, y.name) == 0;
+  }
+
+  void visit(const Node& cast) {
+    const auto x = cast.inputs[0], y = cast.outputs[0];
+    const auto [known, is_new] = known_.try_emplace({cast.phase, x, graph_[y].dtype}, y);
+    auto equal = known->second;
+    if (graph_[x].dtype == graph_[y].dtype)
+      equal = x;
+    // f32 holds every value of the other types.
+    else if (const auto source = sources_[static_cast<std::size_t>(x)];
+             source && graph_[x].dtype == DType::f32 && graph_[*source].dtype == graph_[y].dtype)
+      equal = *source;
+    if (equal != y && is_droppable(cast))
+      same_[static_cast<std::size_t>(y)] = equal;
+    sources_[static_cast<std::size_t>(y)] = x;
+  }
+
+  void drop_unread() {
+    auto uses = count_uses(graph_);
+    std::vector<Node> nodes;
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
+      if (is_droppable(*node) && uses[static_cast<std::size_t>(node->outputs[0])] == 0)
+        --uses[static_cast<std::size_t>(node->inputs[0])];
+      else
+        nodes.push_back(std::move(*node));
+    graph_.nodes.assign(std::make_move_iterator(nodes.rbegin()),
+                        std::make_move_iterator(nodes.rend()));
+  }
+
+  Graph graph_;
+  const std::vector<std::string>& keep_;
+  std::vector<TensorId> same_;                   ///< who has a tensor's bits, by TensorId
+  std::vector<std::optional<TensorId>> sources_; ///< what a tensor was cast from
+  std::map<std::tuple<Phase, TensorId, DType>, TensorId> known_; ///< casts made
+};
+
+} // namespace
+
+Graph drop_casts(const Graph& graph, const std::vector<std::string>& keep) {
+  return CastDropper{graph, keep}.run();
+}
+
+} // namespace troupe::nn
