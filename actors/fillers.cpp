@@ -23,9 +23,9 @@ Result<std::shared_ptr<BatchFiller>> shared(Result<std::unique_ptr<Filler>> fill
 
 } // namespace
 
-nn::InputFormat input_format(const Config& config, const data::Dataset& dataset) {
+nn::InputFormat input_format(const Config& config, bool one_size) {
   // Images of different sizes are augmented on the host, which writes f32.
-  if (device_kind(config.devices) == DeviceKind::host || !dataset.extent())
+  if (device_kind(config.devices) == DeviceKind::host || !one_size)
     return {};
   return {.dtype = nn::image_type(config), .channels = 4};
 }
@@ -74,14 +74,13 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
   auto resident = resident_copy(device, assembler->dataset());
   if (!resident)
     return failure(resident.error());
-  return shared(
-      DeviceFiller::create(device, {.assembler = assembler,
-                                    .resident = *std::move(resident),
-                                    .host_streams = host_streams_,
-                                    .stream = std::move(stream),
-                                    .slice = slice,
-                                    .slots = static_cast<std::int32_t>(slots),
-                                    .format = input_format(config_, assembler->dataset())}));
+  return shared(DeviceFiller::create(device, {.assembler = assembler,
+                                              .resident = *std::move(resident),
+                                              .host_streams = host_streams_,
+                                              .stream = std::move(stream),
+                                              .slice = slice,
+                                              .slots = static_cast<std::int32_t>(slots),
+                                              .format = input_format(config_, true)}));
 }
 
 Result<std::shared_ptr<const ResidentDataset>>

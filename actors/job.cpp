@@ -146,7 +146,7 @@ Status Preparation::compile(Replica& replica) {
   auto engine = engine_options(config_, *replica.device);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = input_format(config_, job_->training->dataset());
+  engine->passes.input = input_format(config_, job_->training->dataset().extent().has_value());
   auto training = nn::prepare_model(config_, micro_batch_, nn::Purpose::training, engine->passes);
   if (!training)
     return failure(training.error());

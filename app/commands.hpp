@@ -22,7 +22,7 @@ using Action = std::function<int()>;
 
 void add_config_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
-/// `train` and `node`: only in builds with the actors.
+/// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 
 /// CONFIG and --set, which several commands take.

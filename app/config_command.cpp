@@ -1,6 +1,8 @@
 #include "commands.hpp"
+#include "graph_text.hpp"
 #include "machine.hpp"
 
+#include "troupe/actors/training_graph.hpp"
 #include "troupe/core/config_text.hpp"
 #include "troupe/nn/config_check.hpp"
 
@@ -38,9 +40,30 @@ int check(const CheckArguments& arguments) {
   return code;
 }
 
-int show(const ConfigArguments& arguments) {
+struct ShowArguments {
+  ConfigArguments config;
+  bool graph = false, json = false;
+};
+
+/// What passes make of the model depends on the device, so this machine has to have it.
+int show_graph(const ShowArguments& arguments) {
+  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  if (!config)
+    return wrong_input;
+  const auto graph = actors::training_graph(*config);
+  if (!graph) {
+    fmt::print(stderr, "{}: {}\n", arguments.config.path, graph.error().to_string());
+    return graph.error().exit_code();
+  }
+  fmt::print("{}", arguments.json ? graph_json(*graph) : graph_table(*graph));
+  return success;
+}
+
+int show(const ShowArguments& arguments) {
+  if (arguments.graph)
+    return show_graph(arguments);
   // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
-  const auto config = load_or_complain(arguments, Capabilities::all());
+  const auto config = load_or_complain(arguments.config, Capabilities::all());
   if (!config)
     return wrong_input;
   fmt::print("{}", to_yaml(*config));
@@ -79,9 +102,13 @@ void add_config_command(CLI::App& app, Action& action) {
                           "Do not ask whether this machine has the devices");
   check_command->callback([&action, checked] { action = [checked] { return check(*checked); }; });
 
-  auto shown = std::make_shared<ConfigArguments>();
+  auto shown = std::make_shared<ShowArguments>();
   auto* show_command = config->add_subcommand("show", "Print a file with all defaults filled in");
-  add_config_arguments(*show_command, *shown);
+  add_config_arguments(*show_command, shown->config);
+  auto* graph = show_command->add_flag("--graph", shown->graph,
+                                       "Print what a step computes on this machine instead: ops, "
+                                       "types and shapes, after all passes");
+  show_command->add_flag("--json", shown->json, "The graph as JSON")->needs(graph);
   show_command->callback([&action, shown] { action = [shown] { return show(*shown); }; });
 
   auto format = std::make_shared<std::string>("json");

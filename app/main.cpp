@@ -43,9 +43,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
   app.require_subcommand(1);
   Action action;
-#ifdef TROUPE_HAS_COMPANY
   add_train_commands(app, action);
-#endif
   add_config_command(app, action);
   add_doctor_command(app, action);
   try {

@@ -192,6 +192,7 @@ Outputs infer_elementwise(Op op, Types inputs, std::size_t count) {
 
 std::vector<TensorType> types_of(const Graph& graph, const std::vector<TensorId>& ids) {
   std::vector<TensorType> types;
+  types.reserve(ids.size());
   for (const auto id : ids)
     types.push_back({graph[id].shape, graph[id].dtype});
   return types;
@@ -231,6 +232,16 @@ Outputs infer_outputs(Op op, const Attributes& attributes, Types inputs) {
   default:
     return fail(Errc::internal, "{} has no rule for its outputs", to_string(op));
   }
+}
+
+DType read_type(const Graph& graph, const Node& node, std::size_t input) {
+  const bool multiplies = node.op == Op::conv2d || node.op == Op::conv2d_backward_data ||
+                          node.op == Op::matmul || node.op == Op::matmul_backward_data;
+  return graph[node.inputs[multiplies && input == 1 ? 0 : input]].dtype;
+}
+
+DType computed_type(const Graph& graph, const Node& node) {
+  return node.op == Op::cast ? graph[node.outputs[0]].dtype : read_type(graph, node, 0);
 }
 
 Status check_node(const Graph& graph, const Node& node) {

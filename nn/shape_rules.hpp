@@ -27,6 +27,13 @@ struct TensorType {
 Result<std::vector<TensorType>> infer_outputs(Op op, const Attributes& attributes,
                                               std::span<const TensorType> inputs);
 
+/// The type that a node reads an input in: what it has, but for f32 weights that are rounded to
+/// what they are multiplied with.
+DType read_type(const Graph& graph, const Node& node, std::size_t input);
+
+/// The type that a node computes in: of its first input, or what a cast gives.
+DType computed_type(const Graph& graph, const Node& node);
+
 /// Whether the tensors of a node, forward or backward, fit together. Ids must be valid.
 Status check_node(const Graph& graph, const Node& node);
 
