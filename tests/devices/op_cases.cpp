@@ -6,6 +6,21 @@
 
 namespace troupe::tests {
 
+namespace {
+
+nn::PreparedModel prepare(nn::GraphBuilder builder, const nn::PassOptions& passes,
+                          nn::Purpose purpose) {
+  auto graph = std::move(builder).finish();
+  if (!graph)
+    FAIL(graph.error().to_string());
+  auto prepared = nn::run_passes(*graph, purpose, passes);
+  if (!prepared)
+    FAIL(prepared.error().to_string());
+  return std::move(*prepared);
+}
+
+} // namespace
+
 nn::PreparedModel make_model(const Shape& images, const Body& body, const nn::PassOptions& passes,
                              nn::Purpose purpose) {
   nn::GraphBuilder builder;
@@ -18,13 +33,18 @@ nn::PreparedModel make_model(const Shape& images, const Body& body, const nn::Pa
   const auto logits = builder.linear("fc", flat, 3);
   builder.softmax_cross_entropy("loss", logits, labels, 0.1f);
   builder.count_correct("correct", logits, labels);
-  auto graph = std::move(builder).finish();
-  if (!graph)
-    FAIL(graph.error().to_string());
-  auto prepared = nn::run_passes(*graph, purpose, passes);
-  if (!prepared)
-    FAIL(prepared.error().to_string());
-  return std::move(*prepared);
+  return prepare(std::move(builder), passes, purpose);
+}
+
+nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes) {
+  nn::GraphBuilder builder;
+  builder.begin_unit("all");
+  const auto x = builder.input("images", {5, 2, 2, 2});
+  const auto y = builder.linear("fc", builder.flatten("flat", x), 4);
+  const auto t = target == DType::i32 ? builder.target("labels", {5}, target)
+                                      : builder.target("values", {5, 4}, target);
+  builder.mean_squared_error("loss", y, t);
+  return prepare(std::move(builder), passes, nn::Purpose::training);
 }
 
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {

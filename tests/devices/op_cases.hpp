@@ -22,6 +22,9 @@ nn::PreparedModel make_model(const Shape& images, const Body& body,
                              const nn::PassOptions& passes = {},
                              nn::Purpose purpose = nn::Purpose::training);
 
+/// Linear layer, mean squared error with labels (i32) or values (f32).
+nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes);
+
 /// Two convolutions: the first gives the second one an input that needs a gradient.
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes);
 

@@ -72,11 +72,14 @@ void GraphRunner::fill(std::int32_t classes) {
 }
 
 void GraphRunner::run() {
-  for (const auto& node : graph_.nodes) {
-    const auto status = cpu::run_node(graph_, node, pointers_);
-    INFO((status ? "" : status.error().to_string()));
-    REQUIRE(status.has_value());
-  }
+  for (const auto& node : graph_.nodes)
+    run(node);
+}
+
+void GraphRunner::run(const Node& node) {
+  const auto status = cpu::run_node(graph_, node, pointers_);
+  INFO((status ? "" : status.error().to_string()));
+  REQUIRE(status.has_value());
 }
 
 std::vector<float> noise(std::size_t count, std::uint64_t seed) {

@@ -26,8 +26,9 @@ public:
   /// models begin with them; labels 0, 1, 2, ... modulo `classes`.
   void fill(std::int32_t classes = 10);
 
-  /// Runs all nodes; fails the test on an error.
+  /// Runs all nodes, or one; fails the test on an error.
   void run();
+  void run(const Node& node);
 
 private:
   Graph graph_;

@@ -1,0 +1,139 @@
+// Every op of the interpreter in f16 and bf16 is the op in f32 over the same values, rounded once.
+#include "../devices/op_cases.hpp"
+#include "graph_runner.hpp"
+
+#include "troupe/core/float16.hpp"
+#include "troupe/nn/builder.hpp"
+#include "troupe/nn/shape_rules.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::nn;
+using namespace troupe::nn::test;
+using tests::make_model;
+
+namespace {
+
+/// Half of the distance between neighbours, relative to them, and of that between the smallest.
+struct Rounding {
+  float relative, smallest;
+};
+
+Rounding rounding_of(DType type) {
+  return type == DType::f16 ? Rounding{0x1p-11f, 0x1p-25f} : Rounding{0x1p-8f, 0x1p-134f};
+}
+
+std::vector<float> rounded_to(DType type, std::vector<float> values) {
+  for (float& value : values)
+    if (type == DType::f16)
+      value = float_from_f16(f16_from_float(value));
+    else if (type == DType::bf16)
+      value = float_from_bf16(bf16_from_float(value));
+  return values;
+}
+
+/// A node in f32, with tensors of its own.
+Graph alone_in_f32(const Graph& graph, const Node& node) {
+  Graph alone;
+  alone.units = {"unit"};
+  auto copy = node;
+  for (auto* ids : {&copy.inputs, &copy.outputs})
+    for (auto& id : *ids) {
+      auto tensor = graph[id];
+      if (tensor.dtype != DType::i32)
+        tensor.dtype = DType::f32;
+      id = alone.find(tensor.name).value_or(static_cast<TensorId>(alone.tensors.size()));
+      if (static_cast<std::size_t>(id) == alone.tensors.size())
+        alone.add_tensor(std::move(tensor));
+    }
+  alone.add_node(std::move(copy));
+  return alone;
+}
+
+/// What is rounded on the way too: a prologue's result, and what statistics are taken of.
+bool rounds_inside(const Node& node) {
+  const auto* a = std::get_if<Conv2dAttributes>(&node.attributes);
+  return a && (a->prologue || a->statistics || a->batch_norm_relu);
+}
+
+void require_rounded(const Node& node, const Tensor& tensor, const std::vector<float>& got,
+                     const std::vector<float>& exact, DType computed) {
+  REQUIRE(got.size() == exact.size());
+  const auto type = rounding_of(computed);
+  float largest = 0;
+  for (const float value : exact)
+    largest = std::max(largest, std::abs(value));
+  const bool is_sum = tensor.dtype == DType::f32 && node.op != Op::cast;
+  const auto bound = [&](float value) {
+    const float once = type.relative * 1.001f * std::abs(value) + type.smallest;
+    if (rounds_inside(node))
+      return once + 4 * type.relative * largest;
+    return is_sum ? 1e-6f * largest : once;
+  };
+  std::size_t i = 0;
+  while (i < got.size() && std::abs(got[i] - exact[i]) <= bound(exact[i]))
+    ++i;
+  if (i < got.size())
+    FAIL(to_string(node.op) << ", " << tensor.name << "[" << i << "]: " << got[i] << ", in f32 "
+                            << exact[i] << ", largest " << largest);
+}
+
+/// Runs a graph, and each of its nodes in f32 beside it. The ops that it has.
+std::set<Op> check(const Graph& graph) {
+  std::set<Op> seen;
+  GraphRunner run{graph};
+  run.fill(3);
+  for (const auto& node : graph.nodes) {
+    GraphRunner exact{alone_in_f32(graph, node)};
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto& name = graph[node.inputs[i]].name;
+      // Labels are small numbers, which stay as they are.
+      exact.set(name, rounded_to(read_type(graph, node, i), run.get(name)));
+    }
+    run.run(node);
+    exact.run();
+    for (const auto id : node.outputs)
+      require_rounded(node, graph[id], run.get(graph[id].name), exact.get(graph[id].name),
+                      computed_type(graph, node));
+    seen.insert(node.op);
+  }
+  return seen;
+}
+
+/// Batch norm with what joins it to the convolutions around it.
+PreparedModel joined_batch_norm(Precision precision) {
+  return make_model(
+      {4, 5, 7, 3},
+      [](GraphBuilder& b, TensorId x) {
+        x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 8, {3, 1, 1}), true));
+        x = b.relu("relu2", b.batch_norm("bn2", b.conv2d("conv2", x, 8, {3, 1, 1}), true));
+        return b.batch_norm("bn3", b.conv2d("conv3", x, 16, {1, 1, 0}), true);
+      },
+      {.fuse = FusePatterns::all(),
+       .precision = precision,
+       .fuse_statistics = [](const Graph&, const Node&) { return true; }});
+}
+
+} // namespace
+
+TEST_CASE("every op in f16 and bf16 is the op in f32, rounded once") {
+  const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16);
+  INFO(to_string(precision));
+  std::set<Op> seen;
+  for (const auto& one : tests::all_op_cases()) {
+    INFO(one.name);
+    seen.merge(check(one.model({.precision = precision}).graph));
+  }
+  seen.merge(check(joined_batch_norm(precision).graph));
+  seen.merge(check(tests::squared_error(DType::i32, {.precision = precision}).graph));
+  for (auto op = 0; op <= static_cast<int>(Op::mean_squared_error_backward); ++op) {
+    INFO(to_string(static_cast<Op>(op)));
+    CHECK(seen.contains(static_cast<Op>(op)));
+  }
+}
