@@ -21,9 +21,12 @@ Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
 }
 
 /// As a device's job prepares it.
-nn::PreparedModel prepare(const Graph& forward, Precision precision) {
-  nn::PassOptions passes{
-      .fuse = nn::FusePatterns::all(), .precision = precision, .memory = {.alignment = 256}};
+nn::PreparedModel prepare(const Graph& forward, Precision precision,
+                          const nn::AutocastRegions& off = {}) {
+  nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                         .precision = precision,
+                         .autocast_off = off,
+                         .memory = {.alignment = 256}};
   passes.memory.in_place.push_back(Op::batch_norm_backward);
   if (const auto channels = test_traits().image_channels; channels > 0)
     passes.input = {compute_type(precision), channels};
@@ -39,11 +42,11 @@ RunOptions options_for(Precision precision) {
 }
 
 /// One pass, tensor by tensor.
-void check_pass(const Graph& forward, Depth depth) {
+void check_pass(const Graph& forward, Depth depth, const nn::AutocastRegions& off = {}) {
   const auto device = device_or_skip();
   for (const auto precision : test_traits().precisions) {
     INFO(to_string(precision));
-    const auto prepared = prepare(forward, precision);
+    const auto prepared = prepare(forward, precision, off);
     const auto options = options_for(precision);
     require_same_pass(run_graph(*device, prepared.graph, options),
                       run_truth(prepared.graph, options), precision, depth);
@@ -75,6 +78,12 @@ TEST_CASE("ResNet-20: every activation and gradient as the interpreter has them"
 
 TEST_CASE("bottleneck blocks: every activation and gradient as the interpreter has them") {
   check_pass(bottleneck_network({8, 32, 32, 3}, 8), Depth::deep);
+}
+
+TEST_CASE(
+    "ResNet-20 with regions in f32: every activation and gradient as the interpreter has them") {
+  check_pass(model("resnet20", 16, 4), Depth::deep,
+             {"bn1", "layer1.0", "-layer1.0.conv2", "layer2.1.add", "layer3", "-layer3.1", "fc"});
 }
 
 TEST_CASE("a perceptron: every activation and gradient as the interpreter has them") {

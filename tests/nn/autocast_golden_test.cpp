@@ -107,6 +107,14 @@ TEST_CASE("the lists of autocast are PyTorch's, on CUDA and on the CPU") {
     }
 }
 
+TEST_CASE("the lists of CUDA and the CPU differ where no op of ours is") {
+  const auto rules = read_golden("autocast.json").at("rules");
+  for (const auto* function : {"softmax", "layer_norm"}) {
+    CHECK(rules.at("cuda").at(function) == results(AutocastRule::fp32, "f16"));
+    CHECK(rules.at("cpu").at(function) == results(AutocastRule::follow, "bf16"));
+  }
+}
+
 TEST_CASE("every op runs in the type that PyTorch's autocast runs it in") {
   const auto runs = read_golden("autocast.json").at("runs");
   CHECK(runs.size() == 8);
