@@ -15,7 +15,8 @@ constexpr std::array<AutocastEntry, 16> table = {{
     {Op::batch_norm_finalize, Rule::given, ""},
     {Op::scale_shift, Rule::given, ""},
     {Op::relu, Rule::follow, "relu"},
-    // PyTorch has it on no list, but promotes the narrower input, which is the same.
+    // PyTorch has it on no list, but promotes the narrower input, which is the same. Its in-place
+    // `y += x` cannot, and keeps y's type.
     {Op::add, Rule::widest, "add"},
     {Op::max_pool, Rule::follow, "max_pool2d"},
     {Op::avg_pool, Rule::follow, "avg_pool2d"},
@@ -25,6 +26,7 @@ constexpr std::array<AutocastEntry, 16> table = {{
     {Op::matmul, Rule::lower_precision, "linear"},
     {Op::bias, Rule::lower_precision, "linear"},
     {Op::cast, Rule::given, "to"},
+    // All of it, as documented; inside, PyTorch 2.14 on CUDA leaves log_softmax in f16.
     {Op::softmax_cross_entropy, Rule::fp32, "cross_entropy"},
     {Op::mean_squared_error, Rule::fp32, "mse_loss"},
     {Op::count_correct, Rule::fp32, ""},
