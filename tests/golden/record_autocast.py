@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records autocast.json: the types in which PyTorch's autocast runs each op, for tests/nn/autocast_golden_test.cpp.
+"""Records autocast.json: the types in which PyTorch's autocast runs ops, for
+tests/nn/autocast_golden_test.cpp.
 
 Usage: record_autocast.py > autocast.json    (torch and torchvision; made with 2.14 and 0.27)
 
