@@ -38,6 +38,7 @@ struct Values {
   std::vector<float> weight{1, 2, 3, 4}, bias{5, 6}, other{7, 8, 9}, mean{10, 11};
   std::vector<float> momentum{-1, -2, -3, -4}, bias_momentum{-5, -6}, other_momentum{-7, -8, -9};
 
+  /// Of views into these values.
   Checkpoint checkpoint(std::int64_t step) const {
     Checkpoint result;
     result.step = step;
@@ -129,7 +130,8 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
   const auto& scaled = **created;
   CHECK(state->loss_scale() == nullptr);
 
-  auto checkpoint = Values{}.checkpoint(3);
+  const Values values;
+  auto checkpoint = values.checkpoint(3);
   REQUIRE((*created)->load(*stream, checkpoint)); // of a run without a scale
   CHECK(*scaled.loss_scale() == LossScaleState{.scale = 128, .taken = 3});
   const LossScaleState other{.scale = 0.3f, .growth_tracker = 17, .skipped = 2, .taken = 1};
