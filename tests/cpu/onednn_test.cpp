@@ -29,9 +29,11 @@ RunOptions in_mode(cpu::Bf16Mode mode) {
   }};
 }
 
-nn::PreparedModel prepare(const std::string& name, Precision precision) {
+nn::PreparedModel prepare(const std::string& name, Precision precision,
+                          std::vector<std::string> autocast_off = {}) {
   Config config;
   config.model.name = name;
+  config.model.autocast_off = std::move(autocast_off);
   config.data.image_size = 32;
   config.precision.mode = to_string(precision);
   auto model =
@@ -109,6 +111,17 @@ TEST_CASE("activations that overflow f16 end in a loss that is not a number") {
                  {.fuse = nn::FusePatterns::all(), .precision = Precision::amp_fp16});
   CHECK(std::isnan(run_truth(model.graph).outputs.loss));
   CHECK(std::isnan(run_graph(*device, model.graph).outputs.loss));
+}
+
+TEST_CASE("regions in f32 of a bf16 network, by native products and by widened ones") {
+  const auto mode = GENERATE(cpu::Bf16Mode::native, cpu::Bf16Mode::widened);
+  const auto device = cpu::make_host_device(0, 2);
+  const auto graph =
+      prepare("resnet20", Precision::amp_bf16,
+              {"bn1", "layer1.0", "-layer1.0.conv2", "layer2.1.add", "layer3", "-layer3.1", "fc"})
+          .graph;
+  require_same_pass(run_graph(*device, graph, in_mode(mode)), run_truth(graph), Precision::amp_bf16,
+                    Depth::deep);
 }
 
 TEST_CASE("what other devices' passes make is refused by name") {
