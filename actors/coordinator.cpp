@@ -145,6 +145,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   if (const auto& first = reports.front(); first.loss_scale > 0) { // the same on all ranks
     record->loss_scale = double{first.loss_scale};
     record->skipped_steps = first.skipped_steps;
+    record->scale_growths = first.scale_growths;
   }
   record->accuracy = ratio(static_cast<double>(correct), static_cast<double>(record->samples));
   record->collective_seconds = collective / static_cast<double>(reports.size());
@@ -156,6 +157,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   summary_.loss = record->loss;
   summary_.loss_scale = record->loss_scale;
   summary_.skipped_steps = record->skipped_steps;
+  summary_.scale_growths = record->scale_growths;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
   self_->send(setup_.metrics, atom::status_v,
               std::make_shared<const std::vector<metrics::WorkerSummary>>(worker_summaries()));

@@ -92,12 +92,12 @@ Status Preparation::begin() {
     job_->first_step = beginning_.checkpoint->step;
   if (job_->first_step > 0)
     job_->history = metrics::read_history(job_->folder);
-  const auto first = nn::optimizer_arguments(config_.train.optimizer);
+  auto first = nn::optimizer_arguments(config_.train.optimizer);
   if (!first)
     return failure(first.error());
-  if (const auto precision = precision_of(config_.precision.mode);
-      precision && scales_loss(*precision))
-    job_->loss_scale = LossScaleOptions{};
+  if (const auto& largest = config_.train.clip_grad_value)
+    first->clip_value = static_cast<float>(*largest);
+  job_->loss_scale = loss_scale_options(config_.precision);
   const nn::ScheduleSpan span{job_->plan.steps_per_epoch(), job_->plan.total_steps()};
   job_->learning_rate = [lr = config_.train.optimizer.lr, schedule = config_.train.schedule,
                          span](std::int64_t step) {

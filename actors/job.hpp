@@ -30,7 +30,7 @@ struct Job {
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate;
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
-  std::optional<LossScaleOptions> loss_scale; ///< when the precision needs one
+  std::optional<LossScaleOptions> loss_scale; ///< when losses are scaled
   std::int64_t first_step = 0;
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;

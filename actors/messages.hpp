@@ -69,6 +69,7 @@ struct StepReport {
   MemoryUse memory = {};
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
+  std::int64_t scale_growths = 0;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -76,7 +77,8 @@ struct StepReport {
         f.field("rank", x.rank), f.field("worker", x.worker),
         f.field("collective_bytes", x.collective_bytes), f.field("collective", x.collective),
         f.field("overlapped", x.overlapped), f.field("memory", x.memory),
-        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps));
+        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
+        f.field("scale_growths", x.scale_growths));
   }
 };
 

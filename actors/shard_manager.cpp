@@ -121,9 +121,10 @@ void ShardManagerState::apply_optimizer(std::int64_t step) {
     replica.device->check_finite(stream, state.gradients(), state.elements(), &scaler->found_inf);
   if (setup_.clip_norm) {
     // All ranks hold the same sums, so all find the same norm.
-    replica.device->squared_norm(stream, state.gradients(), state.elements(), state.squared_norm());
-    replica.device->clip_factor(stream, state.squared_norm(), arguments.gradient_scale,
-                                static_cast<float>(*setup_.clip_norm), state.clip_factor(), scaler);
+    replica.device->squared_norm(stream, arguments, state.gradients(), state.elements(),
+                                 state.squared_norm(), scaler);
+    replica.device->clip_factor(stream, state.squared_norm(), static_cast<float>(*setup_.clip_norm),
+                                state.clip_factor());
   }
   replica.device->optimizer_step(stream, arguments,
                                  {state.parameters(), state.gradients(), state.optimizer(0),
@@ -170,6 +171,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   if (setup_.replica->state->loss_scale()) {
     report.loss_scale = flight.scaler.scale;
     report.skipped_steps = flight.scaler.skipped;
+    report.scale_growths = flight.scaler.grown;
   }
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);

@@ -122,16 +122,17 @@ public:
   virtual void add(Stream& stream, float* destination, const float* source,
                    std::size_t elements) = 0;
   virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
-  /// *result = sum of squares, in double; *result is device memory.
-  virtual void squared_norm(Stream& stream, const float* values, std::size_t elements,
-                            double* result) = 0;
-  /// *factor = troupe::clip_factor(*squared_norm, ...); both in device memory. `scaler` (device
-  /// memory, may be null): the norm is of scaled gradients, what is clipped is the norm without.
-  virtual void clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
-                           float max_norm, float* factor, const LossScaleState* scaler) = 0;
-  /// `clip` (device memory, may be null): gradients are further multiplied by *clip. `scaler`
-  /// (device memory, may be null): does nothing when it has found_inf, else takes the arguments as
-  /// troupe::unscaled says, with the scaler's own count of steps.
+  /// *result = sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
+  /// device memory. `scaler` (device memory, may be null): gradients are unscaled before.
+  virtual void squared_norm(Stream& stream, const OptimizerArguments& arguments,
+                            const float* gradients, std::size_t elements, double* result,
+                            const LossScaleState* scaler) = 0;
+  /// *factor = troupe::clip_factor(*squared_norm, max_norm); both in device memory.
+  virtual void clip_factor(Stream& stream, const double* squared_norm, float max_norm,
+                           float* factor) = 0;
+  /// `clip` (device memory, may be null): the arguments' clip_factor. `scaler` (device memory, may
+  /// be null): does nothing when it has found_inf, else takes the arguments as troupe::unscaled
+  /// says, with the scaler's own count of steps.
   virtual void optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                               const OptimizerViews& views, const float* clip,
                               const LossScaleState* scaler) = 0;

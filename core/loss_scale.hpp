@@ -15,10 +15,12 @@
 
 namespace troupe {
 
+struct PrecisionConfig;
+
 struct LossScaleOptions {
   float initial = 65536.0f;
-  float growth = 2.0f;  ///< the scale is multiplied by it after `interval` good steps in a row
-  float backoff = 0.5f; ///< and by this after one that was skipped
+  double growth = 2.0;  ///< the scale is multiplied by it after `interval` good steps in a row
+  double backoff = 0.5; ///< and by this after one that was skipped
   std::int32_t interval = 2000;
   bool operator==(const LossScaleOptions&) const = default;
 };
@@ -29,22 +31,28 @@ struct LossScaleState {
   std::int32_t growth_tracker = 0; ///< good steps since the scale changed
   std::int64_t skipped = 0;        ///< steps
   std::int64_t taken = 0;          ///< steps that changed parameters: what Adam counts
+  std::int64_t grown = 0;          ///< times the scale was raised
   bool operator==(const LossScaleState&) const = default;
 };
 
-/// The end of a step: torch._amp_update_scale_. A scale that would overflow stays.
+/// The end of a step: torch._amp_update_scale_, which multiplies in double and rounds once. A scale
+/// that would overflow stays.
 TROUPE_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options,
                                                  LossScaleState& state) {
-  constexpr float largest = 3.402823466e+38f;
+  const auto times = [&state](double factor) {
+    return static_cast<float>(static_cast<double>(state.scale) * factor);
+  };
   if (state.found_inf != 0.0f) {
-    state.scale *= options.backoff;
+    state.scale = times(options.backoff);
     state.growth_tracker = 0;
     ++state.skipped;
   } else {
     ++state.taken;
     if (++state.growth_tracker == options.interval) {
-      if (state.scale * options.growth <= largest)
-        state.scale *= options.growth;
+      if (const float grown = times(options.growth); grown < INFINITY) {
+        state.scale = grown;
+        ++state.grown;
+      }
       state.growth_tracker = 0;
     }
   }
@@ -64,7 +72,10 @@ TROUPE_HOST_DEVICE inline OptimizerArguments unscaled(OptimizerArguments argumen
   return arguments;
 }
 
-/// Between two steps, as checkpoints keep it: scale, growth tracker, skipped, taken.
+/// What the config asks for: nothing where losses are not scaled.
+std::optional<LossScaleOptions> loss_scale_options(const PrecisionConfig& precision);
+
+/// Between two steps, as checkpoints keep it: scale, growth tracker, skipped, taken, grown.
 std::string to_string(const LossScaleState& state);
 std::optional<LossScaleState> parse_loss_scale(const std::string& text);
 

@@ -22,25 +22,36 @@ struct OptimizerArguments {
   float weight_decay = 0.0f;                       ///< L2 for sgd and adam, decoupled for adamw
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f; ///< adam, adamw
   std::int64_t step = 1;                           ///< 1 for the first update
-  float gradient_scale =
-      1.0f; ///< every gradient is multiplied by this first (averaging, unscaling)
+  // What becomes of every gradient before, in this order.
+  float gradient_scale = 1.0f; ///< multiplies it: averaging, unscaling
+  float clip_value = INFINITY; ///< its largest size then: torch.nn.utils.clip_grad_value_
+  float clip_factor = 1.0f;    ///< multiplies what is left: troupe::clip_factor
 
   /// Number of fp32 state values per parameter: 0, 1 (momentum) or 2 (moments).
   int state_slots() const { return kind == OptimizerKind::sgd ? (momentum != 0.0f ? 1 : 0) : 2; }
 };
 
-/// What clipping by the global norm multiplies gradients with: torch.nn.utils.clip_grad_norm_. The
-/// norm is that of the scaled gradients.
-TROUPE_HOST_DEVICE inline float clip_factor(double squared_norm, float gradient_scale,
-                                            float max_norm) {
-  const double factor = max_norm / (std::sqrt(squared_norm) * gradient_scale + 1e-6);
+/// A gradient as the global norm sees it: averaged, unscaled, clipped by value. A NaN stays one.
+TROUPE_HOST_DEVICE inline float clipped_by_value(const OptimizerArguments& a, float gradient) {
+  const float scaled = gradient * a.gradient_scale;
+  const float from_below = -a.clip_value > scaled ? -a.clip_value : scaled;
+  return from_below > a.clip_value ? a.clip_value : from_below;
+}
+
+/// What clipping by the global norm multiplies gradients with: torch.nn.utils.clip_grad_norm_.
+TROUPE_HOST_DEVICE inline float clip_factor(double squared_norm, float max_norm) {
+  const double factor = max_norm / (std::sqrt(squared_norm) + 1e-6);
   return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
+}
+
+TROUPE_HOST_DEVICE inline float clipped(const OptimizerArguments& a, float gradient) {
+  return clipped_by_value(a, gradient) * a.clip_factor;
 }
 
 /// `velocity` is written on the first step and read on later ones. Pass a dummy when momentum is 0.
 TROUPE_HOST_DEVICE inline void sgd_update(const OptimizerArguments& a, float& parameter,
                                           float gradient, float& velocity) {
-  float g = gradient * a.gradient_scale + a.weight_decay * parameter;
+  float g = clipped(a, gradient) + a.weight_decay * parameter;
   if (a.momentum != 0.0f) {
     velocity = a.step == 1 ? g : a.momentum * velocity + (1.0f - a.dampening) * g;
     g = a.nesterov ? g + a.momentum * velocity : velocity;
@@ -63,7 +74,7 @@ TROUPE_HOST_DEVICE inline AdamCorrections adam_corrections(const OptimizerArgume
 TROUPE_HOST_DEVICE inline void adam_update(const OptimizerArguments& a, const AdamCorrections& c,
                                            float& parameter, float gradient, float& first,
                                            float& second) {
-  float g = gradient * a.gradient_scale;
+  float g = clipped(a, gradient);
   if (a.kind == OptimizerKind::adamw)
     parameter *= 1.0f - a.lr * a.weight_decay;
   else

@@ -85,14 +85,17 @@ void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t 
   });
 }
 
-void HostDevice::squared_norm(Stream& stream, const float* values, std::size_t elements,
-                              double* result) {
+void HostDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
+                              const float* gradients, std::size_t elements, double* result,
+                              const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
+    const auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     // One sum a grain, added in order: the result does not depend on how many threads there are.
     std::vector<double> sums((elements + flat_grain - 1) / flat_grain);
     parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end; at += flat_grain)
-        sums[at / flat_grain] = kernels().squared_norm(values + at, std::min(flat_grain, end - at));
+        sums[at / flat_grain] =
+            kernels().squared_norm(taken, gradients + at, std::min(flat_grain, end - at));
     });
     double total = 0;
     for (const double sum : sums)
@@ -102,11 +105,10 @@ void HostDevice::squared_norm(Stream& stream, const float* values, std::size_t e
   });
 }
 
-void HostDevice::clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
-                             float max_norm, float* factor, const LossScaleState* scaler) {
+void HostDevice::clip_factor(Stream& stream, const double* squared_norm, float max_norm,
+                             float* factor) {
   host_stream(stream).enqueue([=]() -> Status {
-    const float unscale = scaler ? inverse_scale(*scaler) : 1.0f;
-    *factor = troupe::clip_factor(*squared_norm, gradient_scale * unscale, max_norm);
+    *factor = troupe::clip_factor(*squared_norm, max_norm);
     return {};
   });
 }
@@ -117,14 +119,13 @@ void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
   host_stream(stream).enqueue([=]() -> Status {
     if (scaler && scaler->found_inf != 0.0f)
       return {};
-    auto scaled = scaler ? unscaled(arguments, *scaler) : arguments;
+    auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     if (clip)
-      scaled.gradient_scale *= *clip;
+      taken.clip_factor = *clip;
     parallel_for(views.elements, flat_grain, [&](std::size_t begin, std::size_t end) {
-      kernels().optimizer_step(scaled,
-                               {views.parameters + begin, views.gradients + begin,
-                                views.state0 ? views.state0 + begin : nullptr,
-                                views.state1 ? views.state1 + begin : nullptr, end - begin});
+      kernels().optimizer_step(taken, {views.parameters + begin, views.gradients + begin,
+                                       views.state0 ? views.state0 + begin : nullptr,
+                                       views.state1 ? views.state1 + begin : nullptr, end - begin});
     });
     return {};
   });

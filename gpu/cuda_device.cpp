@@ -79,18 +79,19 @@ void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t 
                               [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });
 }
 
-void CudaDevice::squared_norm(Stream& stream, const float* values, std::size_t elements,
-                              double* result) {
+void CudaDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
+                              const float* gradients, std::size_t elements, double* result,
+                              const LossScaleState* scaler) {
   auto& on = cuda_stream(stream);
   on.enqueue("squared norm", [&](cudaStream_t s) {
-    launch_squared_norm(s, values, elements, result, on.scratch());
+    launch_squared_norm(s, arguments, gradients, elements, result, scaler, on.scratch());
   });
 }
 
-void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float gradient_scale,
-                             float max_norm, float* factor, const LossScaleState* scaler) {
+void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float max_norm,
+                             float* factor) {
   cuda_stream(stream).enqueue("clip factor", [=](cudaStream_t s) {
-    launch_clip_factor(s, squared_norm, gradient_scale, max_norm, factor, scaler);
+    launch_clip_factor(s, squared_norm, max_norm, factor);
   });
 }
 

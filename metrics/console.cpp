@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace troupe::metrics {
 
@@ -19,9 +21,10 @@ constexpr auto bar_pause = 100ms;
 constexpr auto line_pause = 5s;
 
 /// Our JSON of a record, with what every line of a log has.
-std::string event(std::string_view name, const std::string& record, bool failed = false) {
+std::string event(std::string_view name, const std::string& record,
+                  std::string_view level = "info") {
   Json object = {{"time", utc_milliseconds(std::chrono::system_clock::now())},
-                 {"level", failed ? "error" : "info"},
+                 {"level", level},
                  {"event", name}};
   object.update(Json::parse(record));
   return object.dump();
@@ -64,6 +67,13 @@ std::string line_of(const EpochRecord& epoch, std::int64_t epochs) {
   return text + ", " + readable_seconds(epoch.seconds);
 }
 
+std::string line_of_skipped(const StepRecord& step) {
+  return fmt::format("step {}: gradients are not finite, nothing was updated ({} skipped so far); "
+                     "the loss scale is {:g} now",
+                     step.step + 1, plural(step.skipped_steps, "step"),
+                     step.loss_scale.value_or(1));
+}
+
 std::string closing(const RunSummary& run) {
   auto text = fmt::format("{}: {} after {} and {}, {}, {} images/s, loss {}", run.name, run.status,
                           plural(run.epochs, "epoch"), plural(run.steps, "step"),
@@ -85,6 +95,7 @@ bool Console::has_bar() const {
 void Console::begin(const RunInfo& run) {
   run_ = run;
   recent_ = {};
+  skipped_ = 0;
   next_ = options_.now() + (has_bar() ? 0s : line_pause);
   if (!options_.quiet)
     write(options_.format == LogFormat::json ? event("run", json_of(run)) : opening(run));
@@ -92,8 +103,11 @@ void Console::begin(const RunInfo& run) {
 
 void Console::show(const StepRecord& step) {
   recent_.add(step);
+  if (options_.quiet)
+    return;
+  show_skipped(step);
   const auto now = options_.now();
-  if (options_.quiet || now < next_)
+  if (now < next_)
     return;
   if (options_.format == LogFormat::json)
     write(event("step", to_json(step)));
@@ -102,6 +116,18 @@ void Console::show(const StepRecord& step) {
   else
     write(progress_line(progress));
   next_ = now + (has_bar() ? std::chrono::steady_clock::duration(bar_pause) : line_pause);
+}
+
+/// Ever more rarely: a scale that finds its level, or a run in trouble, skips many.
+void Console::show_skipped(const StepRecord& step) {
+  const auto before = std::exchange(skipped_, step.skipped_steps);
+  const auto level = [](std::int64_t count) {
+    return std::bit_width(static_cast<std::uint64_t>(count));
+  };
+  if (level(step.skipped_steps) == level(before))
+    return;
+  write(options_.format == LogFormat::json ? event("skipped", to_json(step), "warning")
+                                           : line_of_skipped(step));
 }
 
 void Console::show(const EpochRecord& epoch) {
@@ -116,7 +142,7 @@ void Console::show(const EpochRecord& epoch) {
 void Console::end(const RunSummary& summary, std::string_view report) {
   screen_.show_bar({});
   if (options_.format == LogFormat::json)
-    return write(event("end", to_json(summary), summary.status == "failed"));
+    return write(event("end", to_json(summary), summary.status == "failed" ? "error" : "info"));
   const auto target = summary.status == "failed" ? Screen::Target::err : Screen::Target::out;
   screen_.write_line(target, closing(summary));
   if (!summary.error.empty())

@@ -20,7 +20,8 @@ struct ConsoleOptions {
 };
 
 /// A bar where the screen has one; else a line every five seconds and one for each epoch; or the
-/// same as JSON objects, {"time", "level", "event": run, step, epoch or end, ...}.
+/// same as JSON objects, {"time", "level", "event": run, step, skipped, epoch or end, ...}. The
+/// 1st, 2nd, 4th, 8th, ... step that loss scaling skips has a line of its own.
 /// One thread at a time; others may write to the same screen.
 class Console {
 public:
@@ -34,12 +35,14 @@ public:
 
 private:
   bool has_bar() const;
+  void show_skipped(const StepRecord& step);
   void write(std::string_view line) { screen_.write_line(Screen::Target::out, line); }
 
   Screen& screen_;
   const ConsoleOptions options_;
   RunInfo run_;
   RecentSteps recent_;
+  std::int64_t skipped_ = 0;
   std::chrono::steady_clock::time_point next_ = {}; ///< when a step is shown again
 };
 

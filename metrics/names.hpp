@@ -51,7 +51,10 @@ inline constexpr M overlap{"troupe_overlap_ratio", gauge,
 // With loss scaling (precision amp_fp16).
 inline constexpr M loss_scale{"troupe_loss_scale", gauge, "Of the next step; 1 without scaling"};
 inline constexpr M skipped_steps{"troupe_skipped_steps_total", counter,
-                                 "Steps of the run whose gradients were not finite"};
+                                 "Steps of the run whose gradients were not finite: each one "
+                                 "lowered the scale"};
+inline constexpr M scale_growths{"troupe_loss_scale_growths_total", counter,
+                                 "Times the run raised the scale"};
 
 // Of devices, by kind as MemoryKind; the totals are of all kinds at one time.
 inline constexpr M memory{"troupe_memory_bytes", gauge, "Memory in use", {"rank", "kind"}};
@@ -82,8 +85,8 @@ inline constexpr M checkpoint_step{"troupe_checkpoint_step", gauge, "Step of the
 inline constexpr std::array all = {
     build_info, run_info, ready, start_time, world_size, loss, accuracy, learning_rate, epoch,
     step, last_step, steps, samples, step_time, data_wait, collective_bytes, collective_time,
-    overlap, loss_scale, skipped_steps, memory, memory_peak, memory_total, memory_total_peak, busy, mailbox_size,
-    mailbox_messages, mailbox_time, processing_time, checkpoints, checkpoint_failures,
+    overlap, loss_scale, skipped_steps, scale_growths, memory, memory_peak, memory_total,
+    memory_total_peak, busy, mailbox_size, mailbox_messages, mailbox_time, processing_time, checkpoints, checkpoint_failures,
     checkpoint_time, checkpoint_step};
 // clang-format on
 

@@ -97,6 +97,7 @@ struct Registry::Values {
   prometheus::Gauge& overlap = gauge(names::overlap);
   prometheus::Gauge& loss_scale = gauge(names::loss_scale);
   prometheus::Counter& skipped_steps = counter(names::skipped_steps);
+  prometheus::Counter& scale_growths = counter(names::scale_growths);
 
   Gauges& memory = gauges(names::memory);
   Gauges& memory_peak = gauges(names::memory_peak);
@@ -145,6 +146,7 @@ void Registry::record(const StepRecord& step) {
   v.overlap.Set(step.overlap_ratio);
   v.loss_scale.Set(step.loss_scale.value_or(1));
   raise_to(v.skipped_steps, static_cast<double>(step.skipped_steps));
+  raise_to(v.scale_growths, static_cast<double>(step.scale_growths));
 }
 
 void Registry::record(const EpochRecord& epoch) {

@@ -58,6 +58,7 @@ void add_loss_scale(Json& object, const Record& record) {
     return;
   object["loss_scale"] = *record.loss_scale;
   object["skipped_steps"] = record.skipped_steps;
+  object["loss_scale_growths"] = record.scale_growths;
 }
 
 } // namespace
@@ -140,7 +141,8 @@ std::optional<StepRecord> parse_step(std::string_view json) {
                     .collective_seconds = number(object, "collective_seconds"),
                     .overlap_ratio = number(object, "overlap_ratio"),
                     .loss_scale = optional_number(object, "loss_scale"),
-                    .skipped_steps = integer<std::int64_t>(object, "skipped_steps")};
+                    .skipped_steps = integer<std::int64_t>(object, "skipped_steps"),
+                    .scale_growths = integer<std::int64_t>(object, "loss_scale_growths")};
 }
 
 std::optional<EpochRecord> parse_epoch(std::string_view json) {

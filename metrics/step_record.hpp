@@ -26,7 +26,8 @@ struct StepRecord {
   double collective_seconds = 0;      ///< mean over ranks
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
-  std::int64_t skipped_steps = 0;        ///< of the whole run: gradients were not finite
+  std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
+  std::int64_t scale_growths = 0; ///< of the whole run: the scale rose
 };
 
 /// The end of an epoch. Test values are empty when it was not evaluated.
@@ -83,6 +84,7 @@ struct RunSummary : RunInfo {
   double overlap_ratio = 0;
   std::optional<double> loss_scale = {}; ///< after the last step, where losses are scaled
   std::int64_t skipped_steps = 0;
+  std::int64_t scale_growths = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
   std::string parameters_sha256 = {};

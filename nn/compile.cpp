@@ -42,7 +42,8 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     auto differentiated = autodiff(std::move(graph));
     if (!differentiated)
       return failure(std::move(differentiated).error());
-    graph = scales_loss(precision) ? scale_loss(*differentiated) : std::move(*differentiated);
+    graph = options.scale_loss && scales_loss(precision) ? scale_loss(*differentiated)
+                                                         : std::move(*differentiated);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
   }
@@ -61,6 +62,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
     return fail(Errc::invalid_input, "there is no precision \"{}\"", mode);
   options.precision = *precision;
   options.autocast_off = config.model.autocast_off;
+  options.scale_loss = config.precision.loss_scale.enabled;
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,

@@ -24,8 +24,9 @@ struct PassOptions {
   Precision precision = Precision::fp32;    ///< prepare_model takes the config's
   AutocastRegions autocast_off = {};        ///< likewise; for amp_fp16 and amp_bf16
   InputFormat input = {};                   ///< what the device's loader writes
-  FusionSupport fuse_statistics = {};       ///< training: what the device says it can run
-  PlanOptions memory = {}; ///< its `keep` list also keeps tensors from being fused away
+  bool scale_loss = true; ///< where the precision needs it; prepare_model takes the config's
+  FusionSupport fuse_statistics = {}; ///< training: what the device says it can run
+  PlanOptions memory = {};            ///< its `keep` list also keeps tensors from being fused away
 };
 
 struct PreparedModel {

@@ -46,7 +46,9 @@ struct Kernels {
 
   void (*add)(float* destination, const float* source, std::size_t elements);
   void (*scale)(float* values, float factor, std::size_t elements);
-  double (*squared_norm)(const float* values, std::size_t elements);
+  /// Of the gradients clipped by value.
+  double (*squared_norm)(const OptimizerArguments& arguments, const float* gradients,
+                         std::size_t elements);
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 

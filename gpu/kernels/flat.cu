@@ -77,8 +77,14 @@ struct CheckFinite {
 /// Packs of four; the partition depends on the number of elements alone.
 template <int Width>
 __global__ void __launch_bounds__(each_threads)
-    squared_norm_kernel(const float* values, std::size_t elements, double* result,
-                        ReductionScratch scratch) {
+    squared_norm_kernel(OptimizerArguments arguments, const float* gradients, std::size_t elements,
+                        double* result, const LossScaleState* scaler, ReductionScratch scratch) {
+  if (scaler)
+    arguments = unscaled(arguments, *scaler);
+  const auto square = [&arguments](float gradient) {
+    const auto g = static_cast<double>(clipped_by_value(arguments, gradient));
+    return g * g;
+  };
   const std::size_t packs = elements / Width;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * each_threads;
   const std::size_t first = static_cast<std::size_t>(blockIdx.x) * each_threads + threadIdx.x;
@@ -86,13 +92,13 @@ __global__ void __launch_bounds__(each_threads)
 #pragma unroll 4
   for (std::size_t i = first; i < packs; i += stride) {
     float v[Width];
-    load_floats(values + i * Width, v);
+    load_floats(gradients + i * Width, v);
 #pragma unroll
     for (int k = 0; k < Width; ++k)
-      sum += static_cast<double>(v[k]) * static_cast<double>(v[k]);
+      sum += square(v[k]);
   }
   for (std::size_t i = packs * Width + first; i < elements; i += stride)
-    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    sum += square(gradients[i]);
   sum = block_sum<each_threads>(sum);
 
   auto* const partials = reinterpret_cast<double*>(scratch.partials);
@@ -108,10 +114,8 @@ __global__ void __launch_bounds__(each_threads)
     *result = total;
 }
 
-__global__ void clip_factor_kernel(const double* squared_norm, float gradient_scale, float max_norm,
-                                   float* factor, const LossScaleState* scaler) {
-  const float unscale = scaler ? inverse_scale(*scaler) : 1.0f;
-  *factor = clip_factor(*squared_norm, gradient_scale * unscale, max_norm);
+__global__ void clip_factor_kernel(const double* squared_norm, float max_norm, float* factor) {
+  *factor = clip_factor(*squared_norm, max_norm);
 }
 
 __global__ void update_loss_scale_kernel(LossScaleOptions options, LossScaleState* state) {
@@ -146,20 +150,23 @@ void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t 
   launch_each<4>(stream, Scale{values, factor}, elements, aligned_for_packs(values));
 }
 
-void launch_squared_norm(cudaStream_t stream, const float* values, std::size_t elements,
-                         double* result, const ReductionScratch& scratch) {
+void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
+                         const float* gradients, std::size_t elements, double* result,
+                         const LossScaleState* scaler, const ReductionScratch& scratch) {
   constexpr std::size_t elements_per_block = each_threads * 16;
   const auto blocks = static_cast<unsigned>(std::clamp<std::size_t>(
       (elements + elements_per_block - 1) / elements_per_block, 1, ReductionScratch::blocks));
-  if (aligned_for_packs(values))
-    squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(values, elements, result, scratch);
+  if (aligned_for_packs(gradients))
+    squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
+                                                                result, scaler, scratch);
   else
-    squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(values, elements, result, scratch);
+    squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
+                                                                result, scaler, scratch);
 }
 
-void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float gradient_scale,
-                        float max_norm, float* factor, const LossScaleState* scaler) {
-  clip_factor_kernel<<<1, 1, 0, stream>>>(squared_norm, gradient_scale, max_norm, factor, scaler);
+void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float max_norm,
+                        float* factor) {
+  clip_factor_kernel<<<1, 1, 0, stream>>>(squared_norm, max_norm, factor);
 }
 
 void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,

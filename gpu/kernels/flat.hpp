@@ -20,12 +20,13 @@ void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const 
                 std::size_t elements);
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements);
 
-/// *result = sum of squares in double; bitwise repeatable.
-void launch_squared_norm(cudaStream_t stream, const float* values, std::size_t elements,
-                         double* result, const ReductionScratch& scratch);
-/// *factor = troupe::clip_factor(...). `scaler` may be null; else the norm is of scaled gradients.
-void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float gradient_scale,
-                        float max_norm, float* factor, const LossScaleState* scaler);
+/// See Device::squared_norm; `scaler` may be null. Bitwise repeatable.
+void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
+                         const float* gradients, std::size_t elements, double* result,
+                         const LossScaleState* scaler, const ReductionScratch& scratch);
+/// *factor = troupe::clip_factor(*squared_norm, max_norm).
+void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float max_norm,
+                        float* factor);
 
 /// *found_inf = 1 where a value is inf or nan; never clears it.
 void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(each_threads)
     arguments = unscaled(arguments, *scaler);
   }
   if (clip)
-    arguments.gradient_scale *= *clip;
+    arguments.clip_factor = *clip;
   // Powers in double: one thread's work, not every one's.
   __shared__ AdamCorrections corrections;
   if constexpr (States == 2) {

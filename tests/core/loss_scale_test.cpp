@@ -1,3 +1,4 @@
+#include "troupe/core/config.hpp"
 #include "troupe/core/loss_scale.hpp"
 #include "troupe/core/precision.hpp"
 
@@ -16,6 +17,7 @@ TEST_CASE("the scale grows after an interval of good steps, and starts to count 
   CHECK(state.scale == 131072.0f);
   CHECK(state.growth_tracker == 0);
   CHECK(state.taken == 3);
+  CHECK(state.grown == 1);
   CHECK(state.skipped == 0);
 }
 
@@ -30,13 +32,35 @@ TEST_CASE("a scale never becomes infinite") {
   update_loss_scale({.interval = 1}, state);
   CHECK(state.scale == 0x1p127f);
   CHECK(state.growth_tracker == 0);
+  CHECK(state.grown == 0);
+}
+
+TEST_CASE("factors are doubles, as in PyTorch: the scale rounds once") {
+  LossScaleState state{.scale = 3, .found_inf = 1};
+  update_loss_scale({.backoff = 0.3}, state);
+  CHECK(state.scale == static_cast<float>(3 * 0.3));
+  CHECK(state.scale != 3 * 0.3f);
+}
+
+TEST_CASE("amp_fp16 alone scales its loss, with the config's numbers, unless that is off") {
+  PrecisionConfig config{.mode = "amp_fp16"};
+  CHECK(loss_scale_options(config) == LossScaleOptions{});
+  config.loss_scale = {
+      .initial = 128, .growth_factor = 3, .backoff_factor = 0.25, .growth_interval = 7};
+  CHECK(loss_scale_options(config) == LossScaleOptions{128, 3, 0.25, 7});
+  config.loss_scale.enabled = false;
+  CHECK_FALSE(loss_scale_options(config).has_value());
+  for (const char* mode : {"fp32", "tf32", "fp16", "bf16", "amp_bf16"})
+    CHECK_FALSE(loss_scale_options({.mode = mode}).has_value());
 }
 
 TEST_CASE("a state comes back from its text") {
-  const LossScaleState state{.scale = 0.1f, .growth_tracker = 7, .skipped = 3, .taken = 1LL << 40};
+  const LossScaleState state{
+      .scale = 0.1f, .growth_tracker = 7, .skipped = 3, .taken = 1LL << 40, .grown = 5};
   CHECK(parse_loss_scale(to_string(state)) == state);
-  CHECK(to_string(LossScaleState{}) == "65536 0 0 0");
-  for (const char* wrong : {"", "65536", "65536 0 0", "65536 0 0 0 0", "x 0 0 0", "-1 0 0 0"})
+  CHECK(to_string(LossScaleState{}) == "65536 0 0 0 0");
+  for (const char* wrong :
+       {"", "65536", "65536 0 0 0", "65536 0 0 0 0 0", "x 0 0 0 0", "-1 0 0 0 0"})
     CHECK_FALSE(parse_loss_scale(wrong).has_value());
 }
 

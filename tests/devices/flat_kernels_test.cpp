@@ -51,7 +51,7 @@ TEST_CASE_METHOD(Fixture, "flat kernels do what they say, on odd sizes and place
       device->zero(*stream, zeros.data(), n * sizeof(float));
       device->add(*stream, on_b.data() + offset, on_a.data() + offset, n);
       device->scale(*stream, on_b.data() + offset, 0.5f, n);
-      device->squared_norm(*stream, on_a.data() + offset, n, norm.data());
+      device->squared_norm(*stream, {}, on_a.data() + offset, n, norm.data(), nullptr);
       REQUIRE(stream->synchronize());
       REQUIRE(copy.read() == a);
       REQUIRE(zeros.read() == std::vector<float>(n, 0));
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "the squared norm is the same bit by bit every time") 
   const auto values = upload(random_values(300000, 3));
   const auto norms = upload(std::vector<double>(3));
   for (int i = 0; i < 3; ++i)
-    device->squared_norm(*stream, values.data(), 300000, norms.data() + i);
+    device->squared_norm(*stream, {}, values.data(), 300000, norms.data() + i, nullptr);
   const auto found = norms.read();
   REQUIRE(found[0] == found[1]);
   REQUIRE(found[0] == found[2]);
@@ -81,8 +81,13 @@ TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definit
   constexpr std::size_t n = 40001;
   for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw})
     for (const float momentum : {0.0f, 0.9f}) {
-      OptimizerArguments arguments{
-          .kind = kind, .lr = 0.01f, .momentum = momentum, .nesterov = true, .weight_decay = 0.1f};
+      OptimizerArguments arguments{.kind = kind,
+                                   .lr = 0.01f,
+                                   .momentum = momentum,
+                                   .nesterov = true,
+                                   .weight_decay = 0.1f,
+                                   .gradient_scale = 0.5f,
+                                   .clip_value = 0.4f};
       auto expected = random_values(n, 4);
       std::vector<float> expected0(n), expected1(n);
       const auto parameters = upload(expected), state0 = upload(expected0),
@@ -97,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definit
             nullptr);
         REQUIRE(stream->synchronize());
         auto scaled = arguments;
-        scaled.gradient_scale = 0.25f;
+        scaled.clip_factor = 0.25f;
         const auto corrections = adam_corrections(scaled);
         for (std::size_t i = 0; i < n; ++i)
           if (kind == OptimizerKind::sgd)
@@ -113,10 +118,52 @@ TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definit
 }
 
 TEST_CASE_METHOD(Fixture, "the clip factor is that of clip_grad_norm_, and never above one") {
-  const auto squared_norm = upload(std::vector<double>{400.0});
+  const auto squared_norm = upload(std::vector<double>{100.0});
   const auto factor = upload(std::vector<float>(1));
-  device->clip_factor(*stream, squared_norm.data(), 0.5f, 2.0f, factor.data(), nullptr);
-  CHECK(std::abs(factor.read()[0] - 0.2f) < 1e-6f); // the norm of the scaled gradients is 10
-  device->clip_factor(*stream, squared_norm.data(), 0.5f, 20.0f, factor.data(), nullptr);
+  device->clip_factor(*stream, squared_norm.data(), 2.0f, factor.data());
+  CHECK(std::abs(factor.read()[0] - 0.2f) < 1e-6f);
+  device->clip_factor(*stream, squared_norm.data(), 20.0f, factor.data());
   CHECK(factor.read()[0] == 1.0f);
+}
+
+TEST_CASE_METHOD(Fixture, "gradients are averaged, unscaled, clipped by value, then by norm") {
+  const OptimizerArguments arguments{.lr = 1, .gradient_scale = 0.25f, .clip_value = 3};
+  const LossScaleState state{.scale = 1024};
+  // What four ranks sum up to, with the loss scale: without both 3, -2, 5 and -9000.
+  const auto gradients = upload(std::vector<float>{3 * 4096, -2 * 4096, 5 * 4096, -9000 * 4096});
+  const auto scaler = upload(std::vector<LossScaleState>{state});
+  const auto squared_norm = upload(std::vector<double>(1));
+  const auto factor = upload(std::vector<float>(1));
+  const auto parameters = upload(std::vector<float>(4));
+  const auto update = [&](const LossScaleState* unscale) {
+    device->zero(*stream, parameters.data(), 4 * sizeof(float));
+    device->squared_norm(*stream, arguments, gradients.data(), 4, squared_norm.data(), unscale);
+    device->clip_factor(*stream, squared_norm.data(), 2.0f, factor.data());
+    device->optimizer_step(*stream, arguments,
+                           {parameters.data(), gradients.data(), nullptr, nullptr, 4},
+                           factor.data(), scaler.data());
+    return parameters.read();
+  };
+  const auto after = update(scaler.data());
+  CHECK(squared_norm.read()[0] == 9 + 4 + 9 + 9);
+  const float clip = 2.0f / (std::sqrt(31.0f) + 1e-6f);
+  const std::vector<float> clipped = {3, -2, 3, -3};
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(after[i] == Catch::Approx(-clipped[i] * clip).epsilon(1e-6));
+  // The accident: with a norm of gradients that are still scaled, other elements reach the bound.
+  const auto before = update(nullptr);
+  CHECK(squared_norm.read()[0] == 4 * 9);
+  CHECK(std::abs(before[1] - after[1]) > 0.04f);
+}
+
+TEST_CASE_METHOD(Fixture, "clipping by value leaves a NaN alone, for found_inf to see") {
+  const auto gradients = upload(std::vector<float>{NAN, INFINITY, -INFINITY});
+  const auto parameters = upload(std::vector<float>(3));
+  device->optimizer_step(*stream, {.lr = 1, .clip_value = 2},
+                         {parameters.data(), gradients.data(), nullptr, nullptr, 3}, nullptr,
+                         nullptr);
+  const auto found = parameters.read();
+  CHECK(std::isnan(found[0])); // as torch.clamp does
+  CHECK(found[1] == -2);
+  CHECK(found[2] == 2);
 }

@@ -4,8 +4,10 @@ set(TROUPE_DEVICE_TESTS
   ${CMAKE_CURRENT_LIST_DIR}/flat_kernels_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/graph_runner.cpp
   ${CMAKE_CURRENT_LIST_DIR}/graph_values.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/loss_scale_golden_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/models_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/networks.cpp
   ${CMAKE_CURRENT_LIST_DIR}/op_cases.cpp
   ${CMAKE_CURRENT_LIST_DIR}/ops_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/streams_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/streams_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/../nn/golden_recipe.cpp)

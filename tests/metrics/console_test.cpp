@@ -6,9 +6,11 @@
 #include "troupe/metrics/console.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <sstream>
@@ -244,6 +246,33 @@ TEST_CASE("warnings go to stderr, a level below the logger's nowhere") {
   CHECK(lines_of(files.written()).size() == 1);
   CHECK(files.written().ends_with(" resumed\n"));
   CHECK(files.errors().ends_with(" error: no room\n"));
+}
+
+TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
+  Files files;
+  const auto format = GENERATE(LogFormat::text, LogFormat::json);
+  auto console = files.console(format);
+  console.begin(small_run());
+  for (std::int64_t i = 0; i < 20; ++i) {
+    auto step = small_step(i);
+    step.loss_scale = std::ldexp(1.0, 16 - static_cast<int>(i));
+    step.skipped_steps = i; // all but the first
+    console.show(step);
+  }
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 1 + 5); // the opening; the 1st, 2nd, 4th, 8th and 16th
+  if (format == LogFormat::text) {
+    CHECK(lines[1] == "step 2: gradients are not finite, nothing was updated (1 step skipped so "
+                      "far); the loss scale is 32768 now");
+    CHECK(lines[5].starts_with("step 17: "));
+    CHECK(has(lines[5], "(16 steps skipped so far); the loss scale is 1 now"));
+  } else {
+    const auto object = nlohmann::json::parse(lines[5]);
+    CHECK(object.at("event") == "skipped");
+    CHECK(object.at("level") == "warning");
+    CHECK(object.at("skipped_steps") == 16);
+    CHECK(object.at("loss_scale") == 1.0);
+  }
 }
 
 TEST_CASE("a loss of nan does not stop the display") {

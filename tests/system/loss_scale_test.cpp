@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace troupe;
@@ -39,14 +40,56 @@ TEST_CASE("a scaled run goes on from its checkpoint bit for bit, its loss scale 
   const auto parts = experiment.completed("parts");
   CHECK(parts.digest() == whole.digest());
   CHECK(parts.losses() == whole.losses());
-  CHECK(parts.newest_checkpoint().metadata.at("loss_scale") == "65536 12 0 12");
+  CHECK(parts.newest_checkpoint().metadata.at("loss_scale") == "65536 12 0 12 0");
+}
+
+TEST_CASE("the config says how the scale begins, grows, and whether there is one") {
+  Settings settings = amp_fp16;
+  settings.insert(settings.end(), {"model.name=mlp", "precision.loss_scale.initial=1024",
+                                   "precision.loss_scale.growth_factor=4",
+                                   "precision.loss_scale.growth_interval=5"});
+  const Experiment experiment(settings);
+  const auto run = experiment.completed("scaled");
+  CHECK(run.column<double>("loss_scale") == std::vector<double>{1024, 1024, 1024, 1024, 4096, 4096,
+                                                                4096, 4096, 4096, 16384, 16384,
+                                                                16384});
+  CHECK(run.summary().at("loss_scale_growths") == 2);
+  CHECK(run.summary().at("skipped_steps") == 0);
+  const auto without = experiment.completed("without", {"precision.loss_scale.enabled=false"});
+  CHECK_FALSE(without.summary().contains("loss_scale"));
+  CHECK_FALSE(without.newest_checkpoint().metadata.contains("loss_scale"));
+  CHECK(largest_difference(without.losses(), run.losses()) < 0.05);
+}
+
+TEST_CASE("a first step that overflows is skipped, and the scale is lowered as the config says") {
+  Settings settings = amp_fp16;
+  settings.insert(settings.end(),
+                  {"model.name=mlp", "checkpoint.every=1 steps", "train.max_steps=1",
+                   "precision.loss_scale.initial=1099511627776", // 2^40
+                   "precision.loss_scale.backoff_factor=0.25"});
+  const Experiment experiment(settings);
+  const auto ended = experiment.train("overflow");
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.out, "step 1: gradients are not finite, nothing was updated (1 step skipped so "
+                       "far); the loss scale is 2.74878e+11 now"));
+  const auto run = experiment.run("overflow");
+  CHECK(run.summary().at("loss_scale") == 274877906944.0);
+  CHECK(run.summary().at("skipped_steps") == 1);
+  // Steps of this size change nothing: these are the parameters that every run begins with.
+  const auto untouched =
+      experiment.completed("untouched", {"precision.mode=fp32", "train.optimizer.lr=1e-40"});
+  CHECK(run.digest() == untouched.digest());
+  const auto checkpoint = run.newest_checkpoint();
+  CHECK(std::ranges::all_of(checkpoint.find("optimizer.momentum.fc.weight")->values,
+                            [](float value) { return value == 0; }));
 }
 
 TEST_CASE("a run of fp32 goes on in amp_fp16, and its loss scale begins then") {
   const Experiment experiment(amp_fp16);
   experiment.completed("mixed", {"train.max_steps=5", "precision.mode=fp32"});
   const auto run = experiment.completed("mixed");
-  CHECK(run.newest_checkpoint().metadata.at("loss_scale") == "65536 7 0 12");
+  CHECK(run.newest_checkpoint().metadata.at("loss_scale") == "65536 7 0 12 0");
 }
 
 TEST_CASE("steps that overflow change nothing, and lower the scale until it fits") {
@@ -58,7 +101,7 @@ TEST_CASE("steps that overflow change nothing, and lower the scale until it fits
   const Experiment experiment(settings);
   const auto run = experiment.completed("before", {"train.max_steps=5"});
   auto checkpoint = run.newest_checkpoint();
-  checkpoint.metadata["loss_scale"] = "1099511627776 0 0 5"; // 2^40: far too much for f16
+  checkpoint.metadata["loss_scale"] = "1099511627776 0 0 5 0"; // 2^40: far too much for f16
   const auto file = experiment / "overflow.safetensors";
   REQUIRE(write_checkpoint(file, checkpoint));
 

@@ -1,0 +1,209 @@
+// Shard managers of several ranks, with real streams and collectives: what a rank does with
+// gradients that are not finite.
+#include "deterministic.hpp"
+
+#include "troupe/actors/shard_manager.hpp"
+#include "troupe/collectives/shared_device/shared_communicator.hpp"
+#include "troupe/cpu/host_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t unit_elements = 5;
+constexpr int units = 2;
+
+/// What the ranks have reported, from any thread.
+class Reports {
+public:
+  void add(const StepReport& report) {
+    const std::lock_guard lock{mutex_};
+    reports_.push_back(report);
+    changed_.notify_all();
+  }
+  void add(const Error& error) {
+    const std::lock_guard lock{mutex_};
+    errors_.push_back(error);
+    changed_.notify_all();
+  }
+  /// The reports of one step, once all ranks have sent theirs.
+  std::vector<StepReport> take(std::size_t count) {
+    std::unique_lock lock{mutex_};
+    const bool in_time =
+        changed_.wait_for(lock, 20s, [&] { return reports_.size() == count || !errors_.empty(); });
+    REQUIRE(in_time);
+    REQUIRE(errors_.empty());
+    return std::exchange(reports_, {});
+  }
+  Error take_error() {
+    std::unique_lock lock{mutex_};
+    REQUIRE(changed_.wait_for(lock, 20s, [&] { return !errors_.empty(); }));
+    return errors_.front();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<StepReport> reports_;
+  std::vector<Error> errors_;
+};
+
+struct CoordinatorStub {
+  static inline const char* name = "coordinator_stub";
+  CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Reports> to)
+      : reports{std::move(to)} {}
+  coordinator_actor::behavior_type make_behavior() {
+    return {[](atom::join, std::int32_t, const worker_actor&, const shard_manager_actor&) {},
+            [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
+            [this](atom::step_committed, const StepReport& report) { reports->add(report); },
+            [](atom::evaluated, const EvaluationReport&) {},
+            [this](atom::failed, const Error& error) { reports->add(error); },
+            [](atom::stop) {},
+            [](atom::status) { return JobStatus{}; }};
+  }
+  std::shared_ptr<Reports> reports;
+};
+
+std::shared_ptr<Replica> make_replica(int rank,
+                                      const std::shared_ptr<collectives::Rendezvous>& rendezvous,
+                                      const LossScaleOptions& loss_scale) {
+  StorageLayout layout;
+  layout.parameters = {{"a", {unit_elements}, 0, 0, unit_elements, nullptr},
+                       {"b", {unit_elements}, 1, 0, unit_elements, nullptr}};
+  layout.unit_elements = {unit_elements, unit_elements};
+  layout.unit_names = {"a", "b"};
+  auto replica = std::make_shared<Replica>();
+  replica->rank = rank;
+  replica->device = cpu::make_host_device(rank, 1);
+  replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
+  replica->communication = replica->device->create_stream({.name = "communication"});
+  replica->state = ModelState::create(*replica->device, layout,
+                                      {.optimizer_slots = {"momentum"}, .loss_scale = loss_scale})
+                       .value();
+  Checkpoint start;
+  const std::vector<float> values = {1, -2, 3, -4, 5};
+  start.tensors = {{"a", {unit_elements}, values}, {"b", {unit_elements}, values}};
+  REQUIRE(replica->state->load(*replica->communication, start));
+  return replica;
+}
+
+/// Ranks that are given gradients, without workers.
+class Company {
+public:
+  Company(int world_size, const LossScaleOptions& loss_scale,
+          const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
+    const auto rendezvous = std::make_shared<collectives::Rendezvous>(world_size, 10s);
+    coordinator_ = test::spawn_state<CoordinatorStub, coordinator_actor>(system_, reports_);
+    for (int rank = 0; rank < world_size; ++rank) {
+      replicas_.push_back(make_replica(rank, rendezvous, loss_scale));
+      shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
+          system_, ShardManagerSetup{.replica = replicas_.back(),
+                                     .bucket_bytes = 1, // a bucket for each unit
+                                     .loss_scale = loss_scale,
+                                     .optimizer = [optimizer](std::int64_t) { return optimizer; },
+                                     .coordinator = coordinator_}));
+    }
+  }
+  ~Company() {
+    for (const auto& shard_manager : shard_managers_)
+      caf::anon_send_exit(shard_manager, caf::exit_reason::kill);
+    caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
+  }
+
+  /// One step; the gradients are `value` everywhere, and on `rank` the element `at` is `bad`.
+  void begin_step(std::int64_t step, float value, int rank = -1, std::size_t at = 0, float bad = 0,
+                  double loss = 1) {
+    for (const auto& replica : replicas_) {
+      REQUIRE(replica->communication->synchronize());
+      auto* const gradients = replica->state->gradients();
+      std::fill_n(gradients, units * unit_elements, value);
+      if (replica->rank == rank)
+        gradients[at] = bad;
+    }
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      const auto event = replicas_[i]->communication->record();
+      for (UnitId unit = units - 1; unit >= 0; --unit)
+        caf::anon_send(shard_managers_[i], atom::gradients_ready_v, Pass{step}, unit, event);
+      caf::anon_send(shard_managers_[i], atom::done_v, WorkerStep{.step = step, .loss = loss});
+    }
+  }
+  std::vector<StepReport> step(std::int64_t step, float value, int rank = -1, std::size_t at = 0,
+                               float bad = 0) {
+    begin_step(step, value, rank, at, bad);
+    return reports_->take(replicas_.size());
+  }
+  Error error() { return reports_->take_error(); }
+
+  std::vector<float> parameters(std::size_t rank) const {
+    const auto* const first = replicas_[rank]->state->parameters();
+    return {first, first + units * unit_elements};
+  }
+
+private:
+  caf::actor_system_config config_;
+  caf::actor_system system_{config_};
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
+  std::vector<std::shared_ptr<Replica>> replicas_;
+  coordinator_actor coordinator_;
+  std::vector<shard_manager_actor> shard_managers_;
+};
+
+} // namespace
+
+TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agree again") {
+  const int world_size = GENERATE(2, 3, 4);
+  const float bad = GENERATE(NAN, INFINITY, -INFINITY);
+  const std::size_t at = GENERATE(0u, 7u);
+  CAPTURE(world_size, bad, at);
+  Company company{world_size, {.initial = 1024, .interval = 2}};
+  const auto start = company.parameters(0);
+
+  for (const auto& report : company.step(0, 512, world_size - 1, at, bad)) {
+    CHECK(report.loss_scale == 512);
+    CHECK(report.skipped_steps == 1);
+  }
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank)
+    CHECK(company.parameters(rank) == start);
+
+  // The scale is 512 now: this gradient is 1, and it is the optimizer's first step.
+  for (const auto& report : company.step(1, 512))
+    CHECK(report.skipped_steps == 1);
+  for (const auto& report : company.step(2, 512)) {
+    CHECK(report.loss_scale == 1024);
+    CHECK(report.skipped_steps == 1);
+    CHECK(report.scale_growths == 1);
+  }
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(world_size); ++rank) {
+    const auto parameters = company.parameters(rank);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      CHECK(std::abs(parameters[i] - (start[i] - 0.5f * 1 - 0.5f * 1.5f)) < 1e-6f);
+    CHECK(parameters == company.parameters(0));
+  }
+}
+
+TEST_CASE("gradients of all ranks are averaged before they are clipped by value") {
+  Company company{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
+  const auto start = company.parameters(0);
+  // Scaled by 4. On rank 1 one element is -40: the mean of 2 and -10 is -4, and is clipped to -2.
+  company.step(0, 8, 1, 3, -40);
+  const auto parameters = company.parameters(1);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    CHECK(parameters[i] == start[i] - (i == 3 ? -2.0f : 2.0f));
+}
+
+TEST_CASE("a loss that is not finite while the scale cannot fall any more ends the run") {
+  Company company{1, {.initial = 1}};
+  company.begin_step(0, NAN, -1, 0, 0, NAN);
+  const auto error = company.error();
+  CHECK(error.code == Errc::numeric);
+  CHECK(error.message == "the loss is nan, and the loss scale has fallen to 0.5");
+}
