@@ -92,8 +92,8 @@ MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std:
   batch->purpose = purpose;
   batch->index = index;
   batch->slot = slot;
-  batch->samples =
-      train ? with.samples() : labelled_samples(*setup_.evaluation, rank, index, with.samples());
+  batch->samples = train ? setup_.training->sampler().slice_size(slice).value()
+                         : labelled_samples(*setup_.evaluation, rank, index, with.samples());
   batch->view = filling.view;
   batch->ready = std::move(filling.ready);
   return batch;

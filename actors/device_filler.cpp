@@ -53,7 +53,7 @@ Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& de
 
 Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& device,
                                                            Options options) {
-  const auto samples = options.assembler->sampler().slice_size(options.slice);
+  const auto samples = options.assembler->sampler().largest_slice(options.slice);
   if (!samples)
     return failure(samples.error());
   const auto count = options.slots;

@@ -64,7 +64,7 @@ Status Preparation::open_data() {
   if (!training)
     return failure(training.error());
   const auto slice =
-      training->sampler().slice_size({0, world_, 0, static_cast<int>(config_.train.accumulate)});
+      training->sampler().largest_slice({0, world_, 0, static_cast<int>(config_.train.accumulate)});
   if (!slice)
     return failure(slice.error());
   micro_batch_ = *slice;
@@ -147,6 +147,8 @@ Status Preparation::compile(Replica& replica) {
   if (!engine)
     return failure(engine.error());
   engine->passes.input = input_format(config_, job_->training->dataset().extent().has_value());
+  engine->passes.loss_rows = static_cast<double>(config_.data.batch_size) /
+                             static_cast<double>(world_ * config_.train.accumulate);
   auto training = nn::prepare_model(config_, micro_batch_, nn::Purpose::training, engine->passes);
   if (!training)
     return failure(training.error());

@@ -42,7 +42,7 @@ struct MicroBatch {
 /// What a WORKER measured of its part of a step.
 struct WorkerStep {
   std::int64_t step = 0;
-  double loss = 0; ///< mean over the rank's samples
+  double loss = 0; ///< of the rank's samples; the mean over ranks is the global batch's
   std::int64_t correct = 0;
   std::int64_t samples = 0;
   std::chrono::nanoseconds begin{},

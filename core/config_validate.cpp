@@ -190,6 +190,32 @@ ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capab
   return {};
 }
 
+namespace {
+
+/// Whether a global batch falls into slices, one for each worker and micro-batch.
+ConfigConflicts validate_slices(const Config& config) {
+  const std::vector<std::string> keys = {"data.batch_size", "devices.count", "train.accumulate"};
+  const auto batch = config.data.batch_size, micro = config.train.accumulate;
+  const auto workers = config.devices.count;
+  // In this order the product below does not overflow.
+  if (micro > batch || workers > batch / micro)
+    return {{keys,
+             fmt::format("{} samples are too few for {} workers x {} micro-batches", batch, workers,
+                         micro),
+             "at least devices.count x train.accumulate"}};
+  const auto slices = workers * micro, rest = batch % slices;
+  const bool batch_norm = config.model.name != "mlp" && config.model.name != "linear";
+  if (rest == 0 || !batch_norm)
+    return {};
+  return {{keys,
+           fmt::format("{} samples do not divide into {} workers x {} micro-batches of one size, "
+                       "as the batch norm of {} needs",
+                       batch, workers, micro, config.model.name),
+           fmt::format("{} or {}", batch - rest, batch - rest + slices)}};
+}
+
+} // namespace
+
 ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
   ConfigConflicts found;
   const auto workers = config.devices.count;
@@ -197,13 +223,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
     found.push_back({{"parallel.strategy", "devices.count"},
                      fmt::format("strategy single is for one worker, devices.count is {}", workers),
                      "ddp, or devices.count: 1"});
-  // The second condition also keeps the product of the third from overflowing.
-  const auto batch = config.data.batch_size, micro = config.train.accumulate;
-  if (micro > batch || workers > batch / micro || batch % (workers * micro) != 0)
-    found.push_back({{"data.batch_size", "devices.count", "train.accumulate"},
-                     fmt::format("{} samples do not divide into {} workers x {} micro-batches",
-                                 batch, workers, micro),
-                     "a multiple of devices.count x train.accumulate"});
+  append(found, validate_slices(config));
   return found;
 }
 

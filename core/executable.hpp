@@ -58,8 +58,8 @@ struct CompileOptions {
 
 /// What the host reads of a micro-batch, written late by read_outputs.
 struct StepOutputs {
-  float loss = 0;    ///< mean over the samples of the micro-batch that have a label
-  float correct = 0; ///< how many of them were classified right
+  float loss = 0;    ///< mean over the samples that have a label, or as LossAttributes::rows says
+  float correct = 0; ///< how many samples were classified right
 };
 
 /// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory. Images have the

@@ -49,7 +49,7 @@ enum class Op : std::uint8_t {
                          ///<   the labels not ignored), saved probabilities (N, C) (LossAttributes)
   mean_squared_error,    ///< prediction (N, C), target -> loss (scalar, mean over all elements);
                          ///<   target: (N, C) f32, or labels (N) i32 that stand for one-hot rows
-                         ///<   (negative: ignored, as above)
+                         ///<   (negative: ignored, as above)           (LossAttributes)
   count_correct, ///< logits (N, C), labels (N) -> scalar: rows whose largest logit is the label
   // Backward ops, made by autodiff.
   conv2d_backward_data,   ///< dy, weight -> dx (Conv2dAttributes). With batch_norm_relu:
@@ -127,7 +127,9 @@ struct SubsamplePadAttributes {
 };
 
 struct LossAttributes {
-  float label_smoothing = 0.0f;
+  float label_smoothing = 0.0f; ///< softmax_cross_entropy alone
+  /// What sums over rows are divided by, instead of by how many rows have a label; 0: by those.
+  double rows = 0;
   bool operator==(const LossAttributes&) const = default;
 };
 

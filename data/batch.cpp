@@ -11,7 +11,7 @@ BatchAssembler::BatchAssembler(DatasetPtr dataset, const DistributedSampler& sam
     : dataset_{std::move(dataset)}, sampler_{sampler}, augment_{augment} {}
 
 Result<BatchBuffer> BatchAssembler::allocate(Device& device, const Slice& slice) const {
-  const auto samples = sampler_.slice_size(slice);
+  const auto samples = sampler_.largest_slice(slice);
   if (!samples)
     return failure(samples.error());
   const auto count = static_cast<std::size_t>(*samples);

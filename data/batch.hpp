@@ -38,11 +38,11 @@ public:
   /// Floats of one image.
   std::size_t image_elements() const { return augment_.elements(); }
 
-  /// Memory for a slice of this assembler's batches, of kind MemoryKind::data.
+  /// Memory for a slice as large as any of its batch, of kind MemoryKind::data.
   Result<BatchBuffer> allocate(Device& device, const Slice& slice) const;
 
-  /// Writes images (N, H, W, C) and labels of a slice, N = sampler().slice_size(slice); padding is
-  /// zero images with label -1. `images` may be longer than needed. Blocks while it reads files:
+  /// Writes images (N, H, W, C) and labels of a slice, N = sampler().largest_slice(slice); padding
+  /// is zero images with label -1. `images` may be longer than needed. Blocks while it reads files:
   /// for a host stream or a thread, not for a handler. Errors: of the sampler and of Dataset::read.
   Status fill(Position at, const Slice& slice, std::span<float> images,
               std::span<std::int32_t> labels) const;

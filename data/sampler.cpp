@@ -3,7 +3,18 @@
 #include "keys.hpp"
 #include "troupe/core/fail.hpp"
 
+#include <algorithm>
+
 namespace troupe::data {
+
+namespace {
+
+/// Of the slice within its global batch.
+std::int64_t number_of(const Slice& slice) {
+  return std::int64_t{slice.rank} * slice.micro_batches + slice.micro_batch;
+}
+
+} // namespace
 
 SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size) {
   return {.size = size,
@@ -40,30 +51,41 @@ Result<std::int64_t> DistributedSampler::slice_size(const Slice& slice) const {
     return fail(Errc::invalid_input, "there is no slice for rank {} of {}, micro-batch {} of {}",
                 slice.rank, slice.world_size, slice.micro_batch, slice.micro_batches);
   const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
-  if (options_.global_batch % slices != 0)
+  if (options_.global_batch < slices)
     return fail(Errc::invalid_input,
-                "a global batch of {} samples cannot be divided evenly over {} workers x {} "
-                "micro-batches: data.batch_size must be a multiple of {}",
+                "a global batch of {} samples is too small for {} workers x {} micro-batches: "
+                "data.batch_size must be {} or more",
                 options_.global_batch, slice.world_size, slice.micro_batches, slices);
-  return options_.global_batch / slices;
+  return options_.global_batch / slices +
+         (number_of(slice) < options_.global_batch % slices ? 1 : 0);
+}
+
+Result<std::int64_t> DistributedSampler::largest_slice(const Slice& slice) const {
+  TROUPE_TRY(slice_size(slice));
+  return slice_size({0, slice.world_size, 0, slice.micro_batches});
 }
 
 Status DistributedSampler::indices(Position at, const Slice& slice,
                                    std::span<std::int64_t> indices) const {
-  const auto count = slice_size(slice);
+  const auto count = slice_size(slice), room = largest_slice(slice);
   if (!count)
     return failure(count.error());
   if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
     return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps", at.step,
                 at.epoch, steps_);
-  if (static_cast<std::int64_t>(indices.size()) != *count)
-    return fail(Errc::internal, "room for {} sample indices, but the slice has {}", indices.size(),
-                *count);
+  if (static_cast<std::int64_t>(indices.size()) != *room)
+    return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
+                indices.size(), *room);
   const Permutation order{options_.size, epoch_key(options_.seed, Purpose::shuffle, at.epoch)};
-  auto place = at.step * options_.global_batch +
-               (std::int64_t{slice.rank} * slice.micro_batches + slice.micro_batch) * *count;
-  for (auto& index : indices)
+  // So many of the slices before this one have a sample more.
+  const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
+  const auto number = number_of(slice), even = options_.global_batch / slices;
+  auto place = at.step * options_.global_batch + number * even +
+               std::min(number, options_.global_batch % slices);
+  const auto own = indices.first(static_cast<std::size_t>(*count));
+  for (auto& index : own)
     index = sample_at(order, place++);
+  std::ranges::fill(indices.subspan(own.size()), -1);
   return {};
 }
 

@@ -1,9 +1,10 @@
 /// Which samples a rank sees in a step: a pure function of the options, the epoch and the step.
 ///
 /// The order of an epoch is one permutation for the whole job; global batch k is its k-th run of
-/// `global_batch` samples; rank r of W takes slices r·A to r·A + A - 1 of its W·A equal slices, one
-/// for each of its A micro-batches. So the order does not depend on the world size, and nothing but
-/// the number of steps done has to be stored to resume.
+/// `global_batch` samples; rank r of W takes slices r·A to r·A + A - 1 of its W·A slices, one for
+/// each of its A micro-batches. Slices are equal, or the first ones have one sample more. So the
+/// order does not depend on the world size, and nothing but the number of steps done has to be
+/// stored to resume.
 #pragma once
 
 #include "permutation.hpp"
@@ -59,11 +60,14 @@ public:
   /// Where a run is after `steps` steps in all: the state to resume from.
   Position position(std::int64_t steps) const { return {steps / steps_, steps % steps_}; }
 
-  /// How many samples a slice has. Errc::invalid_input unless the ranks and micro-batches divide
-  /// the global batch, and `slice` is one of them.
+  /// How many samples a slice has. Errc::invalid_input when the global batch has fewer samples than
+  /// slices, or `slice` is none of them.
   Result<std::int64_t> slice_size(const Slice& slice) const;
-  /// Writes the slice's sample indices; -1 where there is none. Errors: as slice_size, a step
-  /// outside [0, steps_per_epoch()), or `indices` of another size.
+  /// The same for the largest of all slices: what memory is for. Errors: as slice_size.
+  Result<std::int64_t> largest_slice(const Slice& slice) const;
+  /// Writes the slice's sample indices; -1 where there is none, and behind the slice's own, up to
+  /// the largest slice's size. Errors: as slice_size, a step outside [0, steps_per_epoch()), or
+  /// `indices` of another size than largest_slice.
   Status indices(Position at, const Slice& slice, std::span<std::int64_t> indices) const;
 
 private:

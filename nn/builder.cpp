@@ -134,7 +134,7 @@ TensorId GraphBuilder::softmax_cross_entropy(const std::string& name, TensorId l
 
 TensorId GraphBuilder::mean_squared_error(const std::string& name, TensorId prediction,
                                           TensorId target) {
-  return apply(Op::mean_squared_error, name, {prediction, target});
+  return apply(Op::mean_squared_error, name, {prediction, target}, LossAttributes{});
 }
 
 TensorId GraphBuilder::count_correct(const std::string& name, TensorId logits, TensorId labels) {

@@ -4,6 +4,7 @@
 #include "passes/autocast.hpp"
 #include "passes/autodiff.hpp"
 #include "passes/drop_casts.hpp"
+#include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
 #include "troupe/core/fail.hpp"
 #include "validate.hpp"
@@ -39,6 +40,8 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
   if (purpose == Purpose::training) {
+    if (options.loss_rows > 0)
+      graph = normalize_loss(std::move(graph), options.loss_rows);
     auto differentiated = autodiff(std::move(graph));
     if (!differentiated)
       return failure(std::move(differentiated).error());

@@ -25,6 +25,8 @@ struct PassOptions {
   AutocastRegions autocast_off = {};        ///< likewise; for amp_fp16 and amp_bf16
   InputFormat input = {};                   ///< what the device's loader writes
   bool scale_loss = true; ///< where the precision needs it; prepare_model takes the config's
+  /// Training: what normalize_loss takes; 0: the loss is the mean over the micro-batch's labels.
+  double loss_rows = 0;
   FusionSupport fuse_statistics = {}; ///< training: what the device says it can run
   PlanOptions memory = {};            ///< its `keep` list also keeps tensors from being fused away
 };
@@ -35,10 +37,11 @@ struct PreparedModel {
   std::size_t memory_lower_bound_bytes = 0;
 };
 
-/// format_input, autocast, fuse, then autodiff, scale_loss, drop_casts and fuse_statistics when
-/// training, then plan_memory, on a forward graph that was built for this purpose. The result is
-/// validated. tf32 has fp32's graph: the device computes otherwise. Errors: unsupported for fp16
-/// and bf16 without autocast; invalid_input for modules that the graph does not have.
+/// format_input, autocast, fuse, then normalize_loss, autodiff, scale_loss, drop_casts and
+/// fuse_statistics when training, then plan_memory, on a forward graph that was built for this
+/// purpose. The result is validated. tf32 has fp32's graph: the device computes otherwise. Errors:
+/// unsupported for fp16 and bf16 without autocast; invalid_input for modules that the graph does
+/// not have.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

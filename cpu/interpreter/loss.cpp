@@ -39,6 +39,12 @@ Values softmax(const double* logits, std::size_t classes) {
   return p;
 }
 
+/// What sums over rows are divided by.
+double mean_rows(const Operands& operands, double counted) {
+  const double rows = operands.attributes<LossAttributes>().rows;
+  return rows > 0 ? rows : counted;
+}
+
 double log_sum_exp(const double* logits, std::size_t classes) {
   const double most = *std::max_element(logits, logits + classes);
   double sum = 0;
@@ -58,20 +64,21 @@ double loss_scale(const Operands& operands) {
   return operands.inputs() == 3 ? operands.read(2)[0] : 1;
 }
 
-/// prediction - target, 0 in rows that are not counted, and how many elements are.
+/// prediction - target, 0 in rows that are not counted, and how many elements the mean is over.
 struct Differences {
   Values values;
-  double counted = 0;
+  double elements = 0;
 };
 
 Result<Differences> differences(const Operands& operands) {
   auto values = operands.read(0);
+  const auto rows = static_cast<double>(operands.input(0).shape[0]);
+  const auto columns = static_cast<double>(operands.input(0).shape[1]);
   if (operands.input(1).dtype == DType::f32) {
     const auto target = operands.read(1);
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] -= target[i];
-    const auto counted = static_cast<double>(values.size());
-    return Differences{std::move(values), counted};
+    return Differences{std::move(values), mean_rows(operands, rows) * columns};
   }
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
   const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
@@ -81,7 +88,7 @@ Result<Differences> differences(const Operands& operands) {
     const auto label = labels->classes[i / classes];
     values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
   }
-  return Differences{std::move(values), labels->counted * static_cast<double>(classes)};
+  return Differences{std::move(values), mean_rows(operands, labels->counted) * columns};
 }
 
 } // namespace
@@ -105,7 +112,8 @@ Status softmax_cross_entropy(const Operands& operands) {
     for (std::size_t c = 0; c < classes; ++c)
       loss += smoothed(labels->classes[n], c, classes, smoothing) * (total - row[c]);
   }
-  operands.write(0, {labels->counted > 0 ? loss / labels->counted : 0});
+  const double rows = mean_rows(operands, labels->counted);
+  operands.write(0, {rows > 0 ? loss / rows : 0});
   operands.write(1, probabilities);
   return {};
 }
@@ -117,11 +125,11 @@ Status softmax_cross_entropy_backward(const Operands& operands) {
   if (!labels)
     return failure(labels.error());
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
-  const double scale = loss_scale(operands);
+  const double scale = loss_scale(operands), rows = mean_rows(operands, labels->counted);
   for (std::size_t i = 0; i < d.size(); ++i) {
     const auto label = labels->classes[i / classes];
     const double difference = d[i] - smoothed(label, i % classes, classes, smoothing);
-    d[i] = label < 0 ? 0 : difference / labels->counted * scale;
+    d[i] = label < 0 ? 0 : difference / rows * scale;
   }
   operands.write(0, d);
   return {};
@@ -134,7 +142,7 @@ Status mean_squared_error(const Operands& operands) {
   double sum = 0;
   for (const double value : d->values)
     sum += value * value;
-  operands.write(0, {d->counted > 0 ? sum / d->counted : 0});
+  operands.write(0, {d->elements > 0 ? sum / d->elements : 0});
   return {};
 }
 
@@ -143,7 +151,7 @@ Status mean_squared_error_backward(const Operands& operands) {
   if (!d)
     return failure(d.error());
   for (auto& value : d->values)
-    value = d->counted > 0 ? 2 * value / d->counted * loss_scale(operands) : 0;
+    value = d->elements > 0 ? 2 * value / d->elements * loss_scale(operands) : 0;
   operands.write(0, d->values);
   return {};
 }

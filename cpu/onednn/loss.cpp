@@ -15,6 +15,8 @@ public:
       : node_{node}, rows_{static_cast<std::size_t>(graph[node.inputs[0]].shape[0])},
         classes_{static_cast<std::size_t>(graph[node.inputs[0]].shape[1])},
         regression_{graph[node.inputs[1]].dtype == DType::f32} {
+    if (const auto* const attributes = std::get_if<LossAttributes>(&node.attributes))
+      attributes_ = *attributes;
     name = to_string(node.op);
   }
 
@@ -42,8 +44,13 @@ protected:
     }
     return count;
   }
+  /// What sums over rows are divided by.
+  double mean_rows(std::size_t counted) const {
+    return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
+  }
 
   Node node_;
+  LossAttributes attributes_;
   std::size_t rows_, classes_;
   bool regression_;
 };
@@ -57,7 +64,7 @@ public:
     const auto count = counted(frame);
     if (!count)
       return failure(count.error());
-    const double smoothing = double{std::get<LossAttributes>(node_.attributes).label_smoothing};
+    const double smoothing = double{attributes_.label_smoothing};
     auto* const probabilities = output<float>(frame, 1);
     double loss = 0;
     for (std::size_t n = 0; n < rows_; ++n) {
@@ -77,8 +84,7 @@ public:
       loss += (1 - smoothing) * (log_sum - double{row[label]}) +
               smoothing * (log_sum - total / static_cast<double>(classes_));
     }
-    *output<float>(frame, 0) =
-        *count > 0 ? static_cast<float>(loss / static_cast<double>(*count)) : 0.0f;
+    *output<float>(frame, 0) = *count > 0 ? static_cast<float>(loss / mean_rows(*count)) : 0.0f;
     return {};
   }
 };
@@ -91,8 +97,8 @@ public:
     const auto count = counted(frame);
     if (!count)
       return failure(count.error());
-    const double smoothing = double{std::get<LossAttributes>(node_.attributes).label_smoothing};
-    const double share = *count > 0 ? loss_scale(frame) / static_cast<double>(*count) : 0.0;
+    const double smoothing = double{attributes_.label_smoothing};
+    const double share = *count > 0 ? loss_scale(frame) / mean_rows(*count) : 0.0;
     const double spread = smoothing / static_cast<double>(classes_);
     for (std::size_t n = 0; n < rows_; ++n) {
       const auto label = labels(frame)[n];
@@ -122,7 +128,7 @@ public:
         return failure(count.error());
       rows = *count;
     }
-    const auto elements = static_cast<double>(rows * classes_);
+    const double elements = mean_rows(rows) * static_cast<double>(classes_);
     const bool backward = node_.op == Op::mean_squared_error_backward;
     const double factor = backward ? 2 * loss_scale(frame) : 0;
     auto* const out = output<float>(frame, 0);

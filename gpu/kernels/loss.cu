@@ -71,22 +71,21 @@ __device__ float cross_entropy_of_row(const CrossEntropy& a, int row, int lane, 
     if (a.probabilities)
       a.probabilities[at] = probability;
     if (a.dlogits)
-      a.dlogits[at] =
-          cross_entropy_gradient(probability, label, c, a.classes, a.label_smoothing, scale);
+      a.dlogits[at] = cross_entropy_gradient(probability, label, c, a.classes,
+                                             a.attributes.label_smoothing, scale);
   }
   if (label < 0)
     return 0;
   if (label >= a.classes)
     return NAN;
   return row_cross_entropy(sums.most + logf(sums.exponentials), logits[label], sums.logits,
-                           a.classes, a.label_smoothing);
+                           a.classes, a.attributes.label_smoothing);
 }
 
 __global__ void __launch_bounds__(threads)
     cross_entropy_kernel(CrossEntropy a, ReductionScratch scratch) {
   const int counted = counted_labels<threads>(a.labels, a.rows);
-  const float scale =
-      counted > 0 ? (a.loss_scale ? *a.loss_scale : 1.0f) / static_cast<float>(counted) : 0;
+  const float scale = gradient_factor(a.attributes.rows, counted, a.loss_scale);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   double loss = 0;
   float correct = 0;
@@ -120,7 +119,7 @@ __global__ void __launch_bounds__(threads)
   total = block_sum<threads>(total);
   total_correct = block_sum<threads>(total_correct);
   if (threadIdx.x == 0) {
-    *a.loss = counted > 0 ? static_cast<float>(total / counted) : 0;
+    *a.loss = counted > 0 ? static_cast<float>(total / mean_rows(a.attributes.rows, counted)) : 0;
     if (a.correct)
       *a.correct = total_correct;
   }
@@ -128,17 +127,17 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void __launch_bounds__(threads)
     cross_entropy_backward_kernel(const float* probabilities, const std::int32_t* labels, int rows,
-                                  int classes, float smoothing, const float* loss_scale,
+                                  int classes, LossAttributes attributes, const float* loss_scale,
                                   float* dlogits) {
   const int counted = counted_labels<threads>(labels, rows);
-  const float scale =
-      counted > 0 ? (loss_scale ? *loss_scale : 1.0f) / static_cast<float>(counted) : 0;
+  const float scale = gradient_factor(attributes.rows, counted, loss_scale);
   const auto elements = static_cast<std::size_t>(rows) * classes;
   const auto stride = static_cast<std::size_t>(gridDim.x) * threads;
   for (std::size_t at = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; at < elements;
        at += stride)
     dlogits[at] = cross_entropy_gradient(probabilities[at], labels[at / classes],
-                                         static_cast<int>(at % classes), classes, smoothing, scale);
+                                         static_cast<int>(at % classes), classes,
+                                         attributes.label_smoothing, scale);
 }
 
 __global__ void __launch_bounds__(single_threads)
@@ -164,16 +163,14 @@ __device__ float difference(const SquaredError& a, std::size_t at) {
                             static_cast<int>(at % a.columns));
 }
 
-/// Elements that the mean is over.
 template <int Threads>
-__device__ double counted_elements(const SquaredError& a) {
-  const int rows = a.values ? a.rows : counted_labels<Threads>(a.labels, a.rows);
-  return static_cast<double>(rows) * a.columns;
+__device__ int counted_rows(const SquaredError& a) {
+  return a.values ? a.rows : counted_labels<Threads>(a.labels, a.rows);
 }
 
 __global__ void __launch_bounds__(single_threads)
     squared_error_kernel(SquaredError a, float* loss) {
-  const double counted = counted_elements<single_threads>(a);
+  const int counted = counted_rows<single_threads>(a);
   const auto elements = static_cast<std::size_t>(a.rows) * a.columns;
   double sum = 0;
   for (std::size_t at = threadIdx.x; at < elements; at += single_threads) {
@@ -183,14 +180,15 @@ __global__ void __launch_bounds__(single_threads)
   }
   sum = block_sum<single_threads>(sum);
   if (threadIdx.x == 0)
-    *loss = counted > 0 ? static_cast<float>(sum / counted) : 0;
+    *loss = counted > 0
+                ? static_cast<float>(sum / (mean_rows(a.attributes.rows, counted) * a.columns))
+                : 0;
 }
 
 __global__ void __launch_bounds__(threads)
     squared_error_backward_kernel(SquaredError a, const float* loss_scale, float* dprediction) {
-  const double counted = counted_elements<threads>(a);
-  const float scale =
-      counted > 0 ? static_cast<float>(2 / counted) * (loss_scale ? *loss_scale : 1.0f) : 0;
+  const float scale = gradient_factor(a.attributes.rows, counted_rows<threads>(a), loss_scale) *
+                      (2 / static_cast<float>(a.columns));
   const auto elements = static_cast<std::size_t>(a.rows) * a.columns;
   const auto stride = static_cast<std::size_t>(gridDim.x) * threads;
   for (std::size_t at = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x; at < elements;
@@ -213,11 +211,11 @@ void launch_softmax_cross_entropy(cudaStream_t stream, const CrossEntropy& a,
 
 void launch_softmax_cross_entropy_backward(cudaStream_t stream, const float* probabilities,
                                            const std::int32_t* labels, int rows, int classes,
-                                           float label_smoothing, const float* loss_scale,
-                                           float* dlogits) {
+                                           const LossAttributes& attributes,
+                                           const float* loss_scale, float* dlogits) {
   const auto blocks = blocks_for(static_cast<std::size_t>(rows) * classes, threads * 4);
   cross_entropy_backward_kernel<<<blocks, threads, 0, stream>>>(
-      probabilities, labels, rows, classes, label_smoothing, loss_scale, dlogits);
+      probabilities, labels, rows, classes, attributes, loss_scale, dlogits);
 }
 
 void launch_count_correct(cudaStream_t stream, const float* logits, const std::int32_t* labels,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "scratch.hpp"
+#include "troupe/core/graph.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -15,7 +16,7 @@ struct CrossEntropy {
   const float* logits = nullptr;
   const std::int32_t* labels = nullptr;
   int rows = 0, classes = 0;
-  float label_smoothing = 0;
+  LossAttributes attributes;
   float* loss = nullptr;          ///< scalar
   float* probabilities = nullptr; ///< (rows, classes); may be null
   /// (rows, classes), forward and backward in one kernel; may be null.
@@ -24,14 +25,14 @@ struct CrossEntropy {
   /// Scalar: rows whose first largest logit is the label's; may be null.
   float* correct = nullptr;
 };
-/// `loss` is the mean over the labels that are not ignored; 0 when all are.
+/// `loss` is 0 when all labels are ignored.
 void launch_softmax_cross_entropy(cudaStream_t stream, const CrossEntropy& arguments,
                                   const ReductionScratch& scratch);
 /// dlogits from the saved probabilities.
 void launch_softmax_cross_entropy_backward(cudaStream_t stream, const float* probabilities,
                                            const std::int32_t* labels, int rows, int classes,
-                                           float label_smoothing, const float* loss_scale,
-                                           float* dlogits);
+                                           const LossAttributes& attributes,
+                                           const float* loss_scale, float* dlogits);
 /// *correct = rows whose first largest logit is the label's.
 void launch_count_correct(cudaStream_t stream, const float* logits, const std::int32_t* labels,
                           int rows, int classes, float* correct);
@@ -42,6 +43,7 @@ struct SquaredError {
   const float* values = nullptr;
   const std::int32_t* labels = nullptr; ///< when `values` is null
   int rows = 0, columns = 0;
+  LossAttributes attributes;
 };
 void launch_mean_squared_error(cudaStream_t stream, const SquaredError& arguments, float* loss);
 void launch_mean_squared_error_backward(cudaStream_t stream, const SquaredError& arguments,

@@ -21,7 +21,19 @@ TROUPE_HOST_DEVICE inline float row_cross_entropy(float log_sum_exp, float label
   return (1 - smoothing) * (log_sum_exp - label_logit) + others;
 }
 
-/// `scale` is the loss scale over the number of labels that count; 0 when none does.
+/// What sums over rows are divided by (LossAttributes::rows).
+TROUPE_HOST_DEVICE inline double mean_rows(double rows, int counted) {
+  return rows > 0 ? rows : static_cast<double>(counted);
+}
+
+/// What differences are multiplied with to be gradients; 0 when no label counts.
+TROUPE_HOST_DEVICE inline float gradient_factor(double rows, int counted, const float* loss_scale) {
+  const float scale = loss_scale ? *loss_scale : 1.0f;
+  return counted > 0 ? static_cast<float>(static_cast<double>(scale) / mean_rows(rows, counted))
+                     : 0;
+}
+
+/// `scale` is gradient_factor's.
 TROUPE_HOST_DEVICE inline float cross_entropy_gradient(float probability, std::int32_t label, int c,
                                                        int classes, float smoothing, float scale) {
   return label < 0 ? 0 : (probability - smoothed_target(label, c, classes, smoothing)) * scale;

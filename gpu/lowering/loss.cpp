@@ -19,15 +19,14 @@ const float* loss_scale(const Node& node, const Launch& l) {
 
 StepPtr lower_cross_entropy(const Lowering& lowering, const Node& node) {
   return kernel_step(
-      node.op,
-      [node, size = Rows{lowering.input(node, 0)},
-       smoothing = std::get<LossAttributes>(node.attributes).label_smoothing](const Launch& l) {
+      node.op, [node, size = Rows{lowering.input(node, 0)},
+                attributes = std::get<LossAttributes>(node.attributes)](const Launch& l) {
         launch_softmax_cross_entropy(l.stream,
                                      {.logits = l.data<float>(node.inputs[0]),
                                       .labels = l.data<std::int32_t>(node.inputs[1]),
                                       .rows = size.rows,
                                       .classes = size.classes,
-                                      .label_smoothing = smoothing,
+                                      .attributes = attributes,
                                       .loss = l.data<float>(node.outputs[0]),
                                       .probabilities = l.data<float>(node.outputs[1])},
                                      l.reductions);
@@ -35,26 +34,26 @@ StepPtr lower_cross_entropy(const Lowering& lowering, const Node& node) {
 }
 
 StepPtr lower_cross_entropy_backward(const Lowering& lowering, const Node& node) {
-  return kernel_step(
-      node.op,
-      [node, size = Rows{lowering.input(node, 0)},
-       smoothing = std::get<LossAttributes>(node.attributes).label_smoothing](const Launch& l) {
-        launch_softmax_cross_entropy_backward(l.stream, l.data<float>(node.inputs[0]),
-                                              l.data<std::int32_t>(node.inputs[1]), size.rows,
-                                              size.classes, smoothing, loss_scale(node, l),
-                                              l.data<float>(node.outputs[0]));
-      });
+  return kernel_step(node.op, [node, size = Rows{lowering.input(node, 0)},
+                               attributes =
+                                   std::get<LossAttributes>(node.attributes)](const Launch& l) {
+    launch_softmax_cross_entropy_backward(
+        l.stream, l.data<float>(node.inputs[0]), l.data<std::int32_t>(node.inputs[1]), size.rows,
+        size.classes, attributes, loss_scale(node, l), l.data<float>(node.outputs[0]));
+  });
 }
 
 StepPtr lower_squared_error(const Lowering& lowering, const Node& node) {
   const bool labels = lowering.input(node, 1).dtype == DType::i32;
   return kernel_step(
-      node.op, [node, labels, size = Rows{lowering.input(node, 0)}](const Launch& l) {
+      node.op, [node, labels, size = Rows{lowering.input(node, 0)},
+                attributes = std::get<LossAttributes>(node.attributes)](const Launch& l) {
         const SquaredError error{.prediction = l.data<float>(node.inputs[0]),
                                  .values = labels ? nullptr : l.data<float>(node.inputs[1]),
                                  .labels = labels ? l.data<std::int32_t>(node.inputs[1]) : nullptr,
                                  .rows = size.rows,
-                                 .columns = size.classes};
+                                 .columns = size.classes,
+                                 .attributes = attributes};
         if (node.op == Op::mean_squared_error)
           launch_mean_squared_error(l.stream, error, l.data<float>(node.outputs[0]));
         else

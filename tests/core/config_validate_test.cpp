@@ -26,7 +26,7 @@ std::string conflict(const std::vector<std::string>& overrides,
 TEST_CASE("a conflict stands at the first of its keys that the file has") {
   CHECK(problems("data:\n  batch_size: 10\n  dataset: synthetic\ntrain:\n  accumulate: 3\n") ==
         Lines{"a.yaml:2:15: data.batch_size: 10 samples do not divide into 1 workers x 3 "
-              "micro-batches; allowed: a multiple of devices.count x train.accumulate"});
+              "micro-batches of one size, as the batch norm of resnet20 needs; allowed: 9 or 12"});
   CHECK(problems(synthetic + "train:\n  accumulate: 3\n")
             .at(0)
             .starts_with("a.yaml:3:15: data.batch_size: 128 samples do not divide"));
@@ -42,13 +42,37 @@ TEST_CASE("a conflict is not reported where one of its keys is wrong by itself")
   CHECK(lines[1].starts_with("a.yaml:3:21: train.accumulate: -3 is out of range"));
 }
 
-TEST_CASE("workers and micro-batches must divide the batch") {
+TEST_CASE("workers and micro-batches must divide the batch where there is batch norm") {
   CHECK(conflict({"parallel.strategy=ddp", "devices.count=3"}) ==
-        "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batches; allowed: a "
-        "multiple of devices.count x train.accumulate");
+        "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batches of one size, "
+        "as the batch norm of resnet20 needs; allowed: 126 or 129");
   CHECK(problems(synthetic, {"parallel.strategy=ddp", "devices.count=4", "train.accumulate=8"})
             .empty());
+  for (const auto* model : {"model.name=mlp", "model.name=linear"})
+    CHECK(problems(synthetic, {model, "parallel.strategy=ddp", "devices.count=3"}).empty());
+}
+
+TEST_CASE("every worker's micro-batch has a sample") {
   CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
+  CHECK(conflict({"model.name=mlp", "data.batch_size=5", "train.accumulate=6"}) ==
+        "data.batch_size: 5 samples are too few for 1 workers x 6 micro-batches; allowed: at least "
+        "devices.count x train.accumulate");
+}
+
+TEST_CASE("clipping before unscaling is refused where there is a loss scale to be clipped") {
+  const std::string before = "train.clip_before_unscale=true", amp = "precision.mode=amp_fp16",
+                    interpreter = "devices.engine=interpreter";
+  for (const auto* clip : {"train.clip_grad_norm=1", "train.clip_grad_value=1"}) {
+    CHECK(conflict({before, amp, interpreter, clip})
+              .starts_with("train.clip_before_unscale: the loss scale would be part of what is "
+                           "clipped"));
+    CHECK(problems(synthetic, {amp, interpreter, clip}).empty());
+    CHECK(problems(synthetic, {before, clip}).empty());
+    CHECK(
+        problems(synthetic, {before, amp, interpreter, clip, "precision.loss_scale.enabled=false"})
+            .empty());
+  }
+  CHECK(problems(synthetic, {before, amp, interpreter}).empty());
 }
 
 TEST_CASE("strategy single is for one worker") {

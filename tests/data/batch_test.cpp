@@ -35,11 +35,17 @@ struct Batch {
 
 Batch fill(const BatchAssembler& assembler, Position at, const Slice& slice) {
   const auto size = assembler.sampler().slice_size(slice);
+  const auto room = assembler.sampler().largest_slice(slice);
   REQUIRE(size);
-  const auto count = static_cast<std::size_t>(*size);
-  Batch batch{std::vector<float>(count * assembler.image_elements()),
-              std::vector<std::int32_t>(count)};
+  const auto elements = assembler.image_elements();
+  Batch batch{std::vector<float>(static_cast<std::size_t>(*room) * elements),
+              std::vector<std::int32_t>(static_cast<std::size_t>(*room))};
   REQUIRE(assembler.fill(at, slice, batch.images, batch.labels));
+  const auto own = static_cast<std::size_t>(*size);
+  REQUIRE(std::all_of(batch.labels.begin() + *size, batch.labels.end(),
+                      [](auto label) { return label == -1; }));
+  batch.images.resize(own * elements);
+  batch.labels.resize(own);
   return batch;
 }
 
@@ -189,7 +195,8 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
   const auto expected = fill(*assembler, {0, 3}, slice);
   CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->image_span().begin()));
   CHECK(std::equal(expected.labels.begin(), expected.labels.end(), buffer->label_span().begin()));
-  CHECK_FALSE(assembler->allocate(*device, {.rank = 0, .world_size = 3}));
+  CHECK(assembler->allocate(*device, {.rank = 2, .world_size = 3})->samples == 3); // of 3, 3 and 2
+  CHECK_FALSE(assembler->allocate(*device, {.rank = 0, .world_size = 9}));
 }
 
 TEST_CASE("room for too few images or labels is refused") {

@@ -22,11 +22,13 @@ DistributedSampler make(const SamplerOptions& options) {
 }
 
 Indices slice_of(const DistributedSampler& sampler, Position at, const Slice& slice) {
-  const auto size = sampler.slice_size(slice);
+  const auto size = sampler.slice_size(slice), room = sampler.largest_slice(slice);
   REQUIRE(size);
-  Indices indices(static_cast<std::size_t>(*size));
+  Indices indices(static_cast<std::size_t>(*room));
   REQUIRE(sampler.indices(at, slice, indices));
-  return indices;
+  const auto end = indices.begin() + *size;
+  REQUIRE(std::all_of(end, indices.end(), [](auto index) { return index == -1; }));
+  return {indices.begin(), end};
 }
 
 /// A step's slices of all ranks and micro-batches, one after the other.
@@ -74,6 +76,10 @@ TEST_CASE("the order of samples does not depend on the world size or on accumula
       CHECK(step_of(sampler, at, world_size, 1) == alone);
     CHECK(step_of(sampler, at, 1, 2) == alone);
     CHECK(step_of(sampler, at, 3, 4) == alone);
+    // Slices that differ by one sample.
+    for (const int world_size : {5, 7, 23})
+      CHECK(step_of(sampler, at, world_size, 1) == alone);
+    CHECK(step_of(sampler, at, 3, 3) == alone);
   }
 }
 
@@ -156,12 +162,22 @@ TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequenc
   CHECK(resumed.position(19) == Position{3, 1});
 }
 
-TEST_CASE("a batch that the workers cannot share evenly is an error") {
-  const auto sampler = make({.size = 100, .global_batch = 10});
+TEST_CASE("slices differ by one sample at most, the first ones are longer") {
+  const auto sampler = make({.size = 1000, .global_batch = 130});
+  std::vector<std::int64_t> sizes;
+  for (int rank = 0; rank < 3; ++rank)
+    for (int micro = 0; micro < 2; ++micro)
+      sizes.push_back(*sampler.slice_size({rank, 3, micro, 2}));
+  CHECK(sizes == std::vector<std::int64_t>{22, 22, 22, 22, 21, 21});
+  CHECK(*sampler.largest_slice({2, 3, 1, 2}) == 22);
+}
+
+TEST_CASE("a batch with fewer samples than slices is an error") {
+  const auto sampler = make({.size = 100, .global_batch = 5});
   const auto size = sampler.slice_size({0, 2, 0, 3});
   REQUIRE_FALSE(size);
   CHECK(size.error().code == Errc::invalid_input);
-  CHECK_THAT(size.error().message, ContainsSubstring("multiple of 6"));
+  CHECK_THAT(size.error().message, ContainsSubstring("must be 6 or more"));
   CHECK_FALSE(sampler.slice_size({2, 2}));
   CHECK_FALSE(sampler.slice_size({-1, 2}));
   CHECK_FALSE(sampler.slice_size({0, 1, 2, 2}));

@@ -139,6 +139,19 @@ TEST_CASE("mean squared error, of labels and of values") {
     }
 }
 
+TEST_CASE("losses that are a share of a larger batch's") {
+  const auto device = device_or_skip();
+  for (const double rows : {2.5, 12.0}) {
+    INFO(rows << " rows");
+    const auto entropy = make_model({4, 6, 6, 3}, two_convolutions(8, {3, 1, 1}),
+                                    {.loss_rows = rows, .memory = {.alignment = 256}});
+    check(*device, entropy, Precision::fp32);
+    for (const auto target : {DType::i32, DType::f32})
+      check(*device, squared_error(target, {.loss_rows = rows, .memory = {.alignment = 256}}),
+            Precision::fp32);
+  }
+}
+
 TEST_CASE("scaled gradients of cross-entropy") {
   const auto device = device_or_skip();
   check_loss_scale(*device, make_model({4, 6, 6, 3}, two_convolutions(8, {3, 1, 1})).graph);

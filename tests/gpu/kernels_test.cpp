@@ -137,7 +137,8 @@ TEST_CASE_METHOD(GpuFixture, "pooling of packs and of odd channels, indices of i
 TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and in two") {
   for (const int rows : {1, 37, 9000})
     for (const int classes : {10, 1000})
-      for (const float smoothing : {0.0f, 0.1f}) {
+      for (const LossAttributes attributes :
+           {LossAttributes{}, LossAttributes{0.1f}, LossAttributes{0.1f, 7.5}}) {
         if (rows == 9000 && classes == 1000)
           continue; // the interpreter would take long
         const Shape shape{rows, classes};
@@ -147,9 +148,9 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
           labels.push_back(i % 5 == 1 ? -1.0f : static_cast<float>(i * 7 % classes));
         std::vector<TruthTensor> in{{shape, normal_values(n, 1)}, {{rows}, labels, DType::i32}};
         std::vector<TruthTensor> out{{Shape{}}, {shape}}, gradient{{shape}}, correct{{Shape{}}};
-        run_truth(Op::softmax_cross_entropy, LossAttributes{smoothing}, in, out);
+        run_truth(Op::softmax_cross_entropy, attributes, in, out);
         std::vector<TruthTensor> back{out[1], in[1]};
-        run_truth(Op::softmax_cross_entropy_backward, LossAttributes{smoothing}, back, gradient);
+        run_truth(Op::softmax_cross_entropy_backward, attributes, back, gradient);
         run_truth(Op::count_correct, {}, in, correct);
         for (auto& value : gradient[0].values)
           value *= 8;
@@ -161,7 +162,7 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
                                      .labels = on_labels,
                                      .rows = rows,
                                      .classes = classes,
-                                     .label_smoothing = smoothing,
+                                     .attributes = attributes,
                                      .loss = loss,
                                      .probabilities = p,
                                      .dlogits = d,
@@ -175,7 +176,7 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
           REQUIRE(download(hits, 1) == correct[0].values);
         }
         auto* const separate = float_room(n);
-        launch_softmax_cross_entropy_backward(handle(), p, on_labels, rows, classes, smoothing,
+        launch_softmax_cross_entropy_backward(handle(), p, on_labels, rows, classes, attributes,
                                               scale, separate);
         require_near(download(separate, n), gradient[0].values, 1e-4f, "separate gradient");
         launch_count_correct(handle(), arguments.logits, on_labels, rows, classes, hits);
@@ -215,8 +216,8 @@ TEST_CASE_METHOD(GpuFixture, "the mean squared error, of values and of labels") 
   for (const bool of_values : {true, false}) {
     std::vector<TruthTensor> in{{shape, normal_values(n, 1)}}, loss{{Shape{}}}, gradient{{shape}};
     in.push_back(of_values ? TruthTensor{shape, values} : TruthTensor{{33}, labels, DType::i32});
-    run_truth(Op::mean_squared_error, {}, in, loss);
-    run_truth(Op::mean_squared_error_backward, {}, in, gradient);
+    run_truth(Op::mean_squared_error, LossAttributes{}, in, loss);
+    run_truth(Op::mean_squared_error_backward, LossAttributes{}, in, gradient);
     SquaredError arguments{.prediction = floats(in[0].values), .rows = 33, .columns = 10};
     if (of_values)
       arguments.values = floats(values);

@@ -96,6 +96,15 @@ TEST_CASE("a row's cross entropy is the sum over its classes, smoothed or not") 
   CHECK(cross_entropy_gradient(0.5f, -1, 0, 4, 0.1f, 1) == 0);
 }
 
+TEST_CASE("losses are means over labelled rows, or over as many as the graph says") {
+  CHECK(mean_rows(0, 3) == 3);
+  CHECK(mean_rows(2.5, 3) == 2.5);
+  const float loss_scale = 8;
+  CHECK(gradient_factor(0, 4, nullptr) == 0.25f);
+  CHECK(gradient_factor(2.5, 3, &loss_scale) == 3.2f);
+  CHECK(gradient_factor(2.5, 0, &loss_scale) == 0); // nothing counts
+}
+
 TEST_CASE("filters are stored by row, column and input channel, padded with zeros") {
   const KrscCodec codec{{2, 3, 2, 1}, 4};
   std::vector<float> canonical(12), stored(codec.stored_elements(), -1), back(12);

@@ -187,7 +187,7 @@ TEST_CASE("the mean squared error is PyTorch's, and labels stand for one-hot row
     value *= 4;
   const auto run = [&](Op op, const Shape& shape, const std::vector<float>& target, DType dtype,
                        const Shape& result) {
-    return OneNode{op}
+    return OneNode{op, LossAttributes{}}
         .input("x", {6, 5}, prediction)
         .input("t", shape, target, dtype)
         .output("result", result)

@@ -54,6 +54,29 @@ TEST_CASE("ddp trains what one worker trains that accumulates as many micro-batc
         parameter_bound);
 }
 
+TEST_CASE("micro-batches make the global batch's step, also when they differ in size") {
+  struct Split {
+    int batch, workers, micro_batches;
+  };
+  const auto split = GENERATE(Split{128, 1, 4}, Split{130, 3, 2}, Split{13, 2, 5});
+  const auto* const loss = GENERATE("cross_entropy", "mean_squared_error");
+  CAPTURE(split.batch, split.workers, split.micro_batches, loss);
+  const Experiment experiment({"model.name=mlp", "model.hidden=[16]", "data.synthetic_samples=260",
+                               "data.batch_size=" + std::to_string(split.batch),
+                               "train.max_steps=10", "train.evaluate_every=0",
+                               std::string{"model.loss="} + loss});
+  const auto whole = experiment.completed("whole");
+  auto settings = ddp(split.workers);
+  settings.push_back("train.accumulate=" + std::to_string(split.micro_batches));
+  const auto parts = experiment.completed("parts", settings);
+  CAPTURE(whole.losses(), parts.losses());
+  CHECK(largest_difference(parts.losses(), whole.losses()) < loss_bound);
+  CHECK(parts.column<double>("accuracy") == whole.column<double>("accuracy"));
+  CHECK(parts.column<int>("samples") == std::vector<int>(10, split.batch));
+  CHECK(largest_parameter_difference(parts.newest_checkpoint(), whole.newest_checkpoint()) <
+        parameter_bound);
+}
+
 TEST_CASE("ddp gives the same bits every time, with buckets of any size") {
   const int workers = GENERATE(2, 3);
   CAPTURE(workers);
