@@ -105,9 +105,10 @@ TEST_CASE("200 scaled steps are GradScaler's: every scale, skip and parameter") 
         REQUIRE(parameters == before); // bit for bit
       const auto expected = golden.at("parameters")[step].get<std::vector<float>>();
       for (std::size_t i = 0; i < elements; ++i)
-        // Both round parameters, around 1, once a step; what they add may be contracted here.
+        // Each step rounds; here multiplications and additions may be contracted. Such errors add
+        // up as random walks do: in 200 steps to 14 of them.
         REQUIRE(std::abs(parameters[i] - expected[i]) <=
-                static_cast<float>(step + 1) * 0x1p-24f * std::max(1.0f, std::abs(expected[i])));
+                32 * 0x1p-24f * std::max(1.0f, std::abs(expected[i])));
       scale = state.scale;
       before = parameters;
     }
