@@ -101,6 +101,18 @@ TEST_CASE("config check knows the model's modules") {
       "the modules inside them; did you mean \"layer1.0\"?\n");
 }
 
+TEST_CASE("config check refuses to clip gradients that still have the loss scale") {
+  const ScratchFolder folder;
+  write_bytes(folder / "accident.yaml", "data: {dataset: synthetic}\n"
+                                        "precision: {mode: amp_fp16}\n"
+                                        "train: {clip_grad_norm: 1, clip_before_unscale: true}\n");
+  const auto path = (folder / "accident.yaml").string();
+  const auto refused = troupe_program("config check --any-machine " + path);
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find(path + ":3:49: train.clip_before_unscale: the loss scale would be part") !=
+        std::string::npos);
+}
+
 TEST_CASE("config check asks whether this machine can, unless told not to") {
   const auto file = configs + "debug.yaml --set devices.kind=cuda";
   CHECK(troupe_program("config check --any-machine " + file).code == 0);
