@@ -95,7 +95,7 @@ bool Console::has_bar() const {
 void Console::begin(const RunInfo& run) {
   run_ = run;
   recent_ = {};
-  skipped_ = 0;
+  skipped_ = run.first_step == 0 ? std::optional<std::int64_t>{0} : std::nullopt;
   next_ = options_.now() + (has_bar() ? 0s : line_pause);
   if (!options_.quiet)
     write(options_.format == LogFormat::json ? event("run", json_of(run)) : opening(run));
@@ -120,7 +120,7 @@ void Console::show(const StepRecord& step) {
 
 /// Ever more rarely: a scale that finds its level, or a run in trouble, skips many.
 void Console::show_skipped(const StepRecord& step) {
-  const auto before = std::exchange(skipped_, step.skipped_steps);
+  const auto before = std::exchange(skipped_, step.skipped_steps).value_or(step.skipped_steps);
   const auto level = [](std::int64_t count) {
     return std::bit_width(static_cast<std::uint64_t>(count));
   };

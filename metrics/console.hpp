@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,7 +43,7 @@ private:
   const ConsoleOptions options_;
   RunInfo run_;
   RecentSteps recent_;
-  std::int64_t skipped_ = 0;
+  std::optional<std::int64_t> skipped_;             ///< unknown where a run goes on
   std::chrono::steady_clock::time_point next_ = {}; ///< when a step is shown again
 };
 

@@ -275,6 +275,23 @@ TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
   }
 }
 
+TEST_CASE("what was skipped before a run went on is no news") {
+  Files files;
+  auto console = files.console();
+  auto run = small_run();
+  run.first_step = 10;
+  console.begin(run);
+  for (const std::int64_t skipped : {5, 5, 7, 8}) {
+    auto step = small_step(10);
+    step.loss_scale = 64;
+    step.skipped_steps = skipped;
+    console.show(step);
+  }
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 2);
+  CHECK(has(lines[1], "(8 steps skipped so far)"));
+}
+
 TEST_CASE("a loss of nan does not stop the display") {
   Files files;
   auto console = files.console();
