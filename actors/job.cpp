@@ -6,6 +6,7 @@
 
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/rounded_executable.hpp"
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/optimizer.hpp"
@@ -71,6 +72,8 @@ Status Preparation::open_data() {
   job_.emplace(Job{.config = config_,
                    .plan = JobPlan{config_, training->sampler().steps_per_epoch()},
                    .folder = std::filesystem::path{config_.run.output} / config_.run.name});
+  // prepare_model refuses what is no precision.
+  job_->precision = precision_of(config_.precision.mode).value_or(Precision::fp32);
   job_->training = std::make_shared<const data::BatchAssembler>(std::move(*training));
   if (config_.train.evaluate_every > 0) {
     auto evaluation = data::evaluation_batches(config_, world_);
@@ -95,6 +98,7 @@ Status Preparation::begin() {
   auto first = nn::optimizer_arguments(config_.train.optimizer);
   if (!first)
     return failure(first.error());
+  first->stored = stored_type(job_->precision);
   if (const auto& largest = config_.train.clip_grad_value)
     first->clip_value = static_cast<float>(*largest);
   job_->loss_scale = loss_scale_options(config_.precision);
@@ -157,6 +161,8 @@ Status Preparation::compile(Replica& replica) {
   if (!train)
     return failure(train.error());
   replica.train = std::move(*train);
+  if (const auto stored = stored_type(job_->precision); stored != DType::f32)
+    replica.train = with_rounded_results(std::move(replica.train), *replica.device, stored);
   TROUPE_TRY(load(replica, training->graph));
   return job_->evaluation ? compile_evaluation(replica, *engine) : Status{};
 }
@@ -180,7 +186,8 @@ Status Preparation::load(Replica& replica, const Graph& graph) {
   auto state = ModelState::create(*replica.device, replica.train->layout(),
                                   {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
                                    .accumulate = config_.train.accumulate > 1,
-                                   .loss_scale = job_->loss_scale});
+                                   .loss_scale = job_->loss_scale,
+                                   .stored = stored_type(job_->precision)});
   if (!state)
     return failure(state.error());
   replica.state = std::move(*state);
@@ -216,8 +223,7 @@ void Preparation::describe() {
   info.dataset = config_.data.dataset;
   info.strategy = config_.parallel.strategy;
   info.precision = config_.precision.mode;
-  if (const auto precision = precision_of(info.precision))
-    job_->arithmetic = arithmetic(config_, *precision);
+  job_->arithmetic = arithmetic(config_, job_->precision);
   info.world_size = world_;
   info.batch_size = config_.data.batch_size;
   info.steps_per_epoch = job_->plan.steps_per_epoch();

@@ -7,6 +7,7 @@
 #include "replica.hpp"
 
 #include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/precision.hpp"
 #include "troupe/metrics/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
@@ -34,7 +35,8 @@ struct Job {
   std::int64_t first_step = 0;
   std::map<std::string, std::string> checkpoint_metadata;
   metrics::RunInfo info;
-  metrics::RunHistory history;    ///< of the run's folder, when it goes on
+  metrics::RunHistory history; ///< of the run's folder, when it goes on
+  Precision precision = Precision::fp32;
   std::string arithmetic;         ///< what the precision means on this machine
   std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
 

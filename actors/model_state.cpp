@@ -45,7 +45,7 @@ std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& opt
 ModelState::ModelState(Device& device, const StorageLayout& layout, const Options& options)
     : device_{device}, layout_{layout}, optimizer_slots_{options.optimizer_slots.begin(),
                                                          options.optimizer_slots.end()},
-      loss_scale_options_{options.loss_scale} {
+      loss_scale_options_{options.loss_scale}, stored_{options.stored} {
   for (const auto unit : layout_.unit_elements) {
     unit_offsets_.push_back(elements_);
     elements_ += unit;
@@ -139,6 +139,7 @@ Status ModelState::load_flat(Stream& stream, float* destination, std::size_t ele
     encode(slot, tensor->values, std::span{flat}.subspan(place, slot.elements));
   }
   device_.copy(stream, destination, flat.data(), elements * sizeof(float));
+  device_.round(stream, destination, stored_, elements);
   return stream.synchronize();
 }
 

@@ -24,6 +24,7 @@ public:
     std::vector<std::string_view> optimizer_slots;
     bool accumulate = false; ///< a second gradient buffer to sum micro-batches in
     std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
+    DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
   };
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
@@ -38,6 +39,8 @@ public:
   Checkpoint decode(const Snapshot& snapshot) const;
 
   const StorageLayout& layout() const { return layout_; }
+  /// The type whose values all buffers hold, in f32's memory.
+  DType stored() const { return stored_; }
   std::size_t elements() const { return elements_; }
   std::size_t unit_offset(UnitId unit) const {
     return unit_offsets_[static_cast<std::size_t>(unit)];
@@ -72,6 +75,7 @@ private:
   std::vector<std::size_t> unit_offsets_;
   std::size_t elements_ = 0;
   std::optional<LossScaleOptions> loss_scale_options_;
+  DType stored_;
   BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
   std::vector<BufferPtr> optimizer_;
 };

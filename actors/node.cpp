@@ -91,6 +91,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                   .first_pass = first_pass,
                   .test_batches = job.evaluation ? job.evaluation->sampler().steps_per_epoch() : 0,
                   .scales_loss = job.loss_scale.has_value(),
+                  .precision = job.precision,
                   .loader = loader,
                   .shard_manager = shard_manager,
                   .coordinator = coordinator_});

@@ -79,11 +79,10 @@ void ShardManagerState::accumulate(Pass pass, UnitId unit) {
   float* const fresh = state->gradients() + offset;
   float* const sum = state->accumulated() + offset;
   if (pass % setup_.accumulate == 0)
-    device->copy(*communication, sum, fresh, elements * sizeof(float));
-  else if (last_of_step(pass))
-    device->add(*communication, fresh, sum, elements);
-  else
-    device->add(*communication, sum, fresh, elements);
+    return device->copy(*communication, sum, fresh, elements * sizeof(float));
+  float* const target = last_of_step(pass) ? fresh : sum;
+  device->add(*communication, target, last_of_step(pass) ? sum : fresh, elements);
+  device->round(*communication, target, state->stored(), elements);
 }
 
 void ShardManagerState::reduce(const collectives::Bucket& bucket, Flight& flight) {
@@ -92,8 +91,10 @@ void ShardManagerState::reduce(const collectives::Bucket& bucket, Flight& flight
     return;
   const auto before = replica.communicator->traffic().bytes;
   auto begin = replica.communication->record();
-  replica.communicator->all_reduce(*replica.communication,
-                                   replica.state->gradients() + bucket.offset, bucket.elements);
+  float* const gradients = replica.state->gradients() + bucket.offset;
+  replica.communicator->all_reduce(*replica.communication, gradients, bucket.elements);
+  replica.device->round(*replica.communication, gradients, replica.state->stored(),
+                        bucket.elements);
   flight.collectives.emplace_back(std::move(begin), replica.communication->record());
   flight.bytes += replica.communicator->traffic().bytes - before;
 }

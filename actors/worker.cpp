@@ -6,6 +6,24 @@
 
 namespace troupe::actors {
 
+namespace {
+
+/// What a loss that is not finite may come from.
+std::string_view advice(Precision precision) {
+  switch (precision) {
+  case Precision::fp16:
+    return " in pure fp16, whose largest value is 65504 and whose smallest 6e-8; amp_fp16 keeps "
+           "the "
+           "parameters in fp32 and scales the loss";
+  case Precision::bf16:
+    return " in pure bf16; amp_bf16 keeps the parameters in fp32";
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
 WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
     : self_{self}, setup_{std::move(setup)}, next_pass_{setup_.first_pass} {}
 
@@ -139,7 +157,9 @@ void WorkerState::finish_step(std::int64_t step) {
   if (setup_.scales_loss || std::isfinite(step_.loss))
     self_->send(setup_.shard_manager, atom::done_v, step_);
   else
-    fail(Error{Errc::numeric, fmt::format("the loss is {}", step_.loss), {.step = step}});
+    fail(Error{Errc::numeric,
+               fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
+               {.step = step}});
   step_ = {};
 }
 

@@ -4,6 +4,8 @@
 #include "interfaces.hpp"
 #include "replica.hpp"
 
+#include "troupe/core/precision.hpp"
+
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,6 +18,7 @@ struct WorkerSetup {
   Pass first_pass = 0;
   std::int64_t test_batches = 0; ///< of this rank's part of the test set
   bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
+  Precision precision = Precision::fp32; ///< what to say of a loss that is not finite
   data_loader_actor loader;
   shard_manager_actor shard_manager;
   coordinator_actor coordinator;

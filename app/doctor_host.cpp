@@ -74,7 +74,8 @@ Finding bf16_finding(const std::vector<std::string>& flags) {
 /// What the CPU makes of every precision that it has.
 Findings precision_findings() {
   Findings all;
-  for (const auto precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16}) {
+  for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
+                               Precision::amp_fp16, Precision::amp_bf16}) {
     const auto type = compute_type(precision);
     if (type == DType::bf16 && !host_capabilities().host_bf16)
       continue; // refused

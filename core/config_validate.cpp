@@ -165,10 +165,10 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
     return {{{"precision.mode", "devices.kind"},
              "tf32 is the arithmetic of CUDA devices",
              "fp32, amp_bf16, amp_fp16"}};
-  if (precision.mode == "amp_bf16" && on_host && devices.engine == "fastest" &&
-      devices.kind != "cuda" && !capabilities.host_bf16)
+  if ((precision.mode == "amp_bf16" || precision.mode == "bf16") && on_host &&
+      devices.engine == "fastest" && devices.kind != "cuda" && !capabilities.host_bf16)
     return {{{"precision.mode", "devices.kind"},
-             "this CPU has no AVX-512, which amp_bf16 needs",
+             fmt::format("this CPU has no AVX-512, which {} needs", precision.mode),
              "fp32, amp_fp16"}};
   return {};
 }

@@ -122,6 +122,9 @@ public:
   virtual void add(Stream& stream, float* destination, const float* source,
                    std::size_t elements) = 0;
   virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
+  /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to
+  /// infinity.
+  virtual void round(Stream& stream, float* values, DType type, std::size_t elements) = 0;
   /// *result = sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
   /// device memory. `scaler` (device memory, may be null): gradients are unscaled before.
   virtual void squared_norm(Stream& stream, const OptimizerArguments& arguments,

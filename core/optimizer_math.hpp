@@ -4,6 +4,7 @@
 #pragma once
 
 #include "host_device.hpp"
+#include "tensor.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -26,6 +27,10 @@ struct OptimizerArguments {
   float gradient_scale = 1.0f; ///< multiplies it: averaging, unscaling
   float clip_value = INFINITY; ///< its largest size then: torch.nn.utils.clip_grad_value_
   float clip_factor = 1.0f;    ///< multiplies what is left: troupe::clip_factor
+  /// Parameters and state hold values of this type: what is computed in f32 is rounded when it is
+  /// stored, as PyTorch's fused optimizers do with f16 and bf16. By the kernels, not by the updates
+  /// below.
+  DType stored = DType::f32;
 
   /// Number of fp32 state values per parameter: 0, 1 (momentum) or 2 (moments).
   int state_slots() const { return kind == OptimizerKind::sgd ? (momentum != 0.0f ? 1 : 0) : 2; }

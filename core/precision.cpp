@@ -40,8 +40,9 @@ std::optional<Precision> precision_of(std::string_view mode) {
 std::string describe(Precision precision, DType arithmetic) {
   if (precision == Precision::tf32)
     return "tf32 arithmetic, fp32 activations";
-  return fmt::format("{} arithmetic, {} activations", word(arithmetic),
-                     word(compute_type(precision)));
+  return fmt::format(
+      "{} arithmetic, {} activations{}", word(arithmetic), word(compute_type(precision)),
+      stored_type(precision) == DType::f32 ? "" : ", parameters and optimizer state");
 }
 
 } // namespace troupe

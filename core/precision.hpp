@@ -36,6 +36,12 @@ constexpr DType compute_type(Precision precision) {
   }
 }
 
+/// The type whose values parameters, gradients, optimizer state and statistics hold (ADR 9).
+constexpr DType stored_type(Precision precision) {
+  const bool pure = precision == Precision::fp16 || precision == Precision::bf16;
+  return pure ? compute_type(precision) : DType::f32;
+}
+
 /// "fp32 arithmetic, fp16 activations": what a precision means where activations are multiplied in
 /// the `arithmetic` type.
 std::string describe(Precision precision, DType arithmetic);

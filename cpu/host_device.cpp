@@ -85,6 +85,17 @@ void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t 
   });
 }
 
+void HostDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
+  if (type == DType::f32)
+    return;
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
+    });
+    return {};
+  });
+}
+
 void HostDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
                               const float* gradients, std::size_t elements, double* result,
                               const LossScaleState* scaler) {

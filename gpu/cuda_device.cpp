@@ -79,6 +79,12 @@ void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t 
                               [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });
 }
 
+void CudaDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
+  if (type != DType::f32)
+    cuda_stream(stream).enqueue("round",
+                                [=](cudaStream_t s) { launch_round(s, values, type, elements); });
+}
+
 void CudaDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
                               const float* gradients, std::size_t elements, double* result,
                               const LossScaleState* scaler) {

@@ -30,13 +30,10 @@ Status check_regions(const AutocastRegions& off, const Graph& forward) {
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
                                  const PassOptions& options) {
   const auto precision = options.precision;
-  if (precision == Precision::fp16 || precision == Precision::bf16)
-    return fail(Errc::unsupported, "precision {} is not there yet: there is amp_{}",
-                to_string(precision), to_string(precision));
   TROUPE_TRY(check_regions(options.autocast_off, forward));
   auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
-    graph = autocast(graph, compute, options.autocast_off);
+    graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
   if (purpose == Purpose::training) {

@@ -47,21 +47,29 @@ bool all_finite(const float* values, std::size_t elements) {
 
 namespace {
 
+/// T: the type that is stored (OptimizerArguments::stored).
+template <class T>
 void sgd(const OptimizerArguments& arguments, const OptimizerRange& range) {
   const auto a = arguments; // a copy: stores through the pointers cannot change it
   float* __restrict const parameters = range.parameters;
   const float* __restrict const gradients = range.gradients;
   if (a.momentum == 0.0f) {
     float none = 0;
-    for (std::size_t i = 0; i < range.elements; ++i)
+    for (std::size_t i = 0; i < range.elements; ++i) {
       sgd_update(a, parameters[i], gradients[i], none);
+      parameters[i] = rounded<T>(parameters[i]);
+    }
     return;
   }
   float* __restrict const velocities = range.state0;
-  for (std::size_t i = 0; i < range.elements; ++i)
+  for (std::size_t i = 0; i < range.elements; ++i) {
     sgd_update(a, parameters[i], gradients[i], velocities[i]);
+    parameters[i] = rounded<T>(parameters[i]);
+    velocities[i] = rounded<T>(velocities[i]);
+  }
 }
 
+template <class T>
 void adam(const OptimizerArguments& arguments, const OptimizerRange& range) {
   const auto a = arguments;
   const auto corrections = adam_corrections(a);
@@ -69,17 +77,23 @@ void adam(const OptimizerArguments& arguments, const OptimizerRange& range) {
   const float* __restrict const gradients = range.gradients;
   float* __restrict const first = range.state0;
   float* __restrict const second = range.state1;
-  for (std::size_t i = 0; i < range.elements; ++i)
+  for (std::size_t i = 0; i < range.elements; ++i) {
     adam_update(a, corrections, parameters[i], gradients[i], first[i], second[i]);
+    parameters[i] = rounded<T>(parameters[i]);
+    first[i] = rounded<T>(first[i]);
+    second[i] = rounded<T>(second[i]);
+  }
 }
 
 } // namespace
 
 void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range) {
-  if (arguments.kind == OptimizerKind::sgd)
-    sgd(arguments, range);
-  else
-    adam(arguments, range);
+  with_element(arguments.stored, [&]<class T>(T) {
+    if (arguments.kind == OptimizerKind::sgd)
+      sgd<T>(arguments, range);
+    else
+      adam<T>(arguments, range);
+  });
 }
 
 } // namespace troupe::cpu::TROUPE_VARIANT

@@ -67,6 +67,19 @@ struct Kernels {
   }
 };
 
+/// Calls fn(T{}) with the element type of a floating-point dtype.
+template <class Fn>
+decltype(auto) with_element(DType dtype, Fn&& fn) {
+  switch (dtype) {
+  case DType::bf16:
+    return fn(Bf16{});
+  case DType::f16:
+    return fn(F16{});
+  default:
+    return fn(float{});
+  }
+}
+
 /// The best that this processor runs.
 const Kernels& kernels();
 

@@ -3,24 +3,10 @@
 
 #include "../kernels/kernels.hpp"
 #include "slices.hpp"
-#include "troupe/core/tensor.hpp"
 
 #include <cstddef>
 
 namespace troupe::cpu {
-
-/// Calls fn(T{}) with the element type of a floating-point dtype.
-template <class Fn>
-decltype(auto) with_element(DType dtype, Fn&& fn) {
-  switch (dtype) {
-  case DType::bf16:
-    return fn(Bf16{});
-  case DType::f16:
-    return fn(F16{});
-  default:
-    return fn(float{});
-  }
-}
 
 inline constexpr std::size_t convert_grain = 16384;
 

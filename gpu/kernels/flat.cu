@@ -51,6 +51,19 @@ struct Scale {
   }
 };
 
+struct Round {
+  float* values;
+  DType type;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(values + at, v);
+    round_floats(type, v);
+    store_floats(values + at, v);
+  }
+};
+
 /// Writes the same 1 from wherever it is found, so the order does not matter.
 template <int Width>
 __device__ void note_inf(const float (&values)[Width], float* found_inf) {
@@ -148,6 +161,10 @@ void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const 
 
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements) {
   launch_each<4>(stream, Scale{values, factor}, elements, aligned_for_packs(values));
+}
+
+void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements) {
+  launch_each<4>(stream, Round{values, type}, elements, aligned_for_packs(values));
 }
 
 void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,

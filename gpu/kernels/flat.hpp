@@ -19,6 +19,8 @@ void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* t
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
                 std::size_t elements);
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements);
+/// Each value to the nearest one of a type.
+void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements);
 
 /// See Device::squared_norm; `scaler` may be null. Bitwise repeatable.
 void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,

@@ -27,6 +27,11 @@ struct Update {
         adam_update(arguments, corrections, parameter[i], gradient[i], state0[i], state1[i]);
       else
         sgd_update(arguments, parameter[i], gradient[i], state0[i]);
+    if (arguments.stored != DType::f32) {
+      round_floats(arguments.stored, parameter);
+      round_floats(arguments.stored, state0);
+      round_floats(arguments.stored, state1);
+    }
     store_floats(views.parameters + at, parameter);
     if constexpr (States >= 1)
       store_floats(views.state0 + at, state0);

@@ -40,6 +40,17 @@ __device__ inline T from_float(float value) {
     return __float2bfloat16_rn(value);
 }
 
+/// Each value to the nearest one of a floating-point dtype.
+template <int Width>
+__device__ inline void round_floats(DType dtype, float (&values)[Width]) {
+#pragma unroll
+  for (int i = 0; i < Width; ++i)
+    if (dtype == DType::f16)
+      values[i] = to_float(from_float<__half>(values[i]));
+    else if (dtype == DType::bf16)
+      values[i] = to_float(from_float<__nv_bfloat16>(values[i]));
+}
+
 /// How many elements one access takes: the largest power of two that divides Width, 16 bytes at
 /// most.
 template <class T, int Width>

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 using namespace troupe;
@@ -68,6 +69,22 @@ struct Fixture {
 };
 
 } // namespace
+
+TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it") {
+  const auto half = ModelState::create(*device, two_units(),
+                                       {.optimizer_slots = {"momentum"}, .stored = DType::f16});
+  REQUIRE(half);
+  Values values;
+  values.bias = {1 + 0x1p-11f, 1e6f};
+  values.mean = {1 + 0x3p-11f, 1e-9f};
+  values.bias_momentum = {-2 - 0x3p-10f, 0};
+  REQUIRE((*half)->load(*stream, values.checkpoint(3)));
+  CHECK((*half)->parameters()[5] == 1.0f);
+  CHECK((*half)->parameters()[6] == INFINITY);
+  CHECK((*half)->statistics()[0] == 1 + 0x1p-9f);
+  CHECK((*half)->statistics()[1] == 0.0f);
+  CHECK((*half)->optimizer(0)[5] == -2 - 0x1p-8f);
+}
 
 TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
   REQUIRE(state->load(*stream, Values{}.checkpoint(3)));

@@ -166,6 +166,8 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
     CHECK(!found["libraries"][name]["value"].get<std::string>().empty());
   CHECK(found["precision"]["fp32"]["value"] == "fp32 arithmetic, fp32 activations");
   CHECK(found["precision"]["amp_fp16"]["value"] == "fp32 arithmetic, fp16 activations");
+  CHECK(found["precision"]["fp16"]["value"] ==
+        "fp32 arithmetic, fp16 activations, parameters and optimizer state");
   CHECK(found["cuda"].contains("build"));
   CHECK(found["clock"]["steady"]["state"] == "ok");
   CHECK(found["ports"]["metrics.listen"]["value"] == "127.0.0.1:0: takes a free one");

@@ -102,6 +102,8 @@ TEST_CASE("bf16 is refused on a CPU that cannot do it") {
   const Capabilities old_cpu{};
   CHECK(conflict({"precision.mode=amp_bf16"}, old_cpu) ==
         "precision.mode: this CPU has no AVX-512, which amp_bf16 needs; allowed: fp32, amp_fp16");
+  CHECK(conflict({"precision.mode=bf16"}, old_cpu) ==
+        "precision.mode: this CPU has no AVX-512, which bf16 needs; allowed: fp32, amp_fp16");
   CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.host_bf16 = true}).empty());
   CHECK(problems(synthetic, {"precision.mode=amp_bf16"}, {.cuda_build = true, .cuda_devices = 1})
             .empty());
@@ -117,9 +119,10 @@ TEST_CASE("what CUDA devices alone compute in is refused on a CPU") {
             .empty());
 }
 
-TEST_CASE("amp_fp16 needs nothing of a CPU") {
-  for (const auto* engine : {"devices.engine=interpreter", "devices.engine=fastest"})
-    CHECK(problems(synthetic, {"precision.mode=amp_fp16", engine}, {}).empty());
+TEST_CASE("fp16 needs nothing of a CPU") {
+  for (const auto* mode : {"precision.mode=amp_fp16", "precision.mode=fp16"})
+    for (const auto* engine : {"devices.engine=interpreter", "devices.engine=fastest"})
+      CHECK(problems(synthetic, {mode, engine}, {}).empty());
 }
 
 TEST_CASE("the model must fit the data") {

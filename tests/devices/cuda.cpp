@@ -12,11 +12,11 @@ std::unique_ptr<Device> make_test_device(std::string& why) {
 }
 
 DeviceTraits test_traits() {
-  return {
-      .precisions = {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16},
-      .image_channels = 4,
-      .stores_indices = false,
-      .same_kernels = false};
+  return {.precisions = {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16,
+                         Precision::fp16, Precision::bf16},
+          .image_channels = 4,
+          .stores_indices = false,
+          .same_kernels = false};
 }
 
 } // namespace troupe::tests

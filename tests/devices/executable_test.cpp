@@ -46,7 +46,8 @@ nn::PreparedModel training_model(Precision precision) {
 RunOptions options_for(Precision precision, const MemoryPlan& memory = {}) {
   return {.tf32 = precision == Precision::tf32,
           .memory = memory,
-          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f};
+          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
+          .stored = stored_type(precision)};
 }
 
 void require_same_bits(const RunResult& a, const RunResult& b) {

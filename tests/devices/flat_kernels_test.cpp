@@ -1,11 +1,13 @@
 // The flat kernels of Device, on whichever device the program was linked with.
 #include "test_device.hpp"
 
+#include "troupe/core/float16.hpp"
 #include "troupe/core/random.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cmath>
 
 using namespace troupe;
@@ -114,6 +116,48 @@ TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definit
       const auto found = parameters.read();
       for (std::size_t i = 0; i < n; ++i)
         REQUIRE(found[i] == Catch::Approx(expected[i]).epsilon(1e-5).margin(1e-6));
+    }
+}
+
+TEST_CASE_METHOD(Fixture, "values are rounded to nearest, to infinity beyond a type's range") {
+  auto values = random_values(40001, 5);
+  values.insert(values.end(), {1 + 0x1p-11f, 1 + 0x3p-11f, 65519.996f, -65520.0f, 1e-8f, INFINITY});
+  const auto rounded = [](DType type, float value) {
+    if (type == DType::f16)
+      return float_from_f16(f16_from_float(value));
+    return type == DType::bf16 ? float_from_bf16(bf16_from_float(value)) : value;
+  };
+  for (const auto type : {DType::f32, DType::f16, DType::bf16}) {
+    const auto on_device = upload(values);
+    device->round(*stream, on_device.data() + 1, type, values.size() - 1);
+    const auto found = on_device.read();
+    REQUIRE(found[0] == values[0]);
+    for (std::size_t i = 1; i < values.size(); ++i)
+      REQUIRE(found[i] == rounded(type, values[i]));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "optimizers that store a 16-bit type compute as in f32, then round") {
+  constexpr std::size_t n = 40001;
+  for (const auto type : {DType::f16, DType::bf16})
+    for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
+      OptimizerArguments arguments{.kind = kind, .lr = 0.01f, .momentum = 0.9f};
+      const auto gradients = upload(random_values(n, 6));
+      const auto step = [&](DType stored) {
+        const auto parameters = upload(random_values(n, 4)), state0 = upload(random_values(n, 7)),
+                   state1 = upload(std::vector<float>(n, 0.1f));
+        arguments.stored = stored;
+        arguments.step = 2;
+        device->optimizer_step(
+            *stream, arguments,
+            {parameters.data(), gradients.data(), state0.data(), state1.data(), n}, nullptr,
+            nullptr);
+        for (const auto* values : {&parameters, &state0, &state1})
+          if (stored == DType::f32 && (values != &state1 || kind != OptimizerKind::sgd))
+            device->round(*stream, values->data(), type, n);
+        return std::array{parameters.read(), state0.read(), state1.read()};
+      };
+      REQUIRE(step(type) == step(DType::f32));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "graph_runner.hpp"
 
 #include "graph_values.hpp"
+#include "troupe/core/rounded_executable.hpp"
 #include "troupe/cpu/host_device.hpp"
 
 #include <algorithm>
@@ -64,6 +65,8 @@ public:
     if (!made)
       FAIL(made.error().to_string());
     executable_ = std::move(*made);
+    if (options.stored != DType::f32)
+      executable_ = with_rounded_results(std::move(executable_), device, options.stored);
     bind();
   }
   /// Nothing may be enqueued any more when buffers and executable end.
@@ -127,6 +130,7 @@ private:
           store(slot, std::vector<float>(first.size(), std::nanf("")), gradients);
         }
       parameters_[unit].write(values);
+      device_.round(*stream_, parameters_[unit].data(), options_.stored, values.size());
       gradients_[unit].write(gradients);
       executable_->refresh(*stream_, static_cast<UnitId>(unit));
     }
@@ -150,8 +154,11 @@ private:
   }
 
   void learn(int step, float scale) {
-    const OptimizerArguments arguments{
-        .lr = 0.003f, .momentum = 0.9f, .step = step, .gradient_scale = 1 / scale};
+    const OptimizerArguments arguments{.lr = 0.003f,
+                                       .momentum = 0.9f,
+                                       .step = step,
+                                       .gradient_scale = 1 / scale,
+                                       .stored = options_.stored};
     for (std::size_t unit = 0; unit < parameters_.size(); ++unit) {
       const auto elements = layout().unit_elements[unit];
       if (elements == 0)

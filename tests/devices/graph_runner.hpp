@@ -35,7 +35,8 @@ struct RunOptions {
   bool tf32 = false;
   MemoryPlan memory = {};
   const StorageLayout* layout = nullptr;
-  float loss_scale = 1; ///< for graphs that have one
+  float loss_scale = 1;      ///< for graphs that have one
+  DType stored = DType::f32; ///< of parameters, gradients, statistics and momentum
   /// Null: Device::compile.
   std::function<Result<std::unique_ptr<Executable>>(Device&, const Graph&, const CompileOptions&)>
       compile = {};

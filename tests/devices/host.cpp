@@ -9,7 +9,7 @@ std::unique_ptr<Device> make_test_device(std::string&) {
 
 /// bf16 is computed in two ways, which tests/cpu/onednn_test.cpp compares one by one.
 DeviceTraits test_traits() {
-  return {.precisions = {Precision::fp32, Precision::amp_fp16}};
+  return {.precisions = {Precision::fp32, Precision::amp_fp16, Precision::fp16}};
 }
 
 } // namespace troupe::tests

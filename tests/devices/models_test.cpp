@@ -38,7 +38,8 @@ nn::PreparedModel prepare(const Graph& forward, Precision precision,
 
 RunOptions options_for(Precision precision) {
   return {.tf32 = precision == Precision::tf32,
-          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f};
+          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
+          .stored = stored_type(precision)};
 }
 
 /// One pass, tensor by tensor.

@@ -1,0 +1,71 @@
+#include "rounded_executable.hpp"
+
+namespace troupe {
+
+namespace {
+
+class RoundedExecutable final : public Executable {
+public:
+  RoundedExecutable(std::unique_ptr<Executable> executable, Device& device, DType type)
+      : executable_{std::move(executable)}, device_{device}, type_{type},
+        gradients_(layout().unit_elements.size()) {}
+
+  const StorageLayout& layout() const override { return executable_->layout(); }
+  void bind(UnitId unit, float* parameters, float* gradients) override {
+    gradients_[static_cast<std::size_t>(unit)] = gradients;
+    executable_->bind(unit, parameters, gradients);
+  }
+  void bind_statistics(float* statistics) override {
+    statistics_ = statistics;
+    executable_->bind_statistics(statistics);
+  }
+  void bind_loss_scale(const float* scale) override { executable_->bind_loss_scale(scale); }
+  void refresh(Stream& stream, UnitId unit) override { executable_->refresh(stream, unit); }
+  void set_batch(const BatchView& batch) override { executable_->set_batch(batch); }
+
+  void forward(Stream& stream, UnitId unit) override {
+    executable_->forward(stream, unit);
+    if (static_cast<std::size_t>(unit) + 1 == gradients_.size())
+      round_statistics(stream);
+  }
+  void backward(Stream& stream, UnitId unit) override {
+    executable_->backward(stream, unit);
+    round_gradients(stream, static_cast<std::size_t>(unit));
+  }
+  void run(Stream& stream) override {
+    executable_->run(stream);
+    round_statistics(stream);
+    for (std::size_t unit = 0; unit < gradients_.size(); ++unit)
+      round_gradients(stream, unit);
+  }
+
+  void read_outputs(Stream& stream, StepOutputs* host) override {
+    executable_->read_outputs(stream, host);
+  }
+  Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override {
+    return executable_->read_tensor(stream, name, host);
+  }
+
+private:
+  void round_statistics(Stream& stream) const {
+    device_.round(stream, statistics_, type_, layout().statistic_elements);
+  }
+  void round_gradients(Stream& stream, std::size_t unit) const {
+    device_.round(stream, gradients_[unit], type_, layout().unit_elements[unit]);
+  }
+
+  std::unique_ptr<Executable> executable_;
+  Device& device_;
+  DType type_;
+  std::vector<float*> gradients_; ///< by UnitId
+  float* statistics_ = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Executable> with_rounded_results(std::unique_ptr<Executable> executable,
+                                                 Device& device, DType type) {
+  return std::make_unique<RoundedExecutable>(std::move(executable), device, type);
+}
+
+} // namespace troupe
