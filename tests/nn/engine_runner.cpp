@@ -1,5 +1,7 @@
 #include "engine_runner.hpp"
 
+#include "troupe/core/rounded_executable.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -26,7 +28,9 @@ void encode(const Slot& slot, const std::vector<float>& values, std::vector<floa
 } // namespace
 
 EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
-                           const MemoryPlan& memory, const StorageLayout* layout) {
+                           const MemoryPlan& memory, const StorageLayout* layout,
+                           Precision precision)
+    : stored_{stored_type(precision)}, loss_scale_{scales_loss(precision) ? 1024.0f : 1.0f} {
   CompileOptions options;
   options.engine = engine;
   options.threads = 2;
@@ -35,7 +39,9 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
   auto compiled = device_->compile(graph, options);
   INFO((compiled ? "" : compiled.error().to_string()));
   REQUIRE(compiled.has_value());
-  executable_ = std::move(*compiled);
+  executable_ = stored_ == DType::f32
+                    ? std::move(*compiled)
+                    : with_rounded_results(std::move(*compiled), *device_, stored_);
   for (const auto elements : executable_->layout().unit_elements)
     for (auto* buffers : {&parameters_, &gradients_, &state0_, &state1_})
       buffers->emplace_back(elements);
@@ -43,6 +49,7 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
   for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
     executable_->bind(static_cast<UnitId>(unit), parameters_[unit].data(), gradients_[unit].data());
   executable_->bind_statistics(statistics_.data());
+  executable_->bind_loss_scale(&loss_scale_);
 }
 
 EngineRunner::~EngineRunner() {
@@ -54,6 +61,8 @@ void EngineRunner::fill(const Values& values) {
     encode(slot, values(slot.name, slot.shape), parameters_[static_cast<std::size_t>(slot.unit)]);
   for (const auto& slot : executable_->layout().statistics)
     encode(slot, values(slot.name, slot.shape), statistics_);
+  for (auto& parameters : parameters_)
+    device_->round(*stream_, parameters.data(), stored_, parameters.size());
 }
 
 void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t> labels) {
@@ -74,7 +83,9 @@ Status EngineRunner::run(bool backward) {
   return stream_->synchronize();
 }
 
-void EngineRunner::update(const OptimizerArguments& arguments) {
+void EngineRunner::update(OptimizerArguments arguments) {
+  arguments.gradient_scale /= loss_scale_;
+  arguments.stored = stored_;
   for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
     device_->optimizer_step(*stream_, arguments,
                             {parameters_[unit].data(), gradients_[unit].data(),
@@ -100,7 +111,10 @@ std::vector<float> EngineRunner::parameter(const std::string& name) const {
 
 std::vector<float> EngineRunner::gradient(const std::string& name) const {
   const auto& slot = find(executable_->layout().parameters, name);
-  return decode(slot, gradients_[static_cast<std::size_t>(slot.unit)]);
+  auto values = decode(slot, gradients_[static_cast<std::size_t>(slot.unit)]);
+  for (auto& value : values)
+    value /= loss_scale_;
+  return values;
 }
 
 std::vector<float> EngineRunner::statistic(const std::string& name) const {

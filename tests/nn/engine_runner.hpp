@@ -14,8 +14,9 @@ namespace troupe::nn::test {
 class EngineRunner {
 public:
   /// Fails the test when the graph does not compile. `layout`: store as another executable does.
+  /// `precision`: what is stored is rounded as it says; a loss is scaled by 1024 where it is.
   EngineRunner(const Graph& graph, CompileOptions::Engine engine, const MemoryPlan& memory,
-               const StorageLayout* layout = nullptr);
+               const StorageLayout* layout = nullptr, Precision precision = Precision::fp32);
   ~EngineRunner();
   EngineRunner(const EngineRunner&) = delete;
   EngineRunner& operator=(const EngineRunner&) = delete;
@@ -32,9 +33,10 @@ public:
   /// One forward and backward (when asked for) pass over the batch. The status of the stream.
   Status run(bool backward);
   /// The optimizer on every unit.
-  void update(const OptimizerArguments& arguments);
+  void update(OptimizerArguments arguments);
 
-  /// Canonical layout; statistics and parameters by their names, gradients by their parameters'.
+  /// Canonical layout; statistics and parameters by their names, gradients (without the loss scale)
+  /// by their parameters'.
   std::vector<float> parameter(const std::string& name) const;
   std::vector<float> gradient(const std::string& name) const;
   std::vector<float> statistic(const std::string& name) const;
@@ -52,6 +54,8 @@ private:
   std::vector<float> statistics_, images_;
   std::vector<std::int32_t> labels_;
   StepOutputs outputs_;
+  DType stored_;
+  float loss_scale_;
 };
 
 } // namespace troupe::nn::test

@@ -1,11 +1,11 @@
-// ResNet-20 and ResNet-50 against PyTorch's float64 (tests/golden/make_golden.py): logits, every
-// parameter's gradient, statistics, ten losses of SGD with momentum and weight decay, and the
-// logits of an evaluation after that.
+// ResNet-20 and ResNet-50 against PyTorch's float64 (tests/golden/make_golden.py, record_half.py):
+// logits, every parameter's gradient, statistics, ten losses of SGD with momentum and weight decay,
+// and the logits of an evaluation after that.
 //
 // Tolerances: in the 2-norm over everything, an engine may be as far from the truth as three times
-// (bf16: one and a half times, or the bound would say nothing) what PyTorch's own run in that
-// precision is, plus the rounding of a few operations. A single parameter's gradient may be ten
-// times as far as all of them together.
+// (f16 and bf16: one and a half times, or the bound would say nothing) what PyTorch's own run in
+// that precision is, plus the rounding of a few operations. A single parameter's gradient may be
+// ten times as far as all of them together.
 #include "engine_runner.hpp"
 #include "golden_recipe.hpp"
 
@@ -24,22 +24,40 @@ namespace {
 using Engine = CompileOptions::Engine;
 
 /// Rounding of one operation in the 2-norm, times a few.
-double slack(bool bf16) {
-  return bf16 ? 4 * 0x1p-8 : 16 * 0x1p-23;
+double slack(Precision precision) {
+  switch (compute_type(precision)) {
+  case DType::bf16:
+    return 4 * 0x1p-8;
+  case DType::f16:
+    return 4 * 0x1p-11;
+  default:
+    return 16 * 0x1p-23;
+  }
+}
+
+/// |x - truth| / |truth| of PyTorch's own run in a precision.
+nlohmann::json pytorch_error(const nlohmann::json& golden, Precision precision) {
+  if (precision == Precision::fp32)
+    return golden.at("pytorch_f32_error");
+  if (precision == Precision::amp_bf16)
+    return golden.at("pytorch_bf16_error");
+  const auto& model = golden.at("model").get_ref<const std::string&>();
+  return read_golden("half.json").at(model).at(to_string(precision));
 }
 
 class GoldenRun {
 public:
-  GoldenRun(const std::string& model, Engine engine, bool bf16)
-      : golden_(read_golden(model + ".json")), engine_{engine}, bf16_{bf16},
-        error_(golden_.at(bf16 ? "pytorch_bf16_error" : "pytorch_f32_error")) {
+  GoldenRun(const std::string& model, Engine engine, Precision precision)
+      : golden_(read_golden(model + ".json")), engine_{engine}, precision_{precision},
+        error_(pytorch_error(golden_, precision)) {
     config_.model.name = model;
     config_.model.stem = "imagenet";
     config_.model.num_classes = golden_.at("classes");
     config_.data.image_size = golden_.at("image_size");
-    config_.precision.mode = bf16 ? "amp_bf16" : "fp32";
+    config_.precision.mode = to_string(precision);
     training_ = prepare(Purpose::training);
-    runner_ = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory);
+    runner_ = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory, nullptr,
+                                             precision);
     load(*runner_);
   }
 
@@ -71,7 +89,7 @@ public:
       runner_->update(at_step(*first, static_cast<std::int64_t>(step), sgd.lr));
       check("loss of step " + std::to_string(step),
             std::abs(double{runner_->outputs().loss} - losses[step]),
-            times_pytorch("losses") + slack(bf16_) * losses[step]);
+            times_pytorch("losses") + slack(precision_) * losses[step]);
     }
     check_evaluation();
   }
@@ -98,9 +116,9 @@ private:
     REQUIRE(done.has_value());
   }
 
-  double allowed(const char* what) const { return times_pytorch(what) + slack(bf16_); }
+  double allowed(const char* what) const { return times_pytorch(what) + slack(precision_); }
   double times_pytorch(const char* what) const {
-    return (bf16_ ? 1.5 : 3.0) * error_.at(what).get<double>();
+    return (precision_ == Precision::fp32 ? 3.0 : 1.5) * error_.at(what).get<double>();
   }
 
   static void check(const std::string& what, double found, double allowed) {
@@ -117,8 +135,8 @@ private:
       REQUIRE(samples.size() == expected.size());
       all.insert(all.end(), samples.begin(), samples.end());
       all_expected.insert(all_expected.end(), expected.begin(), expected.end());
-      if (bf16_)
-        continue; // of a single parameter, bf16 leaves only the direction
+      if (precision_ != Precision::fp32)
+        continue; // of a single parameter, 16 bits leave only the direction
       check(name, distance(samples, expected), 10 * allowed("gradients"));
       double squares = 0;
       for (const float g : gradient)
@@ -143,7 +161,7 @@ private:
   void check_evaluation() const {
     const auto evaluation = prepare(Purpose::evaluation);
     EngineRunner evaluate{evaluation.graph, engine_, evaluation.memory,
-                          &runner_->executable().layout()};
+                          &runner_->executable().layout(), precision_};
     load(evaluate);
     evaluate.fill([&](const std::string& name, const Shape&) {
       return name.find(".running_") != std::string::npos ? runner_->statistic(name)
@@ -158,7 +176,7 @@ private:
 
   nlohmann::json golden_;
   Engine engine_;
-  bool bf16_;
+  Precision precision_;
   nlohmann::json error_;
   Config config_;
   PreparedModel training_;
@@ -168,34 +186,35 @@ private:
 } // namespace
 
 TEST_CASE("ResNet-20 on the interpreter is PyTorch's") {
-  GoldenRun run{"resnet20", Engine::interpreter, false};
+  GoldenRun run{"resnet20", Engine::interpreter, Precision::fp32};
   run.check_first_step();
   run.check_ten_steps();
 }
 
-TEST_CASE("ResNet-20 in bf16 on the interpreter is PyTorch's") {
-  GoldenRun run{"resnet20", Engine::interpreter, true};
+TEST_CASE("ResNet-20 in amp_bf16 on the interpreter is PyTorch's") {
+  GoldenRun run{"resnet20", Engine::interpreter, Precision::amp_bf16};
   run.check_first_step();
 }
 
 TEST_CASE("ResNet-50 on the interpreter is PyTorch's") {
-  GoldenRun run{"resnet50", Engine::interpreter, false};
+  GoldenRun run{"resnet50", Engine::interpreter, Precision::fp32};
   run.check_first_step();
 }
 
 TEST_CASE("ResNet-20 on the fastest engine is PyTorch's") {
-  for (const bool bf16 : {false, true}) {
-    INFO("bf16 " << bf16);
-    GoldenRun run{"resnet20", Engine::fastest, bf16};
+  for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
+                               Precision::amp_fp16, Precision::amp_bf16}) {
+    INFO(to_string(precision));
+    GoldenRun run{"resnet20", Engine::fastest, precision};
     run.check_first_step();
     run.check_ten_steps();
   }
 }
 
 TEST_CASE("ResNet-50 on the fastest engine is PyTorch's") {
-  for (const bool bf16 : {false, true}) {
-    INFO("bf16 " << bf16);
-    GoldenRun run{"resnet50", Engine::fastest, bf16};
+  for (const auto precision : {Precision::fp32, Precision::amp_bf16}) {
+    INFO(to_string(precision));
+    GoldenRun run{"resnet50", Engine::fastest, precision};
     run.check_first_step();
     run.check_ten_steps();
   }
