@@ -16,12 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of a checkpoint's metadata: may differ, as parameters and state are fp32 in any case.
+constexpr const char* precision_key = "precision";
+
 /// A run that went on with other values of these would be neither the old run nor the new one.
 Status check_same_run(const Checkpoint& checkpoint, const Config& config,
                       const std::string& where) {
   for (const auto& [key, value] : checkpoint_metadata(config)) {
     const auto found = checkpoint.metadata.find(key);
-    if (found != checkpoint.metadata.end() && found->second != value)
+    if (key != precision_key && found != checkpoint.metadata.end() && found->second != value)
       return fail(Errc::invalid_input,
                   "{} was made with {} {}, the config says {}; set checkpoint.resume to never to "
                   "begin afresh (the "
@@ -70,6 +73,15 @@ Result<Checkpoint> read_pretrained(const std::string& path) {
   return checkpoint;
 }
 
+void note_precision(Beginning& beginning, const std::string& mode) {
+  const auto& metadata = beginning.checkpoint->metadata;
+  if (const auto before = metadata.find(precision_key);
+      before != metadata.end() && before->second != mode)
+    beginning.notes.push_back(
+        fmt::format("the checkpoint of step {} was trained in {}; going on in {}",
+                    beginning.checkpoint->step, before->second, mode));
+}
+
 } // namespace
 
 std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
@@ -77,7 +89,8 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
           {"dataset", config.data.dataset},
           {"batch_size", std::to_string(config.data.batch_size)},
           {"seed", std::to_string(config.run.seed)},
-          {"optimizer", config.train.optimizer.name}};
+          {"optimizer", config.train.optimizer.name},
+          {precision_key, config.precision.mode}};
 }
 
 Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
@@ -106,6 +119,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     TROUPE_TRY(
         check_same_run(*beginning.checkpoint, config,
                        fmt::format("the checkpoint of step {}", beginning.checkpoint->step)));
+    note_precision(beginning, config.precision.mode);
     return beginning;
   }
   if (config.model.pretrained) {

@@ -18,7 +18,8 @@ struct Beginning {
   std::vector<std::string> notes;       ///< what the user should know
 };
 
-/// What a checkpoint records of its run, and what a resumed run must share with it.
+/// What a checkpoint records of its run, and what a resumed run must share with it: all but the
+/// precision, of whose change a note tells.
 std::map<std::string, std::string> checkpoint_metadata(const Config& config);
 
 /// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's

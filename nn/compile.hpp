@@ -41,8 +41,8 @@ struct PreparedModel {
 /// fuse_statistics when training, then plan_memory, on a forward graph that was built for this
 /// purpose. The result is validated. tf32 has fp32's graph: the device computes otherwise. fp16 and
 /// bf16 have autocast's, which leaves nothing in f32 but the loss; parameters, gradients and
-/// statistics are rounded where they are stored (core/rounded_executable.hpp). Errors: invalid_input
-/// for modules that the graph does not have.
+/// statistics are rounded where they are stored (core/rounded_executable.hpp). Errors:
+/// invalid_input for modules that the graph does not have.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

@@ -58,6 +58,20 @@ TEST_CASE("a checkpoint of another run is refused with both values") {
   CHECK(beginning.error().message.find("batch_size 128, the config says 64") != std::string::npos);
 }
 
+TEST_CASE("a run goes on in another precision, and a note says so") {
+  const ScratchFolder scratch;
+  Config config;
+  config.precision.mode = "amp_bf16";
+  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
+  CHECK(actors::find_beginning(config, scratch.path()).value().notes.empty());
+  config.precision.mode = "fp32";
+  const auto beginning = actors::find_beginning(config, scratch.path());
+  REQUIRE(beginning);
+  REQUIRE(beginning->checkpoint);
+  CHECK(beginning->notes == std::vector<std::string>{"the checkpoint of step 10 was trained in "
+                                                     "amp_bf16; going on in fp32"});
+}
+
 TEST_CASE("never moves an earlier run aside, and loses nothing") {
   const ScratchFolder scratch;
   Config config;
