@@ -14,7 +14,7 @@ TEST_CASE("configs that are meant for a GPU train in seconds in their debug size
   const auto configs = source_tree() / "configs";
   int trained = 0;
   for (const auto& entry : std::filesystem::directory_iterator{configs / "debug"}) {
-    const auto file = entry.path();
+    const auto& file = entry.path();
     INFO(file.string());
     const auto small = load_config(file, {}, Capabilities::all());
     const auto full = load_config(configs / file.filename(), {}, Capabilities::all());
