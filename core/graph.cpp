@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> op_names = {
+constexpr std::array<std::string_view, 31> op_names = {
     "conv2d",
     "batch_norm",
     "batch_norm_finalize",
@@ -41,8 +41,9 @@ constexpr std::array<std::string_view, 30> op_names = {
     "bias_backward",
     "softmax_cross_entropy_backward",
     "mean_squared_error_backward",
+    "normalize",
 };
-static_assert(op_names.size() == static_cast<std::size_t>(Op::mean_squared_error_backward) + 1);
+static_assert(op_names.size() == static_cast<std::size_t>(Op::normalize) + 1);
 
 std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
   std::vector<std::string> words;

@@ -76,6 +76,9 @@ enum class Op : std::uint8_t {
   softmax_cross_entropy_backward, ///< saved probabilities, labels [, loss_scale] ->
                                   ///<   dlogits, times the loss scale (LossAttributes)
   mean_squared_error_backward,    ///< prediction, target [, loss_scale] -> dprediction, likewise
+  normalize, ///< x, scale, shift, saved_mean, saved_inv_std [, residual] -> y: the bits that
+             ///<   batch_norm of x gave, made again by nn/passes/recompute. It counts no
+             ///<   statistics a second time                               (BatchNormAttributes)
 };
 
 std::string_view to_string(Op op);

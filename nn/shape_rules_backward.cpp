@@ -36,6 +36,20 @@ Status check_batch_norm_backward(const BatchNormAttributes& a, Types in, Types o
   return a.add ? expect_type(op, out[3], x, "dresidual") : Status{};
 }
 
+Status check_normalize(const BatchNormAttributes& a, Types in, Types out) {
+  constexpr auto op = Op::normalize;
+  const std::size_t count = a.add ? 6 : 5;
+  TROUPE_TRY(expect_count(op, in, count, count));
+  if (out.size() != 1 || in[0].shape.rank() < 2)
+    return wrong(op, "takes x (N, ..., C) and gives y");
+  TROUPE_TRY(expect_floating(op, in[0], "x"));
+  TROUPE_TRY(expect_channels(op, in.subspan(1), in[0].shape.dims.back(), "scale", "shift",
+                             "saved_mean", "saved_inv_std"));
+  if (a.add)
+    TROUPE_TRY(expect_type(op, in[5], in[0], "the residual"));
+  return expect_type(op, out[0], in[0], "y");
+}
+
 /// dy, weight, x, scale, shift, saved_mean, saved_inv_std -> dz, dscale, dshift, three factors.
 Status check_backward_data_batch_norm(const Conv2dAttributes& a, Types in, Types out) {
   constexpr auto op = Op::conv2d_backward_data;
@@ -93,6 +107,8 @@ Status check_backward(const Node& node, Types in, Types out) {
   const auto op = node.op;
   if (op == Op::batch_norm_backward)
     return check_batch_norm_backward(std::get<BatchNormAttributes>(node.attributes), in, out);
+  if (op == Op::normalize)
+    return check_normalize(std::get<BatchNormAttributes>(node.attributes), in, out);
   if (op == Op::batch_norm_input_gradient)
     return check_input_gradient(in, out);
   if (op == Op::conv2d_backward_weight)

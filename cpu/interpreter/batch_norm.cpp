@@ -33,34 +33,47 @@ void update_running(const Operands& operands, const Statistics& s, double rows) 
   operands.write_back(4, variance);
 }
 
-} // namespace
-
-void batch_norm(const Operands& operands) {
+/// y, by what batch_norm and normalize read in the same places.
+void write_normalized(const Operands& operands, const Values& mean, const Values& inv_std) {
   const auto& a = operands.attributes<BatchNormAttributes>();
-  const auto x = operands.read(0), scale = operands.read(1), shift = operands.read(2);
+  auto y = operands.read(0);
+  const auto scale = operands.read(1), shift = operands.read(2);
   const auto residual = a.add ? operands.read(5) : Values{};
-  const auto channels = scale.size();
-  const auto s =
-      a.training ? of_batch(x, channels) : Statistics{operands.read(3), operands.read(4)};
-  Values inv_std(channels);
-  for (std::size_t c = 0; c < channels; ++c)
-    inv_std[c] = 1 / std::sqrt(s.variance[c] + double{a.eps});
-
-  Values y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto c = i % channels;
-    y[i] = (x[i] - s.mean[c]) * inv_std[c] * scale[c] + shift[c];
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const auto c = i % scale.size();
+    y[i] = (y[i] - mean[c]) * inv_std[c] * scale[c] + shift[c];
     if (a.add)
       y[i] += residual[i];
     if (a.relu)
       y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
   }
   operands.write(0, y);
+}
+
+} // namespace
+
+void batch_norm(const Operands& operands) {
+  const auto& a = operands.attributes<BatchNormAttributes>();
+  const auto x = operands.read(0);
+  const auto channels = operands.read(1).size();
+  const auto s =
+      a.training ? of_batch(x, channels) : Statistics{operands.read(3), operands.read(4)};
+  // As they are saved, so that normalize gives the same bits.
+  Values mean(channels), inv_std(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    mean[c] = round_to(DType::f32, s.mean[c]);
+    inv_std[c] = round_to(DType::f32, 1 / std::sqrt(s.variance[c] + double{a.eps}));
+  }
+  write_normalized(operands, mean, inv_std);
   if (a.training) {
-    operands.write(1, s.mean);
+    operands.write(1, mean);
     operands.write(2, inv_std);
     update_running(operands, s, static_cast<double>(x.size() / channels));
   }
+}
+
+void normalize(const Operands& operands) {
+  write_normalized(operands, operands.read(3), operands.read(4));
 }
 
 // With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -

@@ -16,6 +16,7 @@ void conv2d_backward_data(const Operands& operands);
 void conv2d_backward_weight(const Operands& operands);
 // batch_norm.cpp
 void batch_norm(const Operands& operands);
+void normalize(const Operands& operands);
 void batch_norm_backward(const Operands& operands);
 // fused_batch_norm.cpp
 void batch_norm_finalize(const Operands& operands);

@@ -27,6 +27,8 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
     return conv2d(operands), Status{};
   case Op::batch_norm:
     return batch_norm(operands), Status{};
+  case Op::normalize:
+    return normalize(operands), Status{};
   case Op::batch_norm_finalize:
     return batch_norm_finalize(operands), Status{};
   case Op::scale_shift:

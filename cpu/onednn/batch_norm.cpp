@@ -17,9 +17,10 @@ namespace {
 template <class T>
 class BatchNormForward final : public Step, public Follower {
 public:
-  BatchNormForward(const Graph& graph, const Node& node, std::shared_ptr<ColumnAffine> affine)
+  BatchNormForward(const Lowering& lowering, const Node& node, std::shared_ptr<ColumnAffine> affine)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{graph[node.inputs[0]].shape}, affine_{std::move(affine)} {
+        columns_{lowering.graph[node.inputs[0]].shape}, threads_{lowering.options.threads},
+        affine_{std::move(affine)} {
     name = attributes_.add ? "batch norm + add" : "batch norm";
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
   }
@@ -61,12 +62,13 @@ public:
 private:
   void sum_up(const Frame& frame) {
     if (!summed_) {
-      begin(frame, columns_.parts());
-      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
+      begin(frame, columns_.shares(threads_));
+      columns_.for_shares(threads_, [&](std::size_t part, std::size_t from, std::size_t to) {
         follow(frame, part, from, to);
       });
     }
     summed_ = false;
+    sums_.finish();
   }
 
   void finish_statistics(float* running_mean, float* running_var) {
@@ -106,10 +108,58 @@ private:
   Node node_;
   BatchNormAttributes attributes_;
   Columns columns_;
+  int threads_;
   ColumnSums sums_;
   bool summed_ = false;
   std::shared_ptr<ColumnAffine> affine_;
   std::vector<float> mean_, inv_std_;
+};
+
+/// y of the forward step, by its factors: done behind the writer of x where there is one.
+template <class T>
+class Normalize final : public Step, public Follower {
+public:
+  Normalize(const Graph& graph, const Node& node, std::shared_ptr<const ColumnAffine> affine)
+      : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
+        columns_{graph[node.inputs[0]].shape}, affine_{std::move(affine)} {
+    name = attributes_.add ? "normalize + add" : "normalize";
+    bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
+  }
+
+  std::optional<Needs> follows(TensorId tensor) const override {
+    if (tensor != node_.inputs[0])
+      return std::nullopt;
+    Needs needs{{}, {node_.outputs[0]}};
+    if (attributes_.add)
+      needs.reads.push_back(node_.inputs[5]);
+    return needs;
+  }
+
+  void begin(const Frame&, std::size_t) override { written_ = true; }
+
+  void follow(const Frame& frame, std::size_t, std::size_t begin, std::size_t end) override {
+    const auto* const residual = attributes_.add ? frame.data<T>(node_.inputs[5]) + begin : nullptr;
+    kernels().of<T>().normalize(frame.data<T>(node_.inputs[0]) + begin, residual,
+                                frame.data<T>(node_.outputs[0]) + begin,
+                                {end - begin, columns_.width()}, affine_->factor.data(),
+                                affine_->offset.data(), attributes_.relu);
+  }
+
+  Status run(const Frame& frame) override {
+    if (!written_)
+      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
+        follow(frame, part, from, to);
+      });
+    written_ = false;
+    return {};
+  }
+
+private:
+  Node node_;
+  BatchNormAttributes attributes_;
+  Columns columns_;
+  std::shared_ptr<const ColumnAffine> affine_;
+  bool written_ = false;
 };
 
 template <class T>
@@ -117,10 +167,11 @@ class BatchNormBackward final : public Step, public Follower {
 public:
   /// `affine` is the forward step's: a relu's mask is computed again from x, which is read anyway.
   /// With a residual it is read from y.
-  BatchNormBackward(const Graph& graph, const Node& node,
+  BatchNormBackward(const Lowering& lowering, const Node& node,
                     std::shared_ptr<const ColumnAffine> affine)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{graph[node.inputs[1]].shape}, affine_{std::move(affine)} {
+        columns_{lowering.graph[node.inputs[1]].shape}, threads_{lowering.options.threads},
+        affine_{std::move(affine)} {
     name = attributes_.add ? "batch norm + add backward" : "batch norm backward";
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * 3;
   }
@@ -161,12 +212,13 @@ public:
 
   Status run(const Frame& frame) override {
     if (!summed_) {
-      begin(frame, columns_.parts());
-      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
+      begin(frame, columns_.shares(threads_));
+      columns_.for_shares(threads_, [&](std::size_t part, std::size_t from, std::size_t to) {
         follow(frame, part, from, to);
       });
     }
     summed_ = false;
+    sums_.finish();
     finish(frame);
     // Where the masked gradient was written, it is read again.
     const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
@@ -217,13 +269,14 @@ private:
   Node node_;
   BatchNormAttributes attributes_;
   Columns columns_;
+  int threads_;
   ColumnSums sums_;
   bool summed_ = false;
   std::shared_ptr<const ColumnAffine> affine_;
   std::vector<float> mean_, dy_factor_, x_factor_, offset_;
 };
 
-/// The forward step of one dtype, or the backward one.
+/// The step of one dtype; what comes after forward shares its factors.
 template <class T>
 Result<StepPtr> make_step(Lowering& lowering, const Node& node) {
   const auto& graph = lowering.graph;
@@ -231,12 +284,14 @@ Result<StepPtr> make_step(Lowering& lowering, const Node& node) {
     auto affine = std::make_shared<ColumnAffine>();
     if (node.outputs.size() > 1)
       lowering.affines.emplace(node.outputs[1], affine);
-    return std::make_unique<BatchNormForward<T>>(graph, node, std::move(affine));
+    return std::make_unique<BatchNormForward<T>>(lowering, node, std::move(affine));
   }
   const auto forward = lowering.affines.find(node.inputs[3]);
   if (forward == lowering.affines.end())
     return fail(Errc::internal, "{} has no forward node", graph[node.outputs[0]].name);
-  return std::make_unique<BatchNormBackward<T>>(graph, node, forward->second);
+  if (node.op == Op::normalize)
+    return std::make_unique<Normalize<T>>(graph, node, forward->second);
+  return std::make_unique<BatchNormBackward<T>>(lowering, node, forward->second);
 }
 
 } // namespace

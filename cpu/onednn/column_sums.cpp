@@ -5,12 +5,15 @@ namespace troupe::cpu {
 void ColumnSums::begin(const Columns& columns, std::size_t workers) {
   channels_ = columns.channels();
   width_ = columns.width();
+  // Kernels take four rows at a time: images that are not made of such groups stay apart.
+  piece_ =
+      columns.image_elements() % (4 * width_) == 0 ? columns.elements() : columns.image_elements();
   workers_.resize(workers);
   for (auto& own : workers_) {
     own.shift.resize(width_);
-    own.block.resize(2 * width_);
+    own.block.assign(2 * width_, 0.0f);
     own.sums.assign(2 * channels_, 0.0);
-    own.rows = 0;
+    own.rows = own.block_rows = 0;
   }
 }
 
@@ -22,6 +25,13 @@ void ColumnSums::fold(Worker& own) const {
       for (std::size_t c = 0; c < channels_; ++c)
         sums[c] += static_cast<double>(block[i + c]);
   }
+  std::fill(own.block.begin(), own.block.end(), 0.0f);
+  own.block_rows = 0;
+}
+
+void ColumnSums::finish() {
+  for (auto& own : workers_)
+    fold(own);
 }
 
 double ColumnSums::total(std::size_t index) const {

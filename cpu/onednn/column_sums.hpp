@@ -10,7 +10,8 @@
 namespace troupe::cpu {
 
 /// Two sums per channel. Each worker adds up blocks of rows in f32 and the blocks in double;
-/// workers are added in order, so that a fixed number of threads gives the same bits every time.
+/// workers are added in order. So the bits depend on which images each worker has, and not on how
+/// many it is given at a time.
 class ColumnSums {
 public:
   void begin(const Columns& columns, std::size_t workers);
@@ -40,22 +41,25 @@ public:
     });
   }
 
+  /// When all is added.
+  void finish();
+
   struct Moments {
     double mean, variance; ///< biased
   };
-  /// After add().
+  /// Of what add() was given.
   Moments moments(std::size_t channel) const;
-  /// After add_backward(): of v, and of v * (x - mean).
+  /// Of what add_backward() was given: of v, and of v * (x - mean).
   double sum(std::size_t channel) const { return total(channel); }
   double sum_x(std::size_t channel) const { return total(channels_ + channel); }
 
 private:
-  static constexpr std::size_t block_rows = 128;
+  static constexpr std::size_t most_block_rows = 128;
 
   struct Worker {
     std::vector<float> shift, block;
     std::vector<double> sums;
-    std::size_t rows = 0;
+    std::size_t rows = 0, block_rows = 0;
   };
 
   template <class T>
@@ -67,11 +71,14 @@ private:
 
   template <class Fn>
   void blocks(Worker& own, std::size_t elements, Fn&& fn) {
-    for (std::size_t at = 0; at < elements; at += block_rows * width_) {
-      std::fill(own.block.begin(), own.block.end(), 0.0f);
-      fn(at, Rows{std::min(block_rows * width_, elements - at), width_}, own.block.data(),
-         own.block.data() + width_);
-      fold(own);
+    for (std::size_t at = 0; at < elements;) {
+      const std::size_t count = std::min(
+          {(most_block_rows - own.block_rows) * width_, piece_ - at % piece_, elements - at});
+      fn(at, Rows{count, width_}, own.block.data(), own.block.data() + width_);
+      own.block_rows += (count + width_ - 1) / width_;
+      if (own.block_rows == most_block_rows)
+        fold(own);
+      at += count;
     }
     own.rows += elements / channels_;
   }
@@ -80,6 +87,7 @@ private:
   double total(std::size_t index) const;
 
   std::size_t channels_ = 0, width_ = 0;
+  std::size_t piece_ = 0; ///< elements that kernels may take at once
   std::vector<Worker> workers_;
 };
 

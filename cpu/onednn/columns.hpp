@@ -15,8 +15,9 @@ namespace troupe::cpu {
 class Columns {
 public:
   explicit Columns(const Shape& shape)
-      : channels_{static_cast<std::size_t>(shape.dims.back())}, elements_{static_cast<std::size_t>(
-                                                                    shape.elements())} {
+      : channels_{static_cast<std::size_t>(shape.dims.back())},
+        elements_{static_cast<std::size_t>(shape.elements())}, images_{static_cast<std::size_t>(
+                                                                   shape.dims.front())} {
     constexpr std::size_t vector = 16, least = 128, long_enough = 512;
     std::size_t joined = 1;
     if (channels_ < long_enough) {
@@ -31,6 +32,7 @@ public:
   std::size_t elements() const { return elements_; }
   std::size_t rows() const { return elements_ / channels_; }
   std::size_t width() const { return width_; }
+  std::size_t image_elements() const { return elements_ / images_; }
   std::size_t parts() const { return parts_of(elements_, grain()); }
 
   /// Calls fn(part, begin, end) for every thread's range of elements; ranges begin at whole rows.
@@ -46,14 +48,35 @@ public:
     });
   }
 
+  /// Threads that have a share.
+  std::size_t shares(int threads) const {
+    return comes_out_even(threads) ? static_cast<std::size_t>(threads) : parts();
+  }
+
+  /// Calls fn(share, begin, end) for every thread's images: those that it has in for_slices
+  /// (slices.hpp), where that cuts the batch.
+  template <class Fn>
+  void for_shares(int threads, Fn&& fn) const {
+    if (!comes_out_even(threads))
+      return for_parts(fn);
+    parallel_parts(shares(threads), [&](std::size_t share, std::size_t count) {
+      const std::size_t size = elements_ / count;
+      fn(share, size * share, size * (share + 1));
+    });
+  }
+
 private:
+  bool comes_out_even(int threads) const {
+    return images_ % static_cast<std::size_t>(threads) == 0;
+  }
+
   /// Whole groups of four rows, and enough work to wake a thread for.
   std::size_t grain() const {
     const std::size_t group = 4 * width_;
     return (8192 + group - 1) / group * group;
   }
 
-  std::size_t channels_, elements_, width_;
+  std::size_t channels_, elements_, images_, width_;
 };
 
 } // namespace troupe::cpu

@@ -11,6 +11,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
     return is_pointwise(node) ? lower_pointwise(lowering, node) : lower_convolution(lowering, node);
   case Op::batch_norm:
   case Op::batch_norm_backward:
+  case Op::normalize:
     return lower_batch_norm(lowering, node);
   case Op::relu:
   case Op::relu_backward:

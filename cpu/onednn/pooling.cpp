@@ -16,6 +16,12 @@ PoolShape pool_shape(const Tensor& x, const Tensor& y, const PoolAttributes& a) 
           size(y.shape[2]), size(a.kernel_h), size(a.kernel_w), size(a.stride),   size(a.padding)};
 }
 
+/// Backward nodes may be forward ops that are made again.
+bool is_backward(Op op) {
+  return op == Op::max_pool_backward || op == Op::avg_pool_backward ||
+         op == Op::subsample_pad_backward;
+}
+
 template <class T>
 class Pool final : public Step {
 public:
@@ -29,7 +35,7 @@ public:
     const auto& k = kernels().of<T>();
     const auto* const from = frame.data<T>(node_.inputs[0]);
     auto* const to = frame.data<T>(node_.outputs[0]);
-    const bool backward = node_.phase == Phase::backward;
+    const bool backward = is_backward(node_.op);
     const bool max = node_.op == Op::max_pool || node_.op == Op::max_pool_backward;
     auto* const index =
         max ? frame.data<std::int32_t>(backward ? node_.inputs[1] : node_.outputs[1]) : nullptr;
@@ -65,7 +71,7 @@ public:
   Status run(const Frame& frame) override {
     auto* const from = frame.data<std::byte>(node_.inputs[0]);
     auto* const to = frame.data<std::byte>(node_.outputs[0]);
-    const bool forward = node_.op == Op::subsample_pad;
+    const bool forward = !is_backward(node_.op);
     const auto rows = static_cast<std::size_t>(big_[0] * (forward ? small_[1] : big_[1]));
     parallel_for(rows, 8, [&](std::size_t begin, std::size_t end) {
       for (std::size_t row = begin; row < end; ++row)
@@ -124,7 +130,7 @@ private:
 Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node) {
   const auto& in = lowering.graph[node.inputs[0]];
   const auto& out = lowering.graph[node.outputs[0]];
-  const bool forward = node.phase == Phase::forward;
+  const bool forward = !is_backward(node.op);
   const auto& big = forward ? in : out;
   const auto& small = forward ? out : in;
   if (node.op == Op::subsample_pad || node.op == Op::subsample_pad_backward)

@@ -39,6 +39,23 @@ StepPtr lower_training(const Lowering& lowering, const Node& node) {
       });
 }
 
+/// The second half of what lower_training enqueues.
+StepPtr lower_normalize(const Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  return kernel_step(
+      node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
+        launch_batch_norm_apply(l.stream, shape,
+                                {.x = l.data(node.inputs[0]),
+                                 .residual = attributes.add ? l.data(node.inputs[5]) : nullptr,
+                                 .y = l.data(node.outputs[0]),
+                                 .scale = l.data<float>(node.inputs[1]),
+                                 .shift = l.data<float>(node.inputs[2]),
+                                 .mean = l.data<float>(node.inputs[3]),
+                                 .inv_std = l.data<float>(node.inputs[4]),
+                                 .relu = attributes.relu});
+      });
+}
+
 StepPtr lower_inference(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
@@ -138,6 +155,8 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
     return lower_input_gradient(lowering, node);
   case Op::batch_norm_backward:
     return lower_backward(lowering, node);
+  case Op::normalize:
+    return lower_normalize(lowering, node);
   default:
     return std::get<BatchNormAttributes>(node.attributes).training
                ? lower_training(lowering, node)

@@ -14,6 +14,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) {
   case Op::batch_norm_backward:
   case Op::batch_norm_finalize:
   case Op::batch_norm_input_gradient:
+  case Op::normalize:
   case Op::scale_shift:
     return lower_batch_norm(lowering, node);
   case Op::relu:
