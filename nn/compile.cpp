@@ -1,8 +1,10 @@
 #include "compile.hpp"
 
+#include "cost.hpp"
 #include "modules.hpp"
 #include "passes/autocast.hpp"
 #include "passes/autodiff.hpp"
+#include "passes/choose_recompute.hpp"
 #include "passes/drop_casts.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
@@ -15,9 +17,9 @@ namespace troupe::nn {
 
 namespace {
 
-Status check_regions(const AutocastRegions& off, const Graph& forward) {
+Status to_status(ConfigConflicts conflicts) {
   std::vector<ConfigProblem> problems;
-  for (auto& conflict : find_conflicts(off, forward))
+  for (auto& conflict : conflicts)
     problems.push_back({.key = conflict.keys.front(),
                         .what = std::move(conflict.what),
                         .allowed = std::move(conflict.allowed),
@@ -25,12 +27,26 @@ Status check_regions(const AutocastRegions& off, const Graph& forward) {
   return problems.empty() ? Status{} : failure(to_error(problems));
 }
 
+/// Replaces the graph by one that makes activations again.
+Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options) {
+  const auto again = choose_recompute(graph, options.recompute, options.memory);
+  if (!again)
+    return failure(again.error());
+  const auto plain = plan_memory(graph, options.memory);
+  if (!plain)
+    return failure(plain.error());
+  const auto operations = operations_of(graph);
+  graph = recompute(graph, *again);
+  return RecomputeEffect{plain->plan.arena_bytes, operations_of(graph) / operations - 1};
+}
+
 } // namespace
 
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
                                  const PassOptions& options) {
   const auto precision = options.precision;
-  TROUPE_TRY(check_regions(options.autocast_off, forward));
+  TROUPE_TRY(to_status(find_conflicts(options.autocast_off, forward)));
+  TROUPE_TRY(to_status(find_conflicts(options.recompute, forward.units)));
   auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
     graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
@@ -47,11 +63,21 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
   }
+  PreparedModel prepared;
+  if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {
+    auto effect = apply_recompute(graph, options);
+    if (!effect)
+      return failure(std::move(effect).error());
+    prepared.recompute = *effect;
+  }
   TROUPE_TRY(validate(graph));
   auto planned = plan_memory(graph, options.memory);
   if (!planned)
     return failure(std::move(planned).error());
-  return PreparedModel{std::move(graph), std::move(planned->plan), planned->lower_bound_bytes};
+  prepared.graph = std::move(graph);
+  prepared.memory = std::move(planned->plan);
+  prepared.memory_lower_bound_bytes = planned->lower_bound_bytes;
+  return prepared;
 }
 
 Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Purpose purpose,
@@ -63,6 +89,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   options.precision = *precision;
   options.autocast_off = config.model.autocast_off;
   options.scale_loss = config.precision.loss_scale.enabled;
+  options.recompute = config.train.recompute;
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,

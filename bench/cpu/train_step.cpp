@@ -1,6 +1,7 @@
 // How long one training step takes on the host device, and where the time goes: forward, backward,
 // SGD with momentum, on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
 #include "troupe/core/random.hpp"
+#include "troupe/core/units.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/cpu/onednn/profile.hpp"
 #include "troupe/nn/compile.hpp"
@@ -21,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 struct Options {
-  std::string model = "resnet20", precision = "fp32";
+  std::string model = "resnet20", precision = "fp32", recompute = "none";
   std::int64_t batch = 128, size = 32;
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
@@ -65,6 +66,10 @@ Config config_of(const Options& options) {
   config.model.num_classes = options.size > 64 ? 1000 : 10;
   config.data.image_size = options.size;
   config.precision.mode = options.precision == "bf16" ? "amp_bf16" : "fp32";
+  if (const auto size = parse_size(options.recompute))
+    config.train.recompute = {.kind = RecomputeConfig::Kind::fit, .fit_bytes = *size};
+  else if (options.recompute == "block")
+    config.train.recompute = {.kind = RecomputeConfig::Kind::block};
   return config;
 }
 
@@ -224,6 +229,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Times one training step on the host device"};
   app.add_option("--model", options.model, "as in a config");
   app.add_option("--precision", options.precision, "fp32 or bf16");
+  app.add_option("--recompute", options.recompute, "none, block or a size to fit into");
   app.add_option("--batch", options.batch);
   app.add_option("--size", options.size, "height and width of the images");
   app.add_option("--threads", options.threads);

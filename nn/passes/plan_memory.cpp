@@ -1,5 +1,6 @@
 #include "plan_memory.hpp"
 
+#include "../cost.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -67,9 +68,7 @@ private:
     }
   }
 
-  std::size_t bytes(TensorId id) const {
-    return static_cast<std::size_t>(graph_[id].shape.elements()) * size_of(graph_[id].dtype);
-  }
+  std::size_t bytes(TensorId id) const { return bytes_of(graph_[id]); }
 
   /// The block of an input that ends here and that the first output can take over.
   int reusable(const Node& node, int at) const {
@@ -117,16 +116,31 @@ std::size_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& or
   return arena;
 }
 
-std::size_t most_live_bytes(const std::vector<Block>& blocks) {
-  std::size_t most = 0;
-  for (const auto& at : blocks) { // the maximum begins with some block
-    std::size_t live = 0;
-    for (const auto& block : blocks)
-      if (block.first <= at.first && at.first <= block.last)
-        live += block.bytes;
-    most = std::max(most, live);
+std::vector<std::size_t> sum_up(const std::vector<Block>& blocks, std::size_t nodes) {
+  std::vector<std::size_t> begins(nodes + 1), ends(nodes + 1);
+  for (const auto& block : blocks) {
+    begins[static_cast<std::size_t>(block.first)] += block.bytes;
+    ends[static_cast<std::size_t>(block.last)] += block.bytes;
   }
-  return most;
+  std::vector<std::size_t> live(nodes);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    live[i] = bytes += begins[i];
+    bytes -= ends[i];
+  }
+  return live;
+}
+
+Result<std::vector<bool>> find_kept(const Graph& graph, const PlanOptions& options) {
+  std::vector<bool> kept(graph.tensors.size());
+  for (const auto& name : options.keep) {
+    const auto id = graph.find(name);
+    if (!id)
+      return fail(Errc::invalid_input, "the memory plan cannot keep {}: there is no such tensor",
+                  name);
+    kept[static_cast<std::size_t>(*id)] = true;
+  }
+  return kept;
 }
 
 std::size_t place_best(std::vector<Block>& blocks) {
@@ -158,30 +172,31 @@ std::size_t place_best(std::vector<Block>& blocks) {
 } // namespace
 
 Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options) {
-  PlannedMemory planned;
-  planned.plan.kept.resize(graph.tensors.size());
-  for (const auto& name : options.keep) {
-    const auto id = graph.find(name);
-    if (!id)
-      return fail(Errc::invalid_input, "the memory plan cannot keep {}: there is no such tensor",
-                  name);
-    planned.plan.kept[static_cast<std::size_t>(*id)] = true;
-  }
-  Lifetimes lifetimes{graph, options, planned.plan.kept};
+  auto kept = find_kept(graph, options);
+  if (!kept)
+    return failure(std::move(kept).error());
+  Lifetimes lifetimes{graph, options, *kept};
   auto& blocks = lifetimes.blocks();
-  planned.lower_bound_bytes = most_live_bytes(blocks);
+  const auto live = sum_up(blocks, graph.nodes.size());
+  PlannedMemory planned;
+  planned.plan.kept = std::move(*kept);
+  planned.lower_bound_bytes = live.empty() ? 0 : std::ranges::max(live);
   planned.plan.arena_bytes = place_best(blocks);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     const auto block = lifetimes.block_of(i);
     planned.plan.offsets.push_back(block < 0 ? MemoryPlan::not_in_arena
                                              : blocks[static_cast<std::size_t>(block)].offset);
     if (block >= 0)
-      planned.unshared_bytes +=
-          round_up(static_cast<std::size_t>(graph.tensors[i].shape.elements()) *
-                       size_of(graph.tensors[i].dtype),
-                   options.alignment);
+      planned.unshared_bytes += round_up(bytes_of(graph.tensors[i]), options.alignment);
   }
   return planned;
+}
+
+Result<std::vector<std::size_t>> live_bytes(const Graph& graph, const PlanOptions& options) {
+  auto kept = find_kept(graph, options);
+  if (!kept)
+    return failure(std::move(kept).error());
+  return sum_up(Lifetimes{graph, options, *kept}.blocks(), graph.nodes.size());
 }
 
 } // namespace troupe::nn

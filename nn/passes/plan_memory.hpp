@@ -26,8 +26,7 @@ struct PlanOptions {
 
 struct PlannedMemory {
   MemoryPlan plan;
-  /// What no plan can go below: the most bytes that are live at one time, with the same reuse in
-  /// place.
+  /// What no plan can go below: the most bytes that are live at one time (live_bytes).
   std::size_t lower_bound_bytes = 0;
   std::size_t unshared_bytes = 0; ///< with memory of its own for every activation
 };
@@ -39,5 +38,9 @@ struct PlannedMemory {
 /// 2020), then tries the orders by area and by first use, and takes the best. Errors: `keep` names
 /// no activation.
 Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options = {});
+
+/// Bytes that are live while each node runs, by index of node, with the same reuse in place.
+/// Errors: as plan_memory.
+Result<std::vector<std::size_t>> live_bytes(const Graph& graph, const PlanOptions& options = {});
 
 } // namespace troupe::nn

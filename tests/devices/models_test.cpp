@@ -22,10 +22,12 @@ Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
 
 /// As a device's job prepares it.
 nn::PreparedModel prepare(const Graph& forward, Precision precision,
-                          const nn::AutocastRegions& off = {}) {
+                          const nn::AutocastRegions& off = {},
+                          const RecomputeConfig& recompute = {}) {
   nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                          .precision = precision,
                          .autocast_off = off,
+                         .recompute = recompute,
                          .memory = {.alignment = 256}};
   passes.memory.in_place.push_back(Op::batch_norm_backward);
   if (const auto channels = test_traits().image_channels; channels > 0)
@@ -101,6 +103,33 @@ TEST_CASE("bottleneck blocks: ten steps with the interpreter's losses") {
 
 TEST_CASE("a perceptron: ten steps with the interpreter's losses") {
   check_steps(model("mlp", 8, 16), Depth::shallow);
+}
+
+TEST_CASE("activations that are made again do not change a bit of five steps") {
+  const bool bottlenecks = GENERATE(false, true);
+  const auto device = device_or_skip();
+  for (const auto precision : test_traits().precisions) {
+    INFO((bottlenecks ? "bottlenecks, " : "ResNet-20, ") << to_string(precision));
+    const auto forward =
+        bottlenecks ? bottleneck_network({8, 72, 72, 3}, 16) : model("resnet20", 32, 4);
+    const auto plain = prepare(forward, precision),
+               again = prepare(forward, precision, {}, {.kind = RecomputeConfig::Kind::block});
+    REQUIRE(again.memory.arena_bytes < plain.memory.arena_bytes);
+    auto options = options_for(precision);
+    const Steps steps{.count = 5, .batches = 2, .whole = true, .learn = true};
+    options.memory = plain.memory;
+    const auto expected = run_graph(*device, plain.graph, options, steps);
+    options.memory = again.memory;
+    const auto got = run_graph(*device, again.graph, options, steps);
+    if (!test_traits().same_kernels) {
+      require_same_losses(got, expected, precision, Depth::deep);
+      continue;
+    }
+    REQUIRE(got.raw_gradients == expected.raw_gradients);
+    REQUIRE(got.parameters == expected.parameters);
+    REQUIRE(got.statistics == expected.statistics);
+    REQUIRE(got.losses() == expected.losses());
+  }
 }
 
 TEST_CASE("the memory plan does not change a bit, and neither does a second run") {

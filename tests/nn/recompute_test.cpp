@@ -1,0 +1,176 @@
+#include "../devices/networks.hpp"
+#include "graph_runner.hpp"
+
+#include "troupe/core/random.hpp"
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/initialize.hpp"
+#include "troupe/nn/passes/recompute.hpp"
+#include "troupe/nn/validate.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::nn;
+using namespace troupe::nn::test;
+
+namespace {
+
+/// A training graph that keeps all its activations, and values to begin with.
+struct Training {
+  Graph graph;
+  std::vector<InitialTensor> values;
+};
+
+Training training(const Graph& forward, const PassOptions& options) {
+  auto values = initial_values(forward, 1);
+  REQUIRE(values.has_value());
+  auto ready = run_passes(forward, Purpose::training, options);
+  INFO((ready ? "" : ready.error().to_string()));
+  REQUIRE(ready.has_value());
+  return {std::move(ready->graph), std::move(*values)};
+}
+
+Training training(const std::string& name, const PassOptions& options) {
+  ModelConfig config;
+  config.name = name;
+  const auto forward = build_model(config, {.image_size = 8, .batch = 4});
+  REQUIRE(forward.has_value());
+  return training(*forward, options);
+}
+
+/// As devices have it: with batch norm whole, or taken apart.
+PassOptions options(bool apart, Precision precision = Precision::fp32) {
+  PassOptions options{.fuse = FusePatterns::all(), .precision = precision};
+  if (apart)
+    options.fuse_statistics = [](const Graph&, const Node&) { return true; };
+  return options;
+}
+
+TensorSet all_candidates(const Graph& graph) {
+  TensorSet again(graph.tensors.size());
+  const Recomputation recomputation{graph};
+  for (const auto id : recomputation.candidates())
+    again[static_cast<std::size_t>(id)] = true;
+  return again;
+}
+
+TensorSet some_candidates(const Graph& graph, std::uint64_t seed) {
+  CounterRng random{seed, 0};
+  auto again = all_candidates(graph);
+  for (std::size_t i = 0; i < again.size(); ++i)
+    again[i] = again[i] && random.uniform() < 0.5f;
+  return again;
+}
+
+Graph recomputed(const Graph& graph, const TensorSet& again) {
+  auto result = recompute(graph, again);
+  const auto valid = validate(result);
+  INFO((valid ? "" : valid.error().to_string()));
+  REQUIRE(valid.has_value());
+  return result;
+}
+
+/// Two passes, as the second one sees what the first did to running statistics.
+void run_twice(GraphRunner& runner, const Training& plain) {
+  runner.fill();
+  if (runner.has("loss_scale"))
+    runner.set("loss_scale", {256.0f});
+  for (const auto& tensor : plain.values)
+    runner.set(tensor.name, tensor.values);
+  runner.run();
+  runner.run();
+}
+
+/// With planned memory, so that it shows when something is read that was not made again.
+void check_same_bits(const Training& plain, const TensorSet& chosen) {
+  const auto again = recomputed(plain.graph, chosen);
+  const auto planned = plan_memory(again);
+  REQUIRE(planned.has_value());
+  GraphRunner a{plain.graph}, b{again, planned->plan};
+  run_twice(a, plain);
+  run_twice(b, plain);
+  for (const auto role : {Role::gradient, Role::statistic, Role::output})
+    for (const auto id : plain.graph.with_role(role)) {
+      const auto& name = plain.graph[id].name;
+      INFO(name);
+      REQUIRE(b.get(name) == a.get(name));
+    }
+}
+
+std::ptrdiff_t count(const Graph& graph, Op op, Phase phase) {
+  return std::ranges::count_if(
+      graph.nodes, [&](const Node& node) { return node.op == op && node.phase == phase; });
+}
+
+} // namespace
+
+TEST_CASE("what is made again gives the same bits") {
+  for (const auto* const name : {"resnet20", "mlp"})
+    for (const auto precision : {Precision::fp32, Precision::amp_bf16, Precision::amp_fp16})
+      for (const bool apart : {false, true}) {
+        INFO(name << ", " << to_string(precision) << (apart ? ", apart" : ""));
+        const auto plain = training(name, options(apart, precision));
+        check_same_bits(plain, all_candidates(plain.graph));
+      }
+}
+
+TEST_CASE("any part of a network can be made again") {
+  for (const bool apart : {false, true}) {
+    const auto bottlenecks = training(tests::bottleneck_network({4, 32, 32, 3}, 4), options(apart));
+    check_same_bits(bottlenecks, all_candidates(bottlenecks.graph));
+    check_same_bits(bottlenecks, some_candidates(bottlenecks.graph, 1));
+    const auto basic = training("resnet20", options(apart));
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      INFO("seed " << seed << (apart ? ", apart" : ""));
+      check_same_bits(basic, some_candidates(basic.graph, seed));
+    }
+  }
+}
+
+TEST_CASE("graphs without fused nodes are made again, too") {
+  const auto plain = training("resnet20", {});
+  check_same_bits(plain, all_candidates(plain.graph));
+}
+
+TEST_CASE("nothing chosen changes nothing") {
+  const auto plain = training("resnet20", options(false)).graph;
+  const auto same = recompute(plain, TensorSet(plain.tensors.size()));
+  CHECK(same.to_string() == plain.to_string());
+  CHECK(same.tensors.size() == plain.tensors.size());
+}
+
+TEST_CASE("batch norm is made again from what it saved, and only what somebody reads") {
+  const auto plain = training("resnet20", options(false)).graph;
+  const auto again = recomputed(plain, all_candidates(plain));
+  CHECK(count(again, Op::batch_norm, Phase::forward) == 19);
+  CHECK(count(again, Op::batch_norm, Phase::backward) == 0);
+  CHECK(count(again, Op::conv2d, Phase::backward) == 19);
+  CHECK(count(again, Op::subsample_pad, Phase::backward) == 0);
+  // What a block gives to the next one is kept, so the first batch norm of each is made again. The
+  // last block's result is needed by its own backward alone.
+  CHECK(count(again, Op::normalize, Phase::backward) == 9 + 1);
+  CHECK(again.find("layer1.0.relu1.again").has_value());
+  CHECK_FALSE(again.find("layer1.0.relu.again").has_value());
+  CHECK(again.find("layer3.2.relu.again").has_value());
+}
+
+TEST_CASE("clones stand in their unit, before the first node that reads them") {
+  const auto plain = training("resnet20", options(false)).graph;
+  const auto again = recomputed(plain, all_candidates(plain));
+  for (std::size_t i = 0; i < again.nodes.size(); ++i) {
+    const auto& node = again.nodes[i];
+    if (node.phase != Phase::backward || !again[node.outputs[0]].name.ends_with(".again"))
+      continue;
+    const auto reader = std::find_if(
+        again.nodes.begin() + static_cast<std::ptrdiff_t>(i), again.nodes.end(),
+        [&](const Node& other) { return std::ranges::count(other.inputs, node.outputs[0]) > 0; });
+    REQUIRE(reader != again.nodes.end());
+    CHECK(reader->unit == node.unit);
+    // Between them are other clones alone.
+    for (auto between = again.nodes.begin() + static_cast<std::ptrdiff_t>(i); between != reader;
+         ++between)
+      CHECK(again[between->outputs[0]].name.ends_with(".again"));
+  }
+}
