@@ -156,6 +156,9 @@ Status Preparation::compile(Replica& replica) {
   auto training = nn::prepare_model(config_, micro_batch_, nn::Purpose::training, engine->passes);
   if (!training)
     return failure(training.error());
+  if (const auto& recompute = training->recompute)
+    job_->info.recompute = {training->memory.arena_bytes, recompute->arena_without,
+                            recompute->operations_ratio};
   engine->compile.memory = std::move(training->memory);
   auto train = replica.device->compile(training->graph, engine->compile);
   if (!train)

@@ -12,6 +12,10 @@ metrics::LogFormat log_format(LogFormat format) {
   return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
 }
 
+double mib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
 } // namespace
 
 void RunView::Live::set(bool now_ready, const char* now_why) {
@@ -55,6 +59,11 @@ void RunView::begin(const Job& job) {
     log_->warn("the events of {} earlier steps are lost", folder_.missing_steps());
   console_.begin(job.info);
   log_->info("{}: {}", job.info.precision, job.arithmetic);
+  if (const auto& recompute = job.info.recompute)
+    log_->info(
+        "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
+        mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
+        100 * recompute->operations_ratio);
   if (endpoint_)
     log_->info("metrics at http://{}/metrics", endpoint_->address());
   live_->set(true, "training");

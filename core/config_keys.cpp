@@ -137,10 +137,14 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "Clip gradients that still have the loss scale: refused where that differs"});
   keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
                   "cross_entropy: share of the target spread over all classes"});
-  keys.push_back({"train.recompute",
-                  &c.recompute,
-                  {},
-                  "Activation checkpointing: what backward computes again to save memory"});
+  keys.push_back(
+      {"train.recompute",
+       &c.recompute,
+       {},
+       "Activation checkpointing: what backward computes again instead of keeping it. "
+       "block: what lies inside every unit (stem, residual block); a list: inside units "
+       "of these names (layer1, layer2.0); fit: as little as lets all activations of a "
+       "worker's training step, as the memory plan lays them out, take up at most SIZE"});
   keys.push_back({"train.evaluate_every", &c.evaluate_every, at_least(0),
                   "Epochs between evaluations on the test set; 0: never"});
 }

@@ -121,6 +121,10 @@ std::string to_json(const RunSummary& summary) {
                  {"host", summary.host},
                  {"version", summary.version}};
   add_loss_scale(object, summary);
+  if (const auto& recompute = summary.recompute)
+    object["recompute"] = {{"activation_bytes", recompute->activation_bytes},
+                           {"activation_bytes_without", recompute->activation_bytes_without},
+                           {"operations_ratio", recompute->operations_ratio}};
   // A name of the user's that is no UTF-8 must not cost the summary.
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -52,6 +52,13 @@ struct WorkerSummary {
   MemoryUse memory = {}; ///< by kind, current and peak
 };
 
+/// What train.recompute saves each worker in a training step, and what it takes.
+struct RecomputeRecord {
+  std::uint64_t activation_bytes = 0; ///< of the memory plan
+  std::uint64_t activation_bytes_without = 0;
+  double operations_ratio = 0; ///< made again, to those that a step without it takes
+};
+
 /// What is known of a run before its first step.
 struct RunInfo {
   std::string name = "run";
@@ -62,8 +69,9 @@ struct RunInfo {
   std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global
   std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0; ///< at which the run ends
-  std::int64_t first_step = 0;  ///< above 0 when resumed
+  std::int64_t total_steps = 0;                  ///< at which the run ends
+  std::int64_t first_step = 0;                   ///< above 0 when resumed
+  std::optional<RecomputeRecord> recompute = {}; ///< where it was asked for
   std::string host = {};
   std::string version = {};
   std::chrono::system_clock::time_point started = {};
