@@ -67,7 +67,7 @@ public:
 
 private:
   bool comes_out_even(int threads) const {
-    return images_ % static_cast<std::size_t>(threads) == 0;
+    return threads > 1 && images_ % static_cast<std::size_t>(threads) == 0;
   }
 
   /// Whole groups of four rows, and enough work to wake a thread for.
