@@ -72,7 +72,7 @@ private:
 
   /// Whole groups of four rows, and enough work to wake a thread for.
   std::size_t grain() const {
-    const std::size_t group = 4 * width_;
+    const std::size_t group = std::max<std::size_t>(4 * width_, 1);
     return (8192 + group - 1) / group * group;
   }
 

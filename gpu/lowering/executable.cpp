@@ -76,10 +76,12 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
 }
 
 Status CudaExecutable::lower_nodes(Lowering& lowering) {
-  for (const auto& node : graph_.nodes) {
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const auto& node = graph_.nodes[i];
     auto step = lower(lowering, node);
     if (!step)
       return failure(step.error());
+    (*step)->node_index = i;
     (*step)->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
                                  graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];

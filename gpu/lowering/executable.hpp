@@ -16,6 +16,7 @@ namespace troupe::gpu {
 
 struct StepTime {
   std::string name;
+  std::size_t node; ///< index in the graph
   double microseconds;
 };
 

@@ -34,6 +34,7 @@ public:
   virtual std::size_t workspace_bytes() const { return 0; }
   /// For errors and profiles: the op, the engine behind it, the shapes.
   std::string name;
+  std::size_t node_index = 0; ///< in the graph
 };
 using StepPtr = std::unique_ptr<Step>;
 

@@ -52,6 +52,19 @@ class GpuRun(unittest.TestCase):
         self.assertEqual(self.report["trace"]["trace"]["summary"]["idle_ratio"], 0.01)
         self.assertIn("| GPU idle in a step | <= 0.02 | 0.010 | yes |", self.text)
 
+    def test_the_roofline_has_every_node_beside_its_bound(self):
+        nodes = [
+            {"name": "conv2d", "output": "a", "unit": "stem", "us": 20, "operations": 7.9e9, "bytes": 4.3e6},
+            {"name": "relu", "output": "b", "unit": "stem", "us": 10, "operations": 0, "bytes": 8.6e6},
+        ]
+        found = result(300, 800, idle_ratio=0.01, device="NVIDIA H200", profile=nodes, ms=0.024)
+        self.fake.script("bench_gpu_train_step", f"echo '{found}'")
+        self.assertEqual(self.run_suite("trace"), 0, self.said)
+        self.assertAlmostEqual(self.report["trace"]["trace"]["summary"]["share_of_bound"], 0.5)
+        table = (self.scratch / "out/roofline.md").read_text()
+        self.assertIn("| stem | conv2d | a | 7.9 | 4.3 | 10.0 | 20.0 | 0.50 |", table)
+        self.assertIn("| stem | relu | b | 0.0 | 8.6 | 2.0 | 10.0 | 0.20 |", table)
+
     def test_ratios_are_of_the_medians_and_the_table_has_them(self):
         self.assertEqual(self.run_suite("step", "--only", AMP), 0, getattr(self, "said", ""))
         found = self.summary()

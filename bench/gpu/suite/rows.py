@@ -86,6 +86,7 @@ GOALS = [
     ("AMP fp16, peak memory against PyTorch eager", AMP.name, "memory_ratio", "<=", 0.85),
     ("fp32, peak memory against PyTorch eager", FP32.name, "memory_ratio", "<=", 0.85),
     ("GPU idle in a step", TRACE, "idle_ratio", "<=", 0.02),
+    ("share of the roofline, step", TRACE, "share_of_bound", ">=", 0.6),
     ("CPU time per step, µs", AMP.name, "cpu_us_per_step", "<=", 100),
     ("ResNet-18 at 32, against PyTorch compile", CIFAR.name, "ratio_compile", ">=", 2.0),
     ("5 epochs of CIFAR-10 at 224, s", TRAININGS[0].name, "seconds_of_5", "<=", 45),

@@ -1,18 +1,28 @@
 """The part `trace`: where a step's time goes, kernel by kernel, ours and PyTorch's, into trace.txt; and
-how long the device ran none of ours."""
+how long the device ran none of ours. Each node of our step beside its bound goes into roofline.md.
+"""
 
 import time
 
-from suite import programs
+from suite import programs, roofline
 from suite.programs import Trouble
 from suite.rows import AMP, TRACE
 
 
 def plan(suite):
-    ours = [suite.program("bench_gpu_train_step"), *AMP.options, "--seconds", "1", "--trace"]
+    ours = [suite.program("bench_gpu_train_step"), *AMP.options, "--seconds", "1", "--trace", "--profile"]
     script = suite.root / "bench/peers/gpu_train_step.py"
     peer = [*suite.python, script, *AMP.options, "--seconds", "1", "--variant", "fused", "--profile"]
     return ours, peer
+
+
+def keep(report, result):
+    nodes = result.pop("profile", [])
+    if found := roofline.compare(result.get("device", ""), AMP.precision, nodes, result["ms"]):
+        result["share_of_bound"] = found.share
+        report.put("roofline.md", "\n".join(found.markdown()) + "\n")
+    report.row("trace", TRACE)["summary"] = result
+    report.save()
 
 
 def run_part(suite, log, deadline):
@@ -22,8 +32,7 @@ def run_part(suite, log, deadline):
         try:
             result = programs.run_for_object(command, max(1.0, deadline - time.monotonic()), log)
             if who == "ours":
-                suite.report.row("trace", TRACE)["summary"] = result
-                suite.report.save()
+                keep(suite.report, result)
         except Trouble as trouble:
             troubles.append(f"{who}: {trouble}")
     if troubles:

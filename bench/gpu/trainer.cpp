@@ -1,0 +1,167 @@
+#include "trainer.hpp"
+
+#include "troupe/actors/devices.hpp"
+#include "troupe/actors/resume.hpp"
+#include "troupe/core/float16.hpp"
+#include "troupe/core/precision.hpp"
+#include "troupe/core/random.hpp"
+#include "troupe/core/rounded_executable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace troupe::bench {
+
+namespace {
+
+void check(const Status& status) {
+  if (!status)
+    give_up(status.error());
+}
+
+std::vector<std::byte> bytes_of(DType type, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * size_of(type));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = type == DType::f16 ? f16_from_float(values[i]) : bf16_from_float(values[i]);
+    if (type == DType::f32)
+      std::memcpy(&bytes[i * sizeof(float)], &values[i], sizeof(float));
+    else
+      std::memcpy(&bytes[i * sizeof bits], &bits, sizeof bits);
+  }
+  return bytes;
+}
+
+Config config_of(const Options& options) {
+  Config config;
+  config.model.name = options.model;
+  config.model.stem = options.size > 64 ? "imagenet" : "cifar";
+  config.model.num_classes = options.classes;
+  config.model.in_channels = options.channels;
+  config.data.image_size = options.size;
+  config.precision.mode = options.precision;
+  config.devices.kind = "cuda";
+  config.devices.fusion = options.fusion;
+  return config;
+}
+
+} // namespace
+
+void give_up(const Error& error) {
+  fmt::print(stderr, "bench_gpu_train_step: {}\n", error.to_string());
+  std::exit(error.exit_code());
+}
+
+Trainer::Trainer(const Options& options)
+    : options_{options}, config_{config_of(options)}, device_{value_or_give_up(
+                                                          gpu::make_cuda_device(options.device))},
+      stream_{device_->create_stream({.name = "compute"})} {
+  auto engine = value_or_give_up(actors::engine_options(config_, *device_));
+  engine.passes.input = {.dtype = compute_type(*precision_of(options.precision)), .channels = 4};
+  auto model = value_or_give_up(
+      nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));
+  engine.compile.memory = model.memory;
+  executable_ = value_or_give_up(device_->compile(model.graph, engine.compile));
+  lowered_ = dynamic_cast<gpu::CudaExecutable*>(executable_.get());
+  if (const auto stored = stored_type(*precision_of(options.precision)); stored != DType::f32)
+    executable_ = with_rounded_results(std::move(executable_), *device_, stored);
+  graph_ = std::move(model.graph);
+  make_state();
+  make_batch();
+}
+
+void Trainer::step() {
+  const auto units = static_cast<UnitId>(executable_->layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    executable_->refresh(*stream_, unit);
+  executable_->run(*stream_);
+  if (state_->loss_scale())
+    device_->check_finite(*stream_, state_->gradients(), state_->elements(),
+                          &state_->loss_scale()->found_inf);
+  device_->optimizer_step(*stream_, sgd(),
+                          {state_->parameters(), state_->gradients(), state_->optimizer(0), nullptr,
+                           state_->elements()},
+                          nullptr, state_->loss_scale());
+  if (state_->loss_scale())
+    device_->update_loss_scale(*stream_, LossScaleOptions{}, state_->loss_scale());
+  ++steps_;
+}
+
+void Trainer::synchronize() {
+  check(stream_->synchronize());
+}
+
+float Trainer::loss() {
+  executable_->read_outputs(*stream_, &outputs_);
+  synchronize();
+  return outputs_.loss;
+}
+
+std::vector<NodeTime> Trainer::profile() {
+  constexpr std::size_t passes = 5;
+  std::vector<std::vector<double>> samples;
+  std::vector<NodeTime> nodes;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const auto times = value_or_give_up(lowered_->time_steps(*stream_));
+    samples.resize(times.size());
+    for (std::size_t i = 0; i < times.size(); ++i)
+      samples[i].push_back(times[i].microseconds);
+    if (pass > 0)
+      continue;
+    for (const auto& time : times) {
+      const auto& node = graph_.nodes[time.node];
+      nodes.push_back({time.name, graph_[node.outputs[0]].name,
+                       graph_.units[static_cast<std::size_t>(node.unit)], 0,
+                       nn::cost_of(graph_, node)});
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::ranges::sort(samples[i]);
+    nodes[i].microseconds = samples[i][passes / 2];
+  }
+  return nodes;
+}
+
+OptimizerArguments Trainer::sgd() const {
+  return {.lr = 0.01f,
+          .momentum = 0.9f,
+          .weight_decay = 5e-4f,
+          .step = steps_ + 1,
+          .stored = stored_type(*precision_of(options_.precision))};
+}
+
+void Trainer::make_state() {
+  const bool scaled = scales_loss(*precision_of(options_.precision));
+  state_ = value_or_give_up(actors::ModelState::create(
+      *device_, executable_->layout(),
+      {.optimizer_slots = {"momentum"},
+       .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
+       .stored = stored_type(*precision_of(options_.precision))}));
+  check(state_->load(*stream_, value_or_give_up(actors::initial_checkpoint(graph_, 1))));
+  actors::bind(*executable_, *state_);
+}
+
+void Trainer::make_batch() {
+  const auto& input = graph_[graph_.with_role(Role::input).front()];
+  const auto elements = static_cast<std::size_t>(input.shape.elements());
+  CounterRng random{7, 0};
+  std::vector<float> values(elements);
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] = static_cast<std::int64_t>(i) % input.shape[3] < options_.channels
+                    ? random.normal()
+                    : 0.0f; // padded channels
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(options_.batch));
+  for (auto& label : labels)
+    label = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(options_.classes)));
+  const auto bytes = bytes_of(input.dtype, values);
+  images_ = value_or_give_up(device_->allocate(bytes.size(), MemoryKind::data));
+  labels_ = value_or_give_up(device_->allocate(labels.size() * 4, MemoryKind::data));
+  device_->copy(*stream_, images_->data(), bytes.data(), bytes.size());
+  device_->copy(*stream_, labels_->data(), labels.data(), labels.size() * 4);
+  synchronize();
+  executable_->set_batch({images_->data(), reinterpret_cast<const std::int32_t*>(labels_->data())});
+}
+
+} // namespace troupe::bench
