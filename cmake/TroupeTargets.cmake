@@ -25,6 +25,9 @@ function(troupe_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(TROUPE_SANITIZE) # which makes the interpreter ten times slower
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}")
 endfunction()

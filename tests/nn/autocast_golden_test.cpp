@@ -131,12 +131,18 @@ TEST_CASE("every op runs in the type that PyTorch's autocast runs it in") {
 }
 
 TEST_CASE("gradients have the types that PyTorch's have") {
-  for (const auto& run : read_golden("autocast.json").at("runs")) {
+  const auto golden = read_golden("autocast.json");
+  for (const auto& run : golden.at("runs")) {
     if (run.at("device") != "cpu")
       continue; // recorded where PyTorch has a device
     INFO(run.at("model") << ", off: " << run.at("autocast_off"));
     const auto graph = prepare(run).graph;
-    CHECK(our_gradients(graph) == run.at("gradients"));
+    const auto ours = our_gradients(graph);
+    CHECK(ours.size() == run.at("gradients").size());
+    for (const auto& [module, type] : ours) {
+      INFO(module);
+      CHECK(type == run.at("gradients").at(module));
+    }
     for (const auto id : graph.with_role(Role::gradient))
       CHECK(graph[id].dtype == DType::f32);
   }
