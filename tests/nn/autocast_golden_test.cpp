@@ -141,7 +141,7 @@ TEST_CASE("gradients have the types that PyTorch's have") {
     CHECK(ours.size() == run.at("gradients").size());
     for (const auto& [module, type] : ours) {
       INFO(module);
-      CHECK(type == run.at("gradients").at(module));
+      CHECK(type == run.at("gradients").at(module).get<std::string>());
     }
     for (const auto id : graph.with_role(Role::gradient))
       CHECK(graph[id].dtype == DType::f32);
