@@ -1,6 +1,6 @@
 #include "kernel_trace.hpp"
 
-#include "libraries.hpp"
+#include "library_functions.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cupti.h>
@@ -84,20 +84,14 @@ Result<Cupti> open_cupti() {
   if (!library)
     return failure(library.error());
   Cupti table;
-  std::string missing;
-  const auto find = [&]<class Function>(const char* symbol, Function*& function) {
-    function = reinterpret_cast<Function*>(library->find(symbol));
-    if (!function)
-      missing = symbol;
-  };
+  LibraryFunctions find{*library};
   find("cuptiActivityRegisterCallbacks", table.register_callbacks);
   find("cuptiActivityEnable", table.enable);
   find("cuptiActivityDisable", table.disable);
   find("cuptiActivityFlushAll", table.flush);
   find("cuptiActivityGetNextRecord", table.next_record);
   find("cuptiGetResultString", table.result_string);
-  if (!missing.empty())
-    return fail(Errc::unsupported, "{} has no function {}", library->name(), missing);
+  TROUPE_TRY(find.done());
   return table;
 }
 

@@ -1,5 +1,7 @@
 #include "libraries.hpp"
 
+#include "library_functions.hpp"
+
 #include "troupe/core/fail.hpp"
 
 #include <cuda_runtime_api.h>
@@ -95,30 +97,6 @@ void open_nvrtc(const LibraryPlaces& places) {
                               nvrtc->place().empty() ? places : LibraryPlaces{nvrtc->place()});
 }
 
-/// Fills in the functions of a table; keeps the first that is missing.
-class Filler {
-public:
-  explicit Filler(const SharedLibrary& library) : library_(library) {}
-
-  template <class Function>
-  void operator()(const char* symbol, Function*& function) {
-    function = reinterpret_cast<Function*>(library_.find(symbol));
-    if (function == nullptr && missing_.empty())
-      missing_ = symbol;
-  }
-
-  Status done() const {
-    if (missing_.empty())
-      return {};
-    return fail(Errc::unsupported, "{} has no function {}: another version is needed",
-                library_.name(), missing_);
-  }
-
-private:
-  const SharedLibrary& library_;
-  std::string missing_;
-};
-
 } // namespace
 
 LibraryEnvironment LibraryEnvironment::of_process() {
@@ -175,7 +153,7 @@ Result<CudnnLibrary> open_cudnn(const LibraryPlaces& places) {
   if (!library)
     return failure(library.error());
   CudnnLibrary table;
-  Filler fill(*library);
+  LibraryFunctions fill{*library};
   fill("cudnnCreate", table.create);
   fill("cudnnDestroy", table.destroy);
   fill("cudnnSetStream", table.set_stream);
@@ -197,7 +175,7 @@ Result<CublasLtLibrary> open_cublas_lt(const LibraryPlaces& places) {
   if (!library)
     return failure(library.error());
   CublasLtLibrary table;
-  Filler fill(*library);
+  LibraryFunctions fill{*library};
   fill("cublasLtCreate", table.create);
   fill("cublasLtDestroy", table.destroy);
   fill("cublasLtGetVersion", table.version);

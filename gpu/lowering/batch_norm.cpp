@@ -13,6 +13,18 @@ BatchNormShape shape_of(const Tensor& x) {
   return {.dtype = x.dtype, .rows = x.shape.elements() / channels, .channels = channels};
 }
 
+/// Normalizes by these statistics.
+void apply(const Launch& l, const Node& node, const BatchNormAttributes& attributes,
+           const BatchNormShape& shape, BatchNormApply by) {
+  by.x = l.data(node.inputs[0]);
+  by.residual = attributes.add ? l.data(node.inputs[5]) : nullptr;
+  by.y = l.data(node.outputs[0]);
+  by.scale = l.data<float>(node.inputs[1]);
+  by.shift = l.data<float>(node.inputs[2]);
+  by.relu = attributes.relu;
+  launch_batch_norm_apply(l.stream, shape, by);
+}
+
 StepPtr lower_training(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
@@ -27,15 +39,7 @@ StepPtr lower_training(const Lowering& lowering, const Node& node) {
                                       .eps = attributes.eps,
                                       .momentum = attributes.momentum},
                                      l.reductions);
-        launch_batch_norm_apply(l.stream, shape,
-                                {.x = l.data(node.inputs[0]),
-                                 .residual = attributes.add ? l.data(node.inputs[5]) : nullptr,
-                                 .y = l.data(node.outputs[0]),
-                                 .scale = l.data<float>(node.inputs[1]),
-                                 .shift = l.data<float>(node.inputs[2]),
-                                 .mean = mean,
-                                 .inv_std = inv_std,
-                                 .relu = attributes.relu});
+        apply(l, node, attributes, shape, {.mean = mean, .inv_std = inv_std});
       });
 }
 
@@ -44,15 +48,8 @@ StepPtr lower_normalize(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
       node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-        launch_batch_norm_apply(l.stream, shape,
-                                {.x = l.data(node.inputs[0]),
-                                 .residual = attributes.add ? l.data(node.inputs[5]) : nullptr,
-                                 .y = l.data(node.outputs[0]),
-                                 .scale = l.data<float>(node.inputs[1]),
-                                 .shift = l.data<float>(node.inputs[2]),
-                                 .mean = l.data<float>(node.inputs[3]),
-                                 .inv_std = l.data<float>(node.inputs[4]),
-                                 .relu = attributes.relu});
+        apply(l, node, attributes, shape,
+              {.mean = l.data<float>(node.inputs[3]), .inv_std = l.data<float>(node.inputs[4])});
       });
 }
 
@@ -60,16 +57,10 @@ StepPtr lower_inference(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
       node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-        launch_batch_norm_apply(l.stream, shape,
-                                {.x = l.data(node.inputs[0]),
-                                 .residual = attributes.add ? l.data(node.inputs[5]) : nullptr,
-                                 .y = l.data(node.outputs[0]),
-                                 .scale = l.data<float>(node.inputs[1]),
-                                 .shift = l.data<float>(node.inputs[2]),
-                                 .mean = l.data<float>(node.inputs[3]),
-                                 .variance = l.data<float>(node.inputs[4]),
-                                 .eps = attributes.eps,
-                                 .relu = attributes.relu});
+        apply(l, node, attributes, shape,
+              {.mean = l.data<float>(node.inputs[3]),
+               .variance = l.data<float>(node.inputs[4]),
+               .eps = attributes.eps});
       });
 }
 
