@@ -46,7 +46,7 @@ private:
   Status begin();
   Status make_replicas();
   Result<std::shared_ptr<Replica>>
-  make_replica(int rank, const std::shared_ptr<collectives::Rendezvous>& rendezvous);
+  make_replica(std::unique_ptr<collectives::Communicator> communicator);
   Status compile(Replica& replica);
   Status compile_evaluation(Replica& replica, EngineOptions& engine);
   Status load(Replica& replica, const Graph& graph);
@@ -114,10 +114,9 @@ Status Preparation::begin() {
 }
 
 Status Preparation::make_replicas() {
-  const auto rendezvous =
-      std::make_shared<collectives::Rendezvous>(world_, config_.cluster.timeouts.collective);
-  for (int rank = 0; rank < world_; ++rank) {
-    auto replica = make_replica(rank, rendezvous);
+  for (auto& communicator :
+       collectives::make_shared_group(world_, config_.cluster.timeouts.collective)) {
+    auto replica = make_replica(std::move(communicator));
     if (!replica)
       return failure(replica.error());
     job_->replicas.push_back(std::move(*replica));
@@ -126,15 +125,15 @@ Status Preparation::make_replicas() {
 }
 
 Result<std::shared_ptr<Replica>>
-Preparation::make_replica(int rank, const std::shared_ptr<collectives::Rendezvous>& rendezvous) {
+Preparation::make_replica(std::unique_ptr<collectives::Communicator> communicator) {
   auto replica = std::make_shared<Replica>();
   const auto threads = threads_per_worker(config_.devices);
-  replica->rank = rank;
-  auto device = make_device(config_.devices, rank);
+  replica->rank = communicator->rank();
+  auto device = make_device(config_.devices, replica->rank);
   if (!device)
     return failure(device.error());
   replica->device = std::move(*device);
-  replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
+  replica->communicator = std::move(communicator);
   replica->compute = replica->device->create_stream({.name = "compute", .threads = threads});
   // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
   // backward, one thread is enough for sums: a second team would fight with the first.

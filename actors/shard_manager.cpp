@@ -92,7 +92,7 @@ void ShardManagerState::reduce(const collectives::Bucket& bucket, Flight& flight
   const auto before = replica.communicator->traffic().bytes;
   auto begin = replica.communication->record();
   float* const gradients = replica.state->gradients() + bucket.offset;
-  replica.communicator->all_reduce(*replica.communication, gradients, bucket.elements);
+  replica.communicator->all_reduce(*replica.communication, {gradients, bucket.elements});
   replica.device->round(*replica.communication, gradients, replica.state->stored(),
                         bucket.elements);
   flight.collectives.emplace_back(std::move(begin), replica.communication->record());
@@ -191,8 +191,9 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
 void ShardManagerState::evaluate(std::int64_t step) {
   auto& replica = *setup_.replica;
   // As in DistributedDataParallel, rank 0's statistics count.
-  replica.communicator->broadcast(*replica.communication, replica.state->statistics(),
-                                  replica.state->layout().statistic_elements, 0);
+  replica.communicator->broadcast(
+      *replica.communication,
+      {replica.state->statistics(), replica.state->layout().statistic_elements}, 0);
   self_->send(worker_, atom::evaluate_v, step, replica.communication->record());
 }
 

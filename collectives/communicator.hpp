@@ -1,8 +1,9 @@
-/// Collectives between the ranks of a job. One interface, backends beside each other, chosen at run
-/// time and passed as an object. Only the SHARD MANAGER of a rank calls it.
+/// Collectives between the ranks of a group. One interface, backends beside each other, chosen at
+/// run time and passed as an object. Only the SHARD MANAGER of a rank calls it.
 #pragma once
 
 #include "troupe/core/device.hpp"
+#include "troupe/core/tensor.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -12,24 +13,49 @@ namespace troupe::collectives {
 /// What a communicator has moved so far, for metrics.
 struct Traffic {
   std::uint64_t operations = 0;
-  std::uint64_t bytes =
-      0; ///< sent by this rank, as a ring would: 2 (N-1)/N of an all-reduce's size
+  /// Sent by this rank, by the least that the operation needs: an all-reduce of S bytes 2 S
+  /// (N-1)/N, an all-gather or reduce-scatter that has S bytes in all S (N-1)/N.
+  std::uint64_t bytes = 0;
 };
 
-/// Calls only enqueue; every rank must make the same calls in the same order. A failure (another
-/// rank died, stalled beyond the timeout, or called something else) fails the stream with
-/// Errc::collective; the message names rank, operation and sequence number.
+/// Values in memory of the device whose stream goes with them.
+struct Values {
+  void* data = nullptr;
+  std::size_t elements = 0;
+  DType type = DType::f32;
+
+  std::size_t bytes() const { return elements * size_of(type); }
+};
+
+/// Calls only enqueue; every rank of the group must make the same calls in the same order (send and
+/// receive: in pairs). A failure (another rank died, stalled beyond the timeout, or called
+/// something else) fails the stream with Errc::collective; the message names rank, peer, operation
+/// and sequence number. Sums are the same bits on every rank and every run; f16 and bf16 are summed
+/// in f32 and rounded once where the backend can.
 class Communicator {
 public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
-  /// values[i] = sum over ranks, summed in rank order: the same bits on every rank and every run.
-  virtual void all_reduce(Stream& stream, float* values, std::size_t elements) = 0;
-  /// values of the root are copied to all ranks.
-  virtual void broadcast(Stream& stream, float* values, std::size_t elements, int root) = 0;
+  /// values[i] = sum over ranks.
+  virtual void all_reduce(Stream& stream, const Values& values) = 0;
+  /// `mine` (elements) = sum over ranks of their all[rank() * elements ...]; `all` holds
+  /// world_size() * elements and is destroyed. `mine` may lie at its place in `all`.
+  virtual void reduce_scatter(Stream& stream, void* all, const Values& mine) = 0;
+  /// all[r * elements ...] = `mine` of rank r. `mine` may lie at its place in `all`.
+  virtual void all_gather(Stream& stream, const Values& mine, void* all) = 0;
+  /// The root's values are copied to all ranks.
+  virtual void broadcast(Stream& stream, const Values& values, int root) = 0;
+  /// As all_reduce, but the root alone gets the sum; the others' values are destroyed.
+  virtual void reduce(Stream& stream, const Values& values, int root) = 0;
+  /// As all_gather, for the root alone; `all` may be null elsewhere.
+  virtual void gather(Stream& stream, const Values& mine, void* all, int root) = 0;
+  virtual void send(Stream& stream, const Values& values, int to) = 0;
+  virtual void receive(Stream& stream, const Values& values, int from) = 0;
+  /// Work enqueued from now on starts when every rank's stream has come this far.
+  virtual void barrier(Stream& stream) = 0;
   virtual Traffic traffic() const = 0;
-  /// Fails every pending and later operation of all ranks. Thread-safe.
+  /// Fails every pending and later operation of all ranks that can be reached. Thread-safe.
   virtual void abort(const Error& reason) = 0;
 };
 

@@ -15,6 +15,8 @@ std::size_t size_of(DType dtype) {
     return 2;
   case DType::u8:
     return 1;
+  case DType::f64:
+    return 8;
   }
   return 0;
 }
@@ -31,6 +33,8 @@ std::string_view to_string(DType dtype) {
     return "i32";
   case DType::u8:
     return "u8";
+  case DType::f64:
+    return "f64";
   }
   return "?";
 }

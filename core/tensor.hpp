@@ -11,7 +11,14 @@
 
 namespace troupe {
 
-enum class DType : std::uint8_t { f32, bf16, f16, i32, u8 };
+enum class DType : std::uint8_t {
+  f32,
+  bf16,
+  f16,
+  i32,
+  u8,
+  f64, ///< sums that ranks exchange; no op computes in it
+};
 
 std::size_t size_of(DType dtype);
 std::string_view to_string(DType dtype);

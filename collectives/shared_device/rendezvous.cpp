@@ -4,45 +4,52 @@
 
 #include <fmt/ranges.h>
 
-#include <string_view>
+#include <algorithm>
+#include <numeric>
 
 namespace troupe::collectives {
 
-Result<std::vector<float*>> Rendezvous::meet(int rank, const Operation& operation) {
+Result<std::vector<Call>> Rendezvous::arrive(int rank, const Call& call) {
   std::unique_lock lock{mutex_};
   if (aborted_)
-    return failure(*aborted_);
-  if (auto same = check_same(rank, operation); !same) {
-    aborted_ = same.error();
+    return aborted(rank);
+  const auto meeting = open(rank, call);
+  if (auto same = check_same(*meeting, rank, call); !same)
+    return give_up(rank, std::move(same).error().message);
+  meeting->calls[static_cast<std::size_t>(rank)] = call;
+  if (++meeting->arrived == meeting->needed.size())
     changed_.notify_all();
-    return failure(*aborted_);
+  const bool over = changed_.wait_for(lock, timeout_, [&] {
+    return meeting->complete() || aborted_ || !missing(*meeting, true).empty();
+  });
+  if (!meeting->complete()) {
+    if (aborted_)
+      return aborted(rank);
+    if (over)
+      return give_up(rank, fmt::format("{}: rank {} left", call.name(),
+                                       fmt::join(missing(*meeting, true), ", ")));
+    return give_up(rank, fmt::format("{} timed out after {} ms: rank {} did not come", call.name(),
+                                     timeout_.count(), fmt::join(missing(*meeting, false), ", ")));
   }
-  operations_[static_cast<std::size_t>(rank)] = operation;
-  present_[static_cast<std::size_t>(rank)] = true;
-  if (++arrived_ == world_size()) {
-    published_.clear();
-    for (const auto& each : operations_)
-      published_.push_back(each.values);
-    present_.assign(present_.size(), false);
-    arrived_ = 0;
-    ++meeting_;
+  std::vector<Call> calls;
+  for (const auto& each : meeting->calls)
+    calls.push_back(each.value_or(Call{}));
+  return calls;
+}
+
+void Rendezvous::depart(int rank, const Call& call) {
+  std::unique_lock lock{mutex_};
+  const auto meeting = meetings_.find(key_of(rank, call))->second;
+  if (++meeting->departed == meeting->needed.size())
     changed_.notify_all();
-    return published_;
-  }
-  const auto meeting = meeting_;
-  const bool done =
-      changed_.wait_for(lock, timeout_, [&] { return aborted_ || meeting_ != meeting; });
-  // Who waited for this meeting has met, even if somebody aborts the next one meanwhile.
-  if (meeting_ != meeting)
-    return published_;
-  if (!done)
-    aborted_ =
-        Error{Errc::collective,
-              fmt::format("{} #{} timed out after {} ms: rank {} did not come", operation.name,
-                          operation.sequence, timeout_.count(), missing_ranks()),
-              {.rank = rank}};
+  changed_.wait(lock, [&] { return meeting->departed == meeting->needed.size(); });
+  meetings_.erase(key_of(rank, call));
+}
+
+void Rendezvous::leave(int rank) {
+  const std::lock_guard lock{mutex_};
+  left_[static_cast<std::size_t>(rank)] = true;
   changed_.notify_all();
-  return failure(*aborted_);
 }
 
 void Rendezvous::abort(const Error& reason) {
@@ -52,27 +59,65 @@ void Rendezvous::abort(const Error& reason) {
   changed_.notify_all();
 }
 
-Status Rendezvous::check_same(int rank, const Operation& operation) const {
-  for (std::size_t other = 0; other < present_.size(); ++other) {
-    const auto& theirs = operations_[other];
-    if (present_[other] &&
-        (std::string_view{theirs.name} != operation.name || theirs.sequence != operation.sequence ||
-         theirs.elements != operation.elements))
-      return failure(Error{Errc::collective,
-                           fmt::format("{} #{} of {} elements met {} #{} of {} elements of rank {}",
-                                       operation.name, operation.sequence, operation.elements,
-                                       theirs.name, theirs.sequence, theirs.elements, other),
-                           {.rank = rank}});
+Rendezvous::Key Rendezvous::key_of(int rank, const Call& call) {
+  if (!call.pairwise())
+    return {-1, -1, call.sequence};
+  const bool sends = call.kind == CallKind::send;
+  return {sends ? rank : call.peer, sends ? call.peer : rank, call.sequence};
+}
+
+std::shared_ptr<Rendezvous::Meeting> Rendezvous::open(int rank, const Call& call) {
+  auto& meeting = meetings_[key_of(rank, call)];
+  if (meeting)
+    return meeting;
+  meeting = std::make_shared<Meeting>();
+  meeting->calls.resize(left_.size());
+  if (call.pairwise()) {
+    meeting->needed = {rank, call.peer};
+  } else {
+    meeting->needed.resize(left_.size());
+    std::iota(meeting->needed.begin(), meeting->needed.end(), 0);
+  }
+  return meeting;
+}
+
+Status Rendezvous::check_same(const Meeting& meeting, int rank, const Call& call) {
+  const auto describe = [](const Call& c) {
+    return fmt::format("{} of {} {}", c.name(), c.values.elements, to_string(c.values.type));
+  };
+  for (const int other : meeting.needed) {
+    const auto& theirs = meeting.calls[static_cast<std::size_t>(other)];
+    if (!theirs || other == rank)
+      continue;
+    const bool same_kind = call.pairwise() ? theirs->kind != call.kind
+                                           : theirs->kind == call.kind && theirs->peer == call.peer;
+    if (!same_kind || theirs->values.elements != call.values.elements ||
+        theirs->values.type != call.values.type)
+      return fail(Errc::collective, "{} met {} of rank {}", describe(call), describe(*theirs),
+                  other);
   }
   return {};
 }
 
-std::string Rendezvous::missing_ranks() const {
-  std::vector<std::size_t> missing;
-  for (std::size_t rank = 0; rank < present_.size(); ++rank)
-    if (!present_[rank])
-      missing.push_back(rank);
-  return fmt::format("{}", fmt::join(missing, ", "));
+std::vector<int> Rendezvous::missing(const Meeting& meeting, bool only_those_who_left) const {
+  std::vector<int> ranks;
+  std::ranges::copy_if(meeting.needed, std::back_inserter(ranks), [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    return !meeting.calls[index] && (!only_those_who_left || left_[index]);
+  });
+  return ranks;
+}
+
+tl::unexpected<Error> Rendezvous::give_up(int rank, std::string message) {
+  aborted_ = Error{Errc::collective, std::move(message)};
+  changed_.notify_all();
+  return aborted(rank);
+}
+
+tl::unexpected<Error> Rendezvous::aborted(int rank) const {
+  auto error = *aborted_;
+  error.where.rank = rank;
+  return failure(std::move(error));
 }
 
 } // namespace troupe::collectives

@@ -1,52 +1,58 @@
-/// Where the ranks of one process meet: a barrier that checks that all came for the same operation,
-/// and that gives up after a timeout or when somebody aborts.
+/// Where the ranks of one process meet for a call, each on a thread that may wait.
 #pragma once
 
-#include "troupe/core/error.hpp"
+#include "troupe/collectives/call.hpp"
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <span>
-#include <vector>
+#include <tuple>
 
 namespace troupe::collectives {
 
-/// What a rank brings to a meeting. All but `values` must be equal on all ranks.
-struct Operation {
-  const char* name;
-  std::int64_t sequence;
-  std::size_t elements;
-  float* values;
-};
-
+/// Thread-safe. Once one rank has failed, so do all: the reason is kept.
 class Rendezvous {
 public:
   Rendezvous(int world_size, std::chrono::milliseconds timeout)
-      : timeout_{timeout}, operations_(static_cast<std::size_t>(world_size)),
-        present_(static_cast<std::size_t>(world_size), false) {}
+      : timeout_{timeout}, left_(static_cast<std::size_t>(world_size), false) {}
 
-  int world_size() const { return static_cast<int>(operations_.size()); }
+  int world_size() const { return static_cast<int>(left_.size()); }
 
-  /// Blocks until every rank has arrived with the same operation; gives the buffers by rank. They
-  /// stay published until the next meeting.
-  Result<std::vector<float*>> meet(int rank, const Operation& operation);
+  /// Blocks until every rank that the call needs has come with the same; gives their calls by rank.
+  /// A rank that has arrived must depart. Errors: collective, with the call and who is missing.
+  Result<std::vector<Call>> arrive(int rank, const Call& call);
+  /// Blocks until all that arrived are done with each other's memory. They wait for nothing else
+  /// meanwhile, so this needs no timeout and no abort would help.
+  void depart(int rank, const Call& call);
+  /// The rank will come to nothing any more.
+  void leave(int rank);
   void abort(const Error& reason);
 
 private:
-  Status check_same(int rank, const Operation& operation) const;
-  std::string missing_ranks() const;
+  /// Sender and receiver (-1: all ranks), and the number of the call.
+  using Key = std::tuple<int, int, std::int64_t>;
+  struct Meeting {
+    std::vector<std::optional<Call>> calls; ///< by rank
+    std::vector<int> needed;                ///< ranks
+    std::size_t arrived = 0, departed = 0;
+
+    bool complete() const { return arrived == needed.size(); }
+  };
+
+  static Key key_of(int rank, const Call& call);
+  std::shared_ptr<Meeting> open(int rank, const Call& call);
+  static Status check_same(const Meeting& meeting, int rank, const Call& call);
+  std::vector<int> missing(const Meeting& meeting, bool only_those_who_left) const;
+  tl::unexpected<Error> give_up(int rank, std::string message);
+  tl::unexpected<Error> aborted(int rank) const;
 
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Operation> operations_;
-  std::vector<bool> present_;
-  int arrived_ = 0;
-  std::uint64_t meeting_ = 0;
-  std::vector<float*> published_;
+  std::map<Key, std::shared_ptr<Meeting>> meetings_;
+  std::vector<bool> left_;
   std::optional<Error> aborted_;
 };
 

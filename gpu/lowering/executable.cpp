@@ -41,6 +41,8 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
     return each(std::uint8_t{}, [](std::uint8_t value) { return static_cast<float>(value); });
   case DType::f32:
     return each(0.0f, [](float value) { return value; });
+  case DType::f64:
+    return each(0.0, [](double value) { return static_cast<float>(value); });
   }
 }
 

@@ -73,8 +73,7 @@ struct CoordinatorStub {
   std::shared_ptr<Reports> reports;
 };
 
-std::shared_ptr<Replica> make_replica(int rank,
-                                      const std::shared_ptr<collectives::Rendezvous>& rendezvous,
+std::shared_ptr<Replica> make_replica(std::unique_ptr<collectives::Communicator> communicator,
                                       const LossScaleOptions& loss_scale) {
   StorageLayout layout;
   layout.parameters = {{"a", {unit_elements}, 0, 0, unit_elements, nullptr},
@@ -82,9 +81,9 @@ std::shared_ptr<Replica> make_replica(int rank,
   layout.unit_elements = {unit_elements, unit_elements};
   layout.unit_names = {"a", "b"};
   auto replica = std::make_shared<Replica>();
-  replica->rank = rank;
-  replica->device = cpu::make_host_device(rank, 1);
-  replica->communicator = std::make_unique<collectives::SharedCommunicator>(rendezvous, rank);
+  replica->rank = communicator->rank();
+  replica->device = cpu::make_host_device(replica->rank, 1);
+  replica->communicator = std::move(communicator);
   replica->communication = replica->device->create_stream({.name = "communication"});
   replica->state = ModelState::create(*replica->device, layout,
                                       {.optimizer_slots = {"momentum"}, .loss_scale = loss_scale})
@@ -101,10 +100,9 @@ class Company {
 public:
   Company(int world_size, const LossScaleOptions& loss_scale,
           const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
-    const auto rendezvous = std::make_shared<collectives::Rendezvous>(world_size, 10s);
     coordinator_ = test::spawn_state<CoordinatorStub, coordinator_actor>(system_, reports_);
-    for (int rank = 0; rank < world_size; ++rank) {
-      replicas_.push_back(make_replica(rank, rendezvous, loss_scale));
+    for (auto& communicator : collectives::make_shared_group(world_size, 10s)) {
+      replicas_.push_back(make_replica(std::move(communicator), loss_scale));
       shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
           system_, ShardManagerSetup{.replica = replicas_.back(),
                                      .bucket_bytes = 1, // a bucket for each unit

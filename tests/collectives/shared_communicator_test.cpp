@@ -8,8 +8,6 @@
 #include <vector>
 
 using namespace troupe;
-using collectives::Rendezvous;
-using collectives::SharedCommunicator;
 using std::chrono::milliseconds;
 
 namespace {
@@ -17,14 +15,11 @@ namespace {
 /// Ranks of one process, each with a stream of its own.
 struct Group {
   explicit Group(int world, milliseconds timeout = milliseconds{20000})
-      : rendezvous{std::make_shared<Rendezvous>(world, timeout)} {
-    for (int rank = 0; rank < world; ++rank) {
-      communicators.push_back(std::make_unique<SharedCommunicator>(rendezvous, rank));
+      : communicators{collectives::make_shared_group(world, timeout)} {
+    for (int rank = 0; rank < world; ++rank)
       streams.push_back(std::make_unique<cpu::HostStream>(StreamOptions{.name = "communication"}));
-    }
   }
-  std::shared_ptr<Rendezvous> rendezvous;
-  std::vector<std::unique_ptr<SharedCommunicator>> communicators;
+  std::vector<std::unique_ptr<collectives::Communicator>> communicators;
   std::vector<std::unique_ptr<cpu::HostStream>> streams;
 };
 
@@ -45,7 +40,7 @@ TEST_CASE("all_reduce sums in rank order, the same bits on every rank") {
     for (std::size_t i = 0; i < elements; ++i)
       values[static_cast<std::size_t>(rank)][i] = value(rank, i);
   for (std::size_t rank = 0; rank < values.size(); ++rank)
-    group.communicators[rank]->all_reduce(*group.streams[rank], values[rank].data(), elements);
+    group.communicators[rank]->all_reduce(*group.streams[rank], {values[rank].data(), elements});
   for (auto& stream : group.streams)
     REQUIRE(stream->synchronize());
   std::vector<float> expected(elements);
@@ -63,7 +58,7 @@ TEST_CASE("many operations in a row do not mix") {
   std::vector<std::vector<float>> values(3, std::vector<float>(50, 1.0f));
   for (int i = 0; i < 20; ++i)
     for (std::size_t rank = 0; rank < 3; ++rank)
-      group.communicators[rank]->all_reduce(*group.streams[rank], values[rank].data(), 50);
+      group.communicators[rank]->all_reduce(*group.streams[rank], {values[rank].data(), 50});
   for (auto& stream : group.streams)
     REQUIRE(stream->synchronize());
   CHECK(values[2][49] == 3486784401.0f); // 3 to the power of 20
@@ -75,7 +70,7 @@ TEST_CASE("broadcast gives the root's values to all") {
   std::vector<std::vector<float>> values(4);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     values[rank].assign(33, static_cast<float>(rank));
-    group.communicators[rank]->broadcast(*group.streams[rank], values[rank].data(), 33, 2);
+    group.communicators[rank]->broadcast(*group.streams[rank], {values[rank].data(), 33}, 2);
   }
   for (auto& stream : group.streams)
     REQUIRE(stream->synchronize());
@@ -86,8 +81,8 @@ TEST_CASE("broadcast gives the root's values to all") {
 TEST_CASE("a rank that does not come fails the others within the timeout, and is named") {
   Group group{3, milliseconds{100}};
   std::vector<float> a(4), b(4);
-  group.communicators[0]->all_reduce(*group.streams[0], a.data(), 4);
-  group.communicators[1]->all_reduce(*group.streams[1], b.data(), 4);
+  group.communicators[0]->all_reduce(*group.streams[0], {a.data(), 4});
+  group.communicators[1]->all_reduce(*group.streams[1], {b.data(), 4});
   for (const std::size_t rank : {0u, 1u}) {
     const auto status = group.streams[rank]->synchronize();
     REQUIRE_FALSE(status);
@@ -100,8 +95,8 @@ TEST_CASE("a rank that does not come fails the others within the timeout, and is
 TEST_CASE("different operations are refused instead of mixing memory") {
   Group group{2};
   std::vector<float> a(4), b(8);
-  group.communicators[0]->all_reduce(*group.streams[0], a.data(), 4);
-  group.communicators[1]->all_reduce(*group.streams[1], b.data(), 8);
+  group.communicators[0]->all_reduce(*group.streams[0], {a.data(), 4});
+  group.communicators[1]->all_reduce(*group.streams[1], {b.data(), 8});
   for (auto& stream : group.streams) {
     const auto status = stream->synchronize();
     REQUIRE_FALSE(status);
@@ -112,7 +107,7 @@ TEST_CASE("different operations are refused instead of mixing memory") {
 TEST_CASE("abort fails pending and later operations at once") {
   Group group{2};
   std::vector<float> a(4);
-  group.communicators[0]->all_reduce(*group.streams[0], a.data(), 4);
+  group.communicators[0]->all_reduce(*group.streams[0], {a.data(), 4});
   group.communicators[1]->abort({Errc::collective, "rank 1 left"});
   const auto status = group.streams[0]->synchronize();
   REQUIRE_FALSE(status);

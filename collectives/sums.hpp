@@ -1,0 +1,16 @@
+/// Sums of what ranks exchange, with the host's vector instructions, on the calling thread.
+#pragma once
+
+#include "troupe/core/tensor.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace troupe::collectives {
+
+/// sum[i] = sources[0][i] + sources[1][i] + ..., in that order. f16 and bf16 are summed in f32 and
+/// rounded once; integers wrap. `sum` may be one of the sources.
+void sum_in_order(DType type, std::span<const void* const> sources, void* sum,
+                  std::size_t elements);
+
+} // namespace troupe::collectives
