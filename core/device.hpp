@@ -76,6 +76,10 @@ public:
   /// Blocks until everything enqueued is done. For tests, benchmarks and teardown; never in a
   /// handler.
   virtual Status synchronize() = 0;
+  /// What is enqueued until the matching end_range, by this thread, has a name in a profiler that
+  /// watches the device. Ranges nest.
+  virtual void begin_range(const std::string& /*name*/) {}
+  virtual void end_range() {}
 };
 
 struct StreamOptions {

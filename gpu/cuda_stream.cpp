@@ -2,6 +2,8 @@
 
 #include "troupe/core/fail.hpp"
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -59,6 +61,14 @@ Status CudaStream::status() const {
 
 void CudaStream::note(Status status) {
   state_->note(std::move(status));
+}
+
+void CudaStream::begin_range(const std::string& name) {
+  nvtxRangePushA(name.c_str());
+}
+
+void CudaStream::end_range() {
+  nvtxRangePop();
 }
 
 bool CudaStream::capturing() const {

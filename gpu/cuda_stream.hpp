@@ -45,6 +45,9 @@ public:
   void wait(EventPtr event) override;
   void on_complete(Callback callback) override;
   Status synchronize() override;
+  /// NVTX: Nsight Systems shows the range over the kernels that were launched in it.
+  void begin_range(const std::string& name) override;
+  void end_range() override;
 
   cudaStream_t handle() const { return stream_; }
   int device() const { return context_->index(); }
