@@ -39,6 +39,7 @@ Findings library_findings() {
       library("oneDNN", TROUPE_ONEDNN_VERSION),
       library("CAF", fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100,
                                  CAF_VERSION % 100)),
+      library("Gloo", TROUPE_GLOO_VERSION),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
       library("yaml-cpp", TROUPE_YAML_CPP_VERSION),
       library("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,

@@ -19,6 +19,7 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(Gloo REQUIRED)
 
 # oneDNN's own CMake package insists on the OpenCL headers, for a GPU backend that is not used here.
 find_library(DNNL_LIBRARY dnnl REQUIRED)

@@ -13,4 +13,7 @@ namespace troupe::collectives {
 void sum_in_order(DType type, std::span<const void* const> sources, void* sum,
                   std::size_t elements);
 
+/// sum[i] += values[i], rounded as above.
+void add(DType type, void* sum, const void* values, std::size_t elements);
+
 } // namespace troupe::collectives

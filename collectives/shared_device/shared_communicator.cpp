@@ -126,6 +126,7 @@ std::vector<std::unique_ptr<Communicator>> make_shared_group(int world_size,
                                                              std::chrono::milliseconds timeout) {
   const auto rendezvous = std::make_shared<Rendezvous>(world_size, timeout);
   std::vector<std::unique_ptr<Communicator>> group;
+  group.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank)
     group.push_back(std::make_unique<SharedCommunicator>(rendezvous, rank));
   return group;

@@ -1,0 +1,31 @@
+/// What every backend of the communicator must do: each program that compiles these tests brings
+/// its backends.
+#pragma once
+
+#include "troupe/collectives/communicator.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::tests {
+
+using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
+
+struct Backend {
+  std::string name;
+  /// A new group, by rank.
+  std::function<Communicators(int world_size, std::chrono::milliseconds timeout)> connect;
+  std::function<std::shared_ptr<Device>(int rank)> device;
+  /// Sums are as if added in the order of ranks, in f32 for narrow types.
+  bool in_rank_order = true;
+  /// A rank that calls something else is found at once, not when the time is up.
+  bool compares_calls = true;
+};
+
+/// Those of this machine; empty with a reason in `why` where there are none.
+std::vector<Backend> backends(std::string& why);
+
+} // namespace troupe::tests
