@@ -4,12 +4,19 @@
 #include "messages.hpp"
 
 #include "troupe/data/batch.hpp"
+#include "troupe/metrics/trace.hpp"
 
 #include <functional>
 #include <memory>
 #include <vector>
 
 namespace troupe::actors {
+
+/// A stream that batches are made on, and its row in the timeline.
+struct LoaderStream {
+  std::shared_ptr<Stream> stream;
+  metrics::Track row = {};
+};
 
 /// A micro-batch that is being filled: its memory, and when it may be read.
 struct Filling {
@@ -35,6 +42,7 @@ public:
 protected:
   /// Calls `failed` if what has been enqueued on the stream fails.
   static void report_failure(Stream& stream, const Failed& failed);
+  static constexpr metrics::SpanLabel batch_span = {metrics::SpanKind::data, "batch"};
 };
 
 /// On the host: streams of the host read, augment and write what the host device trains on. Streams
@@ -42,7 +50,7 @@ protected:
 class HostFiller final : public BatchFiller {
 public:
   HostFiller(std::shared_ptr<const data::BatchAssembler> assembler,
-             std::vector<data::BatchBuffer> buffers, std::vector<std::shared_ptr<Stream>> streams)
+             std::vector<data::BatchBuffer> buffers, std::vector<LoaderStream> streams)
       : assembler_{std::move(assembler)}, buffers_{std::move(buffers)}, streams_{
                                                                             std::move(streams)} {}
 
@@ -54,7 +62,7 @@ public:
 private:
   std::shared_ptr<const data::BatchAssembler> assembler_;
   std::vector<data::BatchBuffer> buffers_;
-  std::vector<std::shared_ptr<Stream>> streams_;
+  std::vector<LoaderStream> streams_;
   std::size_t next_stream_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "checkpointer.hpp"
 
+#include "traced.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,11 +25,10 @@ std::string not_finite(const Checkpoint& checkpoint) {
 
 checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
   std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
-  return {
-      [this](atom::snapshot, const SnapshotPtr& snapshot, bool save) {
-        return take(*snapshot, save);
-      },
-  };
+  return traced<checkpointer_actor>(setup_.row,
+                                    [this](atom::snapshot, const SnapshotPtr& snapshot, bool save) {
+                                      return take(*snapshot, save);
+                                    });
 }
 
 CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot, bool save) {

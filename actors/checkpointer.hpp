@@ -5,6 +5,7 @@
 #include "model_state.hpp"
 
 #include "troupe/core/checkpoint_store.hpp"
+#include "troupe/metrics/trace.hpp"
 
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@ struct CheckpointerSetup {
   std::map<std::string, std::string> metadata;
   std::int64_t steps_per_epoch = 1;
   std::int64_t keep = 3;
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 class CheckpointerState {

@@ -84,7 +84,7 @@ public:
   Company(std::shared_ptr<Job> job, std::unique_ptr<RunView> view, bool network)
       : job_{std::move(job)}, config_{network}, system_{config_},
         metrics_{system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-            std::move(view))},
+            std::move(view), job_->trace)},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(job_, metrics_)} {}
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;
@@ -134,8 +134,8 @@ private:
       std::ignore = replica->compute->synchronize();
       std::ignore = replica->communication->synchronize();
     }
-    for (const auto& stream : job_->loader_streams)
-      std::ignore = stream->synchronize();
+    for (const auto& loader : job_->loader_streams)
+      std::ignore = loader.stream->synchronize();
   }
 
   std::shared_ptr<Job> job_;
@@ -147,21 +147,15 @@ private:
 
 } // namespace
 
-Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
-  register_messages();
-  auto job = prepare_job(config);
-  if (!job)
-    return failure(job.error());
-  (*job)->info.version = options.version;
-  if (options.daemon)
-    TROUPE_TRY(check_port(config.cluster.listen));
-  auto view = RunView::open(**job, options);
-  if (!view)
-    return failure(view.error());
+namespace {
 
-  Company company{*job, std::move(*view), options.daemon};
+/// From the first message to the last.
+Result<metrics::RunSummary> run_company(const std::shared_ptr<Job>& job,
+                                        std::unique_ptr<RunView> view, const RunOptions& options) {
+  const auto& listen = job->config.cluster.listen;
+  Company company{job, std::move(view), options.daemon};
   if (options.daemon)
-    TROUPE_TRY(company.publish(config.cluster.listen));
+    TROUPE_TRY(company.publish(listen));
   const auto drain = std::make_shared<Drain>(company.node());
   if (options.on_started)
     options.on_started([drain] { drain->ask(); });
@@ -170,6 +164,28 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
     drain->wait();
   drain->forget();
   return outcome.summary;
+}
+
+} // namespace
+
+Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
+  register_messages();
+  auto trace =
+      options.trace.empty() ? Result<metrics::Trace>{} : metrics::Trace::create(options.trace);
+  if (!trace)
+    return failure(trace.error());
+  auto job = prepare_job(config, *trace);
+  if (!job)
+    return failure(job.error());
+  (*job)->info.version = options.version;
+  if (options.daemon)
+    TROUPE_TRY(check_port(config.cluster.listen));
+  auto view = RunView::open(**job, options);
+  if (!view)
+    return failure(view.error());
+  auto summary = run_company(*job, std::move(*view), options);
+  TROUPE_TRY(trace->close()); // the streams are drained
+  return summary;
 }
 
 } // namespace troupe::actors

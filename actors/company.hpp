@@ -17,6 +17,7 @@ struct RunOptions {
   LogFormat log_format = LogFormat::plain;
   std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, kept with the run
+  std::string trace = {};  ///< file for a timeline (metrics/trace.hpp); empty: none
   /// `troupe node`: answers status and stop at cluster.listen, and stays after the job until it is
   /// asked to drain.
   bool daemon = false;

@@ -1,5 +1,7 @@
 #include "coordinator.hpp"
 
+#include "traced.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,7 +53,8 @@ void CoordinatorState::Sums::add(const metrics::StepRecord& step) {
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
-  return {
+  return traced<coordinator_actor>(
+      setup_.row,
       [this](atom::join, std::int32_t rank, const worker_actor& worker,
              const shard_manager_actor& shard_manager) {
         members_[rank] = Member{worker, shard_manager};
@@ -70,8 +73,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         if (phase_ == Phase::training && committed_ == granted_)
           reach_pause();
       },
-      [this](atom::status) { return status(); },
-  };
+      [this](atom::status) { return status(); });
 }
 
 void CoordinatorState::begin_if_ready() {

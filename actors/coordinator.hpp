@@ -5,6 +5,7 @@
 #include "job_plan.hpp"
 
 #include "troupe/metrics/run_history.hpp"
+#include "troupe/metrics/trace.hpp"
 
 #include <chrono>
 #include <functional>
@@ -27,6 +28,7 @@ struct CoordinatorSetup {
   std::vector<std::string> devices; ///< names, by rank
   checkpointer_actor checkpointer;
   metrics_actor metrics;
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 ///              run                 pause: all steps below it are committed

@@ -14,8 +14,8 @@ class CopyFiller final : public BatchFiller {
 public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
-    std::vector<std::shared_ptr<Stream>> host_streams;
-    std::shared_ptr<Stream> stream; ///< of the device
+    std::vector<LoaderStream> host_streams;
+    LoaderStream stream; ///< of the device
     data::Slice slice;
     std::int64_t slots = 2;
   };

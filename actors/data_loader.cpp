@@ -1,5 +1,7 @@
 #include "data_loader.hpp"
 
+#include "traced.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -33,7 +35,8 @@ DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetu
 }
 
 data_loader_actor::behavior_type DataLoaderState::make_behavior() {
-  return {
+  return traced<data_loader_actor>(
+      setup_.row,
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
         begin(rank, worker, first);
       },
@@ -46,8 +49,7 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
         client(rank).supplies[index_of(batch->purpose)].free.push_back(batch->slot);
         fill(rank, batch->purpose);
-      },
-  };
+      });
 }
 
 DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {

@@ -22,6 +22,7 @@ struct DataLoaderSetup {
   };
   std::vector<Fillers> fillers;
   coordinator_actor coordinator;
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 class DataLoaderState {

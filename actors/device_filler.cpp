@@ -96,13 +96,14 @@ Result<DeviceFiller::Slot> DeviceFiller::make_slot() const {
 Filling DeviceFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
                            const Failed& failed) {
   const auto& slot = slots_[static_cast<std::size_t>(index)];
-  auto& stream = *options_.stream;
+  auto& stream = *options_.stream.stream;
   std::vector<std::int64_t> indices(static_cast<std::size_t>(samples_));
   // An error stays with the stream: nothing is made of the batch, and whoever waits for it knows.
   gpu::cuda_stream(stream).note(options_.assembler->sampler().indices(at, slice, indices));
   choose(slot, at, indices);
   if (!options_.resident)
     stream.wait(gather(slot, std::move(indices), failed));
+  const auto span = options_.stream.row.span(stream, batch_span);
   device_.copy(stream, slot.choices->data(), slot.staged->data(), layout_.bytes);
   augment(slot);
   report_failure(stream, failed);
@@ -124,7 +125,10 @@ void DeviceFiller::choose(const Slot& slot, data::Position at,
 
 EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indices,
                               const Failed& failed) {
-  auto& stream = *options_.host_streams[next_stream_++ % options_.host_streams.size()];
+  const auto& [stream_pointer, row] =
+      options_.host_streams[next_stream_++ % options_.host_streams.size()];
+  auto& stream = *stream_pointer;
+  const auto span = row.span(stream, batch_span);
   cpu::host_stream(stream).enqueue(
       [assembler = options_.assembler, indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
@@ -169,7 +173,7 @@ void DeviceFiller::augment(const Slot& slot) {
     batch.scale[c] = options.normalization.scale(c);
     batch.shift[c] = options.normalization.shift(c);
   }
-  gpu::cuda_stream(*options_.stream).enqueue("augment", [&](cudaStream_t raw) {
+  gpu::cuda_stream(*options_.stream.stream).enqueue("augment", [&](cudaStream_t raw) {
     gpu::launch_augment(raw, batch);
   });
 }

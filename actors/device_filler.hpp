@@ -31,8 +31,8 @@ public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
     std::shared_ptr<const ResidentDataset> resident; ///< null: gathered on the host
-    std::vector<std::shared_ptr<Stream>> host_streams;
-    std::shared_ptr<Stream> stream; ///< of the device
+    std::vector<LoaderStream> host_streams;
+    LoaderStream stream; ///< of the device
     data::Slice slice;
     std::int32_t slots = 2;
     nn::InputFormat format;

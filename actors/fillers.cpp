@@ -1,6 +1,7 @@
 #include "fillers.hpp"
 
 #include "devices.hpp"
+#include "traced.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/nn/compile.hpp"
@@ -63,12 +64,13 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
                                                             const data::Slice& slice,
                                                             std::int64_t slots) {
   auto& device = static_cast<gpu::CudaDevice&>(*replica.device);
-  std::shared_ptr<Stream> stream = device.create_stream({.name = "loader"});
+  const LoaderStream stream{device.create_stream({.name = "loader"}),
+                            trace_.track(rank_rows(replica.rank), "loader")};
   streams_.push_back(stream);
   if (!assembler->dataset().extent())
     return shared(CopyFiller::create(device, {.assembler = assembler,
                                               .host_streams = host_streams_,
-                                              .stream = std::move(stream),
+                                              .stream = stream,
                                               .slice = slice,
                                               .slots = slots}));
   auto resident = resident_copy(device, assembler->dataset());
@@ -77,7 +79,7 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
   return shared(DeviceFiller::create(device, {.assembler = assembler,
                                               .resident = *std::move(resident),
                                               .host_streams = host_streams_,
-                                              .stream = std::move(stream),
+                                              .stream = stream,
                                               .slice = slice,
                                               .slots = static_cast<std::int32_t>(slots),
                                               .format = input_format(config_, true)}));

@@ -28,9 +28,10 @@ class FillerFactory {
 public:
   FillerFactory(const Config& config, std::shared_ptr<const data::BatchAssembler> training,
                 std::shared_ptr<const data::BatchAssembler> evaluation, int world_size,
-                std::vector<std::shared_ptr<Stream>>& streams)
+                std::vector<LoaderStream>& streams, metrics::Trace trace)
       : config_{config}, training_{std::move(training)}, evaluation_{std::move(evaluation)},
-        world_size_{world_size}, host_streams_{streams}, streams_{streams} {}
+        world_size_{world_size}, host_streams_{streams}, streams_{streams}, trace_{
+                                                                                std::move(trace)} {}
 
   /// Errors: out_of_memory; unsupported for a residency that the data set does not allow.
   Result<DataLoaderSetup::Fillers> make(Replica& replica);
@@ -52,8 +53,9 @@ private:
   const Config& config_;
   Assembler training_, evaluation_;
   int world_size_;
-  std::vector<std::shared_ptr<Stream>> host_streams_;
-  std::vector<std::shared_ptr<Stream>>& streams_;
+  std::vector<LoaderStream> host_streams_;
+  std::vector<LoaderStream>& streams_;
+  metrics::Trace trace_;
 };
 
 } // namespace troupe::actors

@@ -3,6 +3,7 @@
 #include "devices.hpp"
 #include "fillers.hpp"
 #include "resume.hpp"
+#include "traced.hpp"
 
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
@@ -29,8 +30,8 @@ std::string host_name() {
 /// Makes the parts of a job in the order in which they need each other.
 class Preparation {
 public:
-  explicit Preparation(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.devices.count)} {}
+  Preparation(const Config& config, const metrics::Trace& trace)
+      : config_{config}, world_{static_cast<int>(config.devices.count)}, trace_{trace} {}
 
   Result<std::shared_ptr<Job>> run() {
     TROUPE_TRY(open_data());
@@ -55,6 +56,7 @@ private:
 
   const Config& config_;
   int world_;
+  metrics::Trace trace_;
   std::optional<Job> job_;
   Beginning beginning_;
   std::int64_t micro_batch_ = 0;
@@ -71,7 +73,8 @@ Status Preparation::open_data() {
   micro_batch_ = *slice;
   job_.emplace(Job{.config = config_,
                    .plan = JobPlan{config_, training->sampler().steps_per_epoch()},
-                   .folder = std::filesystem::path{config_.run.output} / config_.run.name});
+                   .folder = std::filesystem::path{config_.run.output} / config_.run.name,
+                   .trace = trace_});
   // prepare_model refuses what is no precision.
   job_->precision = precision_of(config_.precision.mode).value_or(Precision::fp32);
   job_->training = std::make_shared<const data::BatchAssembler>(std::move(*training));
@@ -207,8 +210,10 @@ Status Preparation::make_fillers() {
   // Host streams read and augment, whatever the device is.
   for (std::int64_t i = 0; i < config_.data.loader_threads; ++i)
     job_->loader_streams.push_back(
-        std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}));
-  FillerFactory factory{config_, job_->training, job_->evaluation, world_, job_->loader_streams};
+        {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
+         trace_.track(node_rows, fmt::format("loader {}", i))});
+  FillerFactory factory{config_, job_->training,       job_->evaluation,
+                        world_,  job_->loader_streams, trace_};
   for (const auto& replica : job_->replicas) {
     auto fillers = factory.make(*replica);
     if (!fillers)
@@ -237,8 +242,8 @@ void Preparation::describe() {
 
 } // namespace
 
-Result<std::shared_ptr<Job>> prepare_job(const Config& config) {
-  return Preparation{config}.run();
+Result<std::shared_ptr<Job>> prepare_job(const Config& config, const metrics::Trace& trace) {
+  return Preparation{config, trace}.run();
 }
 
 } // namespace troupe::actors

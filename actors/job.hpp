@@ -27,7 +27,8 @@ struct Job {
   std::vector<std::shared_ptr<Replica>> replicas;
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   std::vector<DataLoaderSetup::Fillers> fillers; ///< by replica
-  std::vector<std::shared_ptr<Stream>> loader_streams;
+  std::vector<LoaderStream> loader_streams;
+  metrics::Trace trace; ///< off unless it was asked for
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate;
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
@@ -45,6 +46,6 @@ struct Job {
 
 /// Errors: data (missing or damaged files), invalid_input (does not fit together), out_of_memory,
 /// corrupt (a checkpoint named in the config), unsupported (a device this machine has not).
-Result<std::shared_ptr<Job>> prepare_job(const Config& config);
+Result<std::shared_ptr<Job>> prepare_job(const Config& config, const metrics::Trace& trace = {});
 
 } // namespace troupe::actors

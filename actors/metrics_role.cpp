@@ -1,13 +1,18 @@
 #include "metrics_role.hpp"
 
 #include "mailboxes.hpp"
+#include "traced.hpp"
 
 namespace troupe::actors {
 
+MetricsState::MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView> view,
+                           const metrics::Trace& trace)
+    : self_{self}, view_{std::move(view)}, trace_{trace}, row_{trace.track(node_rows, name)} {}
+
 metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);
-  return {
-      [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
+  return traced<metrics_actor>(
+      row_, [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
       [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
       [this](atom::status, const WorkerSummariesPtr& workers) {
         for (const auto& worker : *workers)
@@ -21,13 +26,13 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       [this](atom::finish, const RunOutcomePtr& outcome) {
         sample();
         view_->finish(outcome->summary);
-      },
-  };
+      });
 }
 
 void MetricsState::sample() {
   for (const auto& mailbox : sample_mailboxes(self_->system()))
     view_->show(mailbox);
+  view_->warn_once(trace_.flush());
 }
 
 } // namespace troupe::actors

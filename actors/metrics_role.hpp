@@ -10,8 +10,9 @@ class MetricsState {
 public:
   static inline const char* name = "metrics";
 
-  MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView> view)
-      : self_{self}, view_{std::move(view)} {}
+  /// `trace` is written to the disk here, with everything else that waits for files.
+  MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView> view,
+               const metrics::Trace& trace);
   metrics_actor::behavior_type make_behavior();
 
 private:
@@ -19,6 +20,8 @@ private:
 
   metrics_actor::pointer self_;
   std::unique_ptr<RunView> view_;
+  metrics::Trace trace_;
+  metrics::Track row_;
 };
 
 } // namespace troupe::actors

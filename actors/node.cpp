@@ -4,6 +4,7 @@
 #include "coordinator.hpp"
 #include "data_loader.hpp"
 #include "shard_manager.hpp"
+#include "traced.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
@@ -20,16 +21,17 @@ node_actor::behavior_type NodeState::make_behavior() {
     self_->quit(exit.reason);
   });
   spawn_roles();
-  return {
+  return traced<node_actor>(
+      job_->trace.track(node_rows, name),
       [this](atom::run) { return self_->delegate(coordinator_, atom::run_v); },
       [this](atom::stop) { self_->send(coordinator_, atom::stop_v); },
-      [this](atom::status) { return self_->delegate(coordinator_, atom::status_v); },
-  };
+      [this](atom::status) { return self_->delegate(coordinator_, atom::status_v); });
 }
 
 template <class State, class Handle, caf::spawn_options Options, class Setup>
-Handle NodeState::spawn_role(Setup setup) {
+Handle NodeState::spawn_role(std::string_view group, Setup setup) {
   // Monitored, not linked: a role that dies ends the job with a message, not the node.
+  setup.row = job_->trace.track(group, State::name);
   auto role =
       self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
           std::move(setup));
@@ -40,34 +42,34 @@ Handle NodeState::spawn_role(Setup setup) {
 void NodeState::spawn_roles() {
   const auto& job = *job_;
   const auto checkpointer = spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
-      CheckpointerSetup{.store = job.checkpoints(),
-                        .state = job.replicas.front()->state,
-                        .metadata = job.checkpoint_metadata,
-                        .steps_per_epoch = job.plan.steps_per_epoch(),
-                        .keep = job.config.checkpoint.keep});
+      node_rows, CheckpointerSetup{.store = job.checkpoints(),
+                                   .state = job.replicas.front()->state,
+                                   .metadata = job.checkpoint_metadata,
+                                   .steps_per_epoch = job.plan.steps_per_epoch(),
+                                   .keep = job.config.checkpoint.keep});
   std::vector<std::string> devices;
   for (const auto& replica : job.replicas)
     devices.push_back(replica->device->info().name);
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
-      CoordinatorSetup{.plan = job.plan,
-                       .first_step = job.first_step,
-                       .world_size = job.info.world_size,
-                       .learning_rate = job.learning_rate,
-                       .info = job.info,
-                       .history = job.history,
-                       .devices = std::move(devices),
-                       .checkpointer = checkpointer,
-                       .metrics = metrics_});
+      node_rows, CoordinatorSetup{.plan = job.plan,
+                                  .first_step = job.first_step,
+                                  .world_size = job.info.world_size,
+                                  .learning_rate = job.learning_rate,
+                                  .info = job.info,
+                                  .history = job.history,
+                                  .devices = std::move(devices),
+                                  .checkpointer = checkpointer,
+                                  .metrics = metrics_});
   const auto accumulate = static_cast<int>(job.config.train.accumulate);
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
-      DataLoaderSetup{.replicas = job.replicas,
-                      .training = job.training,
-                      .evaluation = job.evaluation,
-                      .world_size = job.info.world_size,
-                      .accumulate = accumulate,
-                      .passes = job.plan.total_steps() * accumulate,
-                      .fillers = job.fillers,
-                      .coordinator = coordinator_});
+      node_rows, DataLoaderSetup{.replicas = job.replicas,
+                                 .training = job.training,
+                                 .evaluation = job.evaluation,
+                                 .world_size = job.info.world_size,
+                                 .accumulate = accumulate,
+                                 .passes = job.plan.total_steps() * accumulate,
+                                 .fillers = job.fillers,
+                                 .coordinator = coordinator_});
   for (const auto& replica : job.replicas)
     spawn_replica(replica, loader);
 }
@@ -75,8 +77,12 @@ void NodeState::spawn_roles() {
 void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                               const data_loader_actor& loader) {
   const auto& job = *job_;
+  const auto rows = rank_rows(replica->rank);
+  const auto compute = job.trace.track(rows, "compute");
+  const bool shared = replica->communication == replica->compute;
   const auto first_pass = job.first_step * job.config.train.accumulate;
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
+      rows,
       ShardManagerSetup{.replica = replica,
                         .accumulate = job.config.train.accumulate,
                         .first_pass = first_pass,
@@ -84,8 +90,10 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                         .clip_norm = job.config.train.clip_grad_norm,
                         .loss_scale = job.loss_scale,
                         .optimizer = job.optimizer,
-                        .coordinator = coordinator_});
+                        .coordinator = coordinator_,
+                        .stream_row = shared ? compute : job.trace.track(rows, "communication")});
   spawn_role<WorkerState, worker_actor>(
+      rows,
       WorkerSetup{.replica = replica,
                   .accumulate = job.config.train.accumulate,
                   .first_pass = first_pass,
@@ -94,7 +102,8 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                   .precision = job.precision,
                   .loader = loader,
                   .shard_manager = shard_manager,
-                  .coordinator = coordinator_});
+                  .coordinator = coordinator_,
+                  .stream_row = compute});
 }
 
 void NodeState::role_down(const caf::down_msg& down) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::actors {
@@ -22,7 +23,7 @@ private:
   void spawn_replica(const std::shared_ptr<Replica>& replica, const data_loader_actor& loader);
   template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
             class Setup>
-  Handle spawn_role(Setup setup);
+  Handle spawn_role(std::string_view group, Setup setup);
   void role_down(const caf::down_msg& down);
   void end_roles();
 

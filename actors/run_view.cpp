@@ -102,7 +102,7 @@ void RunView::finish(const metrics::RunSummary& summary) {
 void RunView::warn_once(const Status& status) {
   if (status || std::exchange(warned_, true))
     return;
-  log_->warn("the run's events are not complete: {}", status.error().to_string());
+  log_->warn("what is written of the run is not complete: {}", status.error().to_string());
 }
 
 } // namespace troupe::actors

@@ -27,6 +27,8 @@ public:
   void show(const metrics::MailboxSample& sample) { live_->registry.record(sample); }
   void show(const CheckpointOutcome& checkpoint);
   void finish(const metrics::RunSummary& summary);
+  /// A full disk must not end a run; it is said once.
+  void warn_once(const Status& status);
 
 private:
   /// What the endpoint's threads read while METRICS writes.
@@ -43,9 +45,6 @@ private:
   RunView(const RunOptions& options, std::unique_ptr<Live> live,
           std::unique_ptr<metrics::HttpEndpoint> endpoint, metrics::RunFolder folder);
   void begin(const Job& job);
-  /// A full disk must not end a run; it is said once.
-  void warn_once(const Status& status);
-
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;

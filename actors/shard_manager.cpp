@@ -1,5 +1,7 @@
 #include "shard_manager.hpp"
 
+#include "traced.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +26,8 @@ ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardMan
       done_passes_{setup_.first_pass} {}
 
 shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
-  return {
-      [this](atom::join, const worker_actor& worker) { worker_ = worker; },
+  return traced<shard_manager_actor>(
+      setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
       [this](atom::need_parameters, Pass pass, UnitId unit) { need_parameters(pass, unit); },
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
@@ -41,8 +43,7 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::snapshot, std::int64_t step) { return snapshot(step); },
-      [this](atom::saved, std::int64_t step) { deliver_snapshot(step); },
-  };
+      [this](atom::saved, std::int64_t step) { deliver_snapshot(step); });
 }
 
 void ShardManagerState::need_parameters(Pass pass, UnitId unit) {
@@ -92,7 +93,13 @@ void ShardManagerState::reduce(const collectives::Bucket& bucket, Flight& flight
   const auto before = replica.communicator->traffic().bytes;
   auto begin = replica.communication->record();
   float* const gradients = replica.state->gradients() + bucket.offset;
-  replica.communicator->all_reduce(*replica.communication, {gradients, bucket.elements});
+  {
+    const auto span =
+        setup_.stream_row.span(*replica.communication,
+                               {metrics::SpanKind::collective, "all_reduce", "",
+                                done_passes_ / setup_.accumulate, bucket.elements * sizeof(float)});
+    replica.communicator->all_reduce(*replica.communication, {gradients, bucket.elements});
+  }
   replica.device->round(*replica.communication, gradients, replica.state->stored(),
                         bucket.elements);
   flight.collectives.emplace_back(std::move(begin), replica.communication->record());
@@ -116,6 +123,8 @@ void ShardManagerState::apply_optimizer(std::int64_t step) {
   const auto parts = static_cast<double>(replica.communicator->world_size() * setup_.accumulate);
   arguments.gradient_scale = static_cast<float>(1.0 / parts);
   auto& stream = *replica.communication;
+  const auto span =
+      setup_.stream_row.span(stream, {metrics::SpanKind::optimizer, "optimizer", "", step});
   auto* const scaler = state.loss_scale();
   // Sums of all ranks: what one rank has that is not finite, all find.
   if (scaler)

@@ -6,6 +6,7 @@
 #include "replica.hpp"
 
 #include "troupe/collectives/buckets.hpp"
+#include "troupe/metrics/trace.hpp"
 
 #include <functional>
 #include <map>
@@ -24,6 +25,8 @@ struct ShardManagerSetup {
   /// The optimizer's arguments for a step, with its learning rate; pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
   coordinator_actor coordinator;
+  metrics::Track row = {};        ///< of the actor in the timeline
+  metrics::Track stream_row = {}; ///< of what it enqueues
 };
 
 class ShardManagerState {

@@ -1,5 +1,7 @@
 #include "worker.hpp"
 
+#include "traced.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,7 +34,8 @@ worker_actor::behavior_type WorkerState::make_behavior() {
   self_->send(setup_.shard_manager, atom::join_v, me);
   self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, me, next_pass_);
   self_->send(setup_.coordinator, atom::join_v, setup_.replica->rank, me, setup_.shard_manager);
-  return {
+  return traced<worker_actor>(
+      setup_.row,
       [this](atom::advance, std::int64_t limit) {
         limit_ = limit;
         begin_pass();
@@ -52,12 +55,17 @@ worker_actor::behavior_type WorkerState::make_behavior() {
       [this](atom::done, Purpose purpose, std::int64_t index) {
         purpose == Purpose::train ? finish_pass(index) : finish_test_batch(index);
       },
-      [this](atom::failed, Error error) { fail(std::move(error)); },
-  };
+      [this](atom::failed, Error error) { fail(std::move(error)); });
 }
 
 UnitId WorkerState::units() const {
   return static_cast<UnitId>(setup_.replica->train->layout().unit_elements.size());
+}
+
+metrics::SpanLabel WorkerState::label(std::string_view what, UnitId unit, Pass pass) const {
+  return {metrics::SpanKind::compute, what,
+          setup_.replica->train->layout().unit_names[static_cast<std::size_t>(unit)],
+          pass / setup_.accumulate};
 }
 
 void WorkerState::begin_pass() {
@@ -72,6 +80,7 @@ void WorkerState::begin_pass() {
   flight->asked = stream.record();
   stream.wait(flight->batch->ready);
   flight->fed = stream.record();
+  setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
   setup_.replica->train->set_batch(flight->batch->view);
   passes_[next_pass_] = std::move(flight);
   // All units at once: the shard manager answers in this order, and may fetch ahead.
@@ -87,10 +96,14 @@ void WorkerState::forward(Pass pass, UnitId unit, const EventPtr& parameters) {
   if (unit == 0)
     passes_.at(pass)->began = stream.record();
   // Parameters change between steps, not between the passes of one.
-  if (pass % setup_.accumulate == 0)
+  if (pass % setup_.accumulate == 0) {
+    const auto span = setup_.stream_row.span(stream, label("refresh", unit, pass));
     executable.refresh(stream, unit);
-  if (!alone())
+  }
+  if (!alone()) {
+    const auto span = setup_.stream_row.span(stream, label("forward", unit, pass));
     executable.forward(stream, unit);
+  }
   if (unit + 1 == units())
     alone() ? run_whole(pass) : backward(pass);
 }
@@ -98,7 +111,10 @@ void WorkerState::forward(Pass pass, UnitId unit, const EventPtr& parameters) {
 void WorkerState::backward(Pass pass) {
   auto& stream = *setup_.replica->compute;
   for (UnitId unit = units() - 1; unit >= 0; --unit) {
-    setup_.replica->train->backward(stream, unit);
+    {
+      const auto span = setup_.stream_row.span(stream, label("backward", unit, pass));
+      setup_.replica->train->backward(stream, unit);
+    }
     self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, stream.record());
   }
   end_pass(pass);
@@ -106,7 +122,11 @@ void WorkerState::backward(Pass pass) {
 
 void WorkerState::run_whole(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  setup_.replica->train->run(stream);
+  {
+    const auto span = setup_.stream_row.span(
+        stream, {metrics::SpanKind::compute, "forward and backward", "", pass / setup_.accumulate});
+    setup_.replica->train->run(stream);
+  }
   const auto done = stream.record();
   for (UnitId unit = units() - 1; unit >= 0; --unit)
     self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, done);
@@ -181,7 +201,10 @@ void WorkerState::evaluate_batch(const MicroBatchPtr& batch) {
   flight.batch = batch;
   stream.wait(batch->ready);
   executable.set_batch(batch->view);
-  executable.run(stream);
+  {
+    const auto span = setup_.stream_row.span(stream, {metrics::SpanKind::compute, "evaluate"});
+    executable.run(stream);
+  }
   executable.read_outputs(stream, &flight.outputs);
   announce_done(Purpose::evaluate, batch->index);
 }

@@ -5,6 +5,7 @@
 #include "replica.hpp"
 
 #include "troupe/core/precision.hpp"
+#include "troupe/metrics/trace.hpp"
 
 #include <deque>
 #include <map>
@@ -22,6 +23,8 @@ struct WorkerSetup {
   data_loader_actor loader;
   shard_manager_actor shard_manager;
   coordinator_actor coordinator;
+  metrics::Track row = {};        ///< of the actor in the timeline
+  metrics::Track stream_row = {}; ///< of what it has computed
 };
 
 /// A pass begins when its batch has come and its step has been granted; each unit's forward is
@@ -56,6 +59,8 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(Purpose purpose, std::int64_t index);
   void fail(Error error);
+  /// What the stream's row shows.
+  metrics::SpanLabel label(std::string_view what, UnitId unit, Pass pass) const;
   UnitId units() const;
   bool alone() const { return setup_.replica->communicator->world_size() == 1; }
 

@@ -20,6 +20,7 @@ struct TrainArguments {
   ConfigArguments config;
   bool quiet = false;
   std::string log_format = "plain";
+  std::string trace;
   bool daemon = false;
 };
 
@@ -38,6 +39,7 @@ int train(const TrainArguments& arguments) {
   options.quiet = arguments.quiet;
   options.log_format =
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
+  options.trace = arguments.trace;
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config);
   options.daemon = arguments.daemon;
@@ -69,6 +71,10 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
   command->add_option("--log-format", arguments->log_format, "plain or json")
       ->check(CLI::IsMember({"plain", "json"}))
       ->capture_default_str();
+  command
+      ->add_option("--trace", arguments->trace,
+                   "Write a timeline of streams and actors, for ui.perfetto.dev")
+      ->type_name("FILE");
   command->callback([&action, arguments] { action = [arguments] { return train(*arguments); }; });
 }
 

@@ -1,0 +1,157 @@
+// --trace: what a timeline shows of a run, and that collectives beside compute are seen in it.
+#include "experiment.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// In microseconds.
+struct Interval {
+  double begin = 0, end = 0;
+};
+
+/// The spans of a timeline, by "group/row".
+class Timeline {
+public:
+  explicit Timeline(const std::filesystem::path& path) {
+    auto text = read_bytes(path);
+    if (!text.ends_with("]\n")) // its process was killed
+      text = text.substr(0, text.rfind(",\n")) + "]";
+    std::map<int, std::string> groups, rows;
+    for (auto& event : nlohmann::json::parse(text)) {
+      if (event["name"] == "process_name")
+        groups[event["pid"]] = event["args"]["name"];
+      else if (event["name"] == "thread_name")
+        rows[event["tid"]] =
+            groups.at(event["pid"]) + "/" + event["args"]["name"].get<std::string>();
+      else if (event["ph"] == "X")
+        spans_[rows.at(event["tid"])].push_back(event);
+    }
+  }
+
+  std::set<std::string> rows() const {
+    std::set<std::string> names;
+    for (const auto& [name, spans] : spans_)
+      names.insert(name);
+    return names;
+  }
+  std::vector<nlohmann::json> spans(const std::string& row, std::string_view kind) const {
+    std::vector<nlohmann::json> found;
+    if (const auto all = spans_.find(row); all != spans_.end())
+      std::ranges::copy_if(all->second, std::back_inserter(found),
+                           [&](const auto& span) { return span["cat"] == kind; });
+    return found;
+  }
+
+private:
+  std::map<std::string, std::vector<nlohmann::json>> spans_;
+};
+
+/// From each step's first forward to its last backward.
+std::map<int, Interval> computing(const std::vector<nlohmann::json>& spans) {
+  std::map<int, Interval> steps;
+  for (const auto& span : spans) {
+    if (span["name"].get<std::string>().starts_with("refresh"))
+      continue;
+    const double begin = span["ts"], end = begin + span["dur"].get<double>();
+    auto& step =
+        steps.try_emplace(span["args"]["step"].get<int>(), Interval{begin, end}).first->second;
+    step = {std::min(step.begin, begin), std::max(step.end, end)};
+  }
+  return steps;
+}
+
+} // namespace
+
+TEST_CASE("the overlap that a timeline shows is the one that the summary tells") {
+  const Experiment experiment{{"parallel.strategy=ddp", "devices.count=2",
+                               "parallel.bucket_size=64KiB", "train.max_steps=30",
+                               "data.image_size=32", "train.evaluate_every=0"}};
+  const auto file = experiment / "trace.json";
+  const auto run = experiment.completed("traced", {"--trace=" + file.string()});
+  const Timeline timeline{file};
+  double collective = 0, overlapped = 0;
+  for (const std::string rank : {"rank 0", "rank 1"}) {
+    const auto steps = computing(timeline.spans(rank + "/compute", "compute"));
+    const auto reduced = timeline.spans(rank + "/communication", "collective");
+    REQUIRE(reduced.size() > 30);
+    for (const auto& span : reduced) {
+      const double begin = span["ts"], end = begin + span["dur"].get<double>();
+      const auto& step = steps.at(span["args"]["step"].get<int>());
+      collective += end - begin;
+      overlapped += std::max(0.0, std::min(end, step.end) - std::max(begin, step.begin));
+    }
+  }
+  const auto told = run.summary().at("overlap_ratio").get<double>();
+  CHECK(overlapped > 0);
+  CHECK(overlapped / collective == Catch::Approx(told).margin(0.1));
+}
+
+TEST_CASE("a timeline has a row for every stream and every actor, with units, steps and bytes") {
+  const Experiment experiment{
+      {"parallel.strategy=ddp", "devices.count=2", "train.max_steps=4", "data.loader_threads=2"}};
+  const auto file = experiment / "trace.json";
+  experiment.completed("traced", {"--trace=" + file.string()});
+  const Timeline timeline{file};
+  std::set<std::string> expected = {"node/loader 0",    "node/loader 1",    "node/checkpointer",
+                                    "node/coordinator", "node/data_loader", "node/metrics",
+                                    "node/node"};
+  for (const std::string rank : {"rank 0", "rank 1"})
+    for (const char* row : {"/compute", "/communication", "/worker", "/shard_manager"})
+      expected.insert(rank + row);
+  CHECK(timeline.rows() == expected);
+
+  std::map<std::string, int> names;
+  for (const auto& span : timeline.spans("rank 1/compute", "compute"))
+    ++names[span["name"]];
+  CHECK(names.at("forward layer2.0") == 4);
+  CHECK(names.at("backward layer2.0") == 4);
+  std::set<int> steps;
+  for (const auto& span : timeline.spans("rank 0/communication", "collective")) {
+    CHECK(span["args"]["bytes"].get<std::int64_t>() > 0);
+    steps.insert(span["args"]["step"].get<int>());
+  }
+  CHECK(steps == std::set<int>{0, 1, 2, 3});
+  CHECK(timeline.spans("rank 0/communication", "optimizer").size() >= 4);
+  std::set<std::string> messages;
+  for (const auto& span : timeline.spans("rank 0/shard_manager", "handler"))
+    messages.insert(span["name"]);
+  CHECK(messages.contains("need_parameters"));
+  CHECK(messages.contains("gradients_ready"));
+}
+
+TEST_CASE("a killed run leaves a timeline that can be read, and a run without one leaves none") {
+  const Experiment experiment{{"train.epochs=1000", "train.evaluate_every=0"}};
+  auto program = experiment.start("killed", {"--trace=" + (experiment / "trace.json").string()});
+  const auto written = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator{experiment / "."})
+      if (entry.path().filename().string().starts_with("trace.json.tmp-") &&
+          entry.file_size() > 10'000)
+        return true;
+    return false;
+  };
+  REQUIRE(becomes_true(written));
+  program.kill();
+  CHECK_FALSE(std::filesystem::exists(experiment / "trace.json"));
+  for (const auto& entry : std::filesystem::directory_iterator{experiment / "."})
+    if (entry.is_regular_file())
+      CHECK(Timeline{entry.path()}.rows().contains("rank 0/compute"));
+}
+
+TEST_CASE("a timeline that cannot be written is said before training") {
+  const Experiment experiment;
+  const auto ended =
+      experiment.train("none", {"--trace=" + (experiment / "missing/t.json").string()});
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "missing/t.json"));
+  CHECK_FALSE(std::filesystem::exists(experiment.output() / "none"));
+}
