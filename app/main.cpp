@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   add_train_commands(app, action);
+  add_compare_command(app, action);
   add_config_command(app, action);
   add_doctor_command(app, action);
   try {

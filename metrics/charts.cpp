@@ -177,7 +177,8 @@ std::string svg(const StackedBars& chart) {
     longest = std::max(longest, std::accumulate(bar.parts.begin(), bar.parts.end(), 0.0));
   if (longest <= 0)
     return "<p class=\"empty\">no values</p>";
-  constexpr double pitch = 34, thick = 22, names = 62, sums = 76;
+  constexpr double pitch = 34, thick = 22, sums = 76;
+  const double names = chart.name_width;
   const Axis x{0, longest, names, width - sums};
   Drawing drawing(chart.label, 8 + pitch * static_cast<double>(chart.bars.size()));
   double y = 8;
@@ -195,6 +196,8 @@ std::string svg(const StackedBars& chart) {
     drawing.text(x.at(sum) + 8, y + 15, "start", chart.format(sum));
     y += pitch;
   }
+  if (chart.parts.size() == 1) // the chart's own name says it
+    return drawing.take();
   Legend entries;
   for (std::size_t i = 0; i < chart.parts.size(); ++i)
     entries.emplace_back(chart.parts[i], fmt::format("c{}", i));

@@ -48,6 +48,7 @@ struct StackedBars {
   std::vector<std::string> parts;
   std::vector<StackedBar> bars;
   Format format;
+  double name_width = 62; ///< of the drawing's 640
 };
 
 std::string svg(const LineChart& chart);

@@ -2,7 +2,7 @@
 
 #include "charts.hpp"
 #include "curves.hpp"
-#include "html_style.hpp"
+#include "html_page.hpp"
 #include "readable.hpp"
 
 #include <fmt/chrono.h>
@@ -17,15 +17,6 @@ namespace troupe::metrics {
 namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
-
-std::string section(std::string_view title, std::string_view content, std::string_view note = {},
-                    bool wide = false) {
-  auto text =
-      fmt::format("<section{}><h2>{}</h2>{}", wide ? " class=\"wide\"" : "", title, content);
-  if (!note.empty())
-    text += fmt::format("<p class=\"note\">{}</p>", note);
-  return text + "</section>\n";
-}
 
 std::string folded(std::string_view title, std::string_view content) {
   return fmt::format(
@@ -85,28 +76,13 @@ std::string step_time_note(const std::vector<StepRecord>& steps) {
 
 std::string charts(const ReportInput& input) {
   const auto& history = input.history;
-  return section("Loss", svg(loss_chart(history))) +
-         section("Accuracy", svg(accuracy_chart(history))) +
-         section("Images/s", svg(throughput_chart(history))) +
-         section("Step time", svg(step_time_chart(history)), step_time_note(history.steps)) +
-         section("Learning rate", svg(learning_rate_chart(history))) +
-         section("Memory", svg(memory_chart(input.summary.workers)),
-                 "the peak of each kind, which need not be at one time");
-}
-
-std::string table(std::string_view kind, const std::vector<std::string>& head,
-                  const std::vector<std::vector<std::string>>& rows) {
-  std::string text = fmt::format("<div class=\"scroll\"><table class=\"{}\"><thead><tr>", kind);
-  for (const auto& name : head)
-    text += "<th>" + name + "</th>";
-  text += "</tr></thead><tbody>";
-  for (const auto& row : rows) {
-    text += "<tr>";
-    for (const auto& value : row)
-      text += "<td>" + escaped(value) + "</td>";
-    text += "</tr>";
-  }
-  return text + "</tbody></table></div>";
+  return html_section("Loss", svg(loss_chart(history))) +
+         html_section("Accuracy", svg(accuracy_chart(history))) +
+         html_section("Images/s", svg(throughput_chart(history))) +
+         html_section("Step time", svg(step_time_chart(history)), step_time_note(history.steps)) +
+         html_section("Learning rate", svg(learning_rate_chart(history))) +
+         html_section("Memory", svg(memory_chart(input.summary.workers)),
+                      "the peak of each kind, which need not be at one time");
 }
 
 std::string workers(const std::vector<WorkerSummary>& all) {
@@ -117,9 +93,9 @@ std::string workers(const std::vector<WorkerSummary>& all) {
                     readable_percent(worker.busy_ratio), bytes(worker.peak_memory_bytes),
                     bytes(worker.parameter_bytes), bytes(worker.gradient_bytes),
                     bytes(worker.optimizer_bytes)});
-  return table("workers",
-               {"Rank", "Device", "Busy", "Peak memory", "Parameters", "Gradients", "Optimizer"},
-               rows);
+  return html_table(
+      "workers", {"Rank", "Device", "Busy", "Peak memory", "Parameters", "Gradients", "Optimizer"},
+      rows);
 }
 
 std::string epochs(const std::vector<EpochRecord>& all) {
@@ -129,7 +105,7 @@ std::string epochs(const std::vector<EpochRecord>& all) {
                     readable_percent(epoch.train_accuracy), or_dash(epoch.test_loss, readable_loss),
                     or_dash(epoch.test_accuracy, readable_percent),
                     readable_seconds(epoch.seconds)});
-  return table(
+  return html_table(
       "epochs",
       {"Epoch", "Training loss", "Training accuracy", "Test loss", "Test accuracy", "Time"}, rows);
 }
@@ -161,15 +137,12 @@ std::string facts(const RunSummary& run) {
 
 std::string html_report(const ReportInput& input) {
   const auto& run = input.summary;
-  return fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<title>{} – troupe</title>\n<style>{}</style>\n</head>\n<body>\n",
-                     escaped(run.name), html_style) +
-         heading(run) + tiles(run) + "<div class=\"grid\">\n" + charts(input) +
-         section("Workers", workers(run.workers), {}, true) + section("Run", facts(run), {}, true) +
-         folded("Epochs", epochs(input.history.epochs)) +
-         folded("Config", "<pre>" + escaped(input.config) + "</pre>") +
-         "</div>\n</body>\n</html>\n";
+  return html_page(run.name, heading(run) + tiles(run) + "<div class=\"grid\">\n" + charts(input) +
+                                 html_section("Workers", workers(run.workers), {}, true) +
+                                 html_section("Run", facts(run), {}, true) +
+                                 folded("Epochs", epochs(input.history.epochs)) +
+                                 folded("Config", "<pre>" + escaped(input.config) + "</pre>") +
+                                 "</div>\n");
 }
 
 } // namespace troupe::metrics

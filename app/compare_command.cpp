@@ -1,0 +1,184 @@
+// `troupe compare`: the same job in several strategies and precisions, each in a process of its
+// own.
+#include "child_run.hpp"
+#include "commands.hpp"
+#include "machine.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/metrics/comparison.hpp"
+#include "troupe/metrics/readable.hpp"
+#include "troupe/nn/config_check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+
+namespace troupe::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompareArguments {
+  ConfigArguments config;
+  std::vector<std::string> strategies, precisions = {"fp32"};
+  std::string output = "comparison";
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// What a run said last; why it failed, when it has.
+std::string last_line(const fs::path& log) {
+  std::ifstream in{log};
+  std::string last = "it said nothing";
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty())
+      last = line;
+  return last;
+}
+
+/// One row, from its settings to its figures.
+class Row {
+public:
+  Row(const CompareArguments& arguments, const std::string& strategy, const std::string& precision)
+      : path_{arguments.config.path}, overrides_{arguments.config.overrides},
+        name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
+    for (const auto& setting :
+         {"parallel.strategy=" + strategy, "precision.mode=" + precision, "run.name=" + name_,
+          "run.output=" + output_.string(), std::string{"checkpoint.resume=never"}})
+      overrides_.push_back(setting);
+    if (strategy == "single")
+      overrides_.emplace_back("devices.count=1");
+  }
+
+  /// Trains, unless the same has been trained here before. What is wrong with the config is the
+  /// row's problem, and nothing is returned.
+  std::optional<Config> complete() {
+    auto config = load_config(path_, overrides_, machine_capabilities(),
+                              [](const Config& whole) { return nn::find_conflicts(whole); });
+    if (!config) {
+      const auto& problem = config.error().front();
+      run_.problem = problem.key.empty() ? problem.what : problem.key + ": " + problem.what;
+      return std::nullopt;
+    }
+    if (read_file(folder() / "config.yaml") != to_yaml(*config) || !take())
+      train();
+    return *std::move(config);
+  }
+
+  const metrics::ComparedRun& run() const { return run_; }
+
+private:
+  fs::path folder() const { return output_ / name_; }
+
+  bool take() {
+    take_summary(run_, read_file(folder() / "summary.json"));
+    return run_.problem.empty();
+  }
+
+  void train() {
+    std::vector<std::string> words = {"train", path_, "--quiet"};
+    for (const auto& setting : overrides_)
+      words.insert(words.end(), {"--set", setting});
+    const auto log = output_ / (name_ + ".log");
+    const auto code = run_child(words, log);
+    if (!code)
+      run_.problem = code.error().message;
+    else if (*code > 128)
+      run_.problem = fmt::format("killed by signal {}", *code - 128);
+    else if (*code == wrong_input)
+      run_.problem = last_line(log);
+    else
+      take();
+  }
+
+  std::string path_;
+  std::vector<std::string> overrides_;
+  std::string name_;
+  fs::path output_;
+  metrics::ComparedRun run_;
+};
+
+std::string said_of(const metrics::ComparedRun& run) {
+  if (!run.problem.empty())
+    return run.problem;
+  return fmt::format("{}, {} samples/s, {} per worker", metrics::readable_seconds(run.seconds),
+                     metrics::readable_rate(run.samples_per_second),
+                     metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
+}
+
+/// After each row: a comparison that is ended early has what it has.
+Status write(const fs::path& folder, const metrics::Comparison& comparison) {
+  TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
+  TROUPE_TRY(write_file_atomically(folder / "compare.json", to_json(comparison)));
+  return write_file_atomically(folder / "compare.html", to_html(comparison));
+}
+
+/// Without a title when no row could even begin.
+Result<metrics::Comparison> compare(const CompareArguments& arguments) {
+  metrics::Comparison comparison;
+  const auto rows = arguments.strategies.size() * arguments.precisions.size();
+  for (const auto& precision : arguments.precisions)
+    for (const auto& strategy : arguments.strategies) {
+      fmt::print("[{}/{}] {} {}: ", comparison.runs.size() + 1, rows, strategy, precision);
+      std::fflush(stdout);
+      Row row{arguments, strategy, precision};
+      if (const auto config = row.complete())
+        comparison.title = fmt::format("{} on {}", config->model.name, config->data.dataset);
+      comparison.runs.push_back(row.run());
+      fmt::print("{}\n", said_of(row.run()));
+      TROUPE_TRY(write(arguments.output, comparison));
+    }
+  return comparison;
+}
+
+int compare_modes(const CompareArguments& arguments) {
+  std::error_code error;
+  fs::create_directories(arguments.output, error); // what is wrong with it, the first file says
+  const auto comparison = compare(arguments);
+  if (!comparison) {
+    fmt::print(stderr, "troupe: {}\n", comparison.error().to_string());
+    return comparison.error().exit_code();
+  }
+  fmt::print("\n{}", to_markdown(*comparison));
+  if (comparison->title.empty())
+    return wrong_input;
+  const auto completed = [](const auto& run) { return run.problem.empty(); };
+  return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
+}
+
+} // namespace
+
+void add_compare_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<CompareArguments>();
+  auto* command = app.add_subcommand(
+      "compare", "Train the same job in several modes: a table of time, memory and accuracy");
+  add_config_arguments(*command, arguments->config);
+  command->add_option("--strategies", arguments->strategies, "Values of parallel.strategy")
+      ->required()
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command->add_option("--precisions", arguments->precisions, "Values of precision.mode")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      ->add_option("--output", arguments->output,
+                   "The table and the runs go there; what has been run there before is taken")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->callback(
+      [&action, arguments] { action = [arguments] { return compare_modes(*arguments); }; });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,131 @@
+// `troupe compare`: rows are processes of their own, what is done is not done again, and a browser
+// draws the page.
+#include "experiment.hpp"
+
+#include "troupe/data/image_file.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <csignal>
+#include <fstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const Settings quick = {"train.max_steps=4", "devices.count=2"};
+
+std::vector<std::string> compare(const Experiment& experiment, const std::string& strategies,
+                                 const Settings& settings) {
+  std::vector<std::string> words = {
+      TROUPE_PROGRAM, "compare",  Experiment::small_config().string(), "--strategies",
+      strategies,     "--output", (experiment / "table").string()};
+  for (const auto& setting : settings)
+    words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+nlohmann::json rows(const Experiment& experiment) {
+  return nlohmann::json::parse(read_bytes(experiment / "table/compare.json")).at("runs");
+}
+
+Ended browse(const std::filesystem::path& page, const std::vector<std::string>& options) {
+  std::vector<std::string> words = {TROUPE_CHROMIUM,
+                                    "--headless",
+                                    "--no-sandbox",
+                                    "--disable-gpu",
+                                    "--window-size=1200,1600",
+                                    "--user-data-dir=" + (page.parent_path() / "browser").string()};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back("file://" + page.string());
+  return RunningProgram{words}.wait();
+}
+
+} // namespace
+
+TEST_CASE("rows that are done are taken, others are trained; what cannot be is said") {
+  const Experiment experiment;
+  auto words = compare(experiment, "single,ddp", quick);
+  words.insert(words.end(), {"--precisions", "fp32,tf32"});
+  const auto first = RunningProgram{words}.wait();
+  CAPTURE(first.out, first.err);
+  CHECK(first.code == 1); // tf32 is the arithmetic of CUDA devices
+  const auto table = rows(experiment);
+  REQUIRE(table.size() == 4);
+  CHECK(table[0].at("strategy") == "single");
+  CHECK(table[0].at("workers") == 1);
+  CHECK(table[1].at("workers") == 2);
+  CHECK(table[1].at("samples_per_second") > 0);
+  CHECK(has(table[2].at("problem").get<std::string>(), "precision.mode"));
+  CHECK(has(first.out, "[2/4] ddp fp32: "));
+  CHECK(has(first.out, read_bytes(experiment / "table/compare.md")));
+
+  const auto summary = experiment / "table/ddp-fp32/summary.json";
+  const auto before = read_bytes(summary);
+  const auto again = RunningProgram{compare(experiment, "single,ddp", quick)}.wait();
+  CAPTURE(again.out, again.err);
+  CHECK(again.code == 0);
+  CHECK(read_bytes(summary) == before);
+  CHECK(rows(experiment)[1] == table[1]);
+
+  auto longer = quick;
+  longer.push_back("train.max_steps=5");
+  CHECK(RunningProgram{compare(experiment, "ddp", longer)}.wait().code == 0);
+  CHECK(nlohmann::json::parse(read_bytes(summary)).at("steps") == 5);
+}
+
+TEST_CASE("a row that is killed does not lose the others") {
+  const Experiment experiment;
+  const Settings settings = {"train.max_steps=40", "train.evaluate_every=0"};
+  RunningProgram program{compare(experiment, "single,ddp", settings)};
+  const auto events = experiment / "table/single-fp32/events.jsonl";
+  REQUIRE(becomes_true([&] { return std::filesystem::exists(events); }));
+  // The one process that has this row's name among its arguments, besides the test itself.
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc"})
+    if (has(read_bytes(entry.path() / "cmdline"), "run.output=" + (experiment / "table").string()))
+      ::kill(std::stoi(entry.path().filename().string()), SIGKILL);
+  const auto ended = program.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 1);
+  const auto table = rows(experiment);
+  CHECK(table[0].at("problem") == "killed by signal 9");
+  CHECK(table[1].at("seconds") > 0);
+}
+
+TEST_CASE("a browser draws the page: its texts are there, and its bars have their length") {
+  if (std::string_view{TROUPE_CHROMIUM}.find("NOTFOUND") != std::string_view::npos)
+    SKIP("chromium is not installed (tools/bootstrap does it)");
+  const Experiment experiment;
+  const auto ended = RunningProgram{compare(experiment, "single,ddp", quick)}.wait();
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  const auto page = experiment / "table/compare.html";
+  const auto dom = browse(page, {"--dump-dom"});
+  CAPTURE(dom.err);
+  REQUIRE(dom.code == 0);
+  for (const char* text : {"resnet20 on synthetic", "Peak memory per worker", "ddp fp32"})
+    CHECK(has(dom.out, text));
+
+  const auto picture = experiment / "page.png";
+  REQUIRE(browse(page, {"--screenshot=" + picture.string()}).code == 0);
+  std::vector<std::uint8_t> pixels;
+  const auto image = data::read_image(picture, pixels);
+  REQUIRE(image);
+  // The colour of a chart's first part, #0072b2, in rows of pixels: the widest run of each row.
+  const auto width = static_cast<std::size_t>(image->width);
+  std::size_t longest = 0, rows_with_bars = 0;
+  for (std::size_t y = 0; y < static_cast<std::size_t>(image->height); ++y) {
+    std::size_t run = 0, widest = 0;
+    for (std::size_t x = 0; x < width; ++x) {
+      const auto* const pixel = image->pixels.data() + (y * width + x) * 3;
+      const bool blue = pixel[0] == 0x00 && pixel[1] == 0x72 && pixel[2] == 0xb2;
+      run = blue ? run + 1 : 0;
+      widest = std::max(widest, run);
+    }
+    longest = std::max(longest, widest);
+    rows_with_bars += widest > 20 ? 1 : 0;
+  }
+  CHECK(longest > 150);       // the longest bar of a chart fills it
+  CHECK(rows_with_bars > 40); // several bars of 22 units
+}
