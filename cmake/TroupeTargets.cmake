@@ -14,11 +14,11 @@ function(troupe_library name)
   target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC} PRIVATE troupe_compile_options ${arg_PRIVATE})
 endfunction()
 
-# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds])
+# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT name=value])
 #
 # One Catch2 program per folder; every test case becomes a ctest test.
 function(troupe_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_compile_options Catch2::Catch2WithMain)
   target_compile_definitions(troupe_${name}_tests PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -29,5 +29,5 @@ function(troupe_test name)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
   endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()

@@ -99,8 +99,13 @@ void CudaStream::wait(EventPtr event) {
   if (failed())
     return;
   const auto cuda_event = std::dynamic_pointer_cast<CudaEvent>(event);
-  if (!cuda_event)
-    return wait_for_foreign(std::move(event));
+  if (!cuda_event) {
+    if (!event->ready())
+      wait_for([event = std::move(event)] {
+        return event->ready() ? std::optional<Status>{Status{}} : std::nullopt;
+      });
+    return;
+  }
   note(cuda_event->recorded_status());
   enqueue("waiting for an event", [&](cudaStream_t stream) {
     if (cuda_event->handle())
@@ -108,11 +113,11 @@ void CudaStream::wait(EventPtr event) {
   });
 }
 
-void CudaStream::wait_for_foreign(EventPtr event) {
-  if (event->ready())
+void CudaStream::wait_for(Poller::Check poll) {
+  if (failed())
     return;
   if (capturing())
-    return note(fail(Errc::internal, "a CUDA graph cannot wait for another device's event"));
+    return note(fail(Errc::internal, "a CUDA graph cannot wait for what is not of its device"));
   auto taken = context_->flags().take();
   if (!taken)
     return note(failure(std::move(taken).error()));
@@ -124,12 +129,15 @@ void CudaStream::wait_for_foreign(EventPtr event) {
   auto& poller = context_->poller();
   poller.add(
       poller.new_lane(),
-      [event = std::move(event), state = state_]() -> std::optional<Status> {
-        if (event->ready() || state->ending)
+      [poll = std::move(poll), state = state_]() -> std::optional<Status> {
+        if (state->ending)
           return Status{};
-        return std::nullopt;
+        return poll();
       },
-      [context = context_, flag](const Status&) { WaitFlags::raise(flag); });
+      [context = context_, state = state_, flag](const Status& outcome) {
+        state->note(outcome); // before what waited goes on, so that its callbacks hear of it
+        WaitFlags::raise(flag);
+      });
   poller.add(
       lane_, [passed = record(false)] { return passed->poll(); },
       [context = context_, flag](const Status&) { context->flags().give_back(flag); });
@@ -142,9 +150,10 @@ void CudaStream::on_complete(Callback callback) {
       lane_,
       [event = record(false), state = state_]() -> std::optional<Status> {
         auto outcome = event->poll();
-        if (outcome && !*outcome)
-          state->note(*outcome);
-        return outcome;
+        if (!outcome)
+          return std::nullopt;
+        state->note(*outcome);
+        return state->current(); // a wait for the host may have failed the stream meanwhile
       },
       std::move(callback));
 }

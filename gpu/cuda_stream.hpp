@@ -41,6 +41,10 @@ public:
     note(cuda_status(cudaGetLastError(), operation, device()));
   }
 
+  /// Work enqueued from now on starts once `poll` gives an outcome; one that is an error fails the
+  /// stream. `poll` runs on the device's poller. See WaitFlags for what may wait at a time.
+  void wait_for(Poller::Check poll);
+
   EventPtr record() override;
   void wait(EventPtr event) override;
   void on_complete(Callback callback) override;
@@ -65,7 +69,6 @@ public:
 private:
   struct State;
 
-  void wait_for_foreign(EventPtr event);
   std::shared_ptr<CudaEvent> record(bool timed);
 
   std::shared_ptr<DeviceContext> context_;

@@ -7,4 +7,5 @@ set(TROUPE_CUDA_KERNEL_SOURCES
   kernels/flat.cu
   kernels/loss.cu
   kernels/optimizer.cu
-  kernels/pooling.cu)
+  kernels/pooling.cu
+  kernels/sum.cu)

@@ -19,10 +19,13 @@ struct Backend {
   /// A new group, by rank.
   std::function<Communicators(int world_size, std::chrono::milliseconds timeout)> connect;
   std::function<std::shared_ptr<Device>(int rank)> device;
+  int most_ranks = 8;
   /// Sums are as if added in the order of ranks, in f32 for narrow types.
   bool in_rank_order = true;
   /// A rank that calls something else is found at once, not when the time is up.
   bool compares_calls = true;
+  /// So is one that is gone, or was aborted.
+  bool notices_leaving = true;
 };
 
 /// Those of this machine; empty with a reason in `why` where there are none.

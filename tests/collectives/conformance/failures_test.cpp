@@ -51,7 +51,7 @@ void check_works(Group group) {
 } // namespace
 
 TEST_CASE("a rank that stalls fails the others when the time is up, and they form a new group") {
-  const auto backend = any_backend();
+  const auto backend = any_backend(3);
   const auto stalls = GENERATE(std::size_t{0}, std::size_t{2});
   Group group{backend, 3, short_time};
   const auto values = values_of(group);
@@ -74,8 +74,8 @@ TEST_CASE("a rank that stalls fails the others when the time is up, and they for
 }
 
 TEST_CASE("a rank that is gone fails the others at once, and they form a new group") {
-  const auto backend = any_backend();
-  Group group{backend, 4};
+  const auto backend = any_backend(4);
+  Group group{backend, 4, backend.notices_leaving ? long_time : short_time};
   const auto values = values_of(group);
   for (std::size_t rank = 0; rank < 4; ++rank)
     all_reduce(group[rank], values[rank]);
@@ -91,7 +91,8 @@ TEST_CASE("a rank that is gone fails the others at once, and they form a new gro
 }
 
 TEST_CASE("an abort fails what is pending and what comes later, on every rank, at once") {
-  Group group{any_backend(), 3};
+  const auto backend = any_backend(3);
+  Group group{backend, 3, backend.notices_leaving ? long_time : short_time};
   const auto values = values_of(group);
   const auto begin = steady_clock::now();
   all_reduce(group[0], values[0]);
@@ -111,14 +112,14 @@ TEST_CASE("an abort fails what is pending and what comes later, on every rank, a
 }
 
 TEST_CASE("a send to nobody fails, and names the peer") {
-  Group group{any_backend(), 2, short_time};
+  Group group{any_backend(2), 2, short_time};
   const auto values = values_of(group);
   group[0].communicator->send(*group[0].stream, values[0].values(), 1);
   check_failed(group[0], "send #0 to rank 1");
 }
 
 TEST_CASE("different operations are refused instead of mixing memory") {
-  const auto backend = any_backend();
+  const auto backend = any_backend(2);
   Group group{backend, 2, backend.compares_calls ? long_time : short_time};
   const DeviceValues few{group[0], DType::f32, Numbers(4)}, many{group[1], DType::f32, Numbers(8)};
   const auto begin = steady_clock::now();

@@ -69,9 +69,10 @@ std::vector<std::byte> encode(DType type, const Numbers& numbers) {
 
 } // namespace
 
-Backend any_backend() {
-  std::string why;
-  const auto all = backends(why);
+Backend any_backend(int ranks) {
+  std::string why = "no backend has so many ranks";
+  auto all = backends(why);
+  std::erase_if(all, [&](const Backend& backend) { return backend.most_ranks < ranks; });
   if (all.empty())
     SKIP(why);
   return all[GENERATE_REF(range(std::size_t{0}, all.size()))];

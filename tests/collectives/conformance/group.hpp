@@ -9,8 +9,8 @@ namespace troupe::tests {
 
 inline constexpr std::chrono::milliseconds long_time{20000};
 
-/// One after the other in a generator; skips the test where there are none.
-Backend any_backend();
+/// One after the other that has so many ranks, in a generator; skips the test where there is none.
+Backend any_backend(int ranks);
 
 struct Member {
   std::shared_ptr<Device> device;

@@ -1,0 +1,130 @@
+#include "cuda_communicator.hpp"
+
+#include "exchange.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_stream.hpp"
+#include "troupe/gpu/kernels/sum.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe::collectives {
+
+namespace {
+
+class CudaSharedMemory final : public SharedMemory {
+public:
+  explicit CudaSharedMemory(gpu::CudaStream& stream) : stream_{stream} {}
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    stream_.enqueue("copy between ranks", [=](cudaStream_t s) {
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
+    });
+  }
+  void sum(DType type, std::span<const void* const> sources, void* sum,
+           std::size_t elements) override {
+    gpu::SumSources all{.count = static_cast<int>(sources.size())};
+    std::ranges::copy(sources, all.data);
+    stream_.enqueue("sum over ranks",
+                    [&](cudaStream_t s) { gpu::launch_sum(s, type, all, sum, elements); });
+  }
+  std::size_t piece_elements() const override { return std::numeric_limits<std::size_t>::max(); }
+  Status finish() override { return stream_.synchronize(); }
+
+private:
+  gpu::CudaStream& stream_;
+};
+
+/// Reaches the event at the latest when it goes, so that the stream that waits for it goes on.
+class Completion {
+public:
+  explicit Completion(std::shared_ptr<cpu::HostEvent> event) : event_{std::move(event)} {}
+  ~Completion() {
+    if (!event_->ready())
+      event_->reach(fail(Errc::collective, "the rank left before its call was done"));
+  }
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  void reach(Status status) { event_->reach(std::move(status)); }
+
+private:
+  std::shared_ptr<cpu::HostEvent> event_;
+};
+
+class SharedCudaCommunicator final : public CallCommunicator {
+public:
+  SharedCudaCommunicator(const std::shared_ptr<Rendezvous>& rendezvous, int rank,
+                         gpu::CudaDevice& device)
+      : CallCommunicator{rank, rendezvous->world_size()}, seat_{std::make_shared<Seat>(rendezvous,
+                                                                                       rank)},
+        work_{device.create_stream({.name = "collectives", .urgent = true})},
+        thread_{{.name = "collectives"}} {}
+
+  void abort(const Error& reason) override { seat_->rendezvous->abort(reason); }
+
+private:
+  void enqueue(Stream& stream, const Call& call) override {
+    auto& on = gpu::cuda_stream(stream);
+    if (on.failed()) // the others find that this rank does not come
+      return;
+    auto done = std::make_shared<cpu::HostEvent>();
+    thread_.wait(on.record());
+    thread_.enqueue([seat = seat_, call, completion = std::make_shared<Completion>(done),
+                     &work = gpu::cuda_stream(*work_)]() -> Status {
+      CudaSharedMemory memory{work};
+      completion->reach(exchange(*seat, call, memory));
+      return {}; // the event tells what went wrong; later calls must be told, too
+    });
+    on.wait_for([done = std::move(done)] {
+      return done->ready() ? std::optional{done->wait()} : std::nullopt;
+    });
+  }
+
+  std::shared_ptr<Seat> seat_;
+  std::unique_ptr<Stream> work_;
+  cpu::HostStream thread_; ///< last: it is drained before what it uses goes
+};
+
+/// Errors: unsupported.
+Status reach(const gpu::CudaDevice& from, const gpu::CudaDevice& to) {
+  const int mine = from.info().index, theirs = to.info().index;
+  if (mine == theirs)
+    return {};
+  int can = 0;
+  TROUPE_TRY(
+      gpu::cuda_status(cudaDeviceCanAccessPeer(&can, mine, theirs), "asking for peers", mine));
+  if (!can)
+    return fail(Errc::unsupported, "CUDA device {} cannot reach the memory of device {}", mine,
+                theirs);
+  const gpu::DeviceGuard guard{mine};
+  const auto code = cudaDeviceEnablePeerAccess(theirs, 0);
+  cudaGetLastError(); // that it was done before is no error
+  return code == cudaErrorPeerAccessAlreadyEnabled
+             ? Status{}
+             : gpu::cuda_status(code, "reaching a peer's memory", mine);
+}
+
+} // namespace
+
+Result<std::vector<std::unique_ptr<Communicator>>>
+make_shared_cuda_group(std::span<const std::shared_ptr<gpu::CudaDevice>> devices,
+                       std::chrono::milliseconds timeout) {
+  if (devices.size() > gpu::SumSources::most)
+    return fail(Errc::unsupported, "{} ranks share GPUs of one process: at most {} can",
+                devices.size(), gpu::SumSources::most);
+  for (const auto& from : devices)
+    for (const auto& to : devices)
+      TROUPE_TRY(reach(*from, *to));
+  const auto rendezvous = std::make_shared<Rendezvous>(static_cast<int>(devices.size()), timeout);
+  std::vector<std::unique_ptr<Communicator>> group;
+  group.reserve(devices.size());
+  for (const auto& device : devices)
+    group.push_back(std::make_unique<SharedCudaCommunicator>(
+        rendezvous, static_cast<int>(group.size()), *device));
+  return group;
+}
+
+} // namespace troupe::collectives

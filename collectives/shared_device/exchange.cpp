@@ -1,0 +1,104 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::collectives {
+
+namespace {
+
+/// What a rank does when all have come; nothing it writes is touched by another rank.
+class Work {
+public:
+  Work(const std::vector<Call>& calls, int rank, SharedMemory& memory)
+      : calls_{calls}, me_{static_cast<std::size_t>(rank)}, rank_{rank}, memory_{memory} {}
+
+  void run() {
+    const auto& mine = calls_[me_];
+    switch (mine.kind) {
+    case CallKind::all_reduce:
+      return all_reduce();
+    case CallKind::reduce_scatter:
+      return reduce_scatter();
+    case CallKind::all_gather:
+      return all_gather();
+    case CallKind::reduce:
+      return sum_slice({&mine.peer, 1});
+    case CallKind::gather:
+      return move(peer().part(rank_), mine.data(), mine.values.bytes());
+    case CallKind::broadcast:
+    case CallKind::receive:
+      return move(mine.data(), peer().data(), mine.values.bytes());
+    case CallKind::send:
+    case CallKind::barrier:
+      return;
+    }
+  }
+
+private:
+  const Call& of(int rank) const { return calls_[static_cast<std::size_t>(rank)]; }
+  const Call& peer() const { return of(calls_[me_].peer); }
+
+  /// Null pointers are fine, and values that lie where they shall be.
+  void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes > 0 && to != from)
+      memory_.copy(to, from, bytes);
+  }
+
+  /// This rank's slice of the sum, to every one of `targets`.
+  void sum_slice(std::span<const int> targets) {
+    const auto& values = calls_[me_].values;
+    const auto end = values.elements * (me_ + 1) / calls_.size(), size = size_of(values.type);
+    std::vector<const void*> sources(calls_.size());
+    std::size_t count = 0;
+    for (auto at = values.elements * me_ / calls_.size(); at < end; at += count) {
+      count = std::min(memory_.piece_elements(), end - at);
+      std::ranges::transform(calls_, sources.begin(),
+                             [&](const Call& call) { return call.data() + at * size; });
+      auto* const sum = of(targets[0]).data() + at * size;
+      memory_.sum(values.type, sources, sum, count);
+      for (const int target : targets.subspan(1))
+        move(of(target).data() + at * size, sum, count * size);
+    }
+  }
+
+  void all_reduce() {
+    std::vector<int> everyone(calls_.size());
+    std::iota(everyone.begin(), everyone.end(), 0);
+    sum_slice(everyone);
+  }
+
+  void reduce_scatter() {
+    std::vector<const void*> sources(calls_.size());
+    std::ranges::transform(calls_, sources.begin(),
+                           [&](const Call& call) { return call.part(rank_); });
+    const auto& mine = calls_[me_].values;
+    memory_.sum(mine.type, sources, mine.data, mine.elements);
+  }
+
+  void all_gather() {
+    const auto& mine = calls_[me_];
+    for (std::size_t other = 0; other < calls_.size(); ++other)
+      move(mine.part(static_cast<int>(other)), calls_[other].data(), mine.values.bytes());
+  }
+
+  const std::vector<Call>& calls_;
+  std::size_t me_;
+  int rank_;
+  SharedMemory& memory_;
+};
+
+} // namespace
+
+Status exchange(const Seat& seat, const Call& call, SharedMemory& memory) {
+  const auto calls = seat.rendezvous->arrive(seat.rank, call);
+  if (!calls)
+    return failure(calls.error());
+  Work{*calls, seat.rank, memory}.run();
+  auto done = memory.finish();
+  // Nobody may go on before all have read and written; nor after an error, which is this rank's.
+  seat.rendezvous->depart(seat.rank, call);
+  return done;
+}
+
+} // namespace troupe::collectives
