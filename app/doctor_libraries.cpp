@@ -1,6 +1,7 @@
 #include "doctor.hpp"
 #include "machine.hpp"
 #ifdef TROUPE_HAS_CUDA
+#include "troupe/collectives/nccl/library.hpp"
 #include "troupe/gpu/libraries.hpp"
 #endif
 
@@ -56,7 +57,7 @@ Findings library_findings() {
 namespace {
 
 #ifdef TROUPE_HAS_CUDA
-/// cuDNN and cuBLASLt, which are opened at run time.
+/// cuDNN, cuBLASLt and NCCL, which are opened at run time.
 Findings cuda_library_findings() {
   const auto places = gpu::library_places(gpu::LibraryEnvironment::of_process());
   const auto missing = [](const char* name, const Error& error) {
@@ -69,6 +70,11 @@ Findings cuda_library_findings() {
   const auto cublas = gpu::open_cublas_lt(places);
   all.push_back(cublas ? Finding{"cuda", "cuBLASLt", dotted(cublas->version())}
                        : missing("cuBLASLt", cublas.error()));
+  const auto nccl = collectives::open_nccl();
+  int version = 0;
+  all.push_back(nccl && nccl->version(&version) == ncclSuccess
+                    ? Finding{"cuda", "NCCL", dotted(static_cast<std::size_t>(version))}
+                    : missing("NCCL", nccl ? Error{} : nccl.error()));
   return all;
 }
 #endif

@@ -1,28 +1,96 @@
 #include "backend.hpp"
 
+#include "troupe/collectives/nccl/nccl_communicator.hpp"
 #include "troupe/collectives/shared_device/cuda_communicator.hpp"
 
 #include <stdexcept>
+#include <thread>
 
 namespace troupe::tests {
 
+namespace {
+
+using Devices = std::vector<std::shared_ptr<gpu::CudaDevice>>;
+using Owners = std::vector<std::shared_ptr<collectives::NcclOwner>>;
+
+Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device, int world_size,
+                                 std::chrono::milliseconds timeout) {
+  auto group = collectives::make_shared_cuda_group(
+      Devices(static_cast<std::size_t>(world_size), device), timeout);
+  if (!group)
+    throw std::runtime_error{group.error().to_string()};
+  return std::move(*group);
+}
+
+/// A rank on each GPU; they wait for each other, so each connects on a thread of its own.
+Communicators connect_by_nccl(const Owners& owners, int world_size,
+                              std::chrono::milliseconds timeout) {
+  const auto id = collectives::make_nccl_id(owners[0]->library()).value();
+  const auto ranks = static_cast<std::size_t>(world_size);
+  std::vector<Result<std::unique_ptr<collectives::Communicator>>> results(ranks);
+  std::vector<std::thread> threads;
+  threads.reserve(ranks);
+  for (int rank = 0; rank < world_size; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto index = static_cast<std::size_t>(rank);
+      results[index] = collectives::connect_nccl(
+          owners[index],
+          {.rank = rank, .world_size = world_size, .id = id, .buffers = {}, .timeout = timeout});
+    });
+  for (auto& thread : threads)
+    thread.join();
+  Communicators group;
+  for (auto& result : results)
+    group.push_back(std::move(result).value());
+  return group;
+}
+
+Devices all_devices() {
+  Devices devices;
+  for (int index = 0; index < gpu::cuda_device_count(); ++index)
+    if (auto device = gpu::make_cuda_device(index))
+      devices.push_back(std::move(*device));
+  return devices;
+}
+
+Owners owners_of(const Devices& devices) {
+  Owners owners;
+  for (const auto& device : devices)
+    if (auto owner = collectives::NcclOwner::create(device))
+      owners.push_back(std::move(*owner));
+  return owners;
+}
+
+} // namespace
+
 std::vector<Backend> backends(std::string& why) {
-  auto made = gpu::make_cuda_device(0);
-  if (!made) {
-    why = made.error().to_string();
+  const auto devices = all_devices();
+  if (devices.empty()) {
+    why = "no CUDA device";
     return {};
   }
-  const std::shared_ptr<gpu::CudaDevice> device = std::move(*made);
-  const auto connect = [device](int world_size, std::chrono::milliseconds timeout) {
-    const std::vector devices(static_cast<std::size_t>(world_size), device);
-    auto group = collectives::make_shared_cuda_group(devices, timeout);
-    if (!group)
-      throw std::runtime_error{group.error().to_string()};
-    return std::move(*group);
-  };
-  return {{.name = "shared_device on one GPU",
-           .connect = connect,
-           .device = [device](int) -> std::shared_ptr<Device> { return device; }}};
+  std::vector<Backend> all = {
+      {.name = "shared_device on one GPU",
+       .connect =
+           [device = devices[0]](int world_size, std::chrono::milliseconds timeout) {
+             return connect_on_one_gpu(device, world_size, timeout);
+           },
+       .device = [device = devices[0]](int) -> std::shared_ptr<Device> { return device; }}};
+  const auto owners = owners_of(devices);
+  if (owners.size() == devices.size())
+    all.push_back({.name = "nccl",
+                   .connect =
+                       [owners](int world_size, std::chrono::milliseconds timeout) {
+                         return connect_by_nccl(owners, world_size, timeout);
+                       },
+                   .device = [devices](int rank) -> std::shared_ptr<Device> {
+                     return devices[static_cast<std::size_t>(rank)];
+                   },
+                   .most_ranks = static_cast<int>(devices.size()),
+                   .in_rank_order = false,
+                   .compares_calls = false,
+                   .notices_leaving = false});
+  return all;
 }
 
 } // namespace troupe::tests

@@ -1,0 +1,157 @@
+#include "connection.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace troupe::collectives {
+
+namespace {
+
+/// How often to look whether a non-blocking call has been carried out.
+constexpr std::chrono::microseconds look_interval{20};
+
+} // namespace
+
+NcclConnection::NcclConnection(std::shared_ptr<NcclOwner> owner, NcclOptions options)
+    : owner_{std::move(owner)}, options_{std::move(options)},
+      stream_{owner_->device().create_stream({.name = "nccl", .urgent = true})} {}
+
+Status NcclConnection::connect() {
+  TROUPE_TRY(aborted());
+  auto token = owner_->device().allocate(sizeof(std::int32_t), MemoryKind::workspace);
+  if (!token)
+    return failure(token.error());
+  token_ = std::move(*token);
+  const auto& library = owner_->library();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclUniqueId id;
+  std::ranges::copy(options_.id, id.internal);
+  TROUPE_TRY(library.check(
+      library.init_rank(&communicator_, options_.world_size, id, options_.rank, &config),
+      "initialization"));
+  TROUPE_TRY(settle("initialization", options_.connect_timeout));
+  for (const auto& buffer : options_.buffers) {
+    TROUPE_TRY(
+        library.check(library.register_buffer(communicator_, buffer.data(), buffer.size_bytes(),
+                                              &registrations_.emplace_back()),
+                      "registration of a buffer"));
+    TROUPE_TRY(settle("registration of a buffer", options_.timeout));
+  }
+  return {};
+}
+
+/// Non-blocking calls go on behind our back; until they are done nothing else may be called, but
+/// for an abort.
+Status NcclConnection::settle(std::string_view operation, std::chrono::milliseconds limit) const {
+  const auto& library = owner_->library();
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    auto state = ncclInProgress;
+    TROUPE_TRY(library.check(library.async_error(communicator_, &state), "query of its state"));
+    if (state != ncclInProgress)
+      return library.check(state, operation);
+    TROUPE_TRY(aborted());
+    if (std::chrono::steady_clock::now() > end)
+      return fail(Errc::collective, "NCCL's {} did not end within {} ms", operation, limit.count());
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
+Result<EventPtr> NcclConnection::issue(const Call& call, const EventPtr& came) {
+  TROUPE_TRY(aborted());
+  stream_->wait(came);
+  if (call.values.elements > 0 || call.kind == CallKind::barrier) {
+    TROUPE_TRY(owner_->library().check(begin(call), to_string(call.kind)));
+    TROUPE_TRY(settle(to_string(call.kind), options_.timeout));
+  }
+  TROUPE_TRY(gpu::cuda_stream(*stream_).status());
+  return stream_->record();
+}
+
+ncclResult_t NcclConnection::begin(const Call& call) {
+  const auto& library = owner_->library();
+  const auto& [data, elements, dtype] = call.values;
+  const auto type = nccl_type(dtype);
+  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  switch (call.kind) {
+  case CallKind::all_reduce:
+    return library.all_reduce(data, data, elements, type, ncclSum, communicator_, stream);
+  case CallKind::reduce_scatter:
+    return library.reduce_scatter(call.all, data, elements, type, ncclSum, communicator_, stream);
+  case CallKind::all_gather:
+    return library.all_gather(data, call.all, elements, type, communicator_, stream);
+  case CallKind::broadcast:
+    return library.broadcast(data, data, elements, type, call.peer, communicator_, stream);
+  case CallKind::reduce:
+    return library.reduce(data, data, elements, type, ncclSum, call.peer, communicator_, stream);
+  case CallKind::gather:
+    return gather(call);
+  case CallKind::send:
+    return library.send(data, elements, type, call.peer, communicator_, stream);
+  case CallKind::receive:
+    return library.receive(data, elements, type, call.peer, communicator_, stream);
+  case CallKind::barrier:
+    return library.all_reduce(token_->data(), token_->data(), 1, ncclInt32, ncclSum, communicator_,
+                              stream);
+  }
+  return ncclInvalidUsage;
+}
+
+ncclResult_t NcclConnection::gather(const Call& call) {
+  const auto& library = owner_->library();
+  const auto& [data, elements, dtype] = call.values;
+  const auto type = nccl_type(dtype);
+  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  if (const auto started = library.group_start(); started != ncclSuccess)
+    return started;
+  auto result = library.send(data, elements, type, call.peer, communicator_, stream);
+  for (int rank = 0; call.peer == options_.rank && rank < options_.world_size; ++rank)
+    if (result == ncclSuccess)
+      result = library.receive(call.part(rank), elements, type, rank, communicator_, stream);
+  const auto ended = library.group_end();
+  return result == ncclSuccess ? ended : result;
+}
+
+Status NcclConnection::close() {
+  if (!communicator_)
+    return {};
+  const auto& library = owner_->library();
+  for (auto* const registration : registrations_)
+    TROUPE_TRY(library.check(library.deregister_buffer(communicator_, registration),
+                             "deregistration of a buffer"));
+  TROUPE_TRY(library.check(library.finalize(communicator_), "finalization"));
+  TROUPE_TRY(settle("finalization", options_.timeout));
+  return library.check(library.destroy(std::exchange(communicator_, nullptr)), "destruction");
+}
+
+Status NcclConnection::aborted() const {
+  const std::lock_guard lock{mutex_};
+  return aborted_ ? failure(*aborted_) : Status{};
+}
+
+void NcclConnection::abort(const Error& reason) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (aborted_)
+      return;
+    aborted_ = reason;
+  }
+  owner_->post([me = shared_from_this()] { me->abort_now(); });
+}
+
+/// In a group, as NCCL wants it where a thread aborts what other calls may be at work on.
+void NcclConnection::abort_now() {
+  auto* const communicator = std::exchange(communicator_, nullptr);
+  if (!communicator)
+    return;
+  const auto& library = owner_->library();
+  // Nobody is left to tell of an error here: the reason of the abort is what counts.
+  library.group_start();
+  library.abort(communicator);
+  library.group_end();
+}
+
+} // namespace troupe::collectives

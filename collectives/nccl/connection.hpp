@@ -1,0 +1,62 @@
+/// One rank's NCCL communicator. All but aborted() and abort() is for its GPU's owner thread.
+#pragma once
+
+#include "owner.hpp"
+
+#include "troupe/collectives/call.hpp"
+
+#include <array>
+#include <mutex>
+#include <optional>
+#include <span>
+
+namespace troupe::collectives {
+
+/// Made by one rank of a new group and handed to the others.
+using NcclId = std::array<char, NCCL_UNIQUE_ID_BYTES>;
+
+struct NcclOptions {
+  int rank = 0, world_size = 1;
+  NcclId id = {};
+  /// Device memory that calls will use, registered once so that NCCL moves it without copies; must
+  /// outlive the communicator.
+  std::vector<std::span<std::byte>> buffers;
+  std::chrono::milliseconds timeout{30000};         ///< from this rank's arrival at a call
+  std::chrono::milliseconds connect_timeout{60000}; ///< for all ranks to come together
+};
+
+class NcclConnection : public std::enable_shared_from_this<NcclConnection> {
+public:
+  NcclConnection(std::shared_ptr<NcclOwner> owner, NcclOptions options);
+
+  const NcclOptions& options() const { return options_; }
+  NcclOwner& owner() const { return *owner_; }
+
+  /// Waits for all ranks, and registers the buffers.
+  Status connect();
+  /// Has the call run on a stream of NCCL's own after `came`; gives the event of its end.
+  Result<EventPtr> issue(const Call& call, const EventPtr& came);
+  /// Frees it, in agreement with the other ranks.
+  Status close();
+
+  /// From any thread; does not block.
+  Status aborted() const;
+  void abort(const Error& reason);
+
+private:
+  Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
+  ncclResult_t begin(const Call& call);
+  ncclResult_t gather(const Call& call);
+  void abort_now();
+
+  std::shared_ptr<NcclOwner> owner_;
+  NcclOptions options_;
+  std::unique_ptr<Stream> stream_;
+  BufferPtr token_; ///< what a barrier sums
+  ncclComm_t communicator_ = nullptr;
+  std::vector<void*> registrations_;
+  mutable std::mutex mutex_;
+  std::optional<Error> aborted_;
+};
+
+} // namespace troupe::collectives

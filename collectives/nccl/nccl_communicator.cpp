@@ -1,0 +1,117 @@
+#include "nccl_communicator.hpp"
+
+#include "troupe/core/fail.hpp"
+
+namespace troupe::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A call on its way; the owner's thread and the device's poller look at it.
+class Pending {
+public:
+  Pending(std::shared_ptr<NcclConnection> connection, const Call& call, EventPtr came)
+      : connection_{std::move(connection)}, call_{call}, came_{std::move(came)} {}
+
+  /// On the owner's thread.
+  void issue() {
+    auto finished = connection_->issue(call_, came_);
+    if (!finished)
+      connection_->abort(explained(finished.error()));
+    const std::lock_guard lock{mutex_};
+    finished_ = finished ? std::move(*finished) : nullptr;
+  }
+
+  /// On the poller's thread: the watchdog counts from when this rank's stream has come to the call.
+  std::optional<Status> poll() {
+    if (const auto aborted = connection_->aborted(); !aborted)
+      return failure(explained(aborted.error()));
+    {
+      const std::lock_guard lock{mutex_};
+      if (finished_ && finished_->ready())
+        return Status{};
+    }
+    const auto now = Clock::now();
+    if (!came_at_ && came_->ready())
+      came_at_ = now;
+    if (came_at_ && now - *came_at_ > connection_->options().timeout)
+      connection_->abort(
+          {Errc::collective, fmt::format("timed out after {} ms: a rank did not come",
+                                         connection_->options().timeout.count())});
+    return std::nullopt;
+  }
+
+private:
+  Error explained(const Error& error) const {
+    const auto name = call_.name();
+    return {error.code,
+            error.message.find(name) == std::string::npos
+                ? fmt::format("{}: {}", name, error.message)
+                : error.message,
+            {.rank = connection_->options().rank}};
+  }
+
+  std::shared_ptr<NcclConnection> connection_;
+  Call call_;
+  EventPtr came_;
+  std::optional<Clock::time_point> came_at_; ///< poller's thread alone
+  std::mutex mutex_;
+  EventPtr finished_;
+};
+
+class NcclCommunicator final : public CallCommunicator {
+public:
+  explicit NcclCommunicator(std::shared_ptr<NcclConnection> connection)
+      : CallCommunicator{connection->options().rank, connection->options().world_size},
+        connection_{std::move(connection)} {}
+  /// Waits for the other ranks to do so too, as long as the timeout: the memory that NCCL knows
+  /// goes after this.
+  ~NcclCommunicator() override {
+    const auto closed =
+        connection_->owner().run([connection = connection_] { return connection->close(); },
+                                 "finalization", connection_->options().timeout);
+    if (!closed)
+      connection_->abort(closed.error());
+  }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  void abort(const Error& reason) override { connection_->abort(reason); }
+
+private:
+  void enqueue(Stream& stream, const Call& call) override {
+    auto& on = gpu::cuda_stream(stream);
+    if (on.failed())
+      return;
+    const auto pending = std::make_shared<Pending>(connection_, call, on.record());
+    connection_->owner().post([pending] { pending->issue(); });
+    on.wait_for([pending] { return pending->poll(); });
+  }
+
+  std::shared_ptr<NcclConnection> connection_;
+};
+
+} // namespace
+
+Result<NcclId> make_nccl_id(const NcclLibrary& library) {
+  ncclUniqueId id;
+  TROUPE_TRY(library.check(library.unique_id(&id), "making of an id"));
+  NcclId bytes;
+  std::copy(std::begin(id.internal), std::end(id.internal), bytes.begin());
+  return bytes;
+}
+
+Result<std::unique_ptr<Communicator>> connect_nccl(const std::shared_ptr<NcclOwner>& owner,
+                                                   const NcclOptions& options) {
+  auto connection = std::make_shared<NcclConnection>(owner, options);
+  const auto connected = owner->run([connection] { return connection->connect(); },
+                                    "initialization", options.connect_timeout);
+  if (!connected) {
+    connection->abort(connected.error());
+    return failure(connected.error());
+  }
+  return std::make_unique<NcclCommunicator>(std::move(connection));
+}
+
+} // namespace troupe::collectives
