@@ -151,8 +151,10 @@ int compare_modes(const CompareArguments& arguments) {
     return comparison.error().exit_code();
   }
   fmt::print("\n{}", to_markdown(*comparison));
-  if (comparison->title.empty())
+  if (comparison->title.empty()) {
+    fmt::print(stderr, "troupe: {}\n", comparison->runs.back().problem);
     return wrong_input;
+  }
   const auto completed = [](const auto& run) { return run.problem.empty(); };
   return std::ranges::all_of(comparison->runs, completed) ? success : run_failed;
 }

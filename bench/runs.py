@@ -27,10 +27,9 @@ def start(args, output, name, settings):
     )
 
 
-def summary(output, name, process, may_fail=False):
-    """What the run wrote once it has ended. A run that failed ends this program with what it said,
-    unless it may: then its summary has an "error"."""
+def summary(output, name, process):
+    """What the run wrote once it has ended. A run that failed ends this program with what it said."""
     said = process.communicate()[1]
-    if process.returncode != 0 and not (may_fail and process.returncode == 1):
+    if process.returncode != 0:
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: run {name} has failed: {said.strip()}")
     return json.loads(pathlib.Path(output, name, "summary.json").read_text())
