@@ -123,7 +123,8 @@ public:
                  });
     if (outcome.error) // ranks that wait for a failed one would wait for the timeout
       for (const auto& replica : job_->replicas)
-        replica->communicator->abort(*outcome.error);
+        for (const auto& group : {replica->world, replica->shard_group, replica->replica_group})
+          group->abort(*outcome.error);
     return outcome;
   }
 

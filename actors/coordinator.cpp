@@ -222,8 +222,12 @@ void CoordinatorState::save(bool write) {
   phase_ = Phase::saving;
   ++saves_;
   const bool wanted = write && setup_.plan.saves();
-  self_
-      ->request(members_.begin()->second.shard_manager, caf::infinite, atom::snapshot_v, committed_)
+  // Rank 0 gets the copy; what the strategy divides, the others give to it.
+  for (const auto& [rank, member] : members_)
+    if (rank != 0)
+      self_->request(member.shard_manager, caf::infinite, atom::snapshot_v, committed_)
+          .then([](const SnapshotPtr&) {});
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
       .then(
           [this, wanted](const SnapshotPtr& snapshot) {
             self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot, wanted)

@@ -40,8 +40,8 @@ using worker_actor = caf::typed_actor<
     caf::result<void>(atom::advance, std::int64_t),
     // A micro-batch is being filled; its event says when it is.
     caf::result<void>(atom::batch, MicroBatchPtr),
-    // The unit's parameters for this pass will be there at the event.
-    caf::result<void>(atom::parameters_ready, Pass, UnitId, EventPtr),
+    // What the unit needs for this use will be there at the event.
+    caf::result<void>(atom::parameters_ready, Use, EventPtr),
     // Classify the test set with the parameters after `step` steps; statistics are there at the
     // event.
     caf::result<void>(atom::evaluate, std::int64_t, EventPtr),
@@ -65,12 +65,14 @@ using data_loader_actor = caf::typed_actor<
 using shard_manager_actor = caf::typed_actor<
     // The worker on the same device.
     caf::result<void>(atom::join, worker_actor),
-    // The worker wants to run the unit in this pass; answered by parameters_ready.
-    caf::result<void>(atom::need_parameters, Pass, UnitId),
+    // The worker will run units in this order, all of a pass at once; answered by parameters_ready.
+    caf::result<void>(atom::need_parameters, Use),
+    // At the event the worker has no more need of what it was given for a forward use.
+    caf::result<void>(atom::released, Use, EventPtr),
     // The unit's gradients of this pass will be there at the event.
     caf::result<void>(atom::gradients_ready, Pass, UnitId, EventPtr),
     // What the worker measured of a step whose passes are all done.
-    caf::result<void>(atom::done, WorkerStep),
+    caf::result<void>(atom::done, WorkerStep, SpansPtr),
     // From its own stream: the optimizer has applied this step.
     caf::result<void>(atom::done, std::int64_t),
     // From its own stream: the device or a collective has failed.
@@ -78,6 +80,7 @@ using shard_manager_actor = caf::typed_actor<
     // Make the statistics equal on all ranks, then let the worker evaluate.
     caf::result<void>(atom::evaluate, std::int64_t),
     // A copy of the state after `step` steps; all steps before are committed, none later has begun.
+    // All ranks are asked; rank 0 answers with the copy, others with null.
     caf::result<SnapshotPtr>(atom::snapshot, std::int64_t),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t)>;

@@ -31,7 +31,8 @@ std::string host_name() {
 class Preparation {
 public:
   Preparation(const Config& config, const metrics::Trace& trace)
-      : config_{config}, world_{static_cast<int>(config.devices.count)}, trace_{trace} {}
+      : config_{config}, world_{static_cast<int>(config.devices.count)},
+        strategy_{collectives::strategy_of(config.parallel, world_)}, trace_{trace} {}
 
   Result<std::shared_ptr<Job>> run() {
     TROUPE_TRY(open_data());
@@ -46,8 +47,8 @@ private:
   Status open_data();
   Status begin();
   Status make_replicas();
-  Result<std::shared_ptr<Replica>>
-  make_replica(std::unique_ptr<collectives::Communicator> communicator);
+  Result<std::shared_ptr<Replica>> make_replica(int rank);
+  void make_groups();
   Status compile(Replica& replica);
   Status compile_evaluation(Replica& replica, EngineOptions& engine);
   Status load(Replica& replica, const Graph& graph);
@@ -56,6 +57,7 @@ private:
 
   const Config& config_;
   int world_;
+  collectives::Strategy strategy_;
   metrics::Trace trace_;
   std::optional<Job> job_;
   Beginning beginning_;
@@ -117,26 +119,39 @@ Status Preparation::begin() {
 }
 
 Status Preparation::make_replicas() {
-  for (auto& communicator :
-       collectives::make_shared_group(world_, config_.cluster.timeouts.collective)) {
-    auto replica = make_replica(std::move(communicator));
+  for (int rank = 0; rank < world_; ++rank) {
+    auto replica = make_replica(rank);
     if (!replica)
       return failure(replica.error());
     job_->replicas.push_back(std::move(*replica));
   }
+  make_groups();
   return {};
 }
 
-Result<std::shared_ptr<Replica>>
-Preparation::make_replica(std::unique_ptr<collectives::Communicator> communicator) {
+/// Ranks [k * shards, (k + 1) * shards) hold one copy of the state together.
+void Preparation::make_groups() {
+  const auto group = [this](int first, int step, int size, auto member) {
+    auto members = collectives::make_shared_group(size, config_.cluster.timeouts.collective);
+    for (int i = 0; i < size; ++i)
+      (*job_->replicas[static_cast<std::size_t>(first + i * step)]).*member =
+          std::move(members[static_cast<std::size_t>(i)]);
+  };
+  group(0, 1, world_, &Replica::world);
+  for (int copy = 0; copy < strategy_.replicas(); ++copy)
+    group(copy * strategy_.shards, 1, strategy_.shards, &Replica::shard_group);
+  for (int shard = 0; shard < strategy_.shards; ++shard)
+    group(shard, strategy_.shards, strategy_.replicas(), &Replica::replica_group);
+}
+
+Result<std::shared_ptr<Replica>> Preparation::make_replica(int rank) {
   auto replica = std::make_shared<Replica>();
   const auto threads = threads_per_worker(config_.devices);
-  replica->rank = communicator->rank();
-  auto device = make_device(config_.devices, replica->rank);
+  replica->rank = rank;
+  auto device = make_device(config_.devices, rank);
   if (!device)
     return failure(device.error());
   replica->device = std::move(*device);
-  replica->communicator = std::move(communicator);
   replica->compute = replica->device->create_stream({.name = "compute", .threads = threads});
   // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
   // backward, one thread is enough for sums: a second team would fight with the first.
@@ -188,11 +203,16 @@ Status Preparation::compile_evaluation(Replica& replica, EngineOptions& engine) 
 }
 
 Status Preparation::load(Replica& replica, const Graph& graph) {
-  auto state = ModelState::create(*replica.device, replica.train->layout(),
+  const auto& layout = replica.train->layout();
+  auto state = ModelState::create(*replica.device, layout,
                                   {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
                                    .accumulate = config_.train.accumulate > 1,
                                    .loss_scale = job_->loss_scale,
-                                   .stored = stored_type(job_->precision)});
+                                   .stored = stored_type(job_->precision),
+                                   .strategy = strategy_,
+                                   .rank = replica.rank,
+                                   .buckets = collectives::wrap_units(
+                                       config_.parallel, layout.unit_elements, layout.unit_names)});
   if (!state)
     return failure(state.error());
   replica.state = std::move(*state);

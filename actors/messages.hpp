@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -27,6 +28,28 @@ bool inspect(Inspector& f, Purpose& x) {
   };
   return f.apply(get, set);
 }
+
+/// What a WORKER wants to do with a unit next.
+struct Use {
+  Purpose purpose = Purpose::train;
+  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
+  Phase phase = Phase::forward;
+  UnitId unit = 0;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Use& x) {
+    auto get = [&x] { return x.phase == Phase::backward; };
+    auto set = [&x](bool backward) {
+      x.phase = backward ? Phase::backward : Phase::forward;
+      return true;
+    };
+    return f.object(x).fields(f.field("purpose", x.purpose), f.field("index", x.index),
+                              f.field("phase", get, set), f.field("unit", x.unit));
+  }
+};
+
+/// From, to; on a device's clock.
+using Span = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
 
 /// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
 /// that goes back when the worker has read it.

@@ -3,6 +3,7 @@
 
 #include "messages.hpp"
 
+#include "troupe/collectives/strategy.hpp"
 #include "troupe/core/checkpoint.hpp"
 #include "troupe/core/executable.hpp"
 
@@ -16,15 +17,19 @@ namespace troupe::actors {
 /// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
 std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer);
 
-/// Parameters of all units lie one after the other, and so do gradients and optimizer state, so
-/// that a bucket of neighbouring units is one range.
+/// Buffers as the strategy divides them. What is not divided holds all units, in the flat space of
+/// collectives::FlatPlan; what is divided holds this rank's shard of it, and executables read
+/// gathered parameters and write fresh gradients in a window of a few buckets.
 class ModelState {
 public:
   struct Options {
     std::vector<std::string_view> optimizer_slots;
-    bool accumulate = false; ///< a second gradient buffer to sum micro-batches in
+    bool accumulate = false;                         ///< memory to sum micro-batches in
     std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
     DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
+    collectives::Strategy strategy = {};
+    int rank = 0;
+    std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
   };
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
@@ -33,24 +38,40 @@ public:
   /// Takes parameters, statistics and, when the checkpoint has them, optimizer state and loss
   /// scale. Blocks: for set-up only. Errors: a tensor is missing or has another shape (named).
   Status load(Stream& stream, const Checkpoint& checkpoint);
-  /// Enqueues a copy of everything into the snapshot, which must live until it is done.
+  /// Enqueues a copy of what this rank has whole into the snapshot, which must live until it is
+  /// done. What is divided keeps its place free.
   void copy_to(Stream& stream, Snapshot& snapshot) const;
   /// The snapshot in canonical layout. `storage` of the result owns the values. Pure, thread-safe.
   Checkpoint decode(const Snapshot& snapshot) const;
 
   const StorageLayout& layout() const { return layout_; }
+  const collectives::FlatPlan& plan() const { return plan_; }
+  const collectives::Strategy& strategy() const { return strategy_; }
   /// The type whose values all buffers hold, in f32's memory.
   DType stored() const { return stored_; }
-  std::size_t elements() const { return elements_; }
-  std::size_t unit_offset(UnitId unit) const {
-    return unit_offsets_[static_cast<std::size_t>(unit)];
+  std::size_t optimizer_slots() const { return optimizer_.size(); }
+
+  // Where executables read parameters and write gradients; a window's places are shared.
+  float* parameters(UnitId unit) const { return at(parameters_of_, unit); }
+  float* gradients(UnitId unit) const { return at(gradients_of_, unit); }
+  float* parameters(const collectives::Bucket& bucket) const {
+    return parameters(bucket.units.first);
   }
-  float* parameters() const { return parameters_->floats(); }
-  float* gradients() const { return gradients_->floats(); }
-  /// Null unless Options::accumulate.
-  float* accumulated() const { return accumulated_ ? accumulated_->floats() : nullptr; }
-  /// Null when the optimizer has fewer slots.
-  float* optimizer(std::size_t slot) const;
+  float* gradients(const collectives::Bucket& bucket) const {
+    return gradients(bucket.units.first);
+  }
+
+  /// Where micro-batches are summed: of a unit, or of this rank's shard of a bucket. Null unless
+  /// Options::accumulate, and the one of them that sums_shards() says.
+  float* accumulated(UnitId unit) const;
+  float* accumulated(const collectives::Bucket& bucket) const;
+  bool sums_shards() const { return strategy_.divides_gradients && !strategy_.communicates_once; }
+
+  /// What this rank's optimizer works on of a bucket: its shard, or all of it.
+  OptimizerViews piece(const collectives::Bucket& bucket) const;
+  /// The same of all buckets, in as few views as it lies in.
+  std::vector<OptimizerViews> pieces() const;
+
   float* statistics() const { return statistics_->floats(); }
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
@@ -62,22 +83,29 @@ public:
 
 private:
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
-  Status allocate(bool accumulate);
+  Status allocate(const Options& options);
+  void place_units();
   Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
-  Status load_flat(Stream& stream, float* destination, std::size_t elements,
-                   const std::vector<Slot>& slots, std::string_view state,
+  Status load_statistics(Stream& stream, const Checkpoint& checkpoint);
+  Status load_flat(Stream& stream, float* destination, bool divided, std::string_view state,
                    const Checkpoint& checkpoint);
+  float* at(const std::vector<float*>& places, UnitId unit) const {
+    return places[static_cast<std::size_t>(unit)];
+  }
   std::size_t place_of(const Slot& slot) const;
 
   Device& device_;
   StorageLayout layout_;
+  collectives::Strategy strategy_;
+  std::size_t shard_; ///< which one is this rank's
+  collectives::FlatPlan plan_;
   std::vector<std::string> optimizer_slots_;
-  std::vector<std::size_t> unit_offsets_;
-  std::size_t elements_ = 0;
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
   BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
+  BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   std::vector<BufferPtr> optimizer_;
+  std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
 };
 
 /// Gives an executable all of the state's buffers.

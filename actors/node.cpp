@@ -82,16 +82,15 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
   const bool shared = replica->communication == replica->compute;
   const auto first_pass = job.first_step * job.config.train.accumulate;
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
-      rows,
-      ShardManagerSetup{.replica = replica,
-                        .accumulate = job.config.train.accumulate,
-                        .first_pass = first_pass,
-                        .bucket_bytes = job.config.parallel.bucket_size,
-                        .clip_norm = job.config.train.clip_grad_norm,
-                        .loss_scale = job.loss_scale,
-                        .optimizer = job.optimizer,
-                        .coordinator = coordinator_,
-                        .stream_row = shared ? compute : job.trace.track(rows, "communication")});
+      rows, ShardManagerSetup{
+                .exchange = {.replica = replica,
+                             .accumulate = job.config.train.accumulate,
+                             .clip_norm = job.config.train.clip_grad_norm,
+                             .loss_scale = job.loss_scale,
+                             .optimizer = job.optimizer,
+                             .row = shared ? compute : job.trace.track(rows, "communication")},
+                .first_pass = first_pass,
+                .coordinator = coordinator_});
   spawn_role<WorkerState, worker_actor>(
       rows,
       WorkerSetup{.replica = replica,

@@ -15,7 +15,9 @@ struct Replica {
   std::shared_ptr<Device> device;
   std::shared_ptr<ModelState> state;           ///< SHARD MANAGER
   std::unique_ptr<Executable> train, evaluate; ///< WORKER; evaluate is null when it never happens
-  std::unique_ptr<collectives::Communicator> communicator; ///< SHARD MANAGER
+  // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
+  // the same shard of it (collectives/strategy.hpp). May be one and the same.
+  std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;
   // Streams last: they are drained before what they work on goes.
   std::shared_ptr<Stream> compute; ///< WORKER
   std::shared_ptr<Stream>

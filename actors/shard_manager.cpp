@@ -11,29 +11,39 @@ namespace troupe::actors {
 
 namespace {
 
-/// The part of [begin, end] that lies in [from, to].
-std::chrono::nanoseconds common_part(std::chrono::nanoseconds begin, std::chrono::nanoseconds end,
-                                     std::chrono::nanoseconds from, std::chrono::nanoseconds to) {
-  return std::max(std::chrono::nanoseconds{0}, std::min(end, to) - std::max(begin, from));
+/// How much of [begin, end] the spans cover; they do not overlap.
+std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::nanoseconds begin,
+                                 std::chrono::nanoseconds end) {
+  std::chrono::nanoseconds sum{};
+  for (const auto& [from, to] : spans)
+    sum += std::max(std::chrono::nanoseconds{0}, std::min(end, to) - std::max(begin, from));
+  return sum;
+}
+
+bool same_pass(const Use& a, const Use& b) {
+  return a.purpose == b.purpose && a.index == b.index;
 }
 
 } // namespace
 
 ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, buckets_{collectives::plan_buckets(
-                                                 setup_.replica->state->layout().unit_elements,
-                                                 setup_.bucket_bytes)},
-      done_passes_{setup_.first_pass} {}
+    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange}, pass_{setup_.first_pass},
+      gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {}
 
 shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
   return traced<shard_manager_actor>(
       setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
-      [this](atom::need_parameters, Pass pass, UnitId unit) { need_parameters(pass, unit); },
+      [this](atom::need_parameters, const Use& use) {
+        requests_.push_back(use);
+        answer_requests();
+      },
+      [this](atom::released, const Use& use, const EventPtr& event) { released(use, event); },
       [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
         gradients_ready(pass, unit, event);
       },
-      [this](atom::done, const WorkerStep& worker) {
+      [this](atom::done, const WorkerStep& worker, const SpansPtr& computing) {
         flights_[worker.step].worker = worker;
+        flights_[worker.step].computing = computing;
         commit_if_done(worker.step);
       },
       [this](atom::done, std::int64_t step) {
@@ -46,116 +56,125 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::saved, std::int64_t step) { deliver_snapshot(step); });
 }
 
-void ShardManagerState::need_parameters(Pass pass, UnitId unit) {
-  requests_.push_back({pass, unit});
+void ShardManagerState::answer_requests() {
+  for (; !requests_.empty() && admit(requests_.front()); requests_.pop_front())
+    self_->send(worker_, atom::parameters_ready_v, requests_.front(), event_for(requests_.front()));
+}
+
+bool ShardManagerState::takes_place(const Use& use) const {
+  return use.phase == Phase::forward
+             ? strategy().divides_parameters && strategy().reshard_after_forward
+             : strategy().divides_gradients;
+}
+
+bool ShardManagerState::admit(const Use& use) {
+  const auto bucket = bucket_of(use.unit);
+  if (!takes_place(use)) {
+    if (strategy().divides_parameters && !gathered_[bucket])
+      gather(use, bucket);
+    return true;
+  }
+  if (is_open(use, bucket))
+    return true;
+  if (alive_ == strategy().alive)
+    return false;
+  open(use, bucket);
+  return true;
+}
+
+/// The bucket that ends forward begins backward, and stays open in between.
+bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
+  return opened_ && opened_->bucket == bucket && same_pass(opened_->use, use);
+}
+
+void ShardManagerState::open(const Use& use, std::size_t bucket) {
+  ++alive_;
+  if (strategy().divides_parameters && strategy().reshard_after_forward)
+    gather(use, bucket);
+  opened_ = {bucket, use, replica().communication->record()};
+}
+
+void ShardManagerState::gather(const Use& use, std::size_t bucket) {
+  // Whoever had this memory before has been released by now.
+  if (last_release_)
+    replica().communication->wait(last_release_);
+  Collectives of_no_step;
+  exchange_.gather(exchange_.plan().buckets[bucket], use.purpose == Purpose::train
+                                                         ? collectives_of(use.index / accumulate())
+                                                         : of_no_step);
+  gathered_[bucket] = !strategy().reshard_after_forward;
+  ready_[bucket] = replica().communication->record();
+}
+
+Collectives& ShardManagerState::collectives_of(std::int64_t step) {
+  auto& collectives = flights_[step].collectives;
+  collectives.step = step;
+  return collectives;
+}
+
+EventPtr ShardManagerState::event_for(const Use& use) {
+  if (takes_place(use))
+    return opened_->event;
+  // Backward writes where gradients of the pass before were read.
+  return use.phase == Phase::forward ? ready_[bucket_of(use.unit)]
+                                     : replica().communication->record();
+}
+
+void ShardManagerState::released(const Use& use, const EventPtr& event) {
+  const auto bucket = bucket_of(use.unit);
+  const bool complete = use.unit == exchange_.plan().buckets[bucket].units.last;
+  const bool turns = use.purpose == Purpose::train && bucket == 0; // to backward
+  if (complete && !turns && takes_place(use))
+    release(event);
+  else if (complete)
+    last_release_ = event;
   answer_requests();
 }
 
-void ShardManagerState::answer_requests() {
-  // Every rank holds all parameters: they are there once the pass before has been dealt with.
-  const auto waits = [this](const Request& request) { return request.pass > done_passes_; };
-  for (const auto& request : requests_)
-    if (!waits(request))
-      self_->send(worker_, atom::parameters_ready_v, request.pass, request.unit, parameters_event_);
-  std::erase_if(requests_, std::not_fn(waits));
+void ShardManagerState::release(const EventPtr& event) {
+  --alive_;
+  last_release_ = event;
 }
 
 void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
-  if (units_left_ == 0)
-    units_left_ = static_cast<UnitId>(setup_.replica->state->layout().unit_elements.size());
-  setup_.replica->communication->wait(event);
-  if (setup_.accumulate > 1)
-    accumulate(pass, unit);
-  if (last_of_step(pass) && buckets_[open_bucket_].first == unit)
-    reduce(buckets_[open_bucket_++], flights_[pass / setup_.accumulate]);
-  if (--units_left_ == 0)
-    finish_pass(pass);
-}
-
-void ShardManagerState::accumulate(Pass pass, UnitId unit) {
-  const auto& [rank, device, state, train, evaluate, communicator, compute, communication] =
-      *setup_.replica;
-  const auto offset = state->unit_offset(unit);
-  const auto elements = state->layout().unit_elements[static_cast<std::size_t>(unit)];
-  float* const fresh = state->gradients() + offset;
-  float* const sum = state->accumulated() + offset;
-  if (pass % setup_.accumulate == 0)
-    return device->copy(*communication, sum, fresh, elements * sizeof(float));
-  float* const target = last_of_step(pass) ? fresh : sum;
-  device->add(*communication, target, last_of_step(pass) ? sum : fresh, elements);
-  device->round(*communication, target, state->stored(), elements);
-}
-
-void ShardManagerState::reduce(const collectives::Bucket& bucket, Flight& flight) {
-  auto& replica = *setup_.replica;
-  if (replica.communicator->world_size() == 1)
-    return;
-  const auto before = replica.communicator->traffic().bytes;
-  auto begin = replica.communication->record();
-  float* const gradients = replica.state->gradients() + bucket.offset;
-  {
-    const auto span =
-        setup_.stream_row.span(*replica.communication,
-                               {metrics::SpanKind::collective, "all_reduce", "",
-                                done_passes_ / setup_.accumulate, bucket.elements * sizeof(float)});
-    replica.communicator->all_reduce(*replica.communication, {gradients, bucket.elements});
-  }
-  replica.device->round(*replica.communication, gradients, replica.state->stored(),
-                        bucket.elements);
-  flight.collectives.emplace_back(std::move(begin), replica.communication->record());
-  flight.bytes += replica.communicator->traffic().bytes - before;
-}
-
-void ShardManagerState::finish_pass(Pass pass) {
-  if (last_of_step(pass)) {
-    open_bucket_ = 0;
-    apply_optimizer(pass / setup_.accumulate);
-  }
-  parameters_event_ = setup_.replica->communication->record();
-  done_passes_ = pass + 1;
+  pass_ = pass;
+  replica().communication->wait(event);
+  exchange_.accumulate(unit, pass % accumulate());
+  const auto& bucket = exchange_.plan().buckets[bucket_of(unit)];
+  if (unit == bucket.units.first)
+    finish_bucket(pass, bucket, event);
+  if (unit == 0 && (pass + 1) % accumulate() == 0)
+    finish_step(pass / accumulate());
   answer_requests();
 }
 
-void ShardManagerState::apply_optimizer(std::int64_t step) {
-  auto& replica = *setup_.replica;
-  auto& state = *replica.state;
-  auto arguments = setup_.optimizer(step);
-  const auto parts = static_cast<double>(replica.communicator->world_size() * setup_.accumulate);
-  arguments.gradient_scale = static_cast<float>(1.0 / parts);
-  auto& stream = *replica.communication;
-  const auto span =
-      setup_.stream_row.span(stream, {metrics::SpanKind::optimizer, "optimizer", "", step});
-  auto* const scaler = state.loss_scale();
-  // Sums of all ranks: what one rank has that is not finite, all find.
-  if (scaler)
-    replica.device->check_finite(stream, state.gradients(), state.elements(), &scaler->found_inf);
-  if (setup_.clip_norm) {
-    // All ranks hold the same sums, so all find the same norm.
-    replica.device->squared_norm(stream, arguments, state.gradients(), state.elements(),
-                                 state.squared_norm(), scaler);
-    replica.device->clip_factor(stream, state.squared_norm(), static_cast<float>(*setup_.clip_norm),
-                                state.clip_factor());
-  }
-  replica.device->optimizer_step(stream, arguments,
-                                 {state.parameters(), state.gradients(), state.optimizer(0),
-                                  state.optimizer(1), state.elements()},
-                                 setup_.clip_norm ? state.clip_factor() : nullptr, scaler);
-  if (scaler)
-    end_scaled_step(step);
-  announce(atom::done_v, step);
+void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
+                                      const EventPtr& event) {
+  const auto step = pass / accumulate(), micro = pass % accumulate();
+  const bool last = micro + 1 == accumulate();
+  if (last || replica().state->sums_shards())
+    exchange_.reduce(bucket, micro, collectives_of(step));
+  if (last && exchange_.applies_early())
+    exchange_.apply(bucket, step);
+  if (strategy().divides_gradients)
+    release(event);
 }
 
-void ShardManagerState::end_scaled_step(std::int64_t step) {
-  auto& replica = *setup_.replica;
-  auto& stream = *replica.communication;
-  replica.device->update_loss_scale(stream, *setup_.loss_scale, replica.state->loss_scale());
-  replica.device->copy(stream, &flights_[step].scaler, replica.state->loss_scale(),
-                       sizeof(LossScaleState));
+void ShardManagerState::finish_step(std::int64_t step) {
+  auto& done = collectives_of(step);
+  exchange_.finish_step(step, &flights_[step].scaler, done);
+  // The next forward begins with the first units.
+  for (auto bucket = ready_.size(); bucket-- > 0;) {
+    exchange_.publish(exchange_.plan().buckets[bucket], done);
+    ready_[bucket] = replica().communication->record();
+  }
+  gathered_.assign(gathered_.size(), false);
+  announce(atom::done_v, step);
 }
 
 template <class Atom>
 void ShardManagerState::announce(Atom atom, std::int64_t step) {
-  setup_.replica->communication->on_complete(
+  replica().communication->on_complete(
       [me = shard_manager_actor{self_}, atom, step](const Status& status) {
         if (status)
           caf::anon_send(me, atom, step);
@@ -170,15 +189,15 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     return;
   if (const auto sound = check_loss(flight); !sound)
     return fail(sound.error());
-  StepReport report{
-      .rank = setup_.replica->rank, .worker = *flight.worker, .collective_bytes = flight.bytes};
-  for (const auto& [begin, end] : flight.collectives) {
+  StepReport report{.rank = replica().rank,
+                    .worker = *flight.worker,
+                    .collective_bytes = flight.collectives.bytes};
+  for (const auto& [begin, end] : flight.collectives.spans) {
     report.collective += end->time() - begin->time();
-    report.overlapped +=
-        common_part(begin->time(), end->time(), report.worker.begin, report.worker.end);
+    report.overlapped += covered(*flight.computing, begin->time(), end->time());
   }
-  report.memory = setup_.replica->device->memory();
-  if (setup_.replica->state->loss_scale()) {
+  report.memory = replica().device->memory();
+  if (replica().state->loss_scale()) {
     report.loss_scale = flight.scaler.scale;
     report.skipped_steps = flight.scaler.skipped;
     report.scale_growths = flight.scaler.grown;
@@ -198,18 +217,18 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
 }
 
 void ShardManagerState::evaluate(std::int64_t step) {
-  auto& replica = *setup_.replica;
-  // As in DistributedDataParallel, rank 0's statistics count.
-  replica.communicator->broadcast(
-      *replica.communication,
-      {replica.state->statistics(), replica.state->layout().statistic_elements}, 0);
-  self_->send(worker_, atom::evaluate_v, step, replica.communication->record());
+  exchange_.share_statistics();
+  self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
 }
 
 caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
+  if (replica().rank != 0) {
+    exchange_.copy_state(nullptr);
+    return SnapshotPtr{};
+  }
   auto copy = std::make_shared<Snapshot>();
   copy->step = step;
-  setup_.replica->state->copy_to(*setup_.replica->communication, *copy);
+  exchange_.copy_state(copy.get());
   auto promise = self_->make_response_promise<SnapshotPtr>();
   copies_[step] = {copy, promise};
   announce(atom::saved_v, step);
@@ -223,9 +242,9 @@ void ShardManagerState::deliver_snapshot(std::int64_t step) {
 
 void ShardManagerState::fail(Error error) {
   error.where.actor = name;
-  error.where.rank = setup_.replica->rank;
+  error.where.rank = replica().rank;
   if (error.where.step < 0)
-    error.where.step = done_passes_ / setup_.accumulate;
+    error.where.step = pass_ / accumulate();
   self_->send(setup_.coordinator, atom::failed_v, std::move(error));
 }
 

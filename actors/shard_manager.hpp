@@ -1,14 +1,12 @@
-/// SHARD MANAGER: sums gradients over passes and ranks, bucket by bucket while backward goes on,
-/// and applies the optimizer. Strategies: single, ddp.
+/// SHARD MANAGER: gives a worker the parameters it asks for, bucket by bucket; sums its gradients
+/// over passes and ranks while backward goes on; applies the optimizer. What each strategy does in
+/// these moments is Exchange's.
 #pragma once
 
+#include "exchange.hpp"
 #include "interfaces.hpp"
-#include "replica.hpp"
 
-#include "troupe/collectives/buckets.hpp"
-#include "troupe/metrics/trace.hpp"
-
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -16,19 +14,14 @@
 namespace troupe::actors {
 
 struct ShardManagerSetup {
-  std::shared_ptr<Replica> replica;
-  std::int64_t accumulate = 1;
+  ExchangeSetup exchange;
   Pass first_pass = 0;
-  std::size_t bucket_bytes = 25u << 20;
-  std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
-  std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
-  /// The optimizer's arguments for a step, with its learning rate; pure.
-  std::function<OptimizerArguments(std::int64_t step)> optimizer;
   coordinator_actor coordinator;
-  metrics::Track row = {};        ///< of the actor in the timeline
-  metrics::Track stream_row = {}; ///< of what it enqueues
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
+/// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
+/// collectives are enqueued in an order that depends on nothing else, so it is every rank's.
 class ShardManagerState {
 public:
   static inline const char* name = "shard_manager";
@@ -37,15 +30,11 @@ public:
   shard_manager_actor::behavior_type make_behavior();
 
 private:
-  struct Request {
-    Pass pass;
-    UnitId unit;
-  };
   /// Of a step under way: a report when both the worker and the optimizer are done.
   struct Flight {
-    std::vector<std::pair<EventPtr, EventPtr>> collectives; ///< begin, end
-    std::uint64_t bytes = 0;
+    Collectives collectives;
     std::optional<WorkerStep> worker;
+    SpansPtr computing;
     bool applied = false;
     LossScaleState scaler = {}; ///< after the step, when losses are scaled
   };
@@ -53,16 +42,28 @@ private:
     std::shared_ptr<Snapshot> snapshot;
     caf::typed_response_promise<SnapshotPtr> promise;
   };
+  /// The bucket that was opened last, what for, and when it can be used.
+  struct Opened {
+    std::size_t bucket;
+    Use use;
+    EventPtr event;
+  };
 
-  void need_parameters(Pass pass, UnitId unit);
-  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
-  void accumulate(Pass pass, UnitId unit);
-  void reduce(const collectives::Bucket& bucket, Flight& flight);
-  void finish_pass(Pass pass);
-  void apply_optimizer(std::int64_t step);
-  /// Ends the step of the loss scale and has it copied for the report.
-  void end_scaled_step(std::int64_t step);
   void answer_requests();
+  bool admit(const Use& use);
+  bool is_open(const Use& use, std::size_t bucket) const;
+  void open(const Use& use, std::size_t bucket);
+  void gather(const Use& use, std::size_t bucket);
+  EventPtr event_for(const Use& use);
+  Collectives& collectives_of(std::int64_t step);
+  void released(const Use& use, const EventPtr& event);
+  void release(const EventPtr& event);
+  /// Whether a bucket takes a place in the window for this use.
+  bool takes_place(const Use& use) const;
+
+  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
+  void finish_bucket(Pass pass, const collectives::Bucket& bucket, const EventPtr& event);
+  void finish_step(std::int64_t step);
   void commit_if_done(std::int64_t step);
   Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
@@ -72,17 +73,25 @@ private:
   template <class Atom>
   void announce(Atom atom, std::int64_t step);
   void fail(Error error);
-  bool last_of_step(Pass pass) const { return (pass + 1) % setup_.accumulate == 0; }
+
+  std::int64_t accumulate() const { return setup_.exchange.accumulate; }
+  Replica& replica() const { return *setup_.exchange.replica; }
+  const collectives::Strategy& strategy() const { return exchange_.strategy(); }
+  std::size_t bucket_of(UnitId unit) const {
+    return exchange_.plan().bucket_of[static_cast<std::size_t>(unit)];
+  }
 
   shard_manager_actor::pointer self_;
   ShardManagerSetup setup_;
+  Exchange exchange_;
   worker_actor worker_;
-  std::vector<collectives::Bucket> buckets_;
-  std::size_t open_bucket_ = 0; ///< the bucket that backward fills now
-  UnitId units_left_ = 0;       ///< of the pass whose gradients arrive
-  Pass done_passes_;            ///< passes below it are summed, and applied if they end a step
-  EventPtr parameters_event_;   ///< when the parameters for pass done_passes_ are there
-  std::vector<Request> requests_;
+  Pass pass_; ///< whose gradients came last
+  std::deque<Use> requests_;
+  std::optional<Opened> opened_;
+  std::size_t alive_ = 0;       ///< buckets that have a place in the window
+  EventPtr last_release_;       ///< of the worker's stream
+  std::vector<bool> gathered_;  ///< by bucket: gathered since parameters changed, and kept
+  std::vector<EventPtr> ready_; ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
   std::map<std::int64_t, Copy> copies_;
 };

@@ -22,6 +22,8 @@ using MicroBatchPtr = std::shared_ptr<const MicroBatch>;
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
+/// In which the worker computed, in order.
+using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
 using WorkerSummariesPtr = std::shared_ptr<const std::vector<metrics::WorkerSummary>>;
 using ::troupe::EventPtr;
@@ -47,6 +49,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummariesPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Use))
 
   CAF_ADD_ATOM(troupe, troupe::atom, advance)
   CAF_ADD_ATOM(troupe, troupe::atom, batch)
@@ -68,6 +72,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, step_committed)
   CAF_ADD_ATOM(troupe, troupe::atom, stop)
   CAF_ADD_ATOM(troupe, troupe::atom, tick)
+  CAF_ADD_ATOM(troupe, troupe::atom, released)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -79,3 +84,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::WorkerSummariesPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -41,13 +41,11 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         begin_pass();
       },
       [this](atom::batch, const MicroBatchPtr& batch) {
-        if (batch->purpose == Purpose::evaluate)
-          return evaluate_batch(batch);
-        batches_.push_back(batch);
-        begin_pass();
+        (batch->purpose == Purpose::train ? batches_ : test_batches_).push_back(batch);
+        batch->purpose == Purpose::train ? begin_pass() : begin_test_batch();
       },
-      [this](atom::parameters_ready, Pass pass, UnitId unit, const EventPtr& event) {
-        forward(pass, unit, event);
+      [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
+        run_unit(use, event);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
@@ -62,10 +60,10 @@ UnitId WorkerState::units() const {
   return static_cast<UnitId>(setup_.replica->train->layout().unit_elements.size());
 }
 
-metrics::SpanLabel WorkerState::label(std::string_view what, UnitId unit, Pass pass) const {
+metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
   return {metrics::SpanKind::compute, what,
-          setup_.replica->train->layout().unit_names[static_cast<std::size_t>(unit)],
-          pass / setup_.accumulate};
+          setup_.replica->train->layout().unit_names[static_cast<std::size_t>(use.unit)],
+          use.purpose == Purpose::train ? use.index / setup_.accumulate : -1};
 }
 
 void WorkerState::begin_pass() {
@@ -83,41 +81,61 @@ void WorkerState::begin_pass() {
   setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
   setup_.replica->train->set_batch(flight->batch->view);
   passes_[next_pass_] = std::move(flight);
-  // All units at once: the shard manager answers in this order, and may fetch ahead.
-  for (UnitId unit = 0; unit < units(); ++unit)
-    self_->send(setup_.shard_manager, atom::need_parameters_v, next_pass_, unit);
+  // All at once: the shard manager answers in this order, and may fetch ahead.
+  ask(Purpose::train, next_pass_, Phase::forward);
+  if (!alone())
+    ask(Purpose::train, next_pass_, Phase::backward);
 }
 
-void WorkerState::forward(Pass pass, UnitId unit, const EventPtr& parameters) {
+void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
+  for (UnitId i = 0; i < units(); ++i)
+    self_->send(setup_.shard_manager, atom::need_parameters_v,
+                Use{purpose, index, phase, phase == Phase::forward ? i : units() - 1 - i});
+}
+
+void WorkerState::run_unit(const Use& use, const EventPtr& parameters) {
+  if (parameters)
+    setup_.replica->compute->wait(parameters);
+  if (use.purpose == Purpose::evaluate)
+    return test_unit(use);
+  use.phase == Phase::forward ? forward(use) : backward(use);
+}
+
+void WorkerState::forward(const Use& use) {
   auto& stream = *setup_.replica->compute;
   auto& executable = *setup_.replica->train;
-  if (parameters)
-    stream.wait(parameters);
-  if (unit == 0)
-    passes_.at(pass)->began = stream.record();
+  auto& flight = *passes_.at(use.index);
+  if (!alone() || use.unit == 0)
+    flight.begin = stream.record();
   // Parameters change between steps, not between the passes of one.
-  if (pass % setup_.accumulate == 0) {
-    const auto span = setup_.stream_row.span(stream, label("refresh", unit, pass));
-    executable.refresh(stream, unit);
+  if (use.index % setup_.accumulate == 0) {
+    const auto span = setup_.stream_row.span(stream, label("refresh", use));
+    executable.refresh(stream, use.unit);
   }
-  if (!alone()) {
-    const auto span = setup_.stream_row.span(stream, label("forward", unit, pass));
-    executable.forward(stream, unit);
+  if (alone())
+    return use.unit + 1 == units() ? run_whole(use.index) : void();
+  {
+    const auto span = setup_.stream_row.span(stream, label("forward", use));
+    executable.forward(stream, use.unit);
   }
-  if (unit + 1 == units())
-    alone() ? run_whole(pass) : backward(pass);
+  auto end = stream.record();
+  if (strategy().divides_parameters)
+    self_->send(setup_.shard_manager, atom::released_v, use, end);
+  flight.running.emplace_back(std::move(flight.begin), std::move(end));
 }
 
-void WorkerState::backward(Pass pass) {
+void WorkerState::backward(const Use& use) {
   auto& stream = *setup_.replica->compute;
-  for (UnitId unit = units() - 1; unit >= 0; --unit) {
-    {
-      const auto span = setup_.stream_row.span(stream, label("backward", unit, pass));
-      setup_.replica->train->backward(stream, unit);
-    }
-    self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, stream.record());
+  auto begin = stream.record();
+  {
+    const auto span = setup_.stream_row.span(stream, label("backward", use));
+    setup_.replica->train->backward(stream, use.unit);
   }
-  end_pass(pass);
+  auto end = stream.record();
+  self_->send(setup_.shard_manager, atom::gradients_ready_v, use.index, use.unit, end);
+  passes_.at(use.index)->running.emplace_back(std::move(begin), std::move(end));
+  if (use.unit == 0)
+    end_pass(use.index);
 }
 
 void WorkerState::run_whole(Pass pass) {
@@ -127,17 +145,17 @@ void WorkerState::run_whole(Pass pass) {
         stream, {metrics::SpanKind::compute, "forward and backward", "", pass / setup_.accumulate});
     setup_.replica->train->run(stream);
   }
-  const auto done = stream.record();
+  const auto end = stream.record();
+  auto& flight = *passes_.at(pass);
+  flight.running.emplace_back(std::move(flight.begin), end);
   for (UnitId unit = units() - 1; unit >= 0; --unit)
-    self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, done);
+    self_->send(setup_.shard_manager, atom::gradients_ready_v, pass, unit, end);
   end_pass(pass);
 }
 
 void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  auto& flight = *passes_.at(pass);
-  flight.ended = stream.record();
-  setup_.replica->train->read_outputs(stream, &flight.outputs);
+  setup_.replica->train->read_outputs(stream, &passes_.at(pass)->outputs);
   announce_done(Purpose::train, pass);
   ++next_pass_;
   enqueuing_ = false;
@@ -162,58 +180,87 @@ void WorkerState::finish_pass(Pass pass) {
   self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, flight.batch);
   const auto micro = pass % setup_.accumulate;
   if (micro == 0)
-    step_ = WorkerStep{.step = pass / setup_.accumulate, .begin = flight.began->time()};
+    step_ =
+        WorkerStep{.step = pass / setup_.accumulate, .begin = flight.running.front().first->time()};
   step_.loss += flight.outputs.loss / static_cast<double>(setup_.accumulate);
   step_.correct += std::llround(flight.outputs.correct);
   step_.samples += flight.batch->samples;
-  step_.busy += flight.ended->time() - flight.began->time();
+  for (const auto& [begin, end] : flight.running) {
+    computing_.emplace_back(begin->time(), end->time());
+    step_.busy += end->time() - begin->time();
+  }
   step_.data_wait += flight.fed->time() - flight.asked->time();
-  step_.end = flight.ended->time();
+  step_.end = computing_.back().second;
   if (micro + 1 == setup_.accumulate)
     finish_step(step_.step);
 }
 
 void WorkerState::finish_step(std::int64_t step) {
   if (setup_.scales_loss || std::isfinite(step_.loss))
-    self_->send(setup_.shard_manager, atom::done_v, step_);
+    self_->send(setup_.shard_manager, atom::done_v, step_,
+                SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
   else
     fail(Error{Errc::numeric,
                fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
                {.step = step}});
   step_ = {};
+  computing_.clear();
 }
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {
-  auto& stream = *setup_.replica->compute;
   if (statistics)
-    stream.wait(statistics);
-  for (UnitId unit = 0; unit < units(); ++unit)
-    setup_.replica->evaluate->refresh(stream, unit);
+    setup_.replica->compute->wait(statistics);
   evaluation_ = {.rank = setup_.replica->rank, .step = step};
   tested_ = 0;
+  refreshed_ = false;
   self_->send(setup_.loader, atom::evaluate_v, setup_.replica->rank);
 }
 
-void WorkerState::evaluate_batch(const MicroBatchPtr& batch) {
-  auto& stream = *setup_.replica->compute;
-  auto& executable = *setup_.replica->evaluate;
+void WorkerState::begin_test_batch() {
+  if (enqueuing_ || test_batches_.empty())
+    return;
+  enqueuing_ = true;
+  const auto batch = test_batches_.front();
+  test_batches_.pop_front();
   auto& flight = *(tests_[batch->index] = std::make_unique<Flight>());
   flight.batch = batch;
-  stream.wait(batch->ready);
-  executable.set_batch(batch->view);
-  {
+  setup_.replica->compute->wait(batch->ready);
+  setup_.replica->evaluate->set_batch(batch->view);
+  ask(Purpose::evaluate, batch->index, Phase::forward);
+}
+
+void WorkerState::test_unit(const Use& use) {
+  auto& stream = *setup_.replica->compute;
+  auto& executable = *setup_.replica->evaluate;
+  if (!refreshed_)
+    executable.refresh(stream, use.unit);
+  const bool last = use.unit + 1 == units();
+  if (strategy().divides_parameters) {
+    const auto span = setup_.stream_row.span(stream, label("evaluate", use));
+    executable.forward(stream, use.unit);
+    self_->send(setup_.shard_manager, atom::released_v, use, stream.record());
+  } else if (last) {
     const auto span = setup_.stream_row.span(stream, {metrics::SpanKind::compute, "evaluate"});
     executable.run(stream);
   }
-  executable.read_outputs(stream, &flight.outputs);
-  announce_done(Purpose::evaluate, batch->index);
+  if (last)
+    end_test_batch(use.index);
+}
+
+void WorkerState::end_test_batch(std::int64_t index) {
+  refreshed_ = true;
+  setup_.replica->evaluate->read_outputs(*setup_.replica->compute, &tests_.at(index)->outputs);
+  announce_done(Purpose::evaluate, index);
+  enqueuing_ = false;
+  begin_test_batch();
 }
 
 void WorkerState::finish_test_batch(std::int64_t index) {
   const auto node = tests_.extract(index);
   if (node.empty())
     return;
-  const auto& [batch, outputs, asked, fed, began, ended] = *node.mapped();
+  const auto& batch = node.mapped()->batch;
+  const auto& outputs = node.mapped()->outputs;
   self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
   if (batch->samples > 0) { // the mean of no samples is not a number
     evaluation_.loss_sum += outputs.loss * static_cast<double>(batch->samples);

@@ -27,9 +27,9 @@ struct WorkerSetup {
   metrics::Track stream_row = {}; ///< of what it has computed
 };
 
-/// A pass begins when its batch has come and its step has been granted; each unit's forward is
-/// enqueued when its parameters are announced; backward follows at once. A rank that is alone has
-/// nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
+/// A pass begins when its batch has come and its step has been granted; it asks for what all units
+/// need, forward and then backward, and each is enqueued when it is announced. A rank that is alone
+/// has nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
 /// begins as soon as this one is enqueued, and is held back by its parameters alone.
 class WorkerState {
 public:
@@ -43,37 +43,46 @@ private:
   struct Flight {
     MicroBatchPtr batch;
     StepOutputs outputs;
-    EventPtr asked, fed, began, ended; ///< before and after the wait for data; forward; backward
+    EventPtr asked, fed;                                ///< before and after the wait for data
+    EventPtr begin;                                     ///< of what is being enqueued
+    std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
   };
   using Flights = std::map<std::int64_t, std::unique_ptr<Flight>>;
 
   void begin_pass();
-  void forward(Pass pass, UnitId unit, const EventPtr& parameters);
-  void backward(Pass pass);
+  void ask(Purpose purpose, std::int64_t index, Phase phase);
+  void run_unit(const Use& use, const EventPtr& parameters);
+  void forward(const Use& use);
+  void backward(const Use& use);
   void run_whole(Pass pass);
   void end_pass(Pass pass);
   void finish_pass(Pass pass);
   void finish_step(std::int64_t step);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
-  void evaluate_batch(const MicroBatchPtr& batch);
+  void begin_test_batch();
+  void test_unit(const Use& use);
+  void end_test_batch(std::int64_t index);
   void finish_test_batch(std::int64_t index);
   void announce_done(Purpose purpose, std::int64_t index);
   void fail(Error error);
   /// What the stream's row shows.
-  metrics::SpanLabel label(std::string_view what, UnitId unit, Pass pass) const;
+  metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;
-  bool alone() const { return setup_.replica->communicator->world_size() == 1; }
+  bool alone() const { return strategy().world_size == 1; }
+  const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;
   std::int64_t limit_ = 0; ///< steps below it are granted
   Pass next_pass_;
   bool enqueuing_ = false; ///< a pass waits for its parameters
-  std::deque<MicroBatchPtr> batches_;
+  std::deque<MicroBatchPtr> batches_, test_batches_;
   Flights passes_, tests_;
   WorkerStep step_;
+  std::vector<Span> computing_; ///< in the step
   EvaluationReport evaluation_;
   std::int64_t tested_ = 0;
+  bool refreshed_ = false; ///< the evaluation has the parameters of its step
 };
 
 } // namespace troupe::actors

@@ -30,9 +30,24 @@ struct PrecisionConfig {
   bool operator==(const PrecisionConfig&) const = default;
 };
 
+/// What zero3, fsdp and hsdp gather and release together.
+struct WrapConfig {
+  std::string policy = "per_block";        ///< per_block, size_based, explicit
+  std::int64_t min_num_params = 1'000'000; ///< size_based
+  std::vector<std::string> units;          ///< explicit
+
+  bool operator==(const WrapConfig&) const = default;
+};
+
 struct ParallelConfig {
-  std::string strategy = "single"; ///< single, ddp
+  std::string strategy = "single"; ///< single, dp, ddp, zero1, zero2, zero3 = fsdp, hsdp
   std::uint64_t bucket_size = 25u << 20;
+  std::int64_t prefetch = 1;                   ///< buckets gathered ahead
+  std::optional<std::int64_t> max_units_alive; ///< gathered at a time
+  bool reshard_after_forward = true;
+  bool no_sync = true;          ///< micro-batches are summed before gradients travel
+  std::int64_t shard_group = 2; ///< hsdp: ranks that hold one copy together
+  WrapConfig wrap;
 
   bool operator==(const ParallelConfig&) const = default;
 };

@@ -149,6 +149,50 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "Epochs between evaluations on the test set; 0: never"});
 }
 
+void add_parallel(Keys& keys, ParallelConfig& c) {
+  keys.push_back({"parallel.strategy", &c.strategy,
+                  one_of({"single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"}),
+                  "How workers share the job. ddp: each has everything; zero1, zero2, zero3 divide "
+                  "the optimizer's state, then gradients, then parameters too; fsdp is zero3; hsdp "
+                  "divides within groups of workers; dp is the old DataParallel, to compare with"});
+  keys.push_back({"parallel.bucket_size",
+                  &c.bucket_size,
+                  {.min = 1024, .format = Format::size},
+                  "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
+  keys.push_back({"parallel.prefetch",
+                  &c.prefetch,
+                  {.min = 0, .max = 1024},
+                  "Buckets that are gathered before they are needed (zero3, fsdp, hsdp)"});
+  keys.push_back(
+      {"parallel.max_units_alive", &c.max_units_alive, at_least(1),
+       "Most buckets that are gathered, or whose gradients travel, at a time: for less memory "
+       "than prefetch takes"});
+  keys.push_back({"parallel.reshard_after_forward",
+                  &c.reshard_after_forward,
+                  {},
+                  "Release parameters after forward and gather them again for backward; false: "
+                  "more memory, a third less traffic"});
+  keys.push_back({"parallel.no_sync",
+                  &c.no_sync,
+                  {},
+                  "Sum micro-batches before gradients travel, once a step; false: zero2, zero3, "
+                  "fsdp and hsdp send after each micro-batch, and need no memory for the sum"});
+  keys.push_back({"parallel.shard_group",
+                  &c.shard_group,
+                  {.min = 2, .max = 1024},
+                  "hsdp: workers that hold one copy of the state together"});
+  keys.push_back({"parallel.wrap.policy", &c.wrap.policy,
+                  one_of({"per_block", "size_based", "explicit"}),
+                  "What zero3, fsdp and hsdp gather together: each block (stem, residual block, "
+                  "head); neighbours until they have min_num_params; or what units names"});
+  keys.push_back(
+      {"parallel.wrap.min_num_params", &c.wrap.min_num_params, count_to(1e12), "size_based"});
+  keys.push_back({"parallel.wrap.units",
+                  &c.wrap.units,
+                  {},
+                  "explicit: names (layer1, layer2.0); what lies between is wrapped together"});
+}
+
 void add_execution(Keys& keys, Config& c) {
   keys.push_back({"precision.mode", &c.precision.mode,
                   one_of({"fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"}),
@@ -169,12 +213,7 @@ void add_execution(Keys& keys, Config& c) {
                   "Multiplies the scale after a step whose gradient is not finite"});
   keys.push_back({"precision.loss_scale.growth_interval", &scale.growth_interval,
                   count_to(2000000000), "Steps"});
-  keys.push_back({"parallel.strategy", &c.parallel.strategy, one_of({"single", "ddp"}),
-                  "How workers share the job"});
-  keys.push_back({"parallel.bucket_size",
-                  &c.parallel.bucket_size,
-                  {.min = 1024, .format = Format::size},
-                  "Gradients that are reduced together while backward goes on"});
+  add_parallel(keys, c.parallel);
   keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
                   "What workers run on; auto: the fastest there is"});
   keys.push_back(
@@ -234,6 +273,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"precision", "Types of numbers"},
       {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
       {"parallel", "How the job is spread over workers"},
+      {"parallel.wrap", "What is gathered together"},
       {"devices", "The workers of this node"},
       {"cluster", "The daemon"},
       {"cluster.timeouts", "How long the company waits"},

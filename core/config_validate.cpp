@@ -223,6 +223,17 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
     found.push_back({{"parallel.strategy", "devices.count"},
                      fmt::format("strategy single is for one worker, devices.count is {}", workers),
                      "ddp, or devices.count: 1"});
+  if (parallel.strategy == "hsdp" && workers % parallel.shard_group != 0)
+    found.push_back(
+        {{"parallel.shard_group", "devices.count"},
+         fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),
+         fmt::format("a divisor of {}; fsdp makes one group", workers)});
+  if ((parallel.wrap.policy == "explicit") == parallel.wrap.units.empty())
+    found.push_back({{"parallel.wrap.units", "parallel.wrap.policy"},
+                     parallel.wrap.units.empty()
+                         ? "policy explicit needs the names of units"
+                         : "units go with policy explicit, not with " + parallel.wrap.policy,
+                     "names of units for policy explicit, none for the others"});
   append(found, validate_slices(config));
   return found;
 }

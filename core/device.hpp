@@ -29,9 +29,10 @@ enum class MemoryKind : std::uint8_t {
   optimizer,
   activations,
   workspace,
-  data
+  data,
+  communication ///< parameters that were gathered, gradients on their way
 };
-inline constexpr std::size_t memory_kinds = 6;
+inline constexpr std::size_t memory_kinds = 7;
 std::string_view to_string(MemoryKind kind);
 
 struct MemoryUse {
@@ -129,11 +130,11 @@ public:
   /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to
   /// infinity.
   virtual void round(Stream& stream, float* values, DType type, std::size_t elements) = 0;
-  /// *result = sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
+  /// *result += sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
   /// device memory. `scaler` (device memory, may be null): gradients are unscaled before.
-  virtual void squared_norm(Stream& stream, const OptimizerArguments& arguments,
-                            const float* gradients, std::size_t elements, double* result,
-                            const LossScaleState* scaler) = 0;
+  virtual void add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
+                                const float* gradients, std::size_t elements, double* result,
+                                const LossScaleState* scaler) = 0;
   /// *factor = troupe::clip_factor(*squared_norm, max_norm); both in device memory.
   virtual void clip_factor(Stream& stream, const double* squared_norm, float max_norm,
                            float* factor) = 0;

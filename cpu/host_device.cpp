@@ -96,7 +96,7 @@ void HostDevice::round(Stream& stream, float* values, DType type, std::size_t el
   });
 }
 
-void HostDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
+void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
                               const float* gradients, std::size_t elements, double* result,
                               const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
@@ -111,7 +111,7 @@ void HostDevice::squared_norm(Stream& stream, const OptimizerArguments& argument
     double total = 0;
     for (const double sum : sums)
       total += sum;
-    *result = total;
+    *result += total;
     return {};
   });
 }

@@ -85,12 +85,12 @@ void CudaDevice::round(Stream& stream, float* values, DType type, std::size_t el
                                 [=](cudaStream_t s) { launch_round(s, values, type, elements); });
 }
 
-void CudaDevice::squared_norm(Stream& stream, const OptimizerArguments& arguments,
+void CudaDevice::add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
                               const float* gradients, std::size_t elements, double* result,
                               const LossScaleState* scaler) {
   auto& on = cuda_stream(stream);
-  on.enqueue("squared norm", [&](cudaStream_t s) {
-    launch_squared_norm(s, arguments, gradients, elements, result, scaler, on.scratch());
+  on.enqueue("add squared norm", [&](cudaStream_t s) {
+    launch_add_squared_norm(s, arguments, gradients, elements, result, scaler, on.scratch());
   });
 }
 

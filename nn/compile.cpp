@@ -9,6 +9,7 @@
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
 #include "troupe/core/fail.hpp"
+#include "unit_names.hpp"
 #include "validate.hpp"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
                                  const PassOptions& options) {
   const auto precision = options.precision;
   TROUPE_TRY(to_status(find_conflicts(options.autocast_off, forward)));
-  TROUPE_TRY(to_status(find_conflicts(options.recompute, forward.units)));
+  TROUPE_TRY(to_status(unknown_units("train.recompute", options.recompute.names, forward.units)));
   auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
     graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
@@ -99,6 +100,8 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
        .label_smoothing = training ? static_cast<float>(config.train.label_smoothing) : 0.0f});
   if (!forward)
     return failure(forward.error());
+  TROUPE_TRY(
+      to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units)));
   return run_passes(*forward, purpose, options);
 }
 

@@ -2,7 +2,7 @@
 
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
-#include "passes/choose_recompute.hpp"
+#include "unit_names.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -16,8 +16,11 @@ ConfigConflicts find_conflicts(const Config& config) {
   if (!forward)
     return {};
   auto found = find_conflicts(config.model.autocast_off, *forward);
-  std::ranges::move(find_conflicts(config.train.recompute, forward->units),
+  std::ranges::move(unknown_units("train.recompute", config.train.recompute.names, forward->units),
                     std::back_inserter(found));
+  std::ranges::move(
+      unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units),
+      std::back_inserter(found));
   return found;
 }
 

@@ -22,11 +22,12 @@ struct Server {
   explicit Server(shard_manager_actor::pointer me) : self{me} {}
   shard_manager_actor::behavior_type make_behavior() {
     return {[this](atom::join, const worker_actor& who) { worker = who; },
-            [this](atom::need_parameters, Pass pass, UnitId unit) {
-              self->send(worker, atom::parameters_ready_v, pass, unit, EventPtr{});
+            [this](atom::need_parameters, const Use& use) {
+              self->send(worker, atom::parameters_ready_v, use, EventPtr{});
             },
+            [](atom::released, const Use&, const EventPtr&) {},
             [this](atom::gradients_ready, Pass, UnitId, const EventPtr&) { ++received; },
-            [](atom::done, const WorkerStep&) {},
+            [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
             [](atom::evaluate, std::int64_t) {},
@@ -51,12 +52,12 @@ struct Client {
     self->send(server, atom::join_v, worker_actor{self});
     return {[this](atom::advance, std::int64_t count) {
               left = count;
-              self->send(server, atom::need_parameters_v, Pass{0}, UnitId{0});
+              self->send(server, atom::need_parameters_v, Use{});
             },
             [](atom::batch, const MicroBatchPtr&) {},
-            [this](atom::parameters_ready, Pass pass, UnitId unit, const EventPtr&) {
+            [this](atom::parameters_ready, const Use& use, const EventPtr&) {
               if (--left > 0)
-                self->send(server, atom::need_parameters_v, pass, unit);
+                self->send(server, atom::need_parameters_v, use);
               else
                 caf::anon_send(report, std::int64_t{0});
             },

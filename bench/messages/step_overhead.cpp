@@ -67,10 +67,8 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
       replica.train->refresh(stream, unit);
     replica.train->run(stream);
     replica.train->read_outputs(stream, &outputs);
-    replica.device->optimizer_step(stream, job.optimizer(step),
-                                   {state.parameters(), state.gradients(), state.optimizer(0),
-                                    state.optimizer(1), state.elements()},
-                                   nullptr, nullptr);
+    for (const auto& piece : state.pieces())
+      replica.device->optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());
   }

@@ -90,7 +90,7 @@ struct CheckFinite {
 /// Packs of four; the partition depends on the number of elements alone.
 template <int Width>
 __global__ void __launch_bounds__(each_threads)
-    squared_norm_kernel(OptimizerArguments arguments, const float* gradients, std::size_t elements,
+    add_squared_norm_kernel(OptimizerArguments arguments, const float* gradients, std::size_t elements,
                         double* result, const LossScaleState* scaler, ReductionScratch scratch) {
   if (scaler)
     arguments = unscaled(arguments, *scaler);
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(each_threads)
     total += __ldcg(partials + block);
   total = block_sum<each_threads>(total);
   if (threadIdx.x == 0)
-    *result = total;
+    *result += total;
 }
 
 __global__ void clip_factor_kernel(const double* squared_norm, float max_norm, float* factor) {
@@ -167,17 +167,17 @@ void launch_round(cudaStream_t stream, float* values, DType type, std::size_t el
   launch_each<4>(stream, Round{values, type}, elements, aligned_for_packs(values));
 }
 
-void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
+void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
                          const float* gradients, std::size_t elements, double* result,
                          const LossScaleState* scaler, const ReductionScratch& scratch) {
   constexpr std::size_t elements_per_block = each_threads * 16;
   const auto blocks = static_cast<unsigned>(std::clamp<std::size_t>(
       (elements + elements_per_block - 1) / elements_per_block, 1, ReductionScratch::blocks));
   if (aligned_for_packs(gradients))
-    squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
+    add_squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
                                                                 result, scaler, scratch);
   else
-    squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
+    add_squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
                                                                 result, scaler, scratch);
 }
 

@@ -22,8 +22,8 @@ void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t 
 /// Each value to the nearest one of a type.
 void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements);
 
-/// See Device::squared_norm; `scaler` may be null. Bitwise repeatable.
-void launch_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
+/// See Device::add_squared_norm; `scaler` may be null. Bitwise repeatable.
+void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
                          const float* gradients, std::size_t elements, double* result,
                          const LossScaleState* scaler, const ReductionScratch& scratch);
 /// *factor = troupe::clip_factor(*squared_norm, max_norm).

@@ -3,7 +3,6 @@
 #include "../cost.hpp"
 #include "../modules.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/nearest.hpp"
 
 #include <fmt/ranges.h>
 
@@ -18,19 +17,6 @@ bool is_named(const RecomputeConfig& config, const std::string& unit) {
   return config.kind == RecomputeConfig::Kind::block ||
          std::ranges::any_of(config.names,
                              [&](const std::string& name) { return is_within(unit, name); });
-}
-
-/// What names may say: units, and what is around them.
-std::vector<std::string> all_names(const std::vector<std::string>& units) {
-  std::vector<std::string> names;
-  for (const auto& unit : units)
-    for (auto dot = unit.find('.');; dot = unit.find('.', dot + 1)) {
-      if (const auto name = unit.substr(0, dot); std::ranges::count(names, name) == 0)
-        names.push_back(name);
-      if (dot == std::string::npos)
-        break;
-    }
-  return names;
 }
 
 double mib(std::size_t bytes) {
@@ -210,19 +196,6 @@ Result<TensorSet> choose_recompute(const Graph& training, const RecomputeConfig&
   Chooser chooser{training, memory};
   return config.kind == RecomputeConfig::Kind::fit ? chooser.fitting(config.fit_bytes)
                                                    : chooser.all_of(config);
-}
-
-ConfigConflicts find_conflicts(const RecomputeConfig& config,
-                               const std::vector<std::string>& units) {
-  ConfigConflicts found;
-  const auto names = all_names(units);
-  for (const auto& name : config.names)
-    if (std::ranges::count(names, name) == 0)
-      found.push_back({{"train.recompute", "model.name"},
-                       fmt::format("the model has no unit \"{}\"", name),
-                       fmt::format("{}", fmt::join(names, ", ")),
-                       nearest(name, names)});
-  return found;
 }
 
 } // namespace troupe::nn

@@ -4,7 +4,7 @@
 #include "plan_memory.hpp"
 #include "recompute.hpp"
 
-#include "troupe/core/config_validate.hpp"
+#include "troupe/core/config_training.hpp"
 #include "troupe/core/error.hpp"
 
 #include <string>
@@ -25,12 +25,8 @@ namespace troupe::nn {
 /// last units is kept: their activations are needed at once.
 ///
 /// Errors: invalid_input for a size that cannot be reached, saying the least that can; as
-/// plan_memory. Names that find_conflicts refuses choose nothing.
+/// plan_memory. Names that the config check refuses choose nothing.
 Result<TensorSet> choose_recompute(const Graph& training, const RecomputeConfig& config,
                                    const PlanOptions& memory);
-
-/// Names that are neither a unit ("layer1.0") nor around some ("layer1").
-ConfigConflicts find_conflicts(const RecomputeConfig& config,
-                               const std::vector<std::string>& units);
 
 } // namespace troupe::nn

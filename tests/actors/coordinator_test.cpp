@@ -32,7 +32,7 @@ struct WorkerStub {
                 seen->limits.push_back(limit);
             },
             [](atom::batch, const MicroBatchPtr&) {},
-            [](atom::parameters_ready, Pass, UnitId, const EventPtr&) {},
+            [](atom::parameters_ready, const Use&, const EventPtr&) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::done, Purpose, std::int64_t) {},
             [](atom::failed, const Error&) {}};
@@ -47,9 +47,10 @@ struct ShardManagerStub {
       : rank{its_rank}, seen{std::move(seen_by)} {}
   shard_manager_actor::behavior_type make_behavior() {
     return {[](atom::join, const worker_actor&) {},
-            [](atom::need_parameters, Pass, UnitId) {},
+            [](atom::need_parameters, const Use&) {},
+            [](atom::released, const Use&, const EventPtr&) {},
             [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
-            [](atom::done, const WorkerStep&) {},
+            [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
             [this](atom::evaluate, std::int64_t step) {
@@ -208,7 +209,7 @@ TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are d
   REQUIRE(company.seen->epochs.size() == 1);
   CHECK(company.seen->epochs[0]->test_accuracy == 0.5);
   CHECK(company.seen->epochs[0]->test_loss == 1.5);
-  CHECK(company.seen->snapshots == std::vector<std::int64_t>{6});
+  CHECK(company.seen->snapshots == std::vector<std::int64_t>{6, 6}); // both ranks
   CHECK(company.seen->limits.back() == 10);
 }
 
@@ -239,7 +240,7 @@ TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
   CHECK(company.seen->limits.back() == 5);
   company.commit_all(1, 5);
   CHECK(company.seen->limits.back() == 5);
-  CHECK(company.seen->snapshots == std::vector<std::int64_t>{5});
+  CHECK(company.seen->snapshots == std::vector<std::int64_t>{5, 5});
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "stopped");
   CHECK(company.seen->writes == std::vector<bool>{true});

@@ -79,21 +79,24 @@ TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it")
   values.mean = {1 + 0x3p-11f, 1e-9f};
   values.bias_momentum = {-2 - 0x3p-10f, 0};
   REQUIRE((*half)->load(*stream, values.checkpoint(3)));
-  CHECK((*half)->parameters()[5] == 1.0f);
-  CHECK((*half)->parameters()[6] == INFINITY);
+  CHECK((*half)->parameters(0)[5] == 1.0f);
+  CHECK((*half)->parameters(0)[6] == INFINITY);
   CHECK((*half)->statistics()[0] == 1 + 0x1p-9f);
   CHECK((*half)->statistics()[1] == 0.0f);
-  CHECK((*half)->optimizer(0)[5] == -2 - 0x1p-8f);
+  CHECK((*half)->pieces().front().state0[5] == -2 - 0x1p-8f);
 }
 
 TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
   REQUIRE(state->load(*stream, Values{}.checkpoint(3)));
-  CHECK(state->elements() == 10);
-  CHECK(state->unit_offset(1) == 7);
-  const std::vector<float> stored(state->parameters(), state->parameters() + 10);
+  CHECK(state->plan().elements == 10);
+  CHECK(state->parameters(1) == state->parameters(0) + 7);
+  REQUIRE(state->pieces().size() == 1);
+  const auto all = state->pieces().front();
+  CHECK(all.elements == 10);
+  const std::vector<float> stored(all.parameters, all.parameters + 10);
   CHECK(stored == std::vector<float>{0, 4, 3, 2, 1, 5, 6, 7, 8, 9});
-  CHECK(state->optimizer(0)[1] == -4.0f);
-  CHECK(state->optimizer(1) == nullptr);
+  CHECK(all.state0[1] == -4.0f);
+  CHECK(all.state1 == nullptr);
   CHECK(state->statistics()[1] == 11.0f);
 }
 
@@ -120,7 +123,7 @@ TEST_CASE_METHOD(Fixture,
                  "a run that begins has optimizer state zero, one that goes on must have it") {
   const Values values;
   REQUIRE(state->load(*stream, values.checkpoint(0)));
-  CHECK(state->optimizer(0)[3] == 0.0f);
+  CHECK(state->pieces().front().state0[3] == 0.0f);
   auto broken = values.checkpoint(5);
   broken.tensors.pop_back();
   const auto status = state->load(*stream, broken);

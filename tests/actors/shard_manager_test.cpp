@@ -73,7 +73,7 @@ struct CoordinatorStub {
   std::shared_ptr<Reports> reports;
 };
 
-std::shared_ptr<Replica> make_replica(std::unique_ptr<collectives::Communicator> communicator,
+std::shared_ptr<Replica> make_replica(int rank, int world_size,
                                       const LossScaleOptions& loss_scale) {
   StorageLayout layout;
   layout.parameters = {{"a", {unit_elements}, 0, 0, unit_elements, nullptr},
@@ -81,12 +81,14 @@ std::shared_ptr<Replica> make_replica(std::unique_ptr<collectives::Communicator>
   layout.unit_elements = {unit_elements, unit_elements};
   layout.unit_names = {"a", "b"};
   auto replica = std::make_shared<Replica>();
-  replica->rank = communicator->rank();
-  replica->device = cpu::make_host_device(replica->rank, 1);
-  replica->communicator = std::move(communicator);
+  replica->rank = rank;
+  replica->device = cpu::make_host_device(rank, 1);
   replica->communication = replica->device->create_stream({.name = "communication"});
   replica->state = ModelState::create(*replica->device, layout,
-                                      {.optimizer_slots = {"momentum"}, .loss_scale = loss_scale})
+                                      {.optimizer_slots = {"momentum"},
+                                       .loss_scale = loss_scale,
+                                       .strategy = {.world_size = world_size},
+                                       .buckets = {{1, 1}, {0, 0}}})
                        .value();
   Checkpoint start;
   const std::vector<float> values = {1, -2, 3, -4, 5};
@@ -100,15 +102,19 @@ class Company {
 public:
   Company(int world_size, const LossScaleOptions& loss_scale,
           const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
+    auto everybody = collectives::make_shared_group(world_size, 10s);
     coordinator_ = test::spawn_state<CoordinatorStub, coordinator_actor>(system_, reports_);
-    for (auto& communicator : collectives::make_shared_group(world_size, 10s)) {
-      replicas_.push_back(make_replica(std::move(communicator), loss_scale));
+    for (int rank = 0; rank < world_size; ++rank) {
+      replicas_.push_back(make_replica(rank, world_size, loss_scale));
+      replicas_.back()->world = replicas_.back()->replica_group =
+          std::move(everybody[static_cast<std::size_t>(rank)]);
       shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
-          system_, ShardManagerSetup{.replica = replicas_.back(),
-                                     .bucket_bytes = 1, // a bucket for each unit
-                                     .loss_scale = loss_scale,
-                                     .optimizer = [optimizer](std::int64_t) { return optimizer; },
-                                     .coordinator = coordinator_}));
+          system_,
+          ShardManagerSetup{.exchange = {.replica = replicas_.back(),
+                                         .loss_scale = loss_scale,
+                                         .optimizer =
+                                             [optimizer](std::int64_t) { return optimizer; }},
+                            .coordinator = coordinator_}));
     }
   }
   ~Company() {
@@ -122,7 +128,7 @@ public:
                   double loss = 1) {
     for (const auto& replica : replicas_) {
       REQUIRE(replica->communication->synchronize());
-      auto* const gradients = replica->state->gradients();
+      auto* const gradients = replica->state->gradients(0);
       std::fill_n(gradients, units * unit_elements, value);
       if (replica->rank == rank)
         gradients[at] = bad;
@@ -131,7 +137,8 @@ public:
       const auto event = replicas_[i]->communication->record();
       for (UnitId unit = units - 1; unit >= 0; --unit)
         caf::anon_send(shard_managers_[i], atom::gradients_ready_v, Pass{step}, unit, event);
-      caf::anon_send(shard_managers_[i], atom::done_v, WorkerStep{.step = step, .loss = loss});
+      caf::anon_send(shard_managers_[i], atom::done_v, WorkerStep{.step = step, .loss = loss},
+                     SpansPtr{std::make_shared<const std::vector<Span>>()});
     }
   }
   std::vector<StepReport> step(std::int64_t step, float value, int rank = -1, std::size_t at = 0,
@@ -142,7 +149,7 @@ public:
   Error error() { return reports_->take_error(); }
 
   std::vector<float> parameters(std::size_t rank) const {
-    const auto* const first = replicas_[rank]->state->parameters();
+    const auto* const first = replicas_[rank]->state->parameters(0);
     return {first, first + units * unit_elements};
   }
 

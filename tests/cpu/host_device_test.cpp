@@ -50,8 +50,8 @@ TEST_CASE("the squared norm does not depend on the number of threads") {
   double norms[2] = {};
   for (const int thread_count : {1, 2}) {
     const auto stream = device->create_stream({"compute", thread_count});
-    device->squared_norm(*stream, {}, values.data(), values.size(), &norms[thread_count - 1],
-                         nullptr);
+    device->add_squared_norm(*stream, {}, values.data(), values.size(), &norms[thread_count - 1],
+                             nullptr);
     REQUIRE(stream->synchronize());
   }
   REQUIRE(norms[0] == norms[1]);

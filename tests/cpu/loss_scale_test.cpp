@@ -103,7 +103,8 @@ void check_sequence(const OptimizerArguments& first) {
     auto arguments = first;
     arguments.step = step + 1; // the scaler's own count is what matters
     device->check_finite(*stream, gradients.data(), n, &scaler.found_inf);
-    device->squared_norm(*stream, arguments, gradients.data(), n, &squared_norm, &scaler);
+    squared_norm = 0; // the stream is idle between steps
+    device->add_squared_norm(*stream, arguments, gradients.data(), n, &squared_norm, &scaler);
     device->clip_factor(*stream, &squared_norm, max_norm, &clip);
     device->optimizer_step(*stream, arguments,
                            {parameters.data(), gradients.data(), state0.data(), state1.data(), n},
@@ -171,8 +172,8 @@ TEST_CASE("clipping before unscaling would give another result") {
   const std::vector<float> gradients = {0.3f * 1024, -0.4f * 1024}; // unscaled their norm is 0.5
   double unscaled_norm = 0, scaled_norm = 0;
   float after = 0, before = 0;
-  device->squared_norm(*stream, {}, gradients.data(), 2, &unscaled_norm, &scaler);
-  device->squared_norm(*stream, {}, gradients.data(), 2, &scaled_norm, nullptr);
+  device->add_squared_norm(*stream, {}, gradients.data(), 2, &unscaled_norm, &scaler);
+  device->add_squared_norm(*stream, {}, gradients.data(), 2, &scaled_norm, nullptr);
   device->clip_factor(*stream, &unscaled_norm, 1.0f, &after);
   device->clip_factor(*stream, &scaled_norm, 1.0f, &before);
   REQUIRE(stream->synchronize());

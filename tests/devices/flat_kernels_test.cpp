@@ -48,17 +48,17 @@ TEST_CASE_METHOD(Fixture, "flat kernels do what they say, on odd sizes and place
       const auto a = random_values(n + offset, 1), b = random_values(n + offset, 2);
       const auto on_a = upload(a), on_b = upload(b), copy = upload(b),
                  zeros = upload(std::vector<float>(n, 1));
-      const auto norm = upload(std::vector<double>(1));
+      const auto norm = upload(std::vector<double>{1});
       device->copy(*stream, copy.data(), on_a.data(), (n + offset) * sizeof(float));
       device->zero(*stream, zeros.data(), n * sizeof(float));
       device->add(*stream, on_b.data() + offset, on_a.data() + offset, n);
       device->scale(*stream, on_b.data() + offset, 0.5f, n);
-      device->squared_norm(*stream, {}, on_a.data() + offset, n, norm.data(), nullptr);
+      device->add_squared_norm(*stream, {}, on_a.data() + offset, n, norm.data(), nullptr);
       REQUIRE(stream->synchronize());
       REQUIRE(copy.read() == a);
       REQUIRE(zeros.read() == std::vector<float>(n, 0));
       const auto sums = on_b.read();
-      double expected = 0;
+      double expected = 1; // what was there is added to
       for (std::size_t i = offset; i < n + offset; ++i) {
         REQUIRE(sums[i] == (b[i] + a[i]) * 0.5f);
         expected += static_cast<double>(a[i]) * static_cast<double>(a[i]);
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(Fixture, "the squared norm is the same bit by bit every time") 
   const auto values = upload(random_values(300000, 3));
   const auto norms = upload(std::vector<double>(3));
   for (int i = 0; i < 3; ++i)
-    device->squared_norm(*stream, {}, values.data(), 300000, norms.data() + i, nullptr);
+    device->add_squared_norm(*stream, {}, values.data(), 300000, norms.data() + i, nullptr);
   const auto found = norms.read();
   REQUIRE(found[0] == found[1]);
   REQUIRE(found[0] == found[2]);
@@ -181,7 +181,8 @@ TEST_CASE_METHOD(Fixture, "gradients are averaged, unscaled, clipped by value, t
   const auto parameters = upload(std::vector<float>(4));
   const auto update = [&](const LossScaleState* unscale) {
     device->zero(*stream, parameters.data(), 4 * sizeof(float));
-    device->squared_norm(*stream, arguments, gradients.data(), 4, squared_norm.data(), unscale);
+    device->zero(*stream, squared_norm.data(), sizeof(double));
+    device->add_squared_norm(*stream, arguments, gradients.data(), 4, squared_norm.data(), unscale);
     device->clip_factor(*stream, squared_norm.data(), 2.0f, factor.data());
     device->optimizer_step(*stream, arguments,
                            {parameters.data(), gradients.data(), nullptr, nullptr, 4},

@@ -55,8 +55,9 @@ struct Replay {
     gradients.write(gradient);
     device.check_finite(stream, gradients.data(), elements, &scaler.data()->found_inf);
     if (clip_norm > 0) {
-      device.squared_norm(stream, arguments, gradients.data(), elements, squared_norm.data(),
-                          scaler.data());
+      device.zero(stream, squared_norm.data(), sizeof(double));
+      device.add_squared_norm(stream, arguments, gradients.data(), elements, squared_norm.data(),
+                              scaler.data());
       device.clip_factor(stream, squared_norm.data(), clip_norm, factor.data());
     }
     device.optimizer_step(

@@ -63,6 +63,7 @@ void EngineRunner::fill(const Values& values) {
     encode(slot, values(slot.name, slot.shape), statistics_);
   for (auto& parameters : parameters_)
     device_->round(*stream_, parameters.data(), stored_, parameters.size());
+  REQUIRE(stream_->synchronize().has_value()); // the next fill writes here
 }
 
 void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t> labels) {

@@ -1,0 +1,188 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace troupe::actors {
+
+using collectives::Bucket;
+using collectives::Values;
+
+Exchange::Exchange(ExchangeSetup setup) : setup_{std::move(setup)} {}
+
+template <class Call>
+void Exchange::collective(collectives::Communicator& communicator, std::string_view what,
+                          std::size_t bytes, Collectives& done, const Call& call) {
+  const auto before = communicator.traffic().bytes;
+  auto begin = stream().record();
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::collective, what, "", done.step, bytes});
+    call();
+  }
+  done.spans.emplace_back(std::move(begin), stream().record());
+  done.bytes += communicator.traffic().bytes - before;
+}
+
+void Exchange::gather(const Bucket& bucket, Collectives& done) {
+  const auto mine = state().piece(bucket);
+  auto& group = *replica().shard_group;
+  collective(group, "all_gather", bucket.elements * sizeof(float), done, [&] {
+    group.all_gather(stream(), {mine.parameters, mine.elements}, state().parameters(bucket));
+  });
+}
+
+void Exchange::accumulate(UnitId unit, std::int64_t micro) {
+  if (setup_.accumulate > 1 && !state().sums_shards())
+    sum_micro_batches(state().gradients(unit), state().accumulated(unit),
+                      state().layout().unit_elements[static_cast<std::size_t>(unit)], micro);
+}
+
+void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
+                                 std::int64_t micro) {
+  auto& device = *replica().device;
+  if (micro == 0)
+    return device.copy(stream(), sum, fresh, elements * sizeof(float));
+  const bool last = micro + 1 == setup_.accumulate;
+  float* const target = last ? fresh : sum;
+  device.add(stream(), target, last ? sum : fresh, elements);
+  device.round(stream(), target, state().stored(), elements);
+}
+
+void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
+  const auto mine = state().piece(bucket);
+  const Values gradients{const_cast<float*>(mine.gradients), mine.elements};
+  auto& device = *replica().device;
+  if (strategy().divides_optimizer) {
+    float* const all = state().gradients(bucket);
+    // Where buckets share memory, the padding has what another one left there.
+    device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
+    auto& group = *replica().shard_group;
+    collective(group, "reduce_scatter", bucket.elements * sizeof(float), done,
+               [&] { group.reduce_scatter(stream(), all, gradients); });
+  }
+  if (auto& group = *replica().replica_group; group.world_size() > 1)
+    collective(group, strategy().root_only ? "reduce" : "all_reduce", gradients.bytes(), done, [&] {
+      strategy().root_only ? group.reduce(stream(), gradients, 0)
+                           : group.all_reduce(stream(), gradients);
+    });
+  if (strategy().world_size > 1)
+    device.round(stream(), static_cast<float*>(gradients.data), state().stored(), mine.elements);
+  if (setup_.accumulate > 1 && state().sums_shards())
+    sum_micro_batches(static_cast<float*>(gradients.data), state().accumulated(bucket),
+                      mine.elements, micro);
+}
+
+bool Exchange::applies_early() const {
+  return strategy().world_size > 1 && !setup_.clip_norm && !state().loss_scale();
+}
+
+OptimizerArguments Exchange::arguments(std::int64_t step) const {
+  auto arguments = setup_.optimizer(step);
+  const auto parts = static_cast<double>(strategy().world_size * setup_.accumulate);
+  arguments.gradient_scale = static_cast<float>(1.0 / parts);
+  return arguments;
+}
+
+void Exchange::apply(const Bucket& bucket, std::int64_t step) {
+  const auto span =
+      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
+  apply(state().piece(bucket), arguments(step));
+}
+
+void Exchange::apply(const OptimizerViews& views, const OptimizerArguments& arguments) {
+  if (has_optimizer())
+    replica().device->optimizer_step(stream(), arguments, views,
+                                     setup_.clip_norm ? state().clip_factor() : nullptr,
+                                     state().loss_scale());
+}
+
+void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done) {
+  if (applies_early())
+    return;
+  const auto taken = arguments(step);
+  const auto span =
+      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
+  if (state().loss_scale())
+    find_overflow(done);
+  if (setup_.clip_norm)
+    find_norm(taken, done);
+  for (const auto& views : state().pieces())
+    apply(views, taken);
+  auto* const scale = state().loss_scale();
+  if (!scale)
+    return;
+  replica().device->update_loss_scale(stream(), *setup_.loss_scale, scale);
+  if (strategy().root_only) // which alone knows whether the sums are finite
+    replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
+  replica().device->copy(stream(), scaler, scale, sizeof *scale);
+}
+
+void Exchange::find_overflow(Collectives& done) {
+  auto& found = state().loss_scale()->found_inf;
+  // Sums of all ranks: what one rank has that is not finite, all that hold the sum find.
+  for (const auto& views : state().pieces())
+    replica().device->check_finite(stream(), views.gradients, views.elements, &found);
+  if (strategy().divides_optimizer)
+    collective(*replica().shard_group, "all_reduce found_inf", sizeof found, done, [&] {
+      replica().shard_group->all_reduce(stream(), {&found, 1});
+    });
+}
+
+void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done) {
+  auto& device = *replica().device;
+  double* const norm = state().squared_norm();
+  device.zero(stream(), norm, sizeof *norm);
+  for (const auto& views : state().pieces())
+    device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
+                            state().loss_scale());
+  if (strategy().divides_optimizer)
+    collective(*replica().shard_group, "all_reduce norm", sizeof *norm, done, [&] {
+      replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
+    });
+  device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm), state().clip_factor());
+}
+
+void Exchange::publish(const Bucket& bucket, Collectives& done) {
+  if (strategy().root_only) {
+    auto& world = *replica().world;
+    return collective(world, "broadcast", bucket.elements * sizeof(float), done, [&] {
+      world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
+    });
+  }
+  if (strategy().divides_optimizer && !strategy().divides_parameters)
+    gather(bucket, done);
+}
+
+void Exchange::share_statistics() {
+  replica().world->broadcast(stream(), {state().statistics(), state().layout().statistic_elements},
+                             0);
+}
+
+void Exchange::copy_state(Snapshot* snapshot) {
+  if (snapshot)
+    state().copy_to(stream(), *snapshot);
+  // The first replica is enough.
+  if (!strategy().divides_optimizer || replica().rank >= strategy().shards)
+    return;
+  for (const auto& bucket : std::views::reverse(plan().buckets)) {
+    const auto mine = state().piece(bucket);
+    if (strategy().divides_parameters)
+      copy_shards(bucket, mine.parameters, snapshot ? snapshot->parameters.data() : nullptr);
+    for (std::size_t slot = 0; slot < state().optimizer_slots(); ++slot)
+      copy_shards(bucket, slot == 0 ? mine.state0 : mine.state1,
+                  snapshot ? snapshot->optimizer[slot].data() : nullptr);
+  }
+}
+
+void Exchange::copy_shards(const Bucket& bucket, const float* mine, float* host) {
+  const auto elements = plan().shard_elements(bucket);
+  // Between steps nobody needs the place of the bucket's gradients.
+  float* const whole = state().gradients(bucket);
+  replica().shard_group->gather(stream(), {const_cast<float*>(mine), elements},
+                                host ? whole : nullptr, 0);
+  if (host)
+    replica().device->copy(stream(), host + bucket.offset, whole, bucket.elements * sizeof(float));
+}
+
+} // namespace troupe::actors

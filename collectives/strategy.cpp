@@ -1,0 +1,53 @@
+#include "strategy.hpp"
+
+#include <algorithm>
+
+namespace troupe::collectives {
+
+namespace {
+
+bool divides_parameters(const ParallelConfig& parallel) {
+  return parallel.strategy == "zero3" || parallel.strategy == "fsdp" || parallel.strategy == "hsdp";
+}
+
+/// ZeRO's stage.
+int stage_of(const ParallelConfig& parallel) {
+  if (divides_parameters(parallel))
+    return 3;
+  return parallel.strategy == "zero2" ? 2 : parallel.strategy == "zero1" ? 1 : 0;
+}
+
+} // namespace
+
+Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
+  Strategy strategy{.world_size = world_size,
+                    .root_only = parallel.strategy == "dp" && world_size > 1,
+                    .reshard_after_forward = parallel.reshard_after_forward,
+                    .communicates_once = parallel.no_sync};
+  const auto stage = stage_of(parallel);
+  if (stage > 0)
+    strategy.shards =
+        parallel.strategy == "hsdp" ? static_cast<int>(parallel.shard_group) : world_size;
+  const bool divided = strategy.shards > 1;
+  strategy.divides_optimizer = divided && stage >= 1;
+  strategy.divides_gradients = divided && stage >= 2;
+  strategy.divides_parameters = divided && stage >= 3;
+  strategy.alive = static_cast<std::size_t>(parallel.prefetch) + 1;
+  if (parallel.max_units_alive)
+    strategy.alive = std::min(strategy.alive, static_cast<std::size_t>(*parallel.max_units_alive));
+  return strategy;
+}
+
+std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
+                                  std::span<const std::size_t> unit_elements,
+                                  std::span<const std::string> unit_names) {
+  if (!divides_parameters(parallel))
+    return wrap_by_size(unit_elements, parallel.bucket_size);
+  const auto& wrap = parallel.wrap;
+  if (wrap.policy == "explicit")
+    return wrap_by_name(unit_elements, unit_names, wrap.units);
+  const auto least = wrap.policy == "size_based" ? wrap.min_num_params : 1;
+  return wrap_by_size(unit_elements, static_cast<std::size_t>(least) * sizeof(float));
+}
+
+} // namespace troupe::collectives

@@ -1,0 +1,47 @@
+/// How the ranks of a job share its state (parallel.strategy), as facts that the rest acts on.
+#pragma once
+
+#include "flat_plan.hpp"
+
+#include "troupe/core/config.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::collectives {
+
+/// ZeRO's stages (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+/// Parameter Models", SC 2020, section 5) divide the optimizer's state, then gradients too, then
+/// parameters too. Ranks [k * shards, (k + 1) * shards) hold one copy of the state together; the
+/// copies are replicas of each other.
+struct Strategy {
+  int world_size = 1;
+  int shards = 1; ///< 1: nothing is divided
+  bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
+  /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
+  bool root_only = false;
+  /// Gathered parameters go after forward, and are gathered again for backward.
+  bool reshard_after_forward = true;
+  /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
+  /// gradients travel after each micro-batch, and nobody needs memory for the whole sum.
+  bool communicates_once = true;
+  /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
+  std::size_t alive = 2;
+
+  int shard_of(int rank) const { return rank % shards; }
+  int replicas() const { return world_size / shards; }
+  /// Buckets whose parameters may be there at a time, of so many.
+  std::size_t parameters_alive(std::size_t buckets) const {
+    return reshard_after_forward ? alive : buckets;
+  }
+};
+
+/// A single rank divides nothing, whatever the config says.
+Strategy strategy_of(const ParallelConfig& parallel, int world_size);
+
+/// What travels together: by bucket_size, or by parallel.wrap where parameters are divided.
+std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
+                                  std::span<const std::size_t> unit_elements,
+                                  std::span<const std::string> unit_names);
+
+} // namespace troupe::collectives

@@ -1,0 +1,42 @@
+#include "unit_names.hpp"
+
+#include "troupe/core/nearest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace troupe::nn {
+
+namespace {
+
+/// What names may say: units ("layer1.0"), and what is around some ("layer1").
+std::vector<std::string> all_names(const std::vector<std::string>& units) {
+  std::vector<std::string> names;
+  for (const auto& unit : units)
+    for (auto dot = unit.find('.');; dot = unit.find('.', dot + 1)) {
+      if (const auto name = unit.substr(0, dot); std::ranges::count(names, name) == 0)
+        names.push_back(name);
+      if (dot == std::string::npos)
+        break;
+    }
+  return names;
+}
+
+} // namespace
+
+ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
+                              const std::vector<std::string>& units) {
+  ConfigConflicts found;
+  const auto names = all_names(units);
+  for (const auto& name : used)
+    if (std::ranges::count(names, name) == 0)
+      found.push_back({{key, "model.name"},
+                       fmt::format("the model has no unit \"{}\"", name),
+                       fmt::format("{}", fmt::join(names, ", ")),
+                       nearest(name, names)});
+  return found;
+}
+
+} // namespace troupe::nn

@@ -1,0 +1,16 @@
+/// Names of a model's units in the config.
+#pragma once
+
+#include "troupe/core/config_validate.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+
+/// Names, as a config's key uses them, that are neither a unit ("layer1.0") nor around some
+/// ("layer1").
+ConfigConflicts unknown_units(const std::string& key, const std::vector<std::string>& used,
+                              const std::vector<std::string>& units);
+
+} // namespace troupe::nn

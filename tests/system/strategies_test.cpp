@@ -1,0 +1,135 @@
+// Every strategy trains what one worker trains that takes the same micro-batches one after the
+// other. Ranks are summed in the order of micro-batches, so that all bits are equal.
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings workers(const std::string& strategy, int count) {
+  Settings settings = {"parallel.strategy=" + strategy, "devices.count=" + std::to_string(count)};
+  if (strategy == "hsdp")
+    settings.push_back("parallel.shard_group=2");
+  return settings;
+}
+
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Settings micro_batches(int count) {
+  return {"train.accumulate=" + std::to_string(count)};
+}
+
+void check_same(const RunFiles& a, const RunFiles& b) {
+  CHECK(a.losses() == b.losses());
+  CHECK(a.digest() == b.digest());
+  const auto ours = a.newest_checkpoint(), theirs = b.newest_checkpoint();
+  REQUIRE(ours.tensors.size() == theirs.tensors.size());
+  for (const auto& tensor : ours.tensors) {
+    CAPTURE(tensor.name);
+    const auto* other = theirs.find(tensor.name);
+    REQUIRE(other);
+    // Each rank has statistics of its own; rank 0's are kept.
+    if (!has(tensor.name, ".running_"))
+      CHECK(std::ranges::equal(tensor.values, other->values));
+  }
+}
+
+constexpr auto all = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
+
+} // namespace
+
+TEST_CASE("every strategy trains what one worker does") {
+  const auto count = GENERATE(1, 2, 3, 4);
+  const auto* const model = GENERATE("resnet20", "mlp");
+  CAPTURE(count, model);
+  const Experiment experiment({"data.batch_size=12", "data.synthetic_samples=60",
+                               std::string{"model.name="} + model, "train.max_steps=10",
+                               "train.evaluate_every=1", "train.optimizer.name=adamw",
+                               "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"});
+  const auto alone = experiment.completed("alone", micro_batches(count));
+  for (const std::string strategy : all) {
+    if (strategy == "hsdp" && count % 2 != 0)
+      continue;
+    CAPTURE(strategy);
+    const auto together = experiment.completed(strategy, workers(strategy, count));
+    CHECK(together.summary().at("strategy") == strategy);
+    CHECK(together.summary().at("world_size") == count);
+    if (strategy == "hsdp" && count == 4) { // which sums within groups, then over them
+      CHECK(largest_difference(together.losses(), alone.losses()) < 1e-4);
+      continue;
+    }
+    check_same(together, alone);
+    if (std::string_view{model} == "mlp") // the others' statistics have seen other batches
+      CHECK(together.summary().at("accuracy") == alone.summary().at("accuracy"));
+  }
+}
+
+TEST_CASE("what a strategy may be told about its memory does not change a bit") {
+  const Experiment experiment(
+      {"data.batch_size=12", "train.max_steps=6", "train.evaluate_every=0"});
+  const auto alone = experiment.completed("alone", micro_batches(3));
+  const auto settings =
+      GENERATE(Settings{"parallel.prefetch=0"}, Settings{"parallel.prefetch=3"},
+               Settings{"parallel.prefetch=100"}, Settings{"parallel.max_units_alive=1"},
+               Settings{"parallel.reshard_after_forward=false"},
+               Settings{"parallel.wrap.policy=size_based", "parallel.wrap.min_num_params=30000"},
+               Settings{"parallel.wrap.policy=explicit", "parallel.wrap.units=[layer1, layer3.1]"});
+  CAPTURE(settings);
+  check_same(experiment.completed("together", workers("zero3", 3) + settings), alone);
+}
+
+TEST_CASE("micro-batches of several workers are the step's slices, sent once or one by one") {
+  const std::string strategy = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
+  const auto* const no_sync = GENERATE("true", "false");
+  CAPTURE(strategy, no_sync);
+  const Experiment experiment(
+      {"data.batch_size=24", "train.max_steps=6", "train.evaluate_every=0", "model.name=mlp"});
+  const auto alone = experiment.completed("alone", micro_batches(12));
+  const auto together =
+      experiment.completed("together", workers(strategy, 4) + micro_batches(3) +
+                                           Settings{std::string{"parallel.no_sync="} + no_sync});
+  // The same numbers in another order: first over a worker's micro-batches, then over workers.
+  CHECK(largest_difference(together.losses(), alone.losses()) < 1e-5);
+}
+
+TEST_CASE("clipping and loss scaling see the gradients of all ranks") {
+  const std::string strategy = GENERATE("dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
+  const auto mode = GENERATE(Settings{"train.clip_grad_norm=0.5"},
+                             Settings{"precision.mode=amp_fp16", "train.clip_grad_norm=0.5",
+                                      "precision.loss_scale.initial=1e9"});
+  CAPTURE(strategy, mode);
+  const Experiment experiment(Settings{"model.name=mlp", "data.batch_size=16", "train.max_steps=10",
+                                       "train.evaluate_every=0"} +
+                              mode);
+  const auto alone = experiment.completed("alone", micro_batches(4));
+  const auto together = experiment.completed("together", workers(strategy, 4));
+  // The norm is a sum of shards' norms: up to rounding.
+  CHECK(largest_difference(together.losses(), alone.losses()) < 1e-5);
+  if (mode.size() > 1) {
+    CHECK(alone.column<int>("skipped_steps").back() > 0);
+    CHECK(together.column<int>("skipped_steps") == alone.column<int>("skipped_steps"));
+    CHECK(together.column<double>("loss_scale") == alone.column<double>("loss_scale"));
+  }
+}
+
+TEST_CASE("a run that one strategy began goes on in another") {
+  const Experiment experiment({"data.batch_size=12", "train.evaluate_every=1", "checkpoint.keep=9",
+                               "checkpoint.every=4 steps"});
+  const std::string first = GENERATE("ddp", "zero1", "zero3");
+  const std::string second = GENERATE("zero2", "zero3", "dp");
+  CAPTURE(first, second);
+  const auto whole = experiment.completed("whole", workers("ddp", 3) + Settings{"train.epochs=2"});
+  experiment.completed("parts",
+                       workers(first, 3) + Settings{"train.epochs=2", "train.max_steps=4"});
+  const auto parts = experiment.completed("parts", workers(second, 3) + Settings{"train.epochs=2"});
+  check_same(parts, whole);
+}
