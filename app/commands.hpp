@@ -23,6 +23,7 @@ using Action = std::function<int()>;
 void add_compare_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 

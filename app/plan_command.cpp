@@ -1,0 +1,104 @@
+// `troupe plan`: what each strategy would need of every worker, and which one to choose.
+#include "commands.hpp"
+#include "machine.hpp"
+
+#include "troupe/actors/memory_prediction.hpp"
+#include "troupe/metrics/readable.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+using actors::Prediction;
+
+struct PlanArguments {
+  ConfigArguments config;
+  bool json = false;
+};
+
+struct Plan {
+  actors::WorkerNeeds needs;
+  std::vector<Prediction> predictions;
+  actors::Recommendation recommendation;
+};
+
+std::string readable(std::uint64_t bytes) {
+  return metrics::readable_bytes(static_cast<double>(bytes));
+}
+
+void print_text(const Config& config, const Plan& plan) {
+  fmt::print("{} on {}, {}, {} worker{} of {} each\n\n{:<9}", config.model.name,
+             config.data.dataset, config.precision.mode, plan.needs.world_size,
+             plan.needs.world_size == 1 ? "" : "s", readable(plan.needs.capacity), "");
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
+    fmt::print("{:>14}", to_string(static_cast<MemoryKind>(kind)));
+  fmt::print("{:>12}{:>14}  fits\n", "total", "sent a step");
+  for (const auto& prediction : plan.predictions) {
+    fmt::print("{:<9}", prediction.strategy);
+    for (const auto bytes : prediction.bytes)
+      fmt::print("{:>14}", readable(bytes));
+    fmt::print("{:>12}{:>14}  {}\n", readable(prediction.total()), readable(prediction.sent),
+               prediction.fits ? "yes" : "no");
+  }
+  const auto& [strategy, reason] = plan.recommendation;
+  fmt::print("\n{}: {}\n", strategy.empty() ? "no strategy" : strategy, reason);
+}
+
+void print_json(const Plan& plan) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& prediction : plan.predictions) {
+    nlohmann::ordered_json bytes;
+    for (std::size_t kind = 0; kind < memory_kinds; ++kind)
+      bytes[std::string{to_string(static_cast<MemoryKind>(kind))}] = prediction.bytes[kind];
+    rows.push_back({{"strategy", prediction.strategy},
+                    {"bytes_by_kind", bytes},
+                    {"total_bytes", prediction.total()},
+                    {"sent_bytes_per_step", prediction.sent},
+                    {"fits", prediction.fits}});
+  }
+  const auto& [strategy, reason] = plan.recommendation;
+  const nlohmann::ordered_json root = {
+      {"workers", plan.needs.world_size},
+      {"capacity_bytes", plan.needs.capacity},
+      {"strategies", rows},
+      {"recommendation",
+       {{"strategy",
+         strategy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(strategy)},
+        {"reason", reason}}}};
+  fmt::print("{}\n", root.dump(2));
+}
+
+int plan(const PlanArguments& arguments) {
+  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  if (!config)
+    return wrong_input;
+  auto needs = actors::measure_needs(*config);
+  if (!needs) {
+    fmt::print(stderr, "troupe: {}\n", needs.error().to_string());
+    return needs.error().exit_code();
+  }
+  auto predictions = actors::predict_all(*needs, config->parallel);
+  auto recommendation = actors::recommend(predictions);
+  const Plan made{*std::move(needs), std::move(predictions), std::move(recommendation)};
+  arguments.json ? print_json(made) : print_text(*config, made);
+  return success;
+}
+
+} // namespace
+
+void add_plan_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<PlanArguments>();
+  auto* command = app.add_subcommand(
+      "plan", "Predict each strategy's memory and traffic, and say which one to choose");
+  add_config_arguments(*command, arguments->config);
+  command->add_flag("--json", arguments->json, "For programs");
+  command->callback([&action, arguments] { action = [arguments] { return plan(*arguments); }; });
+}
+
+} // namespace troupe::app

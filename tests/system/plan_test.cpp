@@ -1,0 +1,71 @@
+// `troupe plan` against what a run then measures.
+#include "experiment.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Approx;
+
+namespace {
+
+nlohmann::json plan(const Experiment& experiment, const Settings& settings) {
+  auto more = settings;
+  more.push_back("--json");
+  const auto ended = RunningProgram{experiment.command("plan", "planned", more)}.wait();
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  return nlohmann::json::parse(ended.out);
+}
+
+nlohmann::json strategy(const nlohmann::json& plan, const std::string& name) {
+  for (const auto& row : plan.at("strategies"))
+    if (row.at("strategy") == name)
+      return row;
+  FAIL("the plan has no " << name);
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
+  const std::string name = GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "hsdp");
+  const Settings job = GENERATE(
+      Settings{}, Settings{"train.accumulate=2", "train.optimizer={name: adam, lr: 0.001}"},
+      Settings{"precision.mode=amp_fp16", "train.recompute=block"});
+  CAPTURE(name, job);
+  const Experiment experiment{job};
+  Settings settings = {"parallel.strategy=" + name, "parallel.bucket_size=64KiB",
+                       "train.max_steps=3", "data.batch_size=16"};
+  settings.push_back(name == "single" ? "devices.count=1" : "devices.count=4");
+  const auto planned = strategy(plan(experiment, settings), name);
+  const auto run = experiment.completed(name, settings);
+
+  // dp's rank 0 has the optimizer.
+  const auto worker = run.summary().at("workers").at(0);
+  for (const auto& [kind, bytes] : worker.at("peak_bytes_by_kind").items()) {
+    INFO(kind);
+    CHECK(planned.at("bytes_by_kind").at(kind).get<double>() ==
+          Approx(bytes.get<double>()).epsilon(0.05));
+  }
+  CHECK(planned.at("total_bytes").get<double>() ==
+        Approx(worker.at("peak_memory_bytes").get<double>()).epsilon(0.05));
+  const auto sent = run.column<double>("collective_bytes").at(1);
+  const auto workers = static_cast<double>(run.summary().at("workers").size());
+  CHECK(planned.at("sent_bytes_per_step").get<double>() ==
+        Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
+}
+
+TEST_CASE("a plan is a table for people, and data that is missing is wrong input") {
+  const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4"}};
+  const auto ended = RunningProgram{experiment.command("plan", "planned")}.wait();
+  CHECK(ended.code == 0);
+  for (const char* text : {"4 workers", "activations", "zero3", "ddp: everything fits"})
+    CHECK(has(ended.out, text));
+  const Experiment without{{"data.dataset=mnist", "data.root=/nowhere"}};
+  CHECK(RunningProgram{without.command("plan", "planned")}.wait().code == 2);
+}
