@@ -68,7 +68,7 @@ Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::m
     if (copy->parameter() == parameter && copy->description() == wanted && copy->values() == values)
       return copy.get();
   auto primitive = reorder(library, from, wanted);
-  auto storage = device_.allocate(wanted.get_size(), MemoryKind::parameters);
+  auto storage = device_.allocate(wanted.get_size(), MemoryKind::workspace);
   if (!storage)
     return failure(storage.error());
   BufferPtr scratch;

@@ -113,7 +113,7 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
   TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_));
   TROUPE_TRY(take(lowering.placement.own_bytes, MemoryKind::activations, own_));
   TROUPE_TRY(take(workspace, MemoryKind::workspace, workspace_));
-  TROUPE_TRY(take(copies, MemoryKind::parameters, copy_memory_));
+  TROUPE_TRY(take(copies, MemoryKind::workspace, copy_memory_));
   auto* at = copy_memory_->data();
   for (const auto& unit : units_) {
     const bool copied = unit.copy_type != DType::f32;
