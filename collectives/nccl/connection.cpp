@@ -47,14 +47,14 @@ Status NcclConnection::connect() {
 /// for an abort.
 Status NcclConnection::settle(std::string_view operation, std::chrono::milliseconds limit) const {
   const auto& library = owner_->library();
-  const auto end = std::chrono::steady_clock::now() + limit;
+  const auto end = Clock::now() + limit;
   for (;;) {
     auto state = ncclInProgress;
     TROUPE_TRY(library.check(library.async_error(communicator_, &state), "query of its state"));
     if (state != ncclInProgress)
       return library.check(state, operation);
     TROUPE_TRY(aborted());
-    if (std::chrono::steady_clock::now() > end)
+    if (Clock::now() > end)
       return fail(Errc::collective, "NCCL's {} did not end within {} ms", operation, limit.count());
     std::this_thread::sleep_for(look_interval);
   }
@@ -123,8 +123,28 @@ Status NcclConnection::close() {
     TROUPE_TRY(library.check(library.deregister_buffer(communicator_, registration),
                              "deregistration of a buffer"));
   TROUPE_TRY(library.check(library.finalize(communicator_), "finalization"));
-  TROUPE_TRY(settle("finalization", options_.timeout));
-  return library.check(library.destroy(std::exchange(communicator_, nullptr)), "destruction");
+  free_when_final(Clock::now() + options_.timeout);
+  return {};
+}
+
+/// Other ranks may take their time, so this lets the owner do other things in between.
+void NcclConnection::free_when_final(Clock::time_point end) {
+  if (!communicator_)
+    return;
+  const auto& library = owner_->library();
+  auto state = ncclInProgress;
+  const auto asked = library.async_error(communicator_, &state);
+  if (asked != ncclSuccess || (state == ncclInProgress && Clock::now() > end))
+    return abort_now();
+  if (state == ncclSuccess)
+    library.destroy(std::exchange(communicator_, nullptr));
+  else if (state != ncclInProgress)
+    abort_now();
+  else
+    owner_->post([me = shared_from_this(), end] {
+      std::this_thread::sleep_for(look_interval);
+      me->free_when_final(end);
+    });
 }
 
 Status NcclConnection::aborted() const {

@@ -36,7 +36,7 @@ public:
   Status connect();
   /// Has the call run on a stream of NCCL's own after `came`; gives the event of its end.
   Result<EventPtr> issue(const Call& call, const EventPtr& came);
-  /// Frees it, in agreement with the other ranks.
+  /// Lets go of the buffers, and begins to free the rest, for which all ranks have to close.
   Status close();
 
   /// From any thread; does not block.
@@ -44,6 +44,9 @@ public:
   void abort(const Error& reason);
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  void free_when_final(Clock::time_point end);
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
   ncclResult_t gather(const Call& call);

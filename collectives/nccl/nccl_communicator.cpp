@@ -65,12 +65,11 @@ public:
   explicit NcclCommunicator(std::shared_ptr<NcclConnection> connection)
       : CallCommunicator{connection->options().rank, connection->options().world_size},
         connection_{std::move(connection)} {}
-  /// Waits for the other ranks to do so too, as long as the timeout: the memory that NCCL knows
-  /// goes after this.
+  /// Waits until NCCL has let go of the buffers, which may go after this.
   ~NcclCommunicator() override {
     const auto closed =
         connection_->owner().run([connection = connection_] { return connection->close(); },
-                                 "finalization", connection_->options().timeout);
+                                 "closing", connection_->options().timeout);
     if (!closed)
       connection_->abort(closed.error());
   }

@@ -13,19 +13,24 @@ namespace {
 using Devices = std::vector<std::shared_ptr<gpu::CudaDevice>>;
 using Owners = std::vector<std::shared_ptr<collectives::NcclOwner>>;
 
+/// What went wrong is the test's message.
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result)
+    throw std::runtime_error{result.error().to_string()};
+  return std::move(*result);
+}
+
 Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device, int world_size,
                                  std::chrono::milliseconds timeout) {
-  auto group = collectives::make_shared_cuda_group(
-      Devices(static_cast<std::size_t>(world_size), device), timeout);
-  if (!group)
-    throw std::runtime_error{group.error().to_string()};
-  return std::move(*group);
+  return value_or_throw(collectives::make_shared_cuda_group(
+      Devices(static_cast<std::size_t>(world_size), device), timeout));
 }
 
 /// A rank on each GPU; they wait for each other, so each connects on a thread of its own.
 Communicators connect_by_nccl(const Owners& owners, int world_size,
                               std::chrono::milliseconds timeout) {
-  const auto id = collectives::make_nccl_id(owners[0]->library()).value();
+  const auto id = value_or_throw(collectives::make_nccl_id(owners[0]->library()));
   const auto ranks = static_cast<std::size_t>(world_size);
   std::vector<Result<std::unique_ptr<collectives::Communicator>>> results(ranks);
   std::vector<std::thread> threads;
@@ -41,7 +46,7 @@ Communicators connect_by_nccl(const Owners& owners, int world_size,
     thread.join();
   Communicators group;
   for (auto& result : results)
-    group.push_back(std::move(result).value());
+    group.push_back(value_or_throw(std::move(result)));
   return group;
 }
 
@@ -88,7 +93,7 @@ std::vector<Backend> backends(std::string& why) {
                    },
                    .most_ranks = static_cast<int>(devices.size()),
                    .in_rank_order = false,
-                   .compares_calls = false,
+                   .comparison = Backend::Comparison::never,
                    .notices_leaving = false});
   return all;
 }

@@ -48,7 +48,7 @@ std::vector<Backend> backends(std::string&) {
        .connect = connect_by_gloo,
        .device = host_device,
        .in_rank_order = false,
-       .compares_calls = false}};
+       .comparison = Backend::Comparison::when_time_is_up}};
 }
 
 } // namespace troupe::tests
