@@ -17,7 +17,7 @@ namespace troupe::collectives {
 
 namespace {
 
-/// How many pieces may come in before they are asked for.
+/// How many pieces may come in before they are added; others have their place, and may all come.
 constexpr std::size_t receives_ahead = 4;
 
 /// Our store as Gloo calls it, which expects exceptions.
@@ -131,7 +131,7 @@ private:
   /// False when it was aborted.
   bool pass() {
     peer_ = flow_.from;
-    for (std::size_t i = 0; i < std::min(receives_ahead, flow_.received.size()); ++i)
+    for (std::size_t i = 0; i < std::min(ahead_, flow_.received.size()); ++i)
       receive(i);
     for (const auto& piece : flow_.first)
       send(piece);
@@ -170,8 +170,8 @@ private:
     peer_ = flow_.to, waits_for_ = "way to";
     if (i < flow_.forwarded)
       send(piece);
-    if (i + receives_ahead < flow_.received.size())
-      receive(i + receives_ahead);
+    if (i + ahead_ < flow_.received.size())
+      receive(i + ahead_);
     return true;
   }
 
@@ -181,6 +181,7 @@ private:
   DType type_;
   std::uint64_t slot_;
   std::unique_ptr<gloo::transport::UnboundBuffer> direct_, scratch_;
+  std::size_t ahead_ = flow_.summed > 0 ? receives_ahead : flow_.received.size();
   std::size_t sends_ = 0; ///< begun and not waited for
   int peer_ = -1;         ///< whom it waits for, and how
   std::string_view waits_for_ = "word from";
