@@ -26,10 +26,26 @@ void Exchange::collective(collectives::Communicator& communicator, std::string_v
 
 void Exchange::gather(const Bucket& bucket, Collectives& done) {
   const auto mine = state().piece(bucket);
+  float* const all = state().parameters(bucket);
   auto& group = *replica().shard_group;
-  collective(group, "all_gather", bucket.elements * sizeof(float), done, [&] {
-    group.all_gather(stream(), {mine.parameters, mine.elements}, state().parameters(bucket));
-  });
+  auto& device = *replica().device;
+  const auto type = strategy().gathered;
+  Values shard{mine.parameters, mine.elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(mine.elements, type);
+    whole = state().wire();
+    device.narrow(stream(), mine.parameters, shard.data, type, mine.elements);
+  }
+  collective(group, "all_gather", bucket.elements * size_of(type), done,
+             [&] { group.all_gather(stream(), shard, whole); });
+  if (type != DType::f32)
+    device.widen(stream(), whole, type, all, bucket.elements);
+}
+
+/// Where this rank's shard lies in a bucket on the wire.
+Values Exchange::shard_on_wire(std::size_t elements, DType type) const {
+  return {state().wire() + state().shard() * elements * size_of(type), elements, type};
 }
 
 void Exchange::accumulate(UnitId unit, std::int64_t micro) {
@@ -51,26 +67,53 @@ void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
 
 void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
   const auto mine = state().piece(bucket);
-  const Values gradients{const_cast<float*>(mine.gradients), mine.elements};
+  float* const gradients = const_cast<float*>(mine.gradients);
   auto& device = *replica().device;
-  if (strategy().divides_optimizer) {
-    float* const all = state().gradients(bucket);
-    // Where buckets share memory, the padding has what another one left there.
-    device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
-    auto& group = *replica().shard_group;
-    collective(group, "reduce_scatter", bucket.elements * sizeof(float), done,
-               [&] { group.reduce_scatter(stream(), all, gradients); });
-  }
-  if (auto& group = *replica().replica_group; group.world_size() > 1)
-    collective(group, strategy().root_only ? "reduce" : "all_reduce", gradients.bytes(), done, [&] {
-      strategy().root_only ? group.reduce(stream(), gradients, 0)
-                           : group.all_reduce(stream(), gradients);
-    });
+  if (strategy().divides_optimizer)
+    reduce_shards(bucket, gradients, done);
+  if (replica().replica_group->world_size() > 1)
+    reduce_replicas(gradients, mine.elements, done);
   if (strategy().world_size > 1)
-    device.round(stream(), static_cast<float*>(gradients.data), state().stored(), mine.elements);
+    device.round(stream(), gradients, state().stored(), mine.elements);
   if (setup_.accumulate > 1 && state().sums_shards())
-    sum_micro_batches(static_cast<float*>(gradients.data), state().accumulated(bucket),
-                      mine.elements, micro);
+    sum_micro_batches(gradients, state().accumulated(bucket), mine.elements, micro);
+}
+
+void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
+  float* const all = state().gradients(bucket);
+  auto& group = *replica().shard_group;
+  auto& device = *replica().device;
+  const auto elements = plan().shard_elements(bucket);
+  const auto type = strategy().reduced;
+  // Where buckets share memory, the padding has what another one left there.
+  device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
+  Values shard{mine, elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(elements, type);
+    whole = state().wire();
+    device.narrow(stream(), all, whole, type, bucket.elements);
+  }
+  collective(group, "reduce_scatter", bucket.elements * size_of(type), done,
+             [&] { group.reduce_scatter(stream(), whole, shard); });
+  if (type != DType::f32)
+    device.widen(stream(), shard.data, type, mine, elements);
+}
+
+void Exchange::reduce_replicas(float* gradients, std::size_t elements, Collectives& done) {
+  auto& group = *replica().replica_group;
+  auto& device = *replica().device;
+  const auto type = strategy().reduced;
+  Values values{gradients, elements};
+  if (type != DType::f32) {
+    values = {state().wire(), elements, type};
+    device.narrow(stream(), gradients, values.data, type, elements);
+  }
+  collective(group, strategy().root_only ? "reduce" : "all_reduce", values.bytes(), done, [&] {
+    strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
+  });
+  if (type != DType::f32)
+    device.widen(stream(), values.data, type, gradients, elements);
 }
 
 bool Exchange::applies_early() const {

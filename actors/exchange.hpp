@@ -69,6 +69,9 @@ private:
   template <class Call>
   void collective(collectives::Communicator& communicator, std::string_view what, std::size_t bytes,
                   Collectives& done, const Call& call);
+  collectives::Values shard_on_wire(std::size_t elements, DType type) const;
+  void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
+  void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
   void sum_micro_batches(float* fresh, float* sum, std::size_t elements, std::int64_t micro);
   OptimizerArguments arguments(std::int64_t step) const;
   void find_overflow(Collectives& done);

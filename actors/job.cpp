@@ -181,8 +181,11 @@ Status Preparation::compile(Replica& replica) {
   if (!train)
     return failure(train.error());
   replica.train = std::move(*train);
-  if (const auto stored = stored_type(job_->precision); stored != DType::f32)
-    replica.train = with_rounded_results(std::move(replica.train), *replica.device, stored);
+  const auto stored = stored_type(job_->precision);
+  const auto buffers = float_type_of(config_.parallel.mixed_precision.buffers);
+  const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
+  if (rounded.statistics != DType::f32)
+    replica.train = with_rounded_results(std::move(replica.train), *replica.device, rounded);
   TROUPE_TRY(load(replica, training->graph));
   return job_->evaluation ? compile_evaluation(replica, *engine) : Status{};
 }

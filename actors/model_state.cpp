@@ -82,6 +82,12 @@ Status ModelState::allocate(const Options& options) {
                     MemoryKind::communication));
   if (strategy_.divides_gradients)
     TROUPE_TRY(take(fresh_, window(strategy_.alive), MemoryKind::communication));
+  if (strategy_.gathered != DType::f32 || strategy_.reduced != DType::f32) {
+    std::size_t largest = 0;
+    for (const auto& bucket : plan_.buckets)
+      largest = std::max(largest, bucket.elements);
+    TROUPE_TRY(take(wire_, (largest + 1) / 2, MemoryKind::communication)); // two bytes each
+  }
   TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
   TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
   if (options.accumulate)

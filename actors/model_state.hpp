@@ -72,6 +72,11 @@ public:
   /// The same of all buckets, in as few views as it lies in.
   std::vector<OptimizerViews> pieces() const;
 
+  /// Room for a whole bucket in the narrower type in which it travels; null when all do in f32.
+  std::byte* wire() const { return wire_ ? wire_->data() : nullptr; }
+  /// Which shard of each bucket is this rank's.
+  std::size_t shard() const { return shard_; }
+
   float* statistics() const { return statistics_->floats(); }
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
@@ -104,6 +109,7 @@ private:
   DType stored_;
   BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
+  BufferPtr wire_;
   std::vector<BufferPtr> optimizer_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
 };

@@ -1,18 +1,16 @@
 #include "strategy.hpp"
 
+#include "troupe/core/precision.hpp"
+
 #include <algorithm>
 
 namespace troupe::collectives {
 
 namespace {
 
-bool divides_parameters(const ParallelConfig& parallel) {
-  return parallel.strategy == "zero3" || parallel.strategy == "fsdp" || parallel.strategy == "hsdp";
-}
-
 /// ZeRO's stage.
 int stage_of(const ParallelConfig& parallel) {
-  if (divides_parameters(parallel))
+  if (parallel.divides_parameters())
     return 3;
   return parallel.strategy == "zero2" ? 2 : parallel.strategy == "zero1" ? 1 : 0;
 }
@@ -32,6 +30,8 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   strategy.divides_optimizer = divided && stage >= 1;
   strategy.divides_gradients = divided && stage >= 2;
   strategy.divides_parameters = divided && stage >= 3;
+  strategy.gathered = float_type_of(parallel.mixed_precision.parameters);
+  strategy.reduced = float_type_of(parallel.mixed_precision.reduce);
   strategy.alive = static_cast<std::size_t>(parallel.prefetch) + 1;
   if (parallel.max_units_alive)
     strategy.alive = std::min(strategy.alive, static_cast<std::size_t>(*parallel.max_units_alive));
@@ -41,7 +41,7 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
 std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
                                   std::span<const std::size_t> unit_elements,
                                   std::span<const std::string> unit_names) {
-  if (!divides_parameters(parallel))
+  if (!parallel.divides_parameters())
     return wrap_by_size(unit_elements, parallel.bucket_size);
   const auto& wrap = parallel.wrap;
   if (wrap.policy == "explicit")

@@ -25,6 +25,8 @@ struct Strategy {
   /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
   /// gradients travel after each micro-batch, and nobody needs memory for the whole sum.
   bool communicates_once = true;
+  DType gathered = DType::f32; ///< in which divided parameters travel
+  DType reduced = DType::f32;  ///< in which gradients travel
   /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
   std::size_t alive = 2;
 

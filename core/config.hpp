@@ -39,6 +39,16 @@ struct WrapConfig {
   bool operator==(const WrapConfig&) const = default;
 };
 
+/// Types of what zero3, fsdp and hsdp gather, of what any strategy sums over workers, and of batch
+/// norm's statistics: fp32, bf16, fp16.
+struct MixedPrecisionConfig {
+  std::string parameters = "fp32";
+  std::string reduce = "fp32";
+  std::string buffers = "fp32";
+
+  bool operator==(const MixedPrecisionConfig&) const = default;
+};
+
 struct ParallelConfig {
   std::string strategy = "single"; ///< single, dp, ddp, zero1, zero2, zero3 = fsdp, hsdp
   std::uint64_t bucket_size = 25u << 20;
@@ -48,6 +58,11 @@ struct ParallelConfig {
   bool no_sync = true;          ///< micro-batches are summed before gradients travel
   std::int64_t shard_group = 2; ///< hsdp: ranks that hold one copy together
   WrapConfig wrap;
+  MixedPrecisionConfig mixed_precision;
+
+  bool divides_parameters() const {
+    return strategy == "zero3" || strategy == "fsdp" || strategy == "hsdp";
+  }
 
   bool operator==(const ParallelConfig&) const = default;
 };

@@ -193,6 +193,17 @@ void add_parallel(Keys& keys, ParallelConfig& c) {
                   "explicit: names (layer1, layer2.0); what lies between is wrapped together"});
 }
 
+void add_mixed_precision(Keys& keys, MixedPrecisionConfig& c) {
+  const auto types = one_of({"fp32", "bf16", "fp16"});
+  keys.push_back({"parallel.mixed_precision.parameters", &c.parameters, types,
+                  "zero3, fsdp, hsdp: type in which parameters are gathered; half the traffic. The "
+                  "optimizer's stay in fp32"});
+  keys.push_back({"parallel.mixed_precision.reduce", &c.reduce, types,
+                  "Type in which gradients travel, and are summed over workers"});
+  keys.push_back({"parallel.mixed_precision.buffers", &c.buffers, types,
+                  "Type whose values batch norm's running statistics hold"});
+}
+
 void add_execution(Keys& keys, Config& c) {
   keys.push_back({"precision.mode", &c.precision.mode,
                   one_of({"fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"}),
@@ -214,6 +225,7 @@ void add_execution(Keys& keys, Config& c) {
   keys.push_back({"precision.loss_scale.growth_interval", &scale.growth_interval,
                   count_to(2000000000), "Steps"});
   add_parallel(keys, c.parallel);
+  add_mixed_precision(keys, c.parallel.mixed_precision);
   keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
                   "What workers run on; auto: the fastest there is"});
   keys.push_back(
@@ -274,6 +286,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
       {"parallel", "How the job is spread over workers"},
       {"parallel.wrap", "What is gathered together"},
+      {"parallel.mixed_precision", "Types of what travels, as FSDP's MixedPrecision has them"},
       {"devices", "The workers of this node"},
       {"cluster", "The daemon"},
       {"cluster.timeouts", "How long the company waits"},

@@ -234,6 +234,10 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
                          ? "policy explicit needs the names of units"
                          : "units go with policy explicit, not with " + parallel.wrap.policy,
                      "names of units for policy explicit, none for the others"});
+  if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
+    found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
+                     fmt::format("{} gathers no parameters", parallel.strategy),
+                     "fp32, or strategy zero3, fsdp, hsdp"});
   append(found, validate_slices(config));
   return found;
 }

@@ -130,6 +130,11 @@ public:
   /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to
   /// infinity.
   virtual void round(Stream& stream, float* values, DType type, std::size_t elements) = 0;
+  /// Between f32 and a floating-point type; narrowing as round does.
+  virtual void narrow(Stream& stream, const float* source, void* destination, DType type,
+                      std::size_t elements) = 0;
+  virtual void widen(Stream& stream, const void* source, DType type, float* destination,
+                     std::size_t elements) = 0;
   /// *result += sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
   /// device memory. `scaler` (device memory, may be null): gradients are unscaled before.
   virtual void add_squared_norm(Stream& stream, const OptimizerArguments& arguments,

@@ -45,4 +45,8 @@ std::string describe(Precision precision, DType arithmetic) {
       stored_type(precision) == DType::f32 ? "" : ", parameters and optimizer state");
 }
 
+DType float_type_of(std::string_view name) {
+  return name == "fp16" ? DType::f16 : name == "bf16" ? DType::bf16 : DType::f32;
+}
+
 } // namespace troupe

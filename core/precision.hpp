@@ -22,6 +22,9 @@ enum class Precision : std::uint8_t {
 std::string_view to_string(Precision precision);
 std::optional<Precision> precision_of(std::string_view mode);
 
+/// Of "fp32", "fp16" and "bf16"; f32 for any other word.
+DType float_type_of(std::string_view name);
+
 /// The type of activations that convolutions and matmuls read.
 constexpr DType compute_type(Precision precision) {
   switch (precision) {

@@ -6,8 +6,9 @@ namespace {
 
 class RoundedExecutable final : public Executable {
 public:
-  RoundedExecutable(std::unique_ptr<Executable> executable, Device& device, DType type)
-      : executable_{std::move(executable)}, device_{device}, type_{type},
+  RoundedExecutable(std::unique_ptr<Executable> executable, Device& device,
+                    const RoundedTypes& types)
+      : executable_{std::move(executable)}, device_{device}, types_{types},
         gradients_(layout().unit_elements.size()) {}
 
   const StorageLayout& layout() const override { return executable_->layout(); }
@@ -48,15 +49,15 @@ public:
 
 private:
   void round_statistics(Stream& stream) const {
-    device_.round(stream, statistics_, type_, layout().statistic_elements);
+    device_.round(stream, statistics_, types_.statistics, layout().statistic_elements);
   }
   void round_gradients(Stream& stream, std::size_t unit) const {
-    device_.round(stream, gradients_[unit], type_, layout().unit_elements[unit]);
+    device_.round(stream, gradients_[unit], types_.gradients, layout().unit_elements[unit]);
   }
 
   std::unique_ptr<Executable> executable_;
   Device& device_;
-  DType type_;
+  RoundedTypes types_;
   std::vector<float*> gradients_; ///< by UnitId
   float* statistics_ = nullptr;
 };
@@ -64,8 +65,8 @@ private:
 } // namespace
 
 std::unique_ptr<Executable> with_rounded_results(std::unique_ptr<Executable> executable,
-                                                 Device& device, DType type) {
-  return std::make_unique<RoundedExecutable>(std::move(executable), device, type);
+                                                 Device& device, const RoundedTypes& types) {
+  return std::make_unique<RoundedExecutable>(std::move(executable), device, types);
 }
 
 } // namespace troupe

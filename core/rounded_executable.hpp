@@ -8,9 +8,14 @@
 
 namespace troupe {
 
-/// The executable, with the parameters' gradients and the statistics rounded to a type as soon as
+/// f32: not rounded.
+struct RoundedTypes {
+  DType gradients = DType::f32, statistics = DType::f32;
+};
+
+/// The executable, with the parameters' gradients and the statistics rounded to types as soon as
 /// they are written; it computes as before. The device is its own, and outlives it.
 std::unique_ptr<Executable> with_rounded_results(std::unique_ptr<Executable> executable,
-                                                 Device& device, DType type);
+                                                 Device& device, const RoundedTypes& types);
 
 } // namespace troupe

@@ -96,9 +96,34 @@ void HostDevice::round(Stream& stream, float* values, DType type, std::size_t el
   });
 }
 
+void HostDevice::narrow(Stream& stream, const float* source, void* destination, DType type,
+                        std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    with_element(type, [&]<class T>(T) {
+      parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+        kernels().of<T>().narrow(source + begin, static_cast<T*>(destination) + begin, end - begin);
+      });
+    });
+    return {};
+  });
+}
+
+void HostDevice::widen(Stream& stream, const void* source, DType type, float* destination,
+                       std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    with_element(type, [&]<class T>(T) {
+      parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+        kernels().of<T>().widen(static_cast<const T*>(source) + begin, destination + begin,
+                                end - begin);
+      });
+    });
+    return {};
+  });
+}
+
 void HostDevice::add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
-                              const float* gradients, std::size_t elements, double* result,
-                              const LossScaleState* scaler) {
+                                  const float* gradients, std::size_t elements, double* result,
+                                  const LossScaleState* scaler) {
   host_stream(stream).enqueue([=]() -> Status {
     const auto taken = scaler ? unscaled(arguments, *scaler) : arguments;
     // One sum a grain, added in order: the result does not depend on how many threads there are.

@@ -27,8 +27,13 @@ public:
   void add(Stream& stream, float* destination, const float* source, std::size_t elements) override;
   void scale(Stream& stream, float* values, float factor, std::size_t elements) override;
   void round(Stream& stream, float* values, DType type, std::size_t elements) override;
+  void narrow(Stream& stream, const float* source, void* destination, DType type,
+              std::size_t elements) override;
+  void widen(Stream& stream, const void* source, DType type, float* destination,
+             std::size_t elements) override;
   void add_squared_norm(Stream& stream, const OptimizerArguments& arguments, const float* gradients,
-                    std::size_t elements, double* result, const LossScaleState* scaler) override;
+                        std::size_t elements, double* result,
+                        const LossScaleState* scaler) override;
   void clip_factor(Stream& stream, const double* squared_norm, float max_norm,
                    float* factor) override;
   void optimizer_step(Stream& stream, const OptimizerArguments& arguments,

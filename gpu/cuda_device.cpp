@@ -85,9 +85,23 @@ void CudaDevice::round(Stream& stream, float* values, DType type, std::size_t el
                                 [=](cudaStream_t s) { launch_round(s, values, type, elements); });
 }
 
+void CudaDevice::narrow(Stream& stream, const float* source, void* destination, DType type,
+                        std::size_t elements) {
+  cuda_stream(stream).enqueue("narrow", [=](cudaStream_t s) {
+    launch_cast(s, source, DType::f32, destination, type, elements);
+  });
+}
+
+void CudaDevice::widen(Stream& stream, const void* source, DType type, float* destination,
+                       std::size_t elements) {
+  cuda_stream(stream).enqueue("widen", [=](cudaStream_t s) {
+    launch_cast(s, source, type, destination, DType::f32, elements);
+  });
+}
+
 void CudaDevice::add_squared_norm(Stream& stream, const OptimizerArguments& arguments,
-                              const float* gradients, std::size_t elements, double* result,
-                              const LossScaleState* scaler) {
+                                  const float* gradients, std::size_t elements, double* result,
+                                  const LossScaleState* scaler) {
   auto& on = cuda_stream(stream);
   on.enqueue("add squared norm", [&](cudaStream_t s) {
     launch_add_squared_norm(s, arguments, gradients, elements, result, scaler, on.scratch());

@@ -66,7 +66,7 @@ Trainer::Trainer(const Options& options)
   executable_ = value_or_give_up(device_->compile(model.graph, engine.compile));
   lowered_ = dynamic_cast<gpu::CudaExecutable*>(executable_.get());
   if (const auto stored = stored_type(*precision_of(options.precision)); stored != DType::f32)
-    executable_ = with_rounded_results(std::move(executable_), *device_, stored);
+    executable_ = with_rounded_results(std::move(executable_), *device_, {stored, stored});
   graph_ = std::move(model.graph);
   make_state();
   make_batch();

@@ -41,7 +41,7 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
   REQUIRE(compiled.has_value());
   executable_ = stored_ == DType::f32
                     ? std::move(*compiled)
-                    : with_rounded_results(std::move(*compiled), *device_, stored_);
+                    : with_rounded_results(std::move(*compiled), *device_, {stored_, stored_});
   for (const auto elements : executable_->layout().unit_elements)
     for (auto* buffers : {&parameters_, &gradients_, &state0_, &state1_})
       buffers->emplace_back(elements);

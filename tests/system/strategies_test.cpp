@@ -2,6 +2,9 @@
 // other. Ranks are summed in the order of micro-batches, so that all bits are equal.
 #include "experiment.hpp"
 
+#include "troupe/core/float16.hpp"
+
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -132,4 +135,66 @@ TEST_CASE("a run that one strategy began goes on in another") {
                        workers(first, 3) + Settings{"train.epochs=2", "train.max_steps=4"});
   const auto parts = experiment.completed("parts", workers(second, 3) + Settings{"train.epochs=2"});
   check_same(parts, whole);
+}
+
+TEST_CASE("what travels may be narrower than what is kept") {
+  const Experiment experiment(
+      {"model.name=mlp", "data.batch_size=12", "train.max_steps=10", "train.evaluate_every=1"});
+  const std::string strategy = GENERATE("ddp", "zero2", "zero3", "hsdp");
+  const std::string type = GENERATE("bf16", "fp16");
+  CAPTURE(strategy, type);
+  const auto count = strategy == "hsdp" ? 4 : 3;
+  const auto whole = experiment.completed("whole", workers(strategy, count));
+  auto settings = workers(strategy, count) + Settings{"parallel.mixed_precision.reduce=" + type};
+  if (strategy == "zero3" || strategy == "hsdp")
+    settings.push_back("parallel.mixed_precision.parameters=" + type);
+  const auto narrow = experiment.completed("narrow", settings);
+  const auto difference = largest_difference(narrow.losses(), whole.losses());
+  CHECK(difference > 0);
+  CHECK(difference < (type == "bf16" ? 3e-2 : 3e-3));
+  const auto bytes = [](const RunFiles& run) { return run.column<double>("collective_bytes")[1]; };
+  // ZeRO 2 gathers its parameters as they are.
+  CHECK(bytes(narrow) / bytes(whole) == Catch::Approx(strategy == "zero2" ? 0.75 : 0.5));
+}
+
+TEST_CASE("statistics may hold values of a narrower type") {
+  const Experiment experiment({"data.batch_size=12", "train.max_steps=3"});
+  const auto run = experiment.completed(
+      "run", workers("ddp", 2) + Settings{"parallel.mixed_precision.buffers=bf16"});
+  const auto checkpoint = run.newest_checkpoint();
+  int rounded = 0;
+  for (const auto& tensor : checkpoint.tensors)
+    if (has(tensor.name, ".running_"))
+      for (const auto value : tensor.values) {
+        CHECK(value == float_from_bf16(bf16_from_float(value)));
+        ++rounded;
+      }
+  CHECK(rounded > 0);
+}
+
+TEST_CASE("traffic and memory are what ZeRO's formulas say") {
+  constexpr double n = 4;
+  const Experiment experiment(
+      {"model.name=resnet50", "model.stem=cifar", "data.image_size=16", "data.batch_size=4",
+       "data.eval_batch_size=4", "train.optimizer.name=adam", "train.optimizer.nesterov=false",
+       "train.max_steps=2", "train.evaluate_every=0", "checkpoint.every=never"});
+  struct Row {
+    const char* strategy;
+    double traffic; // in units of the parameters' bytes, all ranks, per (N-1)
+    double parameters, gradients, optimizer; // of a whole copy in fp32
+  };
+  const auto row = GENERATE(Row{"ddp", 2, 1, 1, 2}, Row{"zero1", 2, 1, 1, 2 / n},
+                            Row{"zero2", 2, 1, 1 / n, 2 / n}, Row{"zero3", 3, 1 / n, 1 / n, 2 / n});
+  CAPTURE(row.strategy);
+  const auto run = experiment.completed("run", workers(row.strategy, static_cast<int>(n)));
+  constexpr double parameter_bytes = 4 * 23520842; // torchvision's ResNet-50 with 10 classes
+  const auto traffic = run.column<double>("collective_bytes")[1] / (parameter_bytes * (n - 1));
+  CHECK(traffic == Catch::Approx(row.traffic).epsilon(0.01));
+  for (const auto& worker : run.summary().at("workers")) {
+    const auto held = worker.at("parameter_bytes").get<double>() +
+                      worker.at("gradient_bytes").get<double>() +
+                      worker.at("optimizer_bytes").get<double>();
+    CHECK(held / parameter_bytes ==
+          Catch::Approx(row.parameters + row.gradients + row.optimizer).epsilon(0.02));
+  }
 }
