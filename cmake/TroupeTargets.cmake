@@ -28,6 +28,10 @@ function(troupe_test name)
   if(TROUPE_SANITIZE) # which makes the interpreter ten times slower
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
   endif()
+  # An empty value would take the name of the property behind it, and skips would be failures.
+  if(arg_ENVIRONMENT)
+    set(environment ENVIRONMENT "${arg_ENVIRONMENT}")
+  endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}" ${environment})
 endfunction()
