@@ -139,34 +139,23 @@ Status Track::State::write_ended() {
   return file.write(text);
 }
 
-Span Track::span(Stream& stream, const SpanLabel& label) const {
-  return on() ? Span{*this, &stream, label} : Span{};
-}
-
-Span Track::span(const SpanLabel& label) const {
-  return on() ? Span{*this, nullptr, label} : Span{};
-}
-
 void Track::add(const SpanLabel& label, Moment begin, Moment end) const {
   if (on())
     trace_->add({group_, row_, label.kind, full_name(label), label.step, label.bytes,
                  std::move(begin), std::move(end)});
 }
 
-Span::Span(Track track, Stream* stream, const SpanLabel& label)
-    : track_{std::move(track)}, stream_{stream}, label_{label}, begin_{now()} {
-  if (!stream_)
-    return;
-  stream_->begin_range(full_name(label_));
-  begin_ = stream_->record();
+Span::Span(const Track& track, Stream* stream, const SpanLabel& label) {
+  if (stream)
+    stream->begin_range(full_name(label));
+  open_.emplace(Open{track, stream, label, stream ? Moment{stream->record()} : Moment{now()}});
 }
 
-Span::~Span() {
-  if (!track_.on())
-    return;
-  track_.add(label_, std::move(begin_), stream_ ? Moment{stream_->record()} : Moment{now()});
-  if (stream_)
-    stream_->end_range();
+void Span::end() {
+  auto& [track, stream, label, begin] = *open_;
+  track.add(label, std::move(begin), stream ? Moment{stream->record()} : Moment{now()});
+  if (stream)
+    stream->end_range();
 }
 
 Result<Trace> Trace::create(const std::filesystem::path& path, const TraceLimits& limits) {
