@@ -26,6 +26,16 @@ std::uint64_t ring(std::uint64_t bytes, int n) {
   return bytes * static_cast<std::uint64_t>(n - 1) / static_cast<std::uint64_t>(n);
 }
 
+/// Where values are made narrow before they travel: room for the largest bucket in two bytes each.
+std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
+  if (strategy.gathered == DType::f32 && strategy.reduced == DType::f32)
+    return 0;
+  std::size_t largest = 0;
+  for (const auto& bucket : plan.buckets)
+    largest = std::max(largest, bucket.elements);
+  return (largest + 1) / 2 * sizeof(float);
+}
+
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto part = [&plan](bool divided) {
     return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
@@ -44,31 +54,33 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   of(bytes, MemoryKind::workspace) += clipping_scratch;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
-      (strategy.divides_gradients ? window(strategy.alive) : 0);
+      (strategy.divides_gradients ? window(strategy.alive) : 0) + wire_bytes(strategy, plan);
   return bytes;
 }
 
-/// Parameters that are gathered in a step. The bucket that ends forward begins backward: it stays.
-std::uint64_t gathered_bytes(const Strategy& strategy, const FlatPlan& plan,
-                             std::uint64_t accumulate) {
-  const std::uint64_t all = sizeof(float) * plan.elements;
+/// Elements of parameters that are gathered in a step. The bucket that ends forward begins
+/// backward: it stays.
+std::uint64_t gathered_elements(const Strategy& strategy, const FlatPlan& plan,
+                                std::uint64_t accumulate) {
   if (!strategy.divides_optimizer)
     return 0;
   if (!strategy.divides_parameters || !strategy.reshard_after_forward)
-    return all;
-  return accumulate * (2 * all - sizeof(float) * plan.buckets.front().elements);
+    return plan.elements;
+  return accumulate * (2 * plan.elements - plan.buckets.front().elements);
 }
 
 std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, std::uint64_t accumulate) {
-  const std::uint64_t all = sizeof(float) * plan.elements;
+  const std::uint64_t gradients = size_of(strategy.reduced) * plan.elements;
+  const auto world = static_cast<std::uint64_t>(strategy.world_size);
   if (strategy.root_only) // gradients to rank 0, parameters from it
-    return all;
+    return (gradients * (world - 1) + sizeof(float) * plan.elements) / world;
   const bool each_pass = strategy.divides_gradients && !strategy.communicates_once;
   const std::uint64_t times = each_pass ? accumulate : 1;
-  const std::uint64_t scattered = strategy.divides_optimizer ? all : 0;
-  const auto shard = all / static_cast<std::uint64_t>(strategy.shards);
-  return ring(gathered_bytes(strategy, plan, accumulate) + times * scattered, strategy.shards) +
-         times * 2 * ring(shard, strategy.replicas());
+  const std::uint64_t scattered = strategy.divides_optimizer ? times * gradients : 0;
+  const auto gathered = size_of(strategy.gathered) * gathered_elements(strategy, plan, accumulate);
+  return ring(gathered + scattered, strategy.shards) +
+         times * 2 *
+             ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
 }
 
 std::string mebibytes(std::size_t bytes) {
@@ -116,6 +128,8 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
   for (auto& strategy : strategies) {
     auto like = parallel;
     like.strategy = std::move(strategy);
+    if (!like.divides_parameters())
+      like.mixed_precision.parameters = "fp32"; // the others refuse it
     predictions.push_back(predict(needs, like));
   }
   return predictions;

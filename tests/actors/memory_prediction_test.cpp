@@ -74,8 +74,10 @@ TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
 TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
-  CAPTURE(name, accumulates, communicates_once);
+  const std::string travels_in = GENERATE("fp32", "bf16");
+  CAPTURE(name, accumulates, communicates_once, travels_in);
   auto config = parallel(name);
+  config.mixed_precision.reduce = travels_in;
   config.no_sync = communicates_once;
   WorkerNeeds needs{.world_size = 4,
                     .unit_elements = {70, 0, 333, 1000, 5},
