@@ -77,13 +77,12 @@ void Trainer::step() {
   for (UnitId unit = 0; unit < units; ++unit)
     executable_->refresh(*stream_, unit);
   executable_->run(*stream_);
-  if (state_->loss_scale())
-    device_->check_finite(*stream_, state_->gradients(), state_->elements(),
-                          &state_->loss_scale()->found_inf);
-  device_->optimizer_step(*stream_, sgd(),
-                          {state_->parameters(), state_->gradients(), state_->optimizer(0), nullptr,
-                           state_->elements()},
-                          nullptr, state_->loss_scale());
+  for (const auto& all : state_->pieces()) { // one worker has its state in one piece
+    if (state_->loss_scale())
+      device_->check_finite(*stream_, all.gradients, all.elements,
+                            &state_->loss_scale()->found_inf);
+    device_->optimizer_step(*stream_, sgd(), all, nullptr, state_->loss_scale());
+  }
   if (state_->loss_scale())
     device_->update_loss_scale(*stream_, LossScaleOptions{}, state_->loss_scale());
   ++steps_;

@@ -109,12 +109,11 @@ public:
       replicas_.back()->world = replicas_.back()->replica_group =
           std::move(everybody[static_cast<std::size_t>(rank)]);
       shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
-          system_,
-          ShardManagerSetup{.exchange = {.replica = replicas_.back(),
-                                         .loss_scale = loss_scale,
-                                         .optimizer =
-                                             [optimizer](std::int64_t) { return optimizer; }},
-                            .coordinator = coordinator_}));
+          system_, ShardManagerSetup{
+                       .exchange = {.replica = replicas_.back(),
+                                    .loss_scale = loss_scale,
+                                    .optimizer = [optimizer](std::int64_t) { return optimizer; }},
+                       .coordinator = coordinator_}));
     }
   }
   ~Company() {
