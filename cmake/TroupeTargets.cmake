@@ -14,11 +14,12 @@ function(troupe_library name)
   target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC} PRIVATE troupe_compile_options ${arg_PRIVATE})
 endfunction()
 
-# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT name=value])
+# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value])
 #
-# One Catch2 program per folder; every test case becomes a ctest test.
+# One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
+# another is given.
 function(troupe_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_compile_options Catch2::Catch2WithMain)
   target_compile_definitions(troupe_${name}_tests PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -28,10 +29,14 @@ function(troupe_test name)
   if(TROUPE_SANITIZE) # which makes the interpreter ten times slower
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
   endif()
-  # An empty value would take the name of the property behind it, and skips would be failures.
+  if(NOT arg_LABEL)
+    set(arg_LABEL ${name})
+  endif()
+  # Properties are pairs, of one value each: with none or two, those behind would be other ones, and
+  # skips failures.
   if(arg_ENVIRONMENT)
     set(environment ENVIRONMENT "${arg_ENVIRONMENT}")
   endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name};${arg_LABELS}" ${environment})
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ${environment})
 endfunction()
