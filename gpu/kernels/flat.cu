@@ -90,8 +90,9 @@ struct CheckFinite {
 /// Packs of four; the partition depends on the number of elements alone.
 template <int Width>
 __global__ void __launch_bounds__(each_threads)
-    add_squared_norm_kernel(OptimizerArguments arguments, const float* gradients, std::size_t elements,
-                        double* result, const LossScaleState* scaler, ReductionScratch scratch) {
+    add_squared_norm_kernel(OptimizerArguments arguments, const float* gradients,
+                            std::size_t elements, double* result, const LossScaleState* scaler,
+                            ReductionScratch scratch) {
   if (scaler)
     arguments = unscaled(arguments, *scaler);
   const auto square = [&arguments](float gradient) {
@@ -168,17 +169,17 @@ void launch_round(cudaStream_t stream, float* values, DType type, std::size_t el
 }
 
 void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
-                         const float* gradients, std::size_t elements, double* result,
-                         const LossScaleState* scaler, const ReductionScratch& scratch) {
+                             const float* gradients, std::size_t elements, double* result,
+                             const LossScaleState* scaler, const ReductionScratch& scratch) {
   constexpr std::size_t elements_per_block = each_threads * 16;
   const auto blocks = static_cast<unsigned>(std::clamp<std::size_t>(
       (elements + elements_per_block - 1) / elements_per_block, 1, ReductionScratch::blocks));
   if (aligned_for_packs(gradients))
     add_squared_norm_kernel<4><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
-                                                                result, scaler, scratch);
+                                                                    result, scaler, scratch);
   else
     add_squared_norm_kernel<1><<<blocks, each_threads, 0, stream>>>(arguments, gradients, elements,
-                                                                result, scaler, scratch);
+                                                                    result, scaler, scratch);
 }
 
 void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float max_norm,

@@ -24,8 +24,8 @@ void launch_round(cudaStream_t stream, float* values, DType type, std::size_t el
 
 /// See Device::add_squared_norm; `scaler` may be null. Bitwise repeatable.
 void launch_add_squared_norm(cudaStream_t stream, const OptimizerArguments& arguments,
-                         const float* gradients, std::size_t elements, double* result,
-                         const LossScaleState* scaler, const ReductionScratch& scratch);
+                             const float* gradients, std::size_t elements, double* result,
+                             const LossScaleState* scaler, const ReductionScratch& scratch);
 /// *factor = troupe::clip_factor(*squared_norm, max_norm).
 void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float max_norm,
                         float* factor);

@@ -66,7 +66,8 @@ public:
       FAIL(made.error().to_string());
     executable_ = std::move(*made);
     if (options.stored != DType::f32)
-      executable_ = with_rounded_results(std::move(executable_), device, {options.stored, options.stored});
+      executable_ =
+          with_rounded_results(std::move(executable_), device, {options.stored, options.stored});
     bind();
   }
   /// Nothing may be enqueued any more when buffers and executable end.
