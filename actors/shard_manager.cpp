@@ -76,7 +76,8 @@ bool ShardManagerState::admit(const Use& use) {
   }
   if (is_open(use, bucket))
     return true;
-  if (alive_ == strategy().alive)
+  // Backward must not gather what forward still reads.
+  if (open_.size() == strategy().alive || std::ranges::count(open_, bucket) > 0)
     return false;
   open(use, bucket);
   return true;
@@ -88,7 +89,7 @@ bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
 }
 
 void ShardManagerState::open(const Use& use, std::size_t bucket) {
-  ++alive_;
+  open_.push_back(bucket);
   if (strategy().divides_parameters && strategy().reshard_after_forward)
     gather(use, bucket);
   opened_ = {bucket, use, replica().communication->record()};
@@ -132,7 +133,7 @@ void ShardManagerState::released(const Use& use, const EventPtr& event) {
 }
 
 void ShardManagerState::release(const EventPtr& event) {
-  --alive_;
+  open_.pop_front();
   last_release_ = event;
 }
 

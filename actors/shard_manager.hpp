@@ -88,10 +88,10 @@ private:
   Pass pass_; ///< whose gradients came last
   std::deque<Use> requests_;
   std::optional<Opened> opened_;
-  std::size_t alive_ = 0;       ///< buckets that have a place in the window
-  EventPtr last_release_;       ///< of the worker's stream
-  std::vector<bool> gathered_;  ///< by bucket: gathered since parameters changed, and kept
-  std::vector<EventPtr> ready_; ///< by bucket: when parameters that are kept whole are there
+  std::deque<std::size_t> open_; ///< buckets that have a place in the window; released in order
+  EventPtr last_release_;        ///< of the worker's stream
+  std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
+  std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
   std::map<std::int64_t, Copy> copies_;
 };
