@@ -226,7 +226,10 @@ void CoordinatorState::save(bool write) {
   for (const auto& [rank, member] : members_)
     if (rank != 0)
       self_->request(member.shard_manager, caf::infinite, atom::snapshot_v, committed_)
-          .then([](const SnapshotPtr&) {});
+          .then([](const SnapshotPtr&) {},
+                [this](const caf::error& error) {
+                  fail({Errc::internal, caf::to_string(error)});
+                });
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
       .then(
           [this, wanted](const SnapshotPtr& snapshot) {
