@@ -1,12 +1,12 @@
 /// The config file as typed structs (design §1): here how and where it runs, in config_training.hpp
-/// what is trained. The rules of every key are in config_keys.cpp, those between keys in
-/// config_validate.cpp.
+/// what is trained, in config_cluster.hpp with whom. The rules of every key are in config_keys.cpp,
+/// those between keys in config_validate.cpp; the cluster's in files of their own.
 #pragma once
 
+#include "config_cluster.hpp"
 #include "config_training.hpp"
 #include "units.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -75,20 +75,6 @@ struct DevicesConfig {
   std::string fusion = "full";         ///< CUDA: full, basic (for comparing)
 
   bool operator==(const DevicesConfig&) const = default;
-};
-
-struct TimeoutsConfig {
-  std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
-  std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a hard end
-
-  bool operator==(const TimeoutsConfig&) const = default;
-};
-
-struct ClusterConfig {
-  std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status and stop
-  TimeoutsConfig timeouts;
-
-  bool operator==(const ClusterConfig&) const = default;
 };
 
 struct CheckpointConfig {

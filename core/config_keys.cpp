@@ -1,5 +1,5 @@
 // The table of all keys. A new key is a member in config.hpp and a line here.
-#include "config_schema.hpp"
+#include "config_keys_cluster.hpp"
 
 namespace troupe {
 
@@ -241,14 +241,7 @@ void add_execution(Keys& keys, Config& c) {
 }
 
 void add_service(Keys& keys, Config& c) {
-  keys.push_back({"cluster.listen",
-                  &c.cluster.listen,
-                  {.format = Format::endpoint},
-                  "Where the daemon answers status and stop"});
-  keys.push_back({"cluster.timeouts.collective", &c.cluster.timeouts.collective, above(0),
-                  "A collective that takes longer has failed"});
-  keys.push_back({"cluster.timeouts.drain", &c.cluster.timeouts.drain, above(0),
-                  "From the first SIGTERM to a hard end"});
+  add_cluster_keys(keys, c.cluster);
   keys.push_back({"checkpoint.every", &c.checkpoint.every, {}, "How often one is written"});
   keys.push_back({"checkpoint.keep", &c.checkpoint.keep, at_least(1), "The last N are kept"});
   keys.push_back({"checkpoint.resume",
@@ -288,8 +281,10 @@ const std::vector<ConfigSection>& config_sections() {
       {"parallel.wrap", "What is gathered together"},
       {"parallel.mixed_precision", "Types of what travels, as FSDP's MixedPrecision has them"},
       {"devices", "The workers of this node"},
-      {"cluster", "The daemon"},
-      {"cluster.timeouts", "How long the company waits"},
+      {"cluster", "The daemon, and the nodes it works with"},
+      {"cluster.tls", "Who may connect: those who show a certificate of the same authority"},
+      {"cluster.timeouts",
+       "How long the company waits: heartbeat < detection < collective < quorum"},
       {"checkpoint", "Saving and resuming"},
       {"metrics", "The Prometheus endpoint"},
   };

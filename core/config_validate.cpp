@@ -242,23 +242,6 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
   return found;
 }
 
-ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics) {
-  ConfigConflicts found;
-  if (cluster.timeouts.drain < cluster.timeouts.collective)
-    found.push_back(
-        {{"cluster.timeouts.drain", "cluster.timeouts.collective"},
-         fmt::format("{} is less than the collective timeout: the last step may take {}",
-                     format_duration(cluster.timeouts.drain),
-                     format_duration(cluster.timeouts.collective)),
-         fmt::format("at least {}", format_duration(cluster.timeouts.collective))});
-  const auto daemon = parse_endpoint(cluster.listen), scrape = parse_endpoint(metrics.listen);
-  if (daemon && scrape && *daemon == *scrape && daemon->port != 0)
-    found.push_back({{"metrics.listen", "cluster.listen"},
-                     fmt::format("{} is cluster.listen already", metrics.listen),
-                     "another port, 0 for a free one, or \"off\""});
-  return found;
-}
-
 ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities) {
   ConfigConflicts all = validate(c.model, c.data);
   append(all, validate(c.data));

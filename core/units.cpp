@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -140,6 +142,24 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   if (!port || bad)
     return std::nullopt;
   return Endpoint{std::string{host}, *port};
+}
+
+bool is_loopback(const Endpoint& endpoint) {
+  in_addr v4 = {};
+  if (inet_pton(AF_INET, endpoint.host.c_str(), &v4) == 1)
+    return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6 = {};
+  if (inet_pton(AF_INET6, endpoint.host.c_str(), &v6) == 1)
+    return IN6_IS_ADDR_LOOPBACK(&v6);
+  return endpoint.host == "localhost";
+}
+
+bool is_any_address(const Endpoint& endpoint) {
+  in_addr v4 = {};
+  if (inet_pton(AF_INET, endpoint.host.c_str(), &v4) == 1)
+    return v4.s_addr == INADDR_ANY;
+  in6_addr v6 = {};
+  return inet_pton(AF_INET6, endpoint.host.c_str(), &v6) == 1 && IN6_IS_ADDR_UNSPECIFIED(&v6);
 }
 
 } // namespace troupe

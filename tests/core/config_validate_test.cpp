@@ -195,14 +195,67 @@ TEST_CASE("optimizer and schedule must be consistent") {
         "cross_entropy");
 }
 
-TEST_CASE("timeouts keep their order and ports are not shared") {
+TEST_CASE("timeouts keep their order") {
   CHECK(conflict({"cluster.timeouts.drain=5s"}) ==
         "cluster.timeouts.drain: 5s is less than the collective timeout: the last step may take "
         "1min; allowed: at least 1min");
+  CHECK(conflict({"cluster.timeouts.heartbeat=5s"}) ==
+        "cluster.timeouts.detection: 5s is not longer than heartbeat, which is 5s; allowed: "
+        "heartbeat < detection < collective < quorum");
+  CHECK(problems(synthetic, {"cluster.timeouts.heartbeat=5s"})
+            .at(0)
+            .starts_with("--set cluster.timeouts.heartbeat=5s: cluster.timeouts.detection: 5s is"));
+  CHECK(conflict({"cluster.timeouts.collective=4s"})
+            .starts_with("cluster.timeouts.collective: 4s is not longer than detection"));
+  CHECK(conflict({"cluster.timeouts.quorum=30s"})
+            .starts_with("cluster.timeouts.quorum: 30s is not longer than collective"));
+  CHECK(problems(synthetic, {"cluster.timeouts={heartbeat: 1ms, detection: 2ms, collective: 3ms, "
+                             "quorum: 4ms, drain: 3ms}"})
+            .empty());
+}
+
+TEST_CASE("ports are not shared") {
   CHECK(conflict({"metrics.listen=127.0.0.1:7401"}) ==
         "metrics.listen: 127.0.0.1:7401 is cluster.listen already; allowed: another port, 0 for a "
         "free one, or \"off\"");
   CHECK(problems(synthetic, {"metrics.listen=127.0.0.1:0", "cluster.listen=127.0.0.1:0"}).empty());
+}
+
+TEST_CASE("a cluster has room for the nodes it waits for, and an address they can connect to") {
+  CHECK(conflict({"cluster.min_nodes=3", "cluster.max_nodes=2"}) ==
+        "cluster.max_nodes: 2 is less than min_nodes, which is 3; allowed: at least 3");
+  CHECK(problems(synthetic, {"cluster.min_nodes=2", "cluster.max_nodes=3"}).empty());
+  const std::string everywhere = "cluster.listen=0.0.0.0:7401", insecure = "cluster.insecure=true",
+                    several = "cluster.max_nodes=2";
+  CHECK(conflict({everywhere, insecure, several})
+            .starts_with("cluster.listen: 0.0.0.0 is no address that another node can connect to"));
+  CHECK(problems(synthetic, {everywhere, insecure, several, "cluster.advertise=node-1:7401"})
+            .empty());
+  CHECK(problems(synthetic, {everywhere, insecure}).empty());
+}
+
+TEST_CASE("off loopback a daemon has certificates, or says that it is insecure") {
+  const std::string open = "cluster.listen=10.0.0.1:7401";
+  CHECK(conflict({open}) ==
+        "cluster.listen: 10.0.0.1:7401 can be reached from other hosts, and there are no "
+        "certificates: whoever connects could stop the job; allowed: an address on loopback; "
+        "cluster.tls (tools/make-certs makes certificates); cluster.insecure: true");
+  CHECK(problems(synthetic + "cluster:\n  listen: 0.0.0.0:7401\n")
+            .at(0)
+            .starts_with("a.yaml:3:11: cluster.listen: 0.0.0.0:7401 can be reached"));
+  CHECK(problems(synthetic, {open, "cluster.insecure=true"}).empty());
+  CHECK(problems(synthetic, {open, "cluster.tls={certificate: a.crt, key: a.key, ca: ca.crt}"})
+            .empty());
+  CHECK(problems(synthetic, {"cluster.listen=\"[::1]:7401\""}).empty());
+}
+
+TEST_CASE("a certificate, its key and its authority go together") {
+  CHECK(
+      conflict({"cluster.tls.certificate=a.crt", "cluster.tls.ca=ca.crt"}) ==
+      "cluster.tls.certificate: without key there is no TLS; allowed: certificate, key and ca, or "
+      "none of them");
+  CHECK(conflict({"cluster.tls={certificate: a.crt, key: a.key}"})
+            .starts_with("cluster.tls.certificate: without ca there is no TLS"));
 }
 
 TEST_CASE("a config made in code gets the same checks") {

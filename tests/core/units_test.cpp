@@ -67,3 +67,14 @@ TEST_CASE("endpoints are HOST:PORT") {
                             "[]:80", "a b:80", "http://host:80"})
     CHECK(parse_endpoint(wrong) == std::nullopt);
 }
+
+TEST_CASE("which endpoints only this machine can reach, and which nobody can connect to") {
+  for (const auto* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
+    CHECK(is_loopback({host, 1}));
+  for (const auto* host : {"0.0.0.0", "10.0.0.1", "::", "128.0.0.1", "127.0.0.1.example", "node-1"})
+    CHECK_FALSE(is_loopback({host, 1}));
+  CHECK(is_any_address({"0.0.0.0", 1}));
+  CHECK(is_any_address({"::", 1}));
+  for (const auto* host : {"127.0.0.1", "::1", "node-1"})
+    CHECK_FALSE(is_any_address({host, 1}));
+}

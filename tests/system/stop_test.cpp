@@ -75,7 +75,8 @@ TEST_CASE("a second signal ends the program at once, whatever it is doing") {
 TEST_CASE("a drain that takes longer than its timeout ends the program") {
   const Experiment experiment(slow);
   auto program =
-      experiment.start("slow", {"cluster.timeouts.collective=50ms", "cluster.timeouts.drain=50ms"});
+      experiment.start("slow", {"cluster.timeouts={heartbeat: 10ms, detection: 20ms, collective: "
+                                "50ms, drain: 50ms}"});
   REQUIRE(reaches(program, experiment.run("slow"), 1));
   program.send(SIGTERM);
   const auto ended = program.wait();

@@ -1,0 +1,48 @@
+/// The sections of the config that say how daemons find, trust and wait for each other.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Files in PEM format. All three or none: both sides of a connection show a certificate of `ca`.
+struct TlsConfig {
+  std::optional<std::string> certificate; ///< this node's, its chain behind it
+  std::optional<std::string> key;         ///< of the certificate, without a passphrase
+  std::optional<std::string> ca;          ///< who signs the certificates that are trusted
+
+  bool enabled() const { return certificate && key && ca; }
+
+  bool operator==(const TlsConfig&) const = default;
+};
+
+/// heartbeat < detection < collective < quorum, and collective <= drain: what is noticed first has
+/// the shorter time, so that an error names its cause.
+struct TimeoutsConfig {
+  std::chrono::milliseconds heartbeat{100};    ///< between signs of life of a node
+  std::chrono::milliseconds detection{5000};   ///< without one, a node is dead
+  std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
+  std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together
+  std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a hard end
+
+  bool operator==(const TimeoutsConfig&) const = default;
+};
+
+struct ClusterConfig {
+  std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status, stop and joiners
+  std::optional<std::string> advertise;  ///< HOST:PORT that other nodes reach it by; null: listen
+  std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leads
+  std::int64_t min_nodes = 1;            ///< the job starts with so many
+  std::int64_t max_nodes = 1;            ///< more are refused
+  bool insecure = false;                 ///< listen off loopback without TLS
+  TlsConfig tls;
+  TimeoutsConfig timeouts;
+
+  bool operator==(const ClusterConfig&) const = default;
+};
+
+} // namespace troupe
