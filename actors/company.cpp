@@ -3,13 +3,13 @@
 #include "interfaces.hpp"
 #include "job.hpp"
 #include "metrics_role.hpp"
+#include "network.hpp"
 #include "node.hpp"
+#include "tls.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/socket.hpp"
-
-#include <caf/io/all.hpp>
 
 #include <condition_variable>
 #include <mutex>
@@ -18,47 +18,49 @@ namespace troupe::actors {
 
 namespace {
 
-/// CAF keeps the types of messages in a table of the process.
-void register_messages() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    caf::core::init_global_meta_objects();
-    caf::io::middleman::init_global_meta_objects();
-    caf::init_global_meta_objects<caf::id_block::troupe>();
-    caf::init_global_meta_objects<caf::id_block::troupe_roles>();
-  });
-}
-
-class SystemConfig : public caf::actor_system_config {
-public:
-  explicit SystemConfig(bool network) {
-    // The cores belong to the streams. Sharing waits for work on a condition; stealing would poll.
-    set("caf.scheduler.policy", "sharing");
-    set("caf.scheduler.max-threads", 2);
-    set("caf.logger.console.verbosity", "quiet");
-    set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"});
-    if (network)
-      load<caf::io::middleman>();
-  }
-};
-
-/// Before the run's folder is opened: what cannot begin leaves an earlier run as it is.
-Status check_port(const std::string& listen) {
-  if (const auto port = metrics::listen_on(*parse_endpoint(listen)); !port)
+/// Where the daemon will listen. Before the run's folder is opened: what cannot begin leaves an
+/// earlier run as it is.
+Result<Endpoint> choose_port(const ClusterConfig& cluster) {
+  if (cluster.tls.enabled())
+    if (const auto tls = open_tls(cluster.tls); !tls)
+      return failure(tls.error());
+  auto endpoint = *parse_endpoint(cluster.listen);
+  const auto listener = metrics::listen_on(endpoint);
+  if (!listener)
     return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
-                port.error().message);
-  return {};
+                listener.error().message);
+  endpoint.port = listener->port;
+  return endpoint;
 }
 
-/// Asks the node to drain, and lets a daemon know that it was asked.
+/// HOST:PORT that other hosts can use for what listens at `bound`, also where that is every
+/// address.
+std::string reachable_address(const Endpoint& bound, const Job& job) {
+  if (!is_any_address(bound))
+    return metrics::to_string(bound);
+  const auto advertised = parse_endpoint(job.config.cluster.advertise.value_or(""));
+  return metrics::to_string({advertised ? advertised->host : job.info.host, bound.port});
+}
+
+/// Asks the node to drain, and lets a daemon know that it was asked, here or by a message.
 class Drain {
 public:
-  explicit Drain(node_actor node) : node_{std::move(node)} {}
+  void watch(const node_actor& node) {
+    const std::lock_guard lock{mutex_};
+    node_ = node;
+  }
   void ask() {
+    {
+      const std::lock_guard lock{mutex_};
+      if (node_)
+        caf::anon_send(node_, atom::stop_v);
+    }
+    note();
+  }
+  /// The node was asked.
+  void note() {
     const std::lock_guard lock{mutex_};
     asked_ = true;
-    if (node_)
-      caf::anon_send(node_, atom::stop_v);
     changed_.notify_all();
   }
   void wait() {
@@ -81,11 +83,13 @@ private:
 /// The actors of this process and what they work on, from the first spawn to the last exit.
 class Company {
 public:
-  Company(std::shared_ptr<Job> job, std::unique_ptr<RunView> view, bool network)
+  Company(std::shared_ptr<Job> job, std::unique_ptr<RunView> view,
+          const std::optional<NetworkOptions>& network, std::function<void()> stopped)
       : job_{std::move(job)}, config_{network}, system_{config_},
         metrics_{system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
             std::move(view), job_->trace)},
-        node_{system_.spawn<node_actor::stateful_impl<NodeState>>(job_, metrics_)} {}
+        node_{system_.spawn<node_actor::stateful_impl<NodeState>>(job_, metrics_,
+                                                                  std::move(stopped))} {}
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;
 
@@ -97,17 +101,6 @@ public:
   }
 
   const node_actor& node() const { return node_; }
-
-  Status publish(const std::string& listen) {
-    const auto endpoint = parse_endpoint(listen);
-    const auto port = system_.middleman().publish(node_, endpoint->port, endpoint->host.c_str());
-    if (!port)
-      return fail(
-          Errc::network,
-          "cannot listen on cluster.listen {}: {}; choose another port, or end what listens there",
-          listen, caf::to_string(port.error()));
-    return {};
-  }
 
   /// Blocks until the job has ended.
   RunOutcome run() {
@@ -150,18 +143,22 @@ private:
 
 namespace {
 
-/// From the first message to the last.
+/// From the first message to the last. `listen`: where a daemon does.
 Result<metrics::RunSummary> run_company(const std::shared_ptr<Job>& job,
-                                        std::unique_ptr<RunView> view, const RunOptions& options) {
-  const auto& listen = job->config.cluster.listen;
-  Company company{job, std::move(view), options.daemon};
-  if (options.daemon)
-    TROUPE_TRY(company.publish(listen));
-  const auto drain = std::make_shared<Drain>(company.node());
+                                        std::unique_ptr<RunView> view, const RunOptions& options,
+                                        const std::optional<Endpoint>& listen) {
+  std::optional<NetworkOptions> network;
+  if (listen)
+    network = NetworkOptions{options.version, job->config.cluster.tls};
+  const auto drain = std::make_shared<Drain>();
+  Company company{job, std::move(view), network, [drain] { drain->note(); }};
+  if (listen)
+    TROUPE_TRY(publish(company.node(), *listen));
+  drain->watch(company.node());
   if (options.on_started)
     options.on_started([drain] { drain->ask(); });
   const auto outcome = company.run();
-  if (options.daemon)
+  if (listen)
     drain->wait();
   drain->forget();
   return outcome.summary;
@@ -170,7 +167,6 @@ Result<metrics::RunSummary> run_company(const std::shared_ptr<Job>& job,
 } // namespace
 
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
-  register_messages();
   auto trace =
       options.trace.empty() ? Result<metrics::Trace>{} : metrics::Trace::create(options.trace);
   if (!trace)
@@ -179,12 +175,20 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
   if (!job)
     return failure(job.error());
   (*job)->info.version = options.version;
-  if (options.daemon)
-    TROUPE_TRY(check_port(config.cluster.listen));
+  std::optional<Endpoint> listen;
+  if (options.daemon) {
+    auto chosen = choose_port(config.cluster);
+    if (!chosen)
+      return failure(chosen.error());
+    (*job)->address = config.cluster.advertise.value_or(reachable_address(*chosen, **job));
+    listen = std::move(*chosen);
+  }
   auto view = RunView::open(**job, options);
   if (!view)
     return failure(view.error());
-  auto summary = run_company(*job, std::move(*view), options);
+  if (const auto bound = (*view)->listens_at())
+    (*job)->metrics_address = reachable_address(*bound, **job);
+  auto summary = run_company(*job, std::move(*view), options, listen);
   TROUPE_TRY(trace->close()); // the streams are drained
   return summary;
 }

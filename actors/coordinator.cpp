@@ -301,7 +301,8 @@ JobStatus CoordinatorState::status() const {
           .epoch = setup_.plan.epoch_of(committed_),
           .world_size = setup_.world_size,
           .loss = summary_.loss,
-          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds)};
+          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
+          .nodes = setup_.nodes};
 }
 
 std::vector<metrics::WorkerSummary> CoordinatorState::worker_summaries() const {

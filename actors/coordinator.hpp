@@ -26,6 +26,7 @@ struct CoordinatorSetup {
   metrics::RunInfo info = {};
   metrics::RunHistory history = {}; ///< of the steps before first_step
   std::vector<std::string> devices; ///< names, by rank
+  std::vector<NodeStatus> nodes;
   checkpointer_actor checkpointer;
   metrics_actor metrics;
   metrics::Track row = {}; ///< of the actor in the timeline

@@ -15,6 +15,8 @@ namespace troupe::actors {
 
 /// METRICS: everything a person or Prometheus sees of a run.
 using metrics_actor = caf::typed_actor<
+    // The nodes that take part now, for Prometheus to find them.
+    caf::result<void>(atom::join, std::vector<NodeStatus>),
     // One step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr),
     // The end of an epoch, with the evaluation if there was one.

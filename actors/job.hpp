@@ -38,6 +38,8 @@ struct Job {
   metrics::RunInfo info;
   metrics::RunHistory history; ///< of the run's folder, when it goes on
   Precision precision = Precision::fp32;
+  std::string address;            ///< HOST:PORT at which others reach the daemon; empty: it is none
+  std::string metrics_address;    ///< HOST:PORT of /metrics, likewise; empty: off
   std::string arithmetic;         ///< what the precision means on this machine
   std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
 

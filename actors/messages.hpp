@@ -145,24 +145,6 @@ struct CheckpointOutcome {
   }
 };
 
-/// What `troupe status` shows.
-struct JobStatus {
-  std::string name;
-  std::string phase;
-  std::int64_t step = 0, total_steps = 0, epoch = 0;
-  std::int32_t world_size = 0;
-  double loss = 0, samples_per_second = 0;
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, JobStatus& x) {
-    return f.object(x).fields(f.field("name", x.name), f.field("phase", x.phase),
-                              f.field("step", x.step), f.field("total_steps", x.total_steps),
-                              f.field("epoch", x.epoch), f.field("world_size", x.world_size),
-                              f.field("loss", x.loss),
-                              f.field("samples_per_second", x.samples_per_second));
-  }
-};
-
 } // namespace troupe::actors
 
 namespace troupe {

@@ -12,7 +12,8 @@ MetricsState::MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView>
 metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);
   return traced<metrics_actor>(
-      row_, [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
+      row_, [this](atom::join, const std::vector<NodeStatus>& nodes) { view_->show(nodes); },
+      [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
       [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
       [this](atom::status, const WorkerSummariesPtr& workers) {
         for (const auto& worker : *workers)

@@ -11,8 +11,10 @@
 
 namespace troupe::actors {
 
-NodeState::NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics_actor metrics)
-    : self_{self}, job_{std::move(job)}, metrics_{std::move(metrics)} {}
+NodeState::NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics_actor metrics,
+                     std::function<void()> stopped)
+    : self_{self}, job_{std::move(job)}, metrics_{std::move(metrics)}, stopped_{
+                                                                           std::move(stopped)} {}
 
 node_actor::behavior_type NodeState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { role_down(down); });
@@ -24,7 +26,7 @@ node_actor::behavior_type NodeState::make_behavior() {
   return traced<node_actor>(
       job_->trace.track(node_rows, name),
       [this](atom::run) { return self_->delegate(coordinator_, atom::run_v); },
-      [this](atom::stop) { self_->send(coordinator_, atom::stop_v); },
+      [this](atom::stop) { stop(); },
       [this](atom::status) { return self_->delegate(coordinator_, atom::status_v); });
 }
 
@@ -47,9 +49,7 @@ void NodeState::spawn_roles() {
                                    .metadata = job.checkpoint_metadata,
                                    .steps_per_epoch = job.plan.steps_per_epoch(),
                                    .keep = job.config.checkpoint.keep});
-  std::vector<std::string> devices;
-  for (const auto& replica : job.replicas)
-    devices.push_back(replica->device->info().name);
+  const auto own = status();
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       node_rows, CoordinatorSetup{.plan = job.plan,
                                   .first_step = job.first_step,
@@ -57,9 +57,11 @@ void NodeState::spawn_roles() {
                                   .learning_rate = job.learning_rate,
                                   .info = job.info,
                                   .history = job.history,
-                                  .devices = std::move(devices),
+                                  .devices = own.devices,
+                                  .nodes = {own},
                                   .checkpointer = checkpointer,
                                   .metrics = metrics_});
+  self_->send(metrics_, atom::join_v, std::vector{own});
   const auto accumulate = static_cast<int>(job.config.train.accumulate);
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       node_rows, DataLoaderSetup{.replicas = job.replicas,
@@ -103,6 +105,24 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                   .shard_manager = shard_manager,
                   .coordinator = coordinator_,
                   .stream_row = compute});
+}
+
+NodeStatus NodeState::status() const {
+  NodeStatus own{.name = job_->info.host,
+                 .address = job_->address,
+                 .metrics = job_->metrics_address,
+                 .version = job_->info.version,
+                 .state = "active"};
+  for (const auto& replica : job_->replicas) {
+    own.devices.push_back(replica->device->info().name);
+    own.ranks.push_back(replica->rank);
+  }
+  return own;
+}
+
+void NodeState::stop() {
+  self_->send(coordinator_, atom::stop_v);
+  stopped_();
 }
 
 void NodeState::role_down(const caf::down_msg& down) {

@@ -4,6 +4,7 @@
 #include "interfaces.hpp"
 #include "job.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,7 +16,9 @@ class NodeState {
 public:
   static inline const char* name = "node";
 
-  NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics_actor metrics);
+  /// `stopped` is called when somebody asks the node to stop.
+  NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics_actor metrics,
+            std::function<void()> stopped);
   node_actor::behavior_type make_behavior();
 
 private:
@@ -24,12 +27,15 @@ private:
   template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
             class Setup>
   Handle spawn_role(std::string_view group, Setup setup);
+  NodeStatus status() const;
+  void stop();
   void role_down(const caf::down_msg& down);
   void end_roles();
 
   node_actor::pointer self_;
   std::shared_ptr<Job> job_;
   metrics_actor metrics_;
+  std::function<void()> stopped_;
   coordinator_actor coordinator_;
   std::vector<caf::actor> roles_;
 };

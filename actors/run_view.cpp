@@ -38,7 +38,8 @@ Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions&
   if (const auto& address = job.config.metrics.listen; address != "off") {
     auto started = metrics::HttpEndpoint::start(
         address, {.metrics = [live = live.get()] { return live->registry.text(); },
-                  .readiness = [live = live.get()] { return live->readiness(); }});
+                  .readiness = [live = live.get()] { return live->readiness(); },
+                  .targets = [live = live.get()] { return live->targets.json(); }});
     if (!started)
       return failure(started.error());
     endpoint = std::move(*started);
@@ -64,9 +65,23 @@ void RunView::begin(const Job& job) {
         "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
+  if (!job.address.empty())
+    log_->info("daemon at {}", job.address);
   if (endpoint_)
     log_->info("metrics at http://{}/metrics", endpoint_->address());
   live_->set(true, "training");
+}
+
+std::optional<Endpoint> RunView::listens_at() const {
+  return endpoint_ ? std::optional{endpoint_->endpoint()} : std::nullopt;
+}
+
+void RunView::show(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::ScrapeTarget> targets;
+  for (const auto& node : nodes)
+    if (!node.metrics.empty())
+      targets.push_back({node.metrics, {{"node", node.name}}});
+  live_->targets.set(std::move(targets));
 }
 
 void RunView::show(const metrics::StepRecord& step) {

@@ -10,6 +10,7 @@
 #include "troupe/metrics/http_endpoint.hpp"
 #include "troupe/metrics/registry.hpp"
 #include "troupe/metrics/run_folder.hpp"
+#include "troupe/metrics/scrape_targets.hpp"
 
 #include <atomic>
 #include <memory>
@@ -21,6 +22,9 @@ public:
   /// Errors: io or no_space for the run's folder, network when the endpoint's port is in use.
   static Result<std::unique_ptr<RunView>> open(const Job& job, const RunOptions& options);
 
+  /// Where the endpoint listens; empty: off.
+  std::optional<Endpoint> listens_at() const;
+  void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
   void show(const metrics::WorkerSummary& worker) { live_->registry.record(worker); }
@@ -38,6 +42,7 @@ private:
     metrics::Readiness readiness() const { return {ready.load(), why.load()}; }
 
     metrics::Registry registry;
+    metrics::ScrapeTargets targets;
     std::atomic<bool> ready = false;
     std::atomic<const char*> why = "starting";
   };

@@ -1,6 +1,7 @@
 /// CAF's type ids of our messages. Append only: daemons of the same version must agree.
 #pragma once
 
+#include "job_status.hpp"
 #include "messages.hpp"
 
 #include "troupe/metrics/step_record.hpp"
@@ -51,6 +52,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummariesPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Use))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
+  CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
 
   CAF_ADD_ATOM(troupe, troupe::atom, advance)
   CAF_ADD_ATOM(troupe, troupe::atom, batch)

@@ -20,6 +20,8 @@ enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2 };
 
 using Action = std::function<int()>;
 
+/// `status` and `stop`.
+void add_client_commands(CLI::App& app, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);

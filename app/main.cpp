@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   add_config_command(app, action);
   add_doctor_command(app, action);
   add_plan_command(app, action);
+  add_client_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors

@@ -26,6 +26,8 @@ constexpr std::size_t most_connections = 32;
 HttpAnswer answer_to(std::string_view path, const EndpointSources& sources) {
   if (path == "/metrics")
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = sources.metrics()};
+  if (path == "/sd")
+    return {.content_type = "application/json", .body = sources.targets()};
   if (path == "/healthz")
     return {.body = "ok\n"};
   if (path == "/readyz") {
@@ -38,7 +40,7 @@ HttpAnswer answer_to(std::string_view path, const EndpointSources& sources) {
   }
   return {.status = 404,
           .reason = "Not Found",
-          .body = "not found; there are /metrics, /healthz and /readyz\n"};
+          .body = "not found; there are /metrics, /sd, /healthz and /readyz\n"};
 }
 
 int until_first_deadline(const std::vector<HttpConnection>& connections) {

@@ -22,9 +22,11 @@ struct Readiness {
 struct EndpointSources {
   std::function<std::string()> metrics;
   std::function<Readiness()> readiness;
+  std::function<std::string()> targets; ///< ScrapeTargets::json
 };
 
-/// Answers /metrics, /healthz (200 while the process lives) and /readyz (200 or 503, and why).
+/// Answers /metrics, /sd (where else there is one), /healthz (200 while the process lives) and
+/// /readyz (200 or 503, and why).
 ///
 /// One thread that polls: a client that is slow or silent keeps nobody else waiting, and the end is
 /// immediate (civetweb's took two seconds).
@@ -39,6 +41,7 @@ public:
   /// The sources are not called afterwards.
   ~HttpEndpoint();
 
+  const Endpoint& endpoint() const { return address_; }
   std::uint16_t port() const { return address_.port; }
   std::string address() const { return to_string(address_); } ///< "127.0.0.1:9401"
 

@@ -20,6 +20,22 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
+/// What a host's name stands for; where that is nothing, why.
+struct Found {
+  Addresses addresses;
+  std::string problem;
+};
+
+Found look_up(const Endpoint& endpoint, int flags) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code =
+      ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  return {Addresses(found), code == 0 ? "" : ::gai_strerror(code)};
+}
+
 std::uint16_t port_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -47,18 +63,29 @@ Descriptor open_listener(const addrinfo& address) {
   return socket;
 }
 
+/// Invalid, with errno set (EINPROGRESS: time is over), when one cannot connect there.
+Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds timeout) {
+  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket)
+    return socket;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
+  const timeval limit{seconds.count(), std::chrono::microseconds(timeout - seconds).count()};
+  ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(socket.number(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); // connect's too
+  if (::connect(socket.number(), address.ai_addr, address.ai_addrlen) != 0) {
+    const int number = errno;
+    socket = Descriptor{};
+    errno = number;
+  }
+  return socket;
+}
+
 } // namespace
 
 Result<Listener> listen_on(const Endpoint& endpoint) {
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int code =
-      ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
-  const Addresses addresses(found);
-  std::string why = code == 0 ? "" : ::gai_strerror(code);
-  for (const auto* address = found; address; address = address->ai_next) {
+  const auto [addresses, problem] = look_up(endpoint, AI_PASSIVE);
+  auto why = problem;
+  for (const auto* address = addresses.get(); address; address = address->ai_next) {
     if (auto socket = open_listener(*address)) {
       const auto port = port_of(socket.number());
       return Listener{std::move(socket), port};
@@ -66,6 +93,17 @@ Result<Listener> listen_on(const Endpoint& endpoint) {
     why = std::strerror(errno);
   }
   return fail(Errc::network, "cannot listen on {}: {}", to_string(endpoint), why);
+}
+
+Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+  const auto [addresses, problem] = look_up(endpoint, 0);
+  auto why = problem;
+  for (const auto* address = addresses.get(); address; address = address->ai_next) {
+    if (auto socket = open_connection(*address, timeout))
+      return socket;
+    why = errno == EINPROGRESS ? "no answer" : std::strerror(errno);
+  }
+  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), why);
 }
 
 std::string to_string(const Endpoint& endpoint) {

@@ -1,4 +1,4 @@
-/// Listening for TCP connections, with errors that say what to do.
+/// TCP connections, with errors that say what to do.
 #pragma once
 
 #include "descriptor.hpp"
@@ -6,6 +6,7 @@
 #include "troupe/core/error.hpp"
 #include "troupe/core/units.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,10 @@ struct Listener {
 
 /// Port 0 takes a free one.
 Result<Listener> listen_on(const Endpoint& endpoint);
+
+/// A connected socket that blocks, each call at most for the timeout, as connecting to each of the
+/// host's addresses does. Error: network.
+Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
 /// HOST:PORT, with brackets around an IPv6 address.
 std::string to_string(const Endpoint& endpoint);

@@ -95,6 +95,7 @@ struct MetricsStub {
   MetricsStub(metrics_actor::pointer, std::shared_ptr<Seen> seen_by) : seen{std::move(seen_by)} {}
   metrics_actor::behavior_type make_behavior() {
     return {
+        [](atom::join, const std::vector<NodeStatus>&) {},
         [this](atom::step_committed, const StepRecordPtr& record) {
           seen->steps.push_back(record);
         },

@@ -1,6 +1,7 @@
 #include "http_client.hpp"
 
 #include "troupe/metrics/http_endpoint.hpp"
+#include "troupe/metrics/scrape_targets.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -44,6 +45,23 @@ TEST_CASE("/metrics answers in the text format of Prometheus") {
   CHECK(has(reply.head, "Content-Length: 14"));
   CHECK(reply.body == "troupe_loss 1\n");
   CHECK(http(endpoint->port(), "/metrics?name=x").status == 200);
+}
+
+TEST_CASE(
+    "/sd answers with the targets of this moment, as Prometheus's service discovery reads them") {
+  ScrapeTargets targets;
+  const auto endpoint = HttpEndpoint::start(
+      "127.0.0.1:0", {.metrics = {}, .readiness = {}, .targets = [&] { return targets.json(); }});
+  REQUIRE(endpoint);
+  const auto port = (*endpoint)->port();
+  CHECK(http(port, "/sd").body == "[]\n");
+  targets.set({{"node-1:9401", {{"node", "node-1"}}}, {"[::1]:9401", {}}});
+  const auto reply = http(port, "/sd");
+  CHECK(reply.status == 200);
+  CHECK(has(reply.head, "Content-Type: application/json\r\n"));
+  CHECK(reply.body == R"([{"labels":{"node":"node-1"},"targets":["node-1:9401"]},)"
+                      R"({"labels":{},"targets":["[::1]:9401"]}])"
+                      "\n");
 }
 
 TEST_CASE("/healthz answers while the process lives, /readyz says whether it works and why") {

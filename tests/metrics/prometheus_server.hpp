@@ -20,16 +20,24 @@ namespace troupe::testing {
 
 class PrometheusServer {
 public:
-  /// `program` is prometheus; `target` HOST:PORT with /metrics, scraped five times a second.
-  PrometheusServer(const std::string& program, const std::string& target) {
+  /// How it finds what it scrapes: HOST:PORT with /metrics, or HOST:PORT with /sd.
+  static std::string target(const std::string& address) {
+    return "static_configs: [{targets: ['" + address + "']}]";
+  }
+  static std::string discovery(const std::string& address) {
+    return "http_sd_configs: [{url: 'http://" + address + "/sd', refresh_interval: 200ms}]";
+  }
+
+  /// `program` is prometheus. Scrapes five times a second.
+  PrometheusServer(const std::string& program, const std::string& targets) {
     // Freed at once, for Prometheus to take.
     port_ = metrics::listen_on({"127.0.0.1", 0}).value().port;
     write_bytes(folder_ / "prometheus.yml",
                 "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
                 "scrape_configs:\n"
                 "  - job_name: troupe\n"
-                "    static_configs: [{targets: ['" +
-                    target + "']}]\n");
+                "    " +
+                    targets + "\n");
     program_ = std::make_unique<Program>(
         std::vector<std::string>{program, "--config.file=" + (folder_ / "prometheus.yml").string(),
                                  "--storage.tsdb.path=" + (folder_ / "data").string(),

@@ -4,6 +4,7 @@
 
 #include "troupe/metrics/http_endpoint.hpp"
 #include "troupe/metrics/registry.hpp"
+#include "troupe/metrics/scrape_targets.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -79,7 +80,7 @@ TEST_CASE("a real Prometheus scrapes the endpoint and answers queries") {
   auto endpoint = HttpEndpoint::start(
       "127.0.0.1:0", {.metrics = [&] { return filled(registry).text(); }, .readiness = {}});
   REQUIRE(endpoint);
-  PrometheusServer prometheus(TROUPE_PROMETHEUS, (*endpoint)->address());
+  PrometheusServer prometheus(TROUPE_PROMETHEUS, PrometheusServer::target((*endpoint)->address()));
   const auto limit = std::chrono::seconds(60);
   const auto rate = prometheus.wait_for("rate(troupe_samples_total[5s]) > 0", limit);
   CAPTURE(prometheus.log());
@@ -92,4 +93,28 @@ TEST_CASE("a real Prometheus scrapes the endpoint and answers queries") {
       prometheus.wait_for("histogram_quantile(0.5, rate(troupe_step_seconds_bucket[5s]))", limit);
   REQUIRE(median);
   CHECK(*median == Catch::Approx(0.125).epsilon(0.2));
+}
+
+TEST_CASE("a real Prometheus finds endpoints by /sd, also those that come later") {
+  need(TROUPE_PROMETHEUS);
+  Registry registry(small_run());
+  ScrapeTargets targets;
+  const EndpointSources sources{.metrics = [&] { return filled(registry).text(); },
+                                .readiness = {},
+                                .targets = [&] { return targets.json(); }};
+  auto first = HttpEndpoint::start("127.0.0.1:0", sources);
+  auto second = HttpEndpoint::start("127.0.0.1:0", sources);
+  REQUIRE((first && second));
+  const ScrapeTarget one{(*first)->address(), {{"node", "one"}}},
+      other{(*second)->address(), {{"node", "other"}}};
+  targets.set({one});
+  PrometheusServer prometheus(TROUPE_PROMETHEUS, PrometheusServer::discovery(one.address));
+  const auto limit = std::chrono::seconds(60);
+  const auto up = prometheus.wait_for("up{node=\"one\"} > 0", limit);
+  CAPTURE(prometheus.log());
+  REQUIRE(up);
+  CHECK(prometheus.wait_for("count(up)", limit) == 1);
+  targets.set({one, other});
+  CHECK(prometheus.wait_for("up{node=\"other\"} > 0", limit));
+  CHECK(prometheus.wait_for("count(troupe_loss{set=\"train\"}) > 1", limit) == 2);
 }

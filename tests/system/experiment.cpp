@@ -77,6 +77,15 @@ std::uint16_t metrics_port(RunningProgram& program) {
   return static_cast<std::uint16_t>(std::stoi(out.substr(out.find(before) + before.size())));
 }
 
+std::string daemon_address(RunningProgram& node) {
+  const std::string before = "daemon at ";
+  REQUIRE(node.prints("ready\n"));
+  const auto out = node.out();
+  REQUIRE(out.find(before) != std::string::npos);
+  const auto begin = out.find(before) + before.size();
+  return out.substr(begin, out.find('\n', begin) - begin);
+}
+
 std::vector<std::int64_t> all_steps(std::int64_t count) {
   std::vector<std::int64_t> steps(static_cast<std::size_t>(count));
   std::iota(steps.begin(), steps.end(), 0);

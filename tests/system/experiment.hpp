@@ -88,6 +88,9 @@ private:
 /// The port that a run with metrics.listen 127.0.0.1:0 says that it took.
 std::uint16_t metrics_port(RunningProgram& program);
 
+/// Where a daemon says that it listens, once it is ready.
+std::string daemon_address(RunningProgram& node);
+
 inline bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }

@@ -66,12 +66,13 @@ TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {
   CHECK(said.out + said.err == "");
 }
 
-TEST_CASE("a real Prometheus scrapes a run") {
+TEST_CASE("a real Prometheus finds a run by its /sd and scrapes it") {
   need(TROUPE_PROMETHEUS);
   const Experiment experiment(endless);
   auto program = experiment.start("small");
-  PrometheusServer prometheus(TROUPE_PROMETHEUS,
-                              "127.0.0.1:" + std::to_string(metrics_port(program)));
+  PrometheusServer prometheus(
+      TROUPE_PROMETHEUS,
+      PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(program))));
   const auto rate = prometheus.wait_for("rate(troupe_samples_total[5s]) > 0", 60s);
   CAPTURE(prometheus.log());
   REQUIRE(rate);

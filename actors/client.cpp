@@ -1,0 +1,79 @@
+#include "client.hpp"
+
+#include "network.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/metrics/socket.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+/// An actor system for one conversation with a daemon.
+class Conversation {
+public:
+  explicit Conversation(const ClientOptions& options)
+      : options_{options}, network_{options.version, options.tls}, config_{network_},
+        system_{config_}, self_{system_} {}
+
+  Status begin() {
+    auto node = connect(system_, options_.daemon, network_, options_.timeout);
+    if (!node)
+      return failure(node.error());
+    node_ = std::move(*node);
+    return {};
+  }
+
+  Result<JobStatus> status() {
+    Result<JobStatus> answer;
+    self_->request(node_, options_.timeout, atom::status_v)
+        .receive([&](JobStatus& status) { answer = std::move(status); },
+                 [&](const caf::error& error) { answer = no_answer(error); });
+    return answer;
+  }
+
+  Status stop() {
+    Status answer;
+    self_->monitor(node_.node());
+    self_->request(node_, options_.timeout, atom::stop_v)
+        .receive([] {}, [&](const caf::error& error) { answer = no_answer(error); });
+    return answer;
+  }
+
+  /// After stop(): until the connection has ended, which lasts as long as the daemon's process.
+  void wait_until_gone() {
+    self_->receive([](const caf::node_down_msg&) {});
+  }
+
+private:
+  tl::unexpected<Error> no_answer(const caf::error& error) const {
+    return fail(Errc::network, "the daemon at {} does not answer: {}",
+                metrics::to_string(options_.daemon), caf::to_string(error));
+  }
+
+  const ClientOptions& options_;
+  NetworkOptions network_;
+  SystemConfig config_;
+  caf::actor_system system_;
+  caf::scoped_actor self_;
+  node_actor node_;
+};
+
+} // namespace
+
+Result<JobStatus> ask_status(const ClientOptions& options) {
+  Conversation conversation{options};
+  TROUPE_TRY(conversation.begin());
+  return conversation.status();
+}
+
+Status ask_to_stop(const ClientOptions& options, bool wait) {
+  Conversation conversation{options};
+  TROUPE_TRY(conversation.begin());
+  TROUPE_TRY(conversation.stop());
+  if (wait)
+    conversation.wait_until_gone();
+  return {};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,51 @@
+/// What a daemon answers to `troupe status`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+/// A daemon that takes part in the job.
+struct NodeStatus {
+  std::string name;                 ///< its host's
+  std::string address;              ///< HOST:PORT at which other nodes reach it
+  std::string metrics;              ///< HOST:PORT of its /metrics; empty: off
+  std::string version;              ///< of its program
+  std::string state;                ///< joining, active, leaving, lost
+  std::vector<std::string> devices; ///< one a worker
+  std::vector<std::int32_t> ranks;  ///< in the job, one a worker
+
+  bool operator==(const NodeStatus&) const = default;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, NodeStatus& x) {
+    return f.object(x).fields(f.field("name", x.name), f.field("address", x.address),
+                              f.field("metrics", x.metrics), f.field("version", x.version),
+                              f.field("state", x.state), f.field("devices", x.devices),
+                              f.field("ranks", x.ranks));
+  }
+};
+
+/// Where the job stands. Steps are committed ones, epochs are counted from 0.
+struct JobStatus {
+  std::string name;
+  std::string phase;           ///< joining, training, evaluating, saving, finishing, ended
+  std::int64_t generation = 1; ///< of the membership
+  std::int64_t step = 0, total_steps = 0, epoch = 0;
+  std::int32_t world_size = 0;
+  double loss = 0, samples_per_second = 0;
+  std::vector<NodeStatus> nodes; ///< the one that leads first
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, JobStatus& x) {
+    return f.object(x).fields(
+        f.field("name", x.name), f.field("phase", x.phase), f.field("generation", x.generation),
+        f.field("step", x.step), f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
+        f.field("world_size", x.world_size), f.field("loss", x.loss),
+        f.field("samples_per_second", x.samples_per_second), f.field("nodes", x.nodes));
+  }
+};
+
+} // namespace troupe::actors

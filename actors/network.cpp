@@ -1,0 +1,79 @@
+#include "network.hpp"
+
+#include "greeting.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/metrics/socket.hpp"
+
+#include <caf/io/all.hpp>
+#include <caf/openssl/all.hpp>
+
+#include <mutex>
+
+namespace troupe::actors {
+
+namespace {
+
+/// CAF keeps the types of messages in a table of the process.
+void register_messages() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    caf::core::init_global_meta_objects();
+    caf::io::middleman::init_global_meta_objects();
+    caf::openssl::manager::init_global_meta_objects();
+    caf::init_global_meta_objects<caf::id_block::troupe>();
+    caf::init_global_meta_objects<caf::id_block::troupe_roles>();
+  });
+}
+
+} // namespace
+
+SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
+  register_messages();
+  // The cores belong to the streams. Sharing waits for work on a condition; stealing would poll.
+  set("caf.scheduler.policy", "sharing");
+  set("caf.scheduler.max-threads", 2);
+  set("caf.logger.console.verbosity", "quiet");
+  set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"});
+  if (!options)
+    return;
+  load<caf::io::middleman>(); // which knows the next key
+  set("caf.middleman.app-identifiers", std::vector{application_id(options->version)});
+  if (!options->tls.enabled())
+    return;
+  load<caf::openssl::manager>();
+  openssl_certificate = *options->tls.certificate;
+  openssl_key = *options->tls.key;
+  openssl_cafile = *options->tls.ca;
+}
+
+Status publish(const node_actor& node, const Endpoint& listen) {
+  const auto* host = listen.host.c_str();
+  // A daemon that follows another one at once: its port is still held for late packets.
+  constexpr bool reuse = true;
+  auto& system = node.home_system();
+  const auto port = system.has_openssl_manager()
+                        ? caf::openssl::publish(node, listen.port, host, reuse)
+                        : system.middleman().publish(node, listen.port, host, reuse);
+  if (!port)
+    return fail(
+        Errc::network,
+        "cannot listen on cluster.listen {}: {}; choose another port, or end what listens there",
+        metrics::to_string(listen), caf::to_string(port.error()));
+  return {};
+}
+
+Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
+                           const NetworkOptions& options, std::chrono::milliseconds timeout) {
+  // First, because CAF waits for ever, and has one error for whatever went wrong.
+  TROUPE_TRY(check_greeting(daemon, options, timeout));
+  auto node = system.has_openssl_manager()
+                  ? caf::openssl::remote_actor<node_actor>(system, daemon.host, daemon.port)
+                  : system.middleman().remote_actor<node_actor>(daemon.host, daemon.port);
+  if (!node)
+    return fail(Errc::network, "cannot talk to the daemon at {}: {}", metrics::to_string(daemon),
+                caf::to_string(node.error()));
+  return std::move(*node);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,78 @@
+#include "tls.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+
+#include <cstring>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Why a call of OpenSSL failed: what it met first; the rest of its queue only says who had called.
+std::string first_error() {
+  const auto code = ERR_peek_error();
+  ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code))
+    return std::strerror(ERR_GET_REASON(code));
+  const char* reason = ERR_reason_error_string(code);
+  return reason != nullptr ? reason : "OpenSSL does not say why";
+}
+
+tl::unexpected<Error> wrong_file(const char* key, const std::string& file) {
+  return fail(Errc::invalid_input, "cluster.tls.{}: {}: {}", key, file, first_error());
+}
+
+/// Whether the authority has signed our own certificate, and both are valid today.
+Status verify_own(SSL_CTX& context, const TlsConfig& tls) {
+  const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check{X509_STORE_CTX_new(),
+                                                                              X509_STORE_CTX_free};
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(&context, &chain);
+  X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(&context),
+                      SSL_CTX_get0_certificate(&context), chain);
+  if (X509_verify_cert(check.get()) == 1)
+    return {};
+  ERR_clear_error();
+  return fail(Errc::invalid_input, "cluster.tls.certificate: {}: {} (authority: {})",
+              *tls.certificate,
+              X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), *tls.ca);
+}
+
+} // namespace
+
+Result<TlsContext> open_tls(const TlsConfig& tls) {
+  ERR_clear_error();
+  TlsContext context{SSL_CTX_new(TLS_method())};
+  if (!context)
+    return fail(Errc::internal, "no TLS: {}", first_error());
+  // None: a daemon has nobody who could type one.
+  SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return 0; });
+  if (SSL_CTX_use_certificate_chain_file(context.get(), tls.certificate->c_str()) != 1)
+    return wrong_file("certificate", *tls.certificate);
+  // Checks also that it is the certificate's.
+  if (SSL_CTX_use_PrivateKey_file(context.get(), tls.key->c_str(), SSL_FILETYPE_PEM) != 1)
+    return wrong_file("key", *tls.key);
+  if (SSL_CTX_load_verify_locations(context.get(), tls.ca->c_str(), nullptr) != 1)
+    return wrong_file("ca", *tls.ca);
+  TROUPE_TRY(verify_own(*context, tls));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return context;
+}
+
+TlsProblem tls_problem(const SSL& session) {
+  if (const auto verdict = SSL_get_verify_result(&session); verdict != X509_V_OK) {
+    ERR_clear_error();
+    return {.distrusted = true, .why = X509_verify_cert_error_string(verdict)};
+  }
+  const auto code = ERR_peek_error();
+  if (code == 0)
+    return {.why = "it does not answer"};
+  // Alerts of the peer are numbered from there on.
+  const bool alert = ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET;
+  return {.refused = alert, .why = first_error()};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,34 @@
+/// Certificates, as far as CAF's OpenSSL module leaves it to others: saying what is wrong.
+#pragma once
+
+#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/error.hpp"
+
+#include <memory>
+
+#include <openssl/ssl.h>
+
+namespace troupe::actors {
+
+struct FreeTls {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  void operator()(SSL* session) const { SSL_free(session); }
+};
+using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
+using TlsSession = std::unique_ptr<SSL, FreeTls>;
+
+/// Both sides are verified: each shows a certificate that `tls.ca` has signed. The name in it is
+/// not compared with the host's, as CAF does not: whoever has a certificate belongs to the cluster.
+/// Error: invalid_input, with the key, the file and why: it is missing or damaged, does not fit the
+/// others, or has expired. Requires tls.enabled().
+Result<TlsContext> open_tls(const TlsConfig& tls);
+
+/// What went wrong in the last call for this session, in OpenSSL's words.
+struct TlsProblem {
+  bool distrusted = false; ///< the peer's certificate, by us
+  bool refused = false;    ///< ours, or that there is none, by the peer
+  std::string why;
+};
+TlsProblem tls_problem(const SSL& session);
+
+} // namespace troupe::actors

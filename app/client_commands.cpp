@@ -1,0 +1,155 @@
+// `troupe status` and `troupe stop`: ask the daemon that listens at HOST:PORT.
+#include "commands.hpp"
+
+#include "troupe/actors/client.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct ClientArguments {
+  std::string daemon, config, timeout = "5s";
+  TlsConfig tls;
+  bool json = false, wait = false;
+};
+
+/// Empty, after having said on stderr what is wrong.
+std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& arguments) {
+  const auto daemon = parse_endpoint(arguments.daemon);
+  const auto timeout = parse_duration(arguments.timeout);
+  auto tls = arguments.tls;
+  if (!arguments.config.empty()) {
+    const auto config = load_or_complain({arguments.config, {}}, Capabilities::all());
+    if (!config)
+      return std::nullopt;
+    tls = config->cluster.tls;
+  }
+  if (!daemon)
+    fmt::print(stderr, "troupe: \"{}\" is no address; allowed: HOST:PORT\n", arguments.daemon);
+  if (!timeout)
+    fmt::print(stderr, "troupe: --timeout \"{}\" is no duration; allowed: 500ms, 5s, 1min\n",
+               arguments.timeout);
+  if (!daemon || !timeout)
+    return std::nullopt;
+  return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};
+}
+
+int complain(const Error& error) {
+  fmt::print(stderr, "troupe: {}\n", error.to_string());
+  return error.exit_code();
+}
+
+nlohmann::ordered_json to_json(const actors::JobStatus& status) {
+  nlohmann::ordered_json json = {{"name", status.name},
+                                 {"phase", status.phase},
+                                 {"generation", status.generation},
+                                 {"step", status.step},
+                                 {"total_steps", status.total_steps},
+                                 {"epoch", status.epoch},
+                                 {"world_size", status.world_size},
+                                 {"loss", status.loss},
+                                 {"samples_per_second", status.samples_per_second},
+                                 {"nodes", nlohmann::ordered_json::array()}};
+  for (const auto& node : status.nodes)
+    json["nodes"].push_back({{"name", node.name},
+                             {"address", node.address},
+                             {"metrics", node.metrics},
+                             {"version", node.version},
+                             {"state", node.state},
+                             {"devices", node.devices},
+                             {"ranks", node.ranks}});
+  return json;
+}
+
+template <class Count>
+std::string counted(Count count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+void print_table(const actors::JobStatus& status) {
+  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s\n"
+             "generation {}, {}, {}\n\n",
+             status.name, status.phase, status.epoch + 1, status.step, status.total_steps,
+             status.loss, status.samples_per_second, status.generation,
+             counted(status.nodes.size(), "node"), counted(status.world_size, "worker"));
+  constexpr auto row = "{:<16} {:<22} {:<8} {:<8} {:<5} {}\n";
+  fmt::print(row, "node", "address", "state", "version", "rank", "device");
+  for (const auto& node : status.nodes)
+    for (std::size_t i = 0; i < node.ranks.size() && i < node.devices.size(); ++i) {
+      const bool first = i == 0;
+      fmt::print(row, first ? node.name : "", first ? node.address : "", first ? node.state : "",
+                 first ? node.version : "", node.ranks[i], node.devices[i]);
+    }
+}
+
+int show_status(const ClientArguments& arguments) {
+  const auto options = options_or_complain(arguments);
+  if (!options)
+    return wrong_input;
+  const auto status = actors::ask_status(*options);
+  if (!status)
+    return complain(status.error());
+  if (arguments.json)
+    fmt::print("{}\n", to_json(*status).dump(2));
+  else
+    print_table(*status);
+  return success;
+}
+
+int stop(const ClientArguments& arguments) {
+  const auto options = options_or_complain(arguments);
+  if (!options)
+    return wrong_input;
+  if (const auto stopped = actors::ask_to_stop(*options, arguments.wait); !stopped)
+    return complain(stopped.error());
+  fmt::print("{} {}\n", arguments.daemon,
+             arguments.wait ? "has stopped" : "finishes its steps, saves, and stops");
+  return success;
+}
+
+CLI::App* add_command(CLI::App& app, Action& action, const char* name, const char* help,
+                      int (*run)(const ClientArguments&),
+                      const std::shared_ptr<ClientArguments>& arguments) {
+  auto* command = app.add_subcommand(name, help);
+  command->add_option("daemon", arguments->daemon, "Where it listens (cluster.listen)")
+      ->required()
+      ->type_name("HOST:PORT");
+  auto* config = command->add_option("--config", arguments->config,
+                                     "Take the certificates from cluster.tls of this file");
+  config->type_name("CONFIG");
+  auto* certificate =
+      command->add_option("--tls-cert", arguments->tls.certificate, "Certificate to show (PEM)");
+  auto* key = command->add_option("--tls-key", arguments->tls.key, "Its private key (PEM)");
+  auto* ca = command->add_option("--tls-ca", arguments->tls.ca,
+                                 "Who signs certificates that are trusted (PEM)");
+  certificate->type_name("FILE")->needs(key, ca)->excludes(config);
+  key->type_name("FILE")->needs(certificate);
+  ca->type_name("FILE")->needs(certificate);
+  command->add_option("--timeout", arguments->timeout, "How long to wait for an answer")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command->callback(
+      [&action, arguments, run] { action = [arguments, run] { return run(*arguments); }; });
+  return command;
+}
+
+} // namespace
+
+void add_client_commands(CLI::App& app, Action& action) {
+  const auto asked = std::make_shared<ClientArguments>();
+  add_command(app, action, "status", "Where the job of a daemon stands, and who takes part",
+              show_status, asked)
+      ->add_flag("--json", asked->json, "As JSON");
+  const auto told = std::make_shared<ClientArguments>();
+  add_command(app, action, "stop", "Drain: finish the steps under way, write a checkpoint, leave",
+              stop, told)
+      ->add_flag("--wait", told->wait, "Return when the daemon has gone");
+}
+
+} // namespace troupe::app

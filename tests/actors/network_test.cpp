@@ -1,0 +1,171 @@
+#include "certificates.hpp"
+
+#include "troupe/actors/client.hpp"
+#include "troupe/actors/network.hpp"
+#include "troupe/actors/tls.hpp"
+#include "troupe/metrics/http_endpoint.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <atomic>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using testing::Certificates;
+
+namespace {
+
+/// A node that says where its job stands, and counts who wants it to stop.
+struct NodeStub {
+  static inline const char* name = "node_stub";
+  NodeStub(node_actor::pointer, std::atomic<int>& times) : stops{times} {}
+  node_actor::behavior_type make_behavior() {
+    return {[](atom::run) { return RunOutcomePtr{}; }, [this](atom::stop) { ++stops; },
+            [](atom::status) {
+              return JobStatus{.name = "job", .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
+            }};
+  }
+  std::atomic<int>& stops;
+};
+
+/// A daemon in this process, with an actor system of its own.
+class Daemon {
+public:
+  explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3")
+      : config_{NetworkOptions{version, tls}} {
+    REQUIRE(publish(node_, address_));
+  }
+  ~Daemon() { caf::anon_send_exit(node_, caf::exit_reason::user_shutdown); }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  ClientOptions asked_by(const TlsConfig& client, std::chrono::milliseconds timeout = 20s) const {
+    return {.daemon = address_, .tls = client, .version = "1.2.3", .timeout = timeout};
+  }
+  std::string at() const { return metrics::to_string(address_); }
+  int stops() const { return stops_; }
+
+private:
+  // Freed at once, for the actor system to take.
+  Endpoint address_{"127.0.0.1", metrics::listen_on({"127.0.0.1", 0}).value().port};
+  std::atomic<int> stops_ = 0;
+  SystemConfig config_;
+  caf::actor_system system_{config_};
+  node_actor node_ = system_.spawn<node_actor::stateful_impl<NodeStub>>(std::ref(stops_));
+};
+
+std::string why_not(const ClientOptions& options) {
+  const auto status = ask_status(options);
+  return status ? "it answers" : status.error().to_string();
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a daemon answers status and takes stop, with and without certificates") {
+  const Certificates certificates;
+  const bool secured = GENERATE(false, true);
+  CAPTURE(secured);
+  const Daemon daemon(secured ? certificates.of("node") : TlsConfig{});
+  const auto options = daemon.asked_by(secured ? certificates.of("client") : TlsConfig{});
+  const auto status = ask_status(options);
+  REQUIRE(status);
+  CHECK(status->name == "job");
+  CHECK(status->step == 7);
+  REQUIRE(status->nodes.size() == 1);
+  CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
+  CHECK(ask_to_stop(options, false));
+  CHECK(daemon.stops() == 1);
+}
+
+TEST_CASE("whoever asks is told that nothing listens") {
+  const auto port = metrics::listen_on({"127.0.0.1", 0}).value().port;
+  const ClientOptions options{.daemon = {"127.0.0.1", port}, .version = "1.2.3"};
+  CHECK(why_not(options) ==
+        "network: cannot connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");
+  CHECK(has(why_not({.daemon = {"host.invalid", 1}, .version = "1.2.3"}),
+            "network: cannot connect to host.invalid:1: "));
+}
+
+TEST_CASE("whoever asks is told that the daemon is of another version") {
+  const Daemon daemon({}, "1.2.4");
+  CHECK(why_not(daemon.asked_by({})) ==
+        "network: the daemon at " + daemon.at() + " is troupe 1.2.4, this program is troupe 1.2.3");
+}
+
+TEST_CASE("what is no daemon is said to be none") {
+  const Certificates certificates;
+  auto http = metrics::HttpEndpoint::start("127.0.0.1:0", {});
+  REQUIRE(http);
+  const ClientOptions plain{
+      .daemon = {"127.0.0.1", (*http)->port()}, .version = "1.2.3", .timeout = 300ms};
+  CHECK(has(why_not(plain), "does not greet as a troupe daemon without TLS does"));
+  auto secured = plain;
+  secured.tls = certificates.of("client");
+  CHECK(has(why_not(secured), "network: no TLS with what listens at "));
+}
+
+TEST_CASE("a daemon with certificates answers nobody who has none") {
+  const Certificates certificates;
+  const Daemon daemon(certificates.of("node"));
+  CHECK(has(why_not(daemon.asked_by({}, 300ms)),
+            "does not greet as a troupe daemon without TLS does; one with TLS waits for "
+            "certificates (cluster.tls)"));
+  CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+}
+
+TEST_CASE("a client with certificates does not take a daemon without for one of its cluster") {
+  const Certificates certificates;
+  const Daemon daemon;
+  CHECK(has(why_not(daemon.asked_by(certificates.of("client"))),
+            "network: no TLS with what listens at " + daemon.at()));
+}
+
+TEST_CASE("certificates of another authority are refused, by either side") {
+  const Certificates ours, others;
+  const Daemon daemon(ours.of("node"));
+  CHECK(has(why_not(daemon.asked_by(others.of("client"))),
+            "network: the certificate of the daemon at " + daemon.at() + " is not trusted: "));
+
+  // A client that trusts both authorities.
+  auto trusting = others.of("client");
+  trusting.ca = others.path("both.crt");
+  testing::write_bytes(*trusting.ca, testing::read_bytes(ours.path("ca.crt")) +
+                                         testing::read_bytes(others.path("ca.crt")));
+  CHECK(has(why_not(daemon.asked_by(trusting)), "network: the daemon at " + daemon.at() +
+                                                    " refuses the certificate " +
+                                                    *trusting.certificate + ": "));
+  CHECK(why_not(daemon.asked_by(ours.of("client"))) == "it answers");
+}
+
+TEST_CASE("files that do not fit together are named, with the reason") {
+  const Certificates ours, others;
+  CHECK(open_tls(ours.of("node")));
+  const auto problem = [](const TlsConfig& tls) {
+    const auto context = open_tls(tls);
+    return context ? "none" : context.error().to_string();
+  };
+  auto wrong = ours.of("node");
+  wrong.certificate = "nowhere.crt";
+  CHECK(problem(wrong) ==
+        "invalid input: cluster.tls.certificate: nowhere.crt: No such file or directory");
+  wrong = ours.of("node");
+  wrong.key = ours.path("client.key");
+  CHECK(problem(wrong) ==
+        "invalid input: cluster.tls.key: " + *wrong.key + ": key values mismatch");
+  wrong = ours.of("node");
+  wrong.ca = ours.path("node.key");
+  CHECK(problem(wrong).starts_with("invalid input: cluster.tls.ca: " + *wrong.ca + ": "));
+  wrong = ours.of("node");
+  wrong.ca = others.path("ca.crt");
+  CHECK(problem(wrong).starts_with("invalid input: cluster.tls.certificate: " + *wrong.certificate +
+                                   ": "));
+  CHECK(problem(ours.expired())
+            .starts_with("invalid input: cluster.tls.certificate: " + ours.path("expired.crt") +
+                         ": certificate has expired"));
+}

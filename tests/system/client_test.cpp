@@ -1,0 +1,154 @@
+#include "../core/certificates.hpp"
+#include "experiment.hpp"
+
+#include "troupe/metrics/socket.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Trains until it is told to stop; its checkpoint is the one that the stop asks for.
+const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 epochs",
+                          "metrics.listen=127.0.0.1:0"};
+
+Ended troupe_says(std::vector<std::string> words) {
+  words.insert(words.begin(), TROUPE_PROGRAM);
+  return RunningProgram{words}.wait();
+}
+
+/// `more` are options.
+Ended ask(const std::string& verb, const std::string& address,
+          const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {verb, address};
+  words.insert(words.end(), more.begin(), more.end());
+  return troupe_says(words);
+}
+
+std::vector<std::string> options(const TlsConfig& tls) {
+  return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
+}
+
+Settings settings(const TlsConfig& tls) {
+  return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
+          "cluster.tls.ca=" + *tls.ca};
+}
+
+} // namespace
+
+TEST_CASE(
+    "troupe status tells where a daemon's job stands, and troupe stop ends it with a checkpoint") {
+  const Experiment experiment(endless);
+  auto node = experiment.start_node("node", {"parallel.strategy=ddp", "devices.count=2"});
+  const auto address = daemon_address(node);
+  const auto run = experiment.run("node");
+  REQUIRE(becomes_true([&] { return run.steps_done() >= 3; }));
+
+  const auto said = ask("status", address, {"--json"});
+  CAPTURE(said.out, said.err);
+  REQUIRE(said.code == 0);
+  const auto status = nlohmann::json::parse(said.out);
+  CHECK(status.at("name") == "node");
+  CHECK(status.at("step").get<std::int64_t>() >= 3);
+  CHECK(status.at("total_steps") == 800000);
+  CHECK(status.at("world_size") == 2);
+  CHECK(status.at("generation") == 1);
+  CHECK(status.at("loss").get<double>() > 0);
+  CHECK(status.at("samples_per_second").get<double>() > 0);
+  REQUIRE(status.at("nodes").size() == 1);
+  const auto& own = status.at("nodes").at(0);
+  CHECK(own.at("address") == address);
+  CHECK(own.at("metrics") == "127.0.0.1:" + std::to_string(metrics_port(node)));
+  CHECK(own.at("state") == "active");
+  CHECK(own.at("ranks") == std::vector<int>{0, 1});
+  CHECK(own.at("devices").size() == 2);
+
+  const auto table = ask("status", address);
+  CHECK(table.code == 0);
+  CHECK(has(table.out, "node: "));
+  CHECK(has(table.out, "generation 1, 1 node, 2 workers"));
+  CHECK(has(table.out, address));
+
+  const auto stopped = ask("stop", address, {"--wait"});
+  CAPTURE(stopped.err);
+  CHECK(stopped.code == 0);
+  CHECK(has(stopped.out, address + " has stopped"));
+  const auto ended = node.wait(20s);
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
+
+TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that it has") {
+  const Experiment experiment({"metrics.listen=off"});
+  auto node = experiment.start_node("node");
+  const auto address = daemon_address(node);
+  REQUIRE(node.prints("node: completed"));
+  const auto said = ask("status", address, {"--json"});
+  REQUIRE(said.code == 0);
+  const auto status = nlohmann::json::parse(said.out);
+  CHECK(status.at("phase") == "ended");
+  CHECK(status.at("step") == status.at("total_steps"));
+  CHECK(status.at("nodes").at(0).at("metrics") == "");
+  CHECK(ask("stop", address).code == 0);
+  CHECK(node.wait().code == 0);
+}
+
+TEST_CASE("status and stop say what is wrong with what they were asked") {
+  // Free again at once.
+  const auto address =
+      "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  for (const auto* verb : {"status", "stop"}) {
+    const auto nobody = ask(verb, address);
+    CHECK(nobody.code == 1);
+    CHECK(has(nobody.err, "cannot connect to " + address + ": Connection refused"));
+    const auto nonsense = ask(verb, "7401");
+    CHECK(nonsense.code == 2);
+    CHECK(has(nonsense.err, "\"7401\" is no address; allowed: HOST:PORT"));
+    CHECK(ask(verb, address, {"--timeout", "soon"}).code == 2);
+    CHECK(ask(verb, address, {"--tls-ca", "ca.crt"}).code == 2);
+    const auto missing = ask(verb, address, options({"a.crt", "a.key", "ca.crt"}));
+    CHECK(missing.code == 2);
+    CHECK(has(missing.err, "cluster.tls.certificate: a.crt: No such file or directory"));
+  }
+}
+
+TEST_CASE("a daemon with certificates answers those of its authority alone") {
+  const Certificates ours, others;
+  const Experiment experiment(endless);
+  auto node = experiment.start_node("node", settings(ours.of("node")));
+  const auto address = daemon_address(node);
+
+  const auto stranger = ask("stop", address, options(others.of("client")));
+  CHECK(stranger.code == 1);
+  CHECK(has(stranger.err, "is not trusted"));
+  const auto plain = ask("stop", address, {"--timeout", "500ms"});
+  CHECK(plain.code == 1);
+  CHECK(has(plain.err, "one with TLS waits for certificates"));
+  CHECK(node.running());
+
+  const auto friendly = ask("status", address, options(ours.of("client")));
+  CAPTURE(friendly.err);
+  CHECK(friendly.code == 0);
+  const auto config = read_bytes(experiment.run("node") / "config.yaml");
+  write_bytes(experiment / "node.yaml", config);
+  CHECK(ask("stop", address, {"--config", (experiment / "node.yaml").string()}).code == 0);
+  CHECK(node.wait().code == 0);
+}
+
+TEST_CASE("a daemon whose certificate has expired, or is not there, does not start") {
+  const Certificates certificates;
+  const Experiment experiment(endless);
+  const auto expired = experiment.start_node("node", settings(certificates.expired())).wait();
+  CHECK(expired.code == 2);
+  CHECK(has(expired.err, "cluster.tls.certificate: " + certificates.path("expired.crt") +
+                             ": certificate has expired"));
+  const auto missing = experiment.start_node("node", settings({"a.crt", "a.key", "ca.crt"})).wait();
+  CHECK(missing.code == 2);
+  CHECK(has(missing.err, "a.crt: No such file or directory"));
+  CHECK_FALSE(experiment.run("node").has("config.yaml"));
+}
