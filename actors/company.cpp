@@ -2,13 +2,17 @@
 
 #include "interfaces.hpp"
 #include "job.hpp"
+#include "joining.hpp"
 #include "metrics_role.hpp"
 #include "network.hpp"
 #include "node.hpp"
+#include "roster.hpp"
 #include "tls.hpp"
+#include "traced.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/metrics/log.hpp"
 #include "troupe/metrics/socket.hpp"
 
 #include <condition_variable>
@@ -18,28 +22,17 @@ namespace troupe::actors {
 
 namespace {
 
-/// Where the daemon will listen. Before the run's folder is opened: what cannot begin leaves an
-/// earlier run as it is.
-Result<Endpoint> choose_port(const ClusterConfig& cluster) {
-  if (cluster.tls.enabled())
-    if (const auto tls = open_tls(cluster.tls); !tls)
-      return failure(tls.error());
-  auto endpoint = *parse_endpoint(cluster.listen);
-  const auto listener = metrics::listen_on(endpoint);
-  if (!listener)
-    return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
-                listener.error().message);
-  endpoint.port = listener->port;
-  return endpoint;
+metrics::LogFormat log_format(LogFormat format) {
+  return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
 }
 
 /// HOST:PORT that other hosts can use for what listens at `bound`, also where that is every
 /// address.
-std::string reachable_address(const Endpoint& bound, const Job& job) {
-  if (!is_any_address(bound))
-    return metrics::to_string(bound);
-  const auto advertised = parse_endpoint(job.config.cluster.advertise.value_or(""));
-  return metrics::to_string({advertised ? advertised->host : job.info.host, bound.port});
+std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
+  const auto advertised = parse_endpoint(cluster.advertise.value_or(""));
+  if (is_any_address(bound))
+    bound.host = advertised ? advertised->host : host_name();
+  return metrics::to_string(bound);
 }
 
 /// Asks the node to drain, and lets a daemon know that it was asked, here or by a message.
@@ -80,116 +73,235 @@ private:
   bool asked_ = false;
 };
 
-/// The actors of this process and what they work on, from the first spawn to the last exit.
+class ForgetAtEnd {
+public:
+  explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}
+  ForgetAtEnd(const ForgetAtEnd&) = delete;
+  ForgetAtEnd& operator=(const ForgetAtEnd&) = delete;
+  ~ForgetAtEnd() { drain_.forget(); }
+
+private:
+  Drain& drain_;
+};
+
+/// The actors of this process, from the first spawn to the last exit.
 class Company {
 public:
-  Company(std::shared_ptr<Job> job, std::unique_ptr<RunView> view,
-          const std::optional<NetworkOptions>& network, std::function<void()> stopped)
-      : job_{std::move(job)}, config_{network}, system_{config_},
-        metrics_{system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-            std::move(view), job_->trace)},
-        node_{system_.spawn<node_actor::stateful_impl<NodeState>>(job_, metrics_,
-                                                                  std::move(stopped))} {}
+  Company(const Config& config, const RunOptions& options, NodeSetup node)
+      : config_{config}, options_{options}, network_{options.version, config.cluster.tls,
+                                                     config.cluster.timeouts},
+        settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
+        node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
+        log_{metrics::make_logger(screen_, log_format(options.log_format),
+                                  options.quiet ? spdlog::level::warn : spdlog::level::info)} {}
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;
 
   ~Company() {
     drain_streams();
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(metrics_, caf::exit_reason::user_shutdown);
+    if (membership_)
+      caf::anon_send_exit(membership_, caf::exit_reason::user_shutdown);
+    if (metrics_)
+      caf::anon_send_exit(metrics_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
   const node_actor& node() const { return node_; }
 
+  /// Listens at cluster.listen. Its address is then this node's name.
+  Status publish();
+  /// Blocks until all nodes are there.
+  Result<JobStart> come_together();
+  Result<std::shared_ptr<Job>> prepare(JobStart start, const metrics::Trace& trace);
   /// Blocks until the job has ended.
-  RunOutcome run() {
-    caf::scoped_actor self{system_};
-    RunOutcome outcome{.summary = {job_->info}, .error = {}};
-    self->request(node_, caf::infinite, atom::run_v)
-        .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
-                 [&](const caf::error& error) {
-                   outcome.error =
-                       Error{Errc::internal, "the coordinator died: " + caf::to_string(error)};
-                   outcome.summary.status = "failed";
-                   outcome.summary.error = outcome.error->to_string();
-                 });
-    if (outcome.error) // ranks that wait for a failed one would wait for the timeout
-      for (const auto& replica : job_->replicas)
-        for (const auto& group : {replica->world, replica->shard_group, replica->replica_group})
-          group->abort(*outcome.error);
-    return outcome;
-  }
+  RunOutcome run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view);
 
 private:
-  /// Streams call back into the actor system, and must not once it is gone.
-  void drain_streams() {
-    for (const auto& replica : job_->replicas) {
-      std::ignore = replica->compute->synchronize();
-      std::ignore = replica->communication->synchronize();
-    }
-    for (const auto& loader : job_->loader_streams)
-      std::ignore = loader.stream->synchronize();
-  }
+  Result<JobStart> lead(const Applicant& applicant);
+  Result<JobStart> follow(const Applicant& applicant);
+  void drain_streams();
 
-  std::shared_ptr<Job> job_;
-  SystemConfig config_;
+  const Config& config_;
+  const RunOptions& options_;
+  NetworkOptions network_;
+  SystemConfig settings_;
   caf::actor_system system_;
-  metrics_actor metrics_;
   node_actor node_;
+  membership_actor membership_; ///< when this node leads
+  membership_actor joined_;     ///< ours, or the leader's
+  metrics_actor metrics_;
+  std::shared_ptr<Job> job_;
+  std::string address_;
+  metrics::Screen screen_;
+  std::shared_ptr<spdlog::logger> log_;
 };
 
-} // namespace
+Status Company::publish() {
+  const auto& cluster = config_.cluster;
+  auto listen = *parse_endpoint(cluster.listen);
+  const auto port = actors::publish(node_, listen);
+  if (!port)
+    return failure(port.error());
+  listen.port = *port;
+  address_ = cluster.advertise.value_or(reachable_address(listen, cluster));
+  log_->info("daemon at {}", address_);
+  return {};
+}
 
-namespace {
+Result<JobStart> Company::come_together() {
+  const Applicant applicant{.system = system_,
+                            .config = config_,
+                            .network = network_,
+                            .node = node_,
+                            .info = {.address = address_,
+                                     .host = host_name(),
+                                     .version = options_.version,
+                                     .workers = static_cast<std::int32_t>(config_.devices.count),
+                                     .job = shared_settings(config_)},
+                            .say = [log = log_](const std::string& text) { log->info(text); }};
+  auto start = config_.cluster.join.empty() ? lead(applicant) : follow(applicant);
+  if (start && start->seat.generation.nodes.size() > 1)
+    log_->info("node {} of {}: {} of {} workers", start->seat.node + 1,
+               start->seat.generation.nodes.size(), start->seat.place().workers,
+               start->seat.generation.world_size());
+  return start;
+}
 
-/// From the first message to the last. `listen`: where a daemon does.
-Result<metrics::RunSummary> run_company(const std::shared_ptr<Job>& job,
-                                        std::unique_ptr<RunView> view, const RunOptions& options,
-                                        const std::optional<Endpoint>& listen) {
-  std::optional<NetworkOptions> network;
-  if (listen)
-    network = NetworkOptions{options.version, job->config.cluster.tls};
+Result<JobStart> Company::lead(const Applicant& applicant) {
+  auto beginning = find_beginning(config_, run_folder(config_));
+  if (!beginning)
+    return failure(beginning.error());
+  membership_ = joined_ = lead_job(applicant, *beginning);
+  auto start = take_seat(applicant, membership_);
+  if (start)
+    start->beginning = std::move(*beginning);
+  return start;
+}
+
+Result<JobStart> Company::follow(const Applicant& applicant) {
+  auto membership = find_job(applicant);
+  if (!membership)
+    return failure(membership.error());
+  joined_ = *membership;
+  auto start = take_seat(applicant, joined_);
+  if (!start)
+    return start;
+  auto beginning = fetch_beginning(applicant, joined_, start->seat);
+  if (!beginning)
+    return failure(beginning.error());
+  start->beginning = std::move(*beginning);
+  return start;
+}
+
+Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Trace& trace) {
+  auto job = prepare_job(config_, std::move(start), trace);
+  if (job)
+    (*job)->info.version = options_.version;
+  else if (joined_) { // the others need not wait for this node
+    auto error = job.error();
+    error.where.node = address_;
+    caf::anon_send(joined_, atom::failed_v, std::move(error));
+  }
+  return job;
+}
+
+RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view) {
+  job_ = job;
+  const auto bound = view->listens_at();
+  const auto metrics_address = bound ? reachable_address(*bound, config_.cluster) : "";
+  metrics_ = system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
+      std::move(view), job_->trace);
+  caf::scoped_actor self{system_};
+  RunOutcome outcome{.summary = {job_->info}, .error = {}};
+  const RunOrderPtr order =
+      std::make_shared<const RunOrder>(RunOrder{job_, metrics_, metrics_address});
+  self->request(node_, caf::infinite, atom::run_v, order)
+      .receive(
+          [&](const RunOutcomePtr& ended) { outcome = *ended; },
+          [&](const caf::error& error) {
+            outcome.error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)};
+            outcome.summary.status = "failed";
+            outcome.summary.error = outcome.error->to_string();
+          });
+  if (outcome.error) // ranks that wait for a failed one would wait for the timeout
+    for (const auto& replica : job_->replicas)
+      for (const auto& group : {replica->world, replica->shard_group, replica->replica_group})
+        group->abort(*outcome.error);
+  return outcome;
+}
+
+/// Streams call back into the actor system, and must not once it is gone.
+void Company::drain_streams() {
+  if (!job_)
+    return;
+  for (const auto& replica : job_->replicas) {
+    std::ignore = replica->compute->synchronize();
+    std::ignore = replica->communication->synchronize();
+  }
+  for (const auto& loader : job_->loader_streams)
+    std::ignore = loader.stream->synchronize();
+}
+
+/// Who was asked to stop before the beginning did what it was asked.
+Result<metrics::RunSummary> not_begun(const Config& config, const Error& error) {
+  if (error.code != Errc::stopped)
+    return failure(error);
+  metrics::RunSummary summary;
+  summary.name = config.run.name;
+  summary.status = "stopped";
+  return summary;
+}
+
+/// From the first message to the last.
+Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
+                                        const metrics::Trace& trace) {
   const auto drain = std::make_shared<Drain>();
-  Company company{job, std::move(view), network, [drain] { drain->note(); }};
-  if (listen)
-    TROUPE_TRY(publish(company.node(), *listen));
+  Company company{
+      config,
+      options,
+      {.stopped = [drain] { drain->note(); }, .row = trace.track(node_rows, NodeState::name)}};
   drain->watch(company.node());
-  if (options.on_started)
-    options.on_started([drain] { drain->ask(); });
-  const auto outcome = company.run();
-  if (listen)
+  const ForgetAtEnd forget{*drain};
+  const auto started = [&] {
+    if (options.on_started)
+      options.on_started([drain] { drain->ask(); });
+  };
+  if (options.daemon) {
+    TROUPE_TRY(company.publish());
+    started();
+  }
+  auto start = options.daemon ? company.come_together() : start_alone(config);
+  if (!start)
+    return not_begun(config, start.error());
+  const bool stays = options.daemon && start->seat.leads();
+  auto job = company.prepare(std::move(*start), trace);
+  if (!job)
+    return failure(job.error());
+  auto view = RunView::open(**job, options);
+  if (!view)
+    return failure(view.error());
+  if (!options.daemon)
+    started();
+  const auto outcome = company.run(*job, std::move(*view));
+  if (stays)
     drain->wait();
-  drain->forget();
   return outcome.summary;
 }
 
 } // namespace
 
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
+  if (options.daemon && config.cluster.tls.enabled()) // CAF ends the process where they do not fit
+    if (const auto tls = open_tls(config.cluster.tls); !tls)
+      return failure(tls.error());
   auto trace =
       options.trace.empty() ? Result<metrics::Trace>{} : metrics::Trace::create(options.trace);
   if (!trace)
     return failure(trace.error());
-  auto job = prepare_job(config, *trace);
-  if (!job)
-    return failure(job.error());
-  (*job)->info.version = options.version;
-  std::optional<Endpoint> listen;
-  if (options.daemon) {
-    auto chosen = choose_port(config.cluster);
-    if (!chosen)
-      return failure(chosen.error());
-    (*job)->address = config.cluster.advertise.value_or(reachable_address(*chosen, **job));
-    listen = std::move(*chosen);
-  }
-  auto view = RunView::open(**job, options);
-  if (!view)
-    return failure(view.error());
-  if (const auto bound = (*view)->listens_at())
-    (*job)->metrics_address = reachable_address(*bound, **job);
-  auto summary = run_company(*job, std::move(*view), options, listen);
-  TROUPE_TRY(trace->close()); // the streams are drained
+  auto summary = run_company(config, options, *trace);
+  if (summary)
+    TROUPE_TRY(trace->close()); // the streams are drained
   return summary;
 }
 

@@ -1,23 +1,14 @@
 #include "coordinator.hpp"
 
+#include "step_summary.hpp"
 #include "traced.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 namespace troupe::actors {
-
-namespace {
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0.0;
-}
-
-} // namespace
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)},
@@ -55,10 +46,9 @@ void CoordinatorState::Sums::add(const metrics::StepRecord& step) {
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
   return traced<coordinator_actor>(
       setup_.row,
-      [this](atom::join, std::int32_t rank, const worker_actor& worker,
-             const shard_manager_actor& shard_manager) {
-        members_[rank] = Member{worker, shard_manager};
-        begin_if_ready();
+      [this](atom::join, const RankInfo& info, const worker_actor& worker,
+             const shard_manager_actor& shard_manager, const metrics_actor& metrics) {
+        join(info, {info, worker, shard_manager, metrics});
       },
       [this](atom::run) -> caf::result<RunOutcomePtr> {
         promise_ = self_->make_response_promise<RunOutcomePtr>();
@@ -67,7 +57,9 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
-      [this](atom::failed, const Error& error) { fail(error); },
+      [this](atom::failed, const Error& error) {
+        error.code == Errc::collective ? suspect(error) : fail(error);
+      },
       [this](atom::stop) {
         stopping_ = true;
         if (phase_ == Phase::training && committed_ == granted_)
@@ -76,10 +68,23 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::status) { return status(); });
 }
 
+void CoordinatorState::join(const RankInfo& info, Member member) {
+  if (info.samples != setup_.samples)
+    return fail(
+        {Errc::data,
+         fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
+         {.rank = info.rank}});
+  members_[info.rank] = std::move(member);
+  begin_if_ready();
+}
+
 void CoordinatorState::begin_if_ready() {
-  if (phase_ != Phase::joining || !promise_ || std::ssize(members_) != setup_.world_size)
+  if (phase_ != Phase::joining || !promise_ || std::ssize(members_) != world_size())
     return;
   begin_ = Clock::now();
+  for (const auto& [rank, member] : members_)
+    if (rank == setup_.generation.node_of(rank).first_rank)
+      self_->send(member.metrics, atom::join_v, node_statuses());
   resume_training();
 }
 
@@ -111,7 +116,7 @@ void CoordinatorState::commit(const StepReport& report) {
   const auto step = report.worker.step;
   auto& reports = reports_[step];
   reports.push_back(report);
-  if (std::ssize(reports) < setup_.world_size || phase_ == Phase::ended)
+  if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
   // Sums must not depend on who was first.
   std::ranges::sort(reports, {}, &StepReport::rank);
@@ -126,34 +131,14 @@ void CoordinatorState::commit(const StepReport& report) {
 }
 
 void CoordinatorState::record_step(std::int64_t step, const std::vector<StepReport>& reports) {
-  auto record = std::make_shared<metrics::StepRecord>();
-  record->step = step;
+  CollectiveTime collective;
+  auto record = std::make_shared<metrics::StepRecord>(summarize(reports, collective));
   record->epoch = setup_.plan.epoch_of(step);
   record->lr = setup_.learning_rate(step);
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
-  std::int64_t correct = 0;
-  double collective = 0, overlapped = 0;
-  for (const auto& report : reports) {
-    record->loss += report.worker.loss / static_cast<double>(reports.size());
-    record->samples += report.worker.samples;
-    record->data_wait_seconds =
-        std::max(record->data_wait_seconds, seconds(report.worker.data_wait));
-    record->collective_bytes += report.collective_bytes;
-    correct += report.worker.correct;
-    collective += seconds(report.collective);
-    overlapped += seconds(report.overlapped);
-  }
-  if (const auto& first = reports.front(); first.loss_scale > 0) { // the same on all ranks
-    record->loss_scale = double{first.loss_scale};
-    record->skipped_steps = first.skipped_steps;
-    record->scale_growths = first.scale_growths;
-  }
-  record->accuracy = ratio(static_cast<double>(correct), static_cast<double>(record->samples));
-  record->collective_seconds = collective / static_cast<double>(reports.size());
-  record->overlap_ratio = ratio(overlapped, collective);
-  collective_ += collective;
-  overlapped_ += overlapped;
+  collective_ += collective.total;
+  overlapped_ += collective.overlapped;
   epoch_.add(*record);
   run_.add(*record);
   summary_.loss = record->loss;
@@ -161,8 +146,16 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   summary_.skipped_steps = record->skipped_steps;
   summary_.scale_growths = record->scale_growths;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
-  self_->send(setup_.metrics, atom::status_v,
-              std::make_shared<const std::vector<metrics::WorkerSummary>>(worker_summaries()));
+  tell_workers_status();
+}
+
+/// Every node shows its own workers.
+void CoordinatorState::tell_workers_status() {
+  std::map<metrics_actor, WorkerSummaries> by_node;
+  for (const auto& worker : worker_summaries())
+    by_node[members_.at(worker.rank).metrics].push_back(worker);
+  for (auto& [metrics, workers] : by_node)
+    self_->send(metrics, atom::status_v, std::move(workers));
 }
 
 void CoordinatorState::reach_pause() {
@@ -180,15 +173,10 @@ void CoordinatorState::reach_pause() {
 
 void CoordinatorState::count_evaluation(const EvaluationReport& report) {
   evaluations_.push_back(report);
-  if (phase_ != Phase::evaluating || std::ssize(evaluations_) < setup_.world_size)
+  if (phase_ != Phase::evaluating || std::ssize(evaluations_) < world_size())
     return;
-  EvaluationReport all{.step = committed_};
   std::ranges::sort(evaluations_, {}, &EvaluationReport::rank);
-  for (const auto& each : evaluations_) {
-    all.loss_sum += each.loss_sum;
-    all.correct += each.correct;
-    all.samples += each.samples;
-  }
+  const auto all = total(evaluations_);
   evaluations_.clear();
   record_epoch(&all);
   save_if_due();
@@ -225,8 +213,8 @@ void CoordinatorState::save(bool write) {
   // Rank 0 gets the copy; what the strategy divides, the others give to it.
   for (const auto& [rank, member] : members_)
     if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::snapshot_v, committed_)
-          .then([](const SnapshotPtr&) {},
+      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_)
+          .then([] {},
                 [this](const caf::error& error) {
                   fail({Errc::internal, caf::to_string(error)});
                 });
@@ -264,11 +252,24 @@ void CoordinatorState::finish_if_saved() {
     end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
 }
 
-void CoordinatorState::fail(const Error& error) {
+/// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
+/// wants to hear of. With one node there is nothing to learn.
+void CoordinatorState::suspect(const Error& error) {
+  if (setup_.generation.nodes.size() == 1)
+    return fail(error);
+  if (suspected_)
+    return;
+  suspected_ = error;
+  self_->run_delayed(setup_.detection, [this] { fail(*suspected_); });
+}
+
+void CoordinatorState::fail(Error error) {
   if (phase_ == Phase::ended)
     return;
-  error_ = error;
+  if (error.where.node.empty() && error.where.rank >= 0)
+    error.where.node = setup_.generation.node_of(error.where.rank).address;
   summary_.error = error.to_string();
+  error_ = std::move(error);
   end("failed");
 }
 
@@ -299,28 +300,38 @@ JobStatus CoordinatorState::status() const {
           .step = committed_,
           .total_steps = setup_.plan.total_steps(),
           .epoch = setup_.plan.epoch_of(committed_),
-          .world_size = setup_.world_size,
+          .world_size = world_size(),
           .loss = summary_.loss,
           .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
-          .nodes = setup_.nodes};
+          .nodes = node_statuses()};
 }
 
-std::vector<metrics::WorkerSummary> CoordinatorState::worker_summaries() const {
-  const auto elapsed = seconds(Clock::now() - begin_);
-  std::vector<metrics::WorkerSummary> workers;
+std::vector<NodeStatus> CoordinatorState::node_statuses() const {
+  std::vector<NodeStatus> nodes;
+  for (const auto& place : setup_.generation.nodes)
+    nodes.push_back({.name = place.host,
+                     .address = place.address,
+                     .metrics = {},
+                     .version = setup_.info.version,
+                     .state = "joining",
+                     .devices = {},
+                     .ranks = {}});
   for (const auto& [rank, member] : members_) {
-    const auto peak = [&memory = member.memory](MemoryKind kind) {
-      return memory.peak[static_cast<std::size_t>(kind)];
-    };
-    workers.push_back({.rank = rank,
-                       .device = setup_.devices[static_cast<std::size_t>(rank)],
-                       .peak_memory_bytes = member.memory.total_peak,
-                       .parameter_bytes = peak(MemoryKind::parameters),
-                       .gradient_bytes = peak(MemoryKind::gradients),
-                       .optimizer_bytes = peak(MemoryKind::optimizer),
-                       .busy_ratio = ratio(seconds(member.busy), elapsed),
-                       .memory = member.memory});
+    auto& node = nodes[setup_.generation.index_of(rank)];
+    node.metrics = member.info.metrics;
+    node.state = "active";
+    node.devices.push_back(member.info.device);
+    node.ranks.push_back(rank);
   }
+  return nodes;
+}
+
+WorkerSummaries CoordinatorState::worker_summaries() const {
+  const auto elapsed = seconds(Clock::now() - begin_);
+  WorkerSummaries workers;
+  for (const auto& [rank, member] : members_)
+    workers.push_back(
+        summarize(rank, member.info.device, member.memory, ratio(seconds(member.busy), elapsed)));
   return workers;
 }
 

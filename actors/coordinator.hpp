@@ -20,13 +20,14 @@ namespace troupe::actors {
 struct CoordinatorSetup {
   JobPlan plan;
   std::int64_t first_step = 0;
-  std::int32_t world_size = 1;
+  Generation generation;
+  std::int64_t samples = 0; ///< of the training set: every node must have the same
+  /// When a collective fails, how long it may take to learn which node is gone.
+  std::chrono::milliseconds detection{5000};
   std::int64_t window = 4; ///< steps that may be under way
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::RunHistory history = {}; ///< of the steps before first_step
-  std::vector<std::string> devices; ///< names, by rank
-  std::vector<NodeStatus> nodes;
   checkpointer_actor checkpointer;
   metrics_actor metrics;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -53,8 +54,10 @@ private:
   using Clock = std::chrono::steady_clock;
   enum class Phase : std::uint8_t { joining, training, evaluating, saving, finishing, ended };
   struct Member {
+    RankInfo info;
     worker_actor worker;
     shard_manager_actor shard_manager;
+    metrics_actor metrics; ///< of the rank's node
     std::chrono::nanoseconds busy = {};
     MemoryUse memory = {};
   };
@@ -67,6 +70,8 @@ private:
   };
 
   void recall();
+  void join(const RankInfo& info, Member member);
+  std::int32_t world_size() const { return setup_.generation.world_size(); }
   void begin_if_ready();
   void resume_training();
   void grant();
@@ -80,11 +85,14 @@ private:
   void save(bool write);
   void count_saved(const CheckpointOutcome& outcome);
   void finish_if_saved();
-  void fail(const Error& error);
+  void tell_workers_status();
+  void suspect(const Error& error);
+  void fail(Error error);
   void end(std::string_view status);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
-  std::vector<metrics::WorkerSummary> worker_summaries() const;
+  std::vector<NodeStatus> node_statuses() const;
+  WorkerSummaries worker_summaries() const;
 
   coordinator_actor::pointer self_;
   CoordinatorSetup setup_;
@@ -99,7 +107,7 @@ private:
   double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
   metrics::RunSummary summary_;
-  std::optional<Error> error_;
+  std::optional<Error> error_, suspected_;
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

@@ -21,8 +21,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::step_committed, StepRecordPtr),
     // The end of an epoch, with the evaluation if there was one.
     caf::result<void>(atom::evaluated, EpochRecordPtr),
-    // What every worker uses, for gauges and the summary.
-    caf::result<void>(atom::status, WorkerSummariesPtr),
+    // What every worker of this node uses, for gauges and the summary.
+    caf::result<void>(atom::status, WorkerSummaries),
     // A checkpoint was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome),
     // Reads CAF's own counters, then again a second later.
@@ -81,16 +81,19 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::failed, Error),
     // Make the statistics equal on all ranks, then let the worker evaluate.
     caf::result<void>(atom::evaluate, std::int64_t),
-    // A copy of the state after `step` steps; all steps before are committed, none later has begun.
-    // All ranks are asked; rank 0 answers with the copy, others with null.
+    // Rank 0: a copy of the state after `step` steps; all steps before are committed, none later
+    // has begun.
     caf::result<SnapshotPtr>(atom::snapshot, std::int64_t),
+    // The other ranks, at the same time: give rank 0 what the strategy divides.
+    caf::result<void>(atom::contribute, std::int64_t),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t)>;
 
 /// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
-    // A rank's roles are there. The job starts when all ranks have joined.
-    caf::result<void>(atom::join, std::int32_t, worker_actor, shard_manager_actor),
+    // A rank's roles are there, and the METRICS of its node. The job starts when all ranks have
+    // joined.
+    caf::result<void>(atom::join, RankInfo, worker_actor, shard_manager_actor, metrics_actor),
     // Runs the job; answers when it has ended (also when it was stopped), or with what failed.
     caf::result<RunOutcomePtr>(atom::run),
     // One rank has committed a step.
@@ -104,10 +107,49 @@ using coordinator_actor = caf::typed_actor<
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 
+/// STORE: one per generation, on the leader; what the ranks of a new group tell each other.
+using store_actor = caf::typed_actor<
+    // A key gets its value.
+    caf::result<void>(atom::put, std::string, caf::byte_buffer),
+    // The key's value, once somebody has put it.
+    caf::result<caf::byte_buffer>(atom::get, std::string),
+    // Some node will never put anything: who waits is told, now and later.
+    caf::result<void>(atom::failed, Error)>;
+
+/// What MEMBERSHIP asks of the NODE of a daemon that has joined.
+using member_actor = caf::typed_actor<
+    // The job has ended.
+    caf::result<void>(atom::finish, JobEnd)>;
+
+/// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
+using membership_actor = caf::typed_actor<
+    // A daemon wants to take part; answered when all are there, or with why it may not.
+    caf::result<Seat, store_actor>(atom::join, NodeInfo, member_actor),
+    // A tensor of the checkpoint that the job goes on from, for nodes that have not its file.
+    caf::result<CheckpointPart>(atom::fetch, std::int32_t),
+    // The COORDINATOR is there: all have come together.
+    caf::result<void>(atom::lead, coordinator_actor),
+    // The COORDINATOR, once it is there.
+    caf::result<coordinator_actor>(atom::lead),
+    // A node cannot do its part: nothing will come of the job.
+    caf::result<void>(atom::failed, Error),
+    // The job has ended: tells the members.
+    caf::result<void>(atom::finish, JobEnd),
+    // Finish the steps under way, save, end; or no longer wait for nodes.
+    caf::result<void>(atom::stop),
+    // What nodes are waited for; empty when all are there.
+    caf::result<std::string>(atom::status)>;
+
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
-    // Runs the job of this daemon's config; answers when it has ended.
-    caf::result<RunOutcomePtr>(atom::run),
+    // The MEMBERSHIP that this daemon leads or has joined.
+    caf::result<membership_actor>(atom::join),
+    // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
+    caf::result<Seat, store_actor>(atom::join, membership_actor, NodeInfo),
+    // Runs this node's part of a job; answers when the job has ended.
+    caf::result<RunOutcomePtr>(atom::run, RunOrderPtr),
+    // The job has ended elsewhere.
+    caf::result<void>(atom::finish, JobEnd),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Where the job stands.
@@ -118,4 +160,9 @@ using node_actor = caf::typed_actor<
 CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::worker_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::shard_manager_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::metrics_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::coordinator_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::store_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

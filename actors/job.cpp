@@ -2,10 +2,9 @@
 
 #include "devices.hpp"
 #include "fillers.hpp"
-#include "resume.hpp"
+#include "groups.hpp"
 #include "traced.hpp"
 
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/rounded_executable.hpp"
 #include "troupe/cpu/host_stream.hpp"
@@ -22,16 +21,11 @@ namespace troupe::actors {
 
 namespace {
 
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 /// Makes the parts of a job in the order in which they need each other.
 class Preparation {
 public:
-  Preparation(const Config& config, const metrics::Trace& trace)
-      : config_{config}, world_{static_cast<int>(config.devices.count)},
+  Preparation(const Config& config, JobStart start, const metrics::Trace& trace)
+      : config_{config}, start_{std::move(start)}, world_{start_.seat.generation.world_size()},
         strategy_{collectives::strategy_of(config.parallel, world_)}, trace_{trace} {}
 
   Result<std::shared_ptr<Job>> run() {
@@ -47,8 +41,7 @@ private:
   Status open_data();
   Status begin();
   Status make_replicas();
-  Result<std::shared_ptr<Replica>> make_replica(int rank);
-  void make_groups();
+  Result<std::shared_ptr<Replica>> make_replica(int index);
   Status compile(Replica& replica);
   Status compile_evaluation(Replica& replica, EngineOptions& engine);
   Status load(Replica& replica, const Graph& graph);
@@ -56,11 +49,11 @@ private:
   void describe();
 
   const Config& config_;
+  JobStart start_;
   int world_;
   collectives::Strategy strategy_;
   metrics::Trace trace_;
   std::optional<Job> job_;
-  Beginning beginning_;
   std::int64_t micro_batch_ = 0;
 };
 
@@ -74,8 +67,9 @@ Status Preparation::open_data() {
     return failure(slice.error());
   micro_batch_ = *slice;
   job_.emplace(Job{.config = config_,
+                   .seat = start_.seat,
                    .plan = JobPlan{config_, training->sampler().steps_per_epoch()},
-                   .folder = std::filesystem::path{config_.run.output} / config_.run.name,
+                   .folder = run_folder(config_),
                    .trace = trace_});
   // prepare_model refuses what is no precision.
   job_->precision = precision_of(config_.precision.mode).value_or(Precision::fp32);
@@ -90,15 +84,12 @@ Status Preparation::open_data() {
 }
 
 Status Preparation::begin() {
-  auto beginning = find_beginning(config_, job_->folder);
-  if (!beginning)
-    return failure(beginning.error());
-  beginning_ = std::move(*beginning);
-  job_->notes = beginning_.notes;
+  const auto& beginning = start_.beginning;
+  job_->notes = beginning.notes;
   job_->checkpoint_metadata = checkpoint_metadata(config_);
-  if (beginning_.checkpoint)
-    job_->first_step = beginning_.checkpoint->step;
-  if (job_->first_step > 0)
+  if (beginning.checkpoint)
+    job_->first_step = beginning.checkpoint->step;
+  if (job_->first_step > 0 && start_.seat.leads())
     job_->history = metrics::read_history(job_->folder);
   auto first = nn::optimizer_arguments(config_.train.optimizer);
   if (!first)
@@ -119,36 +110,21 @@ Status Preparation::begin() {
 }
 
 Status Preparation::make_replicas() {
-  for (int rank = 0; rank < world_; ++rank) {
-    auto replica = make_replica(rank);
+  for (int index = 0; index < start_.seat.place().workers; ++index) {
+    auto replica = make_replica(index);
     if (!replica)
       return failure(replica.error());
     job_->replicas.push_back(std::move(*replica));
   }
-  make_groups();
-  return {};
+  return join_groups(job_->replicas, strategy_,
+                     {start_.seat.generation, config_.cluster.timeouts, start_.store});
 }
 
-/// Ranks [k * shards, (k + 1) * shards) hold one copy of the state together.
-void Preparation::make_groups() {
-  const auto group = [this](int first, int step, int size, auto member) {
-    auto members = collectives::make_shared_group(size, config_.cluster.timeouts.collective);
-    for (int i = 0; i < size; ++i)
-      (*job_->replicas[static_cast<std::size_t>(first + i * step)]).*member =
-          std::move(members[static_cast<std::size_t>(i)]);
-  };
-  group(0, 1, world_, &Replica::world);
-  for (int copy = 0; copy < strategy_.replicas(); ++copy)
-    group(copy * strategy_.shards, 1, strategy_.shards, &Replica::shard_group);
-  for (int shard = 0; shard < strategy_.shards; ++shard)
-    group(shard, strategy_.shards, strategy_.replicas(), &Replica::replica_group);
-}
-
-Result<std::shared_ptr<Replica>> Preparation::make_replica(int rank) {
+Result<std::shared_ptr<Replica>> Preparation::make_replica(int index) {
   auto replica = std::make_shared<Replica>();
   const auto threads = threads_per_worker(config_.devices);
-  replica->rank = rank;
-  auto device = make_device(config_.devices, rank);
+  replica->rank = start_.seat.place().first_rank + index;
+  auto device = make_device(config_.devices, index);
   if (!device)
     return failure(device.error());
   replica->device = std::move(*device);
@@ -219,14 +195,15 @@ Status Preparation::load(Replica& replica, const Graph& graph) {
   if (!state)
     return failure(state.error());
   replica.state = std::move(*state);
-  if (!beginning_.checkpoint) {
+  auto& checkpoint = start_.beginning.checkpoint;
+  if (!checkpoint) {
     auto initial = initial_checkpoint(graph, config_.run.seed);
     if (!initial)
       return failure(initial.error());
-    beginning_.checkpoint = std::move(*initial);
+    checkpoint = std::move(*initial);
   }
   bind(*replica.train, *replica.state);
-  return replica.state->load(*replica.compute, *beginning_.checkpoint);
+  return replica.state->load(*replica.compute, *checkpoint);
 }
 
 Status Preparation::make_fillers() {
@@ -259,14 +236,32 @@ void Preparation::describe() {
   info.steps_per_epoch = job_->plan.steps_per_epoch();
   info.total_steps = job_->plan.total_steps();
   info.first_step = job_->first_step;
-  info.host = host_name();
+  info.host = start_.seat.place().host;
   info.started = std::chrono::system_clock::now();
 }
 
 } // namespace
 
-Result<std::shared_ptr<Job>> prepare_job(const Config& config, const metrics::Trace& trace) {
-  return Preparation{config, trace}.run();
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+Result<JobStart> start_alone(const Config& config) {
+  auto beginning = find_beginning(config, run_folder(config));
+  if (!beginning)
+    return failure(beginning.error());
+  const NodePlace here{.address = {},
+                       .host = host_name(),
+                       .first_rank = 0,
+                       .workers = static_cast<std::int32_t>(config.devices.count)};
+  return JobStart{.seat = {.refused = {}, .generation = {.number = 1, .nodes = {here}}},
+                  .beginning = std::move(*beginning)};
+}
+
+Result<std::shared_ptr<Job>> prepare_job(const Config& config, JobStart start,
+                                         const metrics::Trace& trace) {
+  return Preparation{config, std::move(start), trace}.run();
 }
 
 } // namespace troupe::actors

@@ -2,10 +2,13 @@
 /// blocking calls, before there are actors; errors come back as values.
 #pragma once
 
+#include "cluster_messages.hpp"
 #include "data_loader.hpp"
 #include "job_plan.hpp"
 #include "replica.hpp"
+#include "resume.hpp"
 
+#include "troupe/collectives/gloo/store.hpp"
 #include "troupe/core/checkpoint_store.hpp"
 #include "troupe/core/precision.hpp"
 #include "troupe/metrics/run_history.hpp"
@@ -22,9 +25,10 @@ namespace troupe::actors {
 
 struct Job {
   Config config;
+  Seat seat; ///< this node's
   JobPlan plan;
-  std::filesystem::path folder; ///< runs/NAME
-  std::vector<std::shared_ptr<Replica>> replicas;
+  std::filesystem::path folder;                   ///< runs/NAME
+  std::vector<std::shared_ptr<Replica>> replicas; ///< this node's, by rank
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   std::vector<DataLoaderSetup::Fillers> fillers; ///< by replica
   std::vector<LoaderStream> loader_streams;
@@ -38,16 +42,28 @@ struct Job {
   metrics::RunInfo info;
   metrics::RunHistory history; ///< of the run's folder, when it goes on
   Precision precision = Precision::fp32;
-  std::string address;            ///< HOST:PORT at which others reach the daemon; empty: it is none
-  std::string metrics_address;    ///< HOST:PORT of /metrics, likewise; empty: off
   std::string arithmetic;         ///< what the precision means on this machine
   std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
 
   CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
 };
 
-/// Errors: data (missing or damaged files), invalid_input (does not fit together), out_of_memory,
-/// corrupt (a checkpoint named in the config), unsupported (a device this machine has not).
-Result<std::shared_ptr<Job>> prepare_job(const Config& config, const metrics::Trace& trace = {});
+/// This node's part in a job, and what the job goes on from.
+struct JobStart {
+  Seat seat;
+  Beginning beginning;
+  std::shared_ptr<collectives::KeyValueStore> store = nullptr; ///< null where there is one node
+};
+
+std::string host_name();
+
+/// A job of this node alone. Errors: as find_beginning.
+Result<JobStart> start_alone(const Config& config);
+
+/// Blocks until the ranks of all nodes are connected. Errors: data (missing or damaged files),
+/// invalid_input (does not fit together), out_of_memory, unsupported (a device this machine has
+/// not), network (another node did not come).
+Result<std::shared_ptr<Job>> prepare_job(const Config& config, JobStart start,
+                                         const metrics::Trace& trace = {});
 
 } // namespace troupe::actors

@@ -15,7 +15,7 @@ namespace {
 class Measurement {
 public:
   explicit Measurement(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.devices.count)} {}
+      : config_{config}, world_{static_cast<int>(config.workers())} {}
 
   Result<WorkerNeeds> run() {
     auto device = make_device(config_.devices, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/core/executable.hpp"
+#include "troupe/metrics/step_record.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -50,6 +51,25 @@ struct Use {
 
 /// From, to; on a device's clock.
 using Span = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
+
+/// A rank that is ready, and what it would train on.
+struct RankInfo {
+  std::int32_t rank = 0;
+  std::string metrics;      ///< HOST:PORT of its node's endpoint; empty: off
+  std::string device;       ///< its name
+  std::int64_t samples = 0; ///< of the training set
+  std::int64_t first_step = 0;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, RankInfo& x) {
+    return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
+                              f.field("device", x.device), f.field("samples", x.samples),
+                              f.field("first_step", x.first_step));
+  }
+};
+
+/// By rank.
+using WorkerSummaries = std::vector<metrics::WorkerSummary>;
 
 /// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
 /// that goes back when the worker has read it.
@@ -154,6 +174,20 @@ bool inspect(Inspector& f, MemoryUse& x) {
   return f.object(x).fields(f.field("current", x.current), f.field("peak", x.peak),
                             f.field("total", x.total), f.field("total_peak", x.total_peak));
 }
+
+namespace metrics {
+
+template <class Inspector>
+bool inspect(Inspector& f, WorkerSummary& x) {
+  return f.object(x).fields(f.field("rank", x.rank), f.field("device", x.device),
+                            f.field("peak_memory_bytes", x.peak_memory_bytes),
+                            f.field("parameter_bytes", x.parameter_bytes),
+                            f.field("gradient_bytes", x.gradient_bytes),
+                            f.field("optimizer_bytes", x.optimizer_bytes),
+                            f.field("busy_ratio", x.busy_ratio), f.field("memory", x.memory));
+}
+
+} // namespace metrics
 
 template <class Inspector>
 bool inspect(Inspector& f, Where& x) {

@@ -15,8 +15,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       row_, [this](atom::join, const std::vector<NodeStatus>& nodes) { view_->show(nodes); },
       [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
       [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
-      [this](atom::status, const WorkerSummariesPtr& workers) {
-        for (const auto& worker : *workers)
+      [this](atom::status, const WorkerSummaries& workers) {
+        for (const auto& worker : workers)
           view_->show(worker);
       },
       [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },

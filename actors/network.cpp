@@ -37,7 +37,9 @@ SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"});
   if (!options)
     return;
-  load<caf::io::middleman>(); // which knows the next key
+  load<caf::io::middleman>(); // which knows the next keys
+  set("caf.middleman.heartbeat-interval", caf::timespan{options->timeouts.heartbeat});
+  set("caf.middleman.connection-timeout", caf::timespan{options->timeouts.detection});
   set("caf.middleman.app-identifiers", std::vector{application_id(options->version)});
   if (!options->tls.enabled())
     return;
@@ -47,7 +49,7 @@ SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   openssl_cafile = *options->tls.ca;
 }
 
-Status publish(const node_actor& node, const Endpoint& listen) {
+Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {
   const auto* host = listen.host.c_str();
   // A daemon that follows another one at once: its port is still held for late packets.
   constexpr bool reuse = true;
@@ -60,7 +62,7 @@ Status publish(const node_actor& node, const Endpoint& listen) {
         Errc::network,
         "cannot listen on cluster.listen {}: {}; choose another port, or end what listens there",
         metrics::to_string(listen), caf::to_string(port.error()));
-  return {};
+  return *port;
 }
 
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,

@@ -16,6 +16,7 @@ namespace troupe::actors {
 struct NetworkOptions {
   std::string version; ///< of the program; those of another one are refused
   TlsConfig tls = {};
+  TimeoutsConfig timeouts = {};
 };
 
 /// Of every actor system of ours.
@@ -26,8 +27,8 @@ public:
   explicit SystemConfig(const std::optional<NetworkOptions>& options);
 };
 
-/// Lets others reach the node at `listen`. Error: network.
-Status publish(const node_actor& node, const Endpoint& listen);
+/// Lets others reach the node at `listen`; the port, also when that was 0. Error: network.
+Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen);
 
 /// The node of the daemon that listens there. Blocks, for each of a few exchanges at most for the
 /// timeout. Errors: invalid_input (the files of options.tls), network, with what is wrong there:

@@ -11,29 +11,88 @@
 
 namespace troupe::actors {
 
-NodeState::NodeState(node_actor::pointer self, std::shared_ptr<Job> job, metrics_actor metrics,
-                     std::function<void()> stopped)
-    : self_{self}, job_{std::move(job)}, metrics_{std::move(metrics)}, stopped_{
-                                                                           std::move(stopped)} {}
-
 node_actor::behavior_type NodeState::make_behavior() {
-  self_->set_down_handler([this](const caf::down_msg& down) { role_down(down); });
+  self_->set_down_handler([this](const caf::down_msg& message) { down(message); });
   self_->set_exit_handler([this](const caf::exit_msg& exit) {
     end_roles();
     self_->quit(exit.reason);
   });
-  spawn_roles();
   return traced<node_actor>(
-      job_->trace.track(node_rows, name),
-      [this](atom::run) { return self_->delegate(coordinator_, atom::run_v); },
-      [this](atom::stop) { stop(); },
-      [this](atom::status) { return self_->delegate(coordinator_, atom::status_v); });
+      setup_.row, [this](atom::join) { return membership(); },
+      [this](atom::join, const membership_actor& membership, const NodeInfo& info) {
+        return take_part(membership, info);
+      },
+      [this](atom::run, const RunOrderPtr& order) { return run(order); },
+      [this](atom::finish, const JobEnd& end) { finish(end); }, [this](atom::stop) { stop(); },
+      [this](atom::status) { return status(); });
+}
+
+caf::result<membership_actor> NodeState::membership() const {
+  if (membership_)
+    return membership_;
+  return caf::make_error(caf::sec::runtime_error, "this daemon has not found a job yet");
+}
+
+caf::result<Seat, store_actor> NodeState::take_part(const membership_actor& membership,
+                                                    const NodeInfo& info) {
+  membership_ = membership;
+  self_->monitor(membership_);
+  seat_ = self_->make_response_promise<Seat, store_actor>();
+  self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
+      .then([this](const Seat& seat, const store_actor& store) { seat_.deliver(seat, store); },
+            [this](const caf::error& error) { seat_.deliver(error); });
+  return seat_;
+}
+
+caf::result<RunOutcomePtr> NodeState::run(const RunOrderPtr& order) {
+  order_ = order;
+  outcome_ = self_->make_response_promise<RunOutcomePtr>();
+  if (end_)
+    tell_outcome(*end_);
+  else if (order->job->seat.leads())
+    lead();
+  else
+    follow();
+  return outcome_;
+}
+
+void NodeState::lead() {
+  const auto& job = *order_->job;
+  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
+      node_rows, CoordinatorSetup{.plan = job.plan,
+                                  .first_step = job.first_step,
+                                  .generation = job.seat.generation,
+                                  .samples = job.training->dataset().size(),
+                                  .detection = job.config.cluster.timeouts.detection,
+                                  .learning_rate = job.learning_rate,
+                                  .info = job.info,
+                                  .history = job.history,
+                                  .checkpointer = spawn_checkpointer(),
+                                  .metrics = order_->metrics});
+  spawn_workers();
+  if (membership_)
+    self_->send(membership_, atom::lead_v, coordinator_);
+  if (stopping_)
+    self_->send(coordinator_, atom::stop_v);
+  self_->request(coordinator_, caf::infinite, atom::run_v)
+      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
+            [this](const caf::error& error) { outcome_.deliver(error); });
+}
+
+void NodeState::follow() {
+  self_->request(membership_, caf::infinite, atom::lead_v)
+      .then(
+          [this](const coordinator_actor& coordinator) {
+            coordinator_ = coordinator;
+            spawn_workers();
+          },
+          [this](const caf::error& error) { outcome_.deliver(error); });
 }
 
 template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(std::string_view group, Setup setup) {
   // Monitored, not linked: a role that dies ends the job with a message, not the node.
-  setup.row = job_->trace.track(group, State::name);
+  setup.row = order_->job->trace.track(group, State::name);
   auto role =
       self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
           std::move(setup));
@@ -41,27 +100,18 @@ Handle NodeState::spawn_role(std::string_view group, Setup setup) {
   return role;
 }
 
-void NodeState::spawn_roles() {
-  const auto& job = *job_;
-  const auto checkpointer = spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
+checkpointer_actor NodeState::spawn_checkpointer() {
+  const auto& job = *order_->job;
+  return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
       node_rows, CheckpointerSetup{.store = job.checkpoints(),
                                    .state = job.replicas.front()->state,
                                    .metadata = job.checkpoint_metadata,
                                    .steps_per_epoch = job.plan.steps_per_epoch(),
                                    .keep = job.config.checkpoint.keep});
-  const auto own = status();
-  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
-      node_rows, CoordinatorSetup{.plan = job.plan,
-                                  .first_step = job.first_step,
-                                  .world_size = job.info.world_size,
-                                  .learning_rate = job.learning_rate,
-                                  .info = job.info,
-                                  .history = job.history,
-                                  .devices = own.devices,
-                                  .nodes = {own},
-                                  .checkpointer = checkpointer,
-                                  .metrics = metrics_});
-  self_->send(metrics_, atom::join_v, std::vector{own});
+}
+
+void NodeState::spawn_workers() {
+  const auto& job = *order_->job;
   const auto accumulate = static_cast<int>(job.config.train.accumulate);
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       node_rows, DataLoaderSetup{.replicas = job.replicas,
@@ -78,7 +128,7 @@ void NodeState::spawn_roles() {
 
 void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                               const data_loader_actor& loader) {
-  const auto& job = *job_;
+  const auto& job = *order_->job;
   const auto rows = rank_rows(replica->rank);
   const auto compute = job.trace.track(rows, "compute");
   const bool shared = replica->communication == replica->compute;
@@ -93,7 +143,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                              .row = shared ? compute : job.trace.track(rows, "communication")},
                 .first_pass = first_pass,
                 .coordinator = coordinator_});
-  spawn_role<WorkerState, worker_actor>(
+  const auto worker = spawn_role<WorkerState, worker_actor>(
       rows,
       WorkerSetup{.replica = replica,
                   .accumulate = job.config.train.accumulate,
@@ -105,27 +155,18 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                   .shard_manager = shard_manager,
                   .coordinator = coordinator_,
                   .stream_row = compute});
+  self_->send(coordinator_, atom::join_v,
+              RankInfo{.rank = replica->rank,
+                       .metrics = order_->metrics_address,
+                       .device = replica->device->info().name,
+                       .samples = job.training->dataset().size(),
+                       .first_step = job.first_step},
+              worker, shard_manager, order_->metrics);
 }
 
-NodeStatus NodeState::status() const {
-  NodeStatus own{.name = job_->info.host,
-                 .address = job_->address,
-                 .metrics = job_->metrics_address,
-                 .version = job_->info.version,
-                 .state = "active"};
-  for (const auto& replica : job_->replicas) {
-    own.devices.push_back(replica->device->info().name);
-    own.ranks.push_back(replica->rank);
-  }
-  return own;
-}
-
-void NodeState::stop() {
-  self_->send(coordinator_, atom::stop_v);
-  stopped_();
-}
-
-void NodeState::role_down(const caf::down_msg& down) {
+void NodeState::down(const caf::down_msg& down) {
+  if (membership_ && down.source == membership_.address())
+    return lost_leader();
   const auto died =
       std::ranges::find_if(roles_, [&](const auto& role) { return role.address() == down.source; });
   if (died == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
@@ -133,7 +174,83 @@ void NodeState::role_down(const caf::down_msg& down) {
   self_->send(coordinator_, atom::failed_v,
               Error{Errc::internal,
                     "an actor died: " + caf::to_string(down.reason),
-                    {.node = job_->info.host}});
+                    {.node = order_->job->info.host}});
+}
+
+/// Whether it is still waited for, or trains.
+void NodeState::lost_leader() {
+  const Error error{Errc::network, "the node that leads the job is gone"};
+  if (seat_.pending())
+    seat_.deliver(Seat{.refused = error}, store_actor{});
+  finish({.status = "failed", .error = error});
+}
+
+void NodeState::ended(const RunOutcomePtr& outcome) {
+  const auto& summary = outcome->summary;
+  if (membership_)
+    self_->send(membership_, atom::finish_v,
+                JobEnd{.status = summary.status,
+                       .error = outcome->error,
+                       .steps = summary.steps,
+                       .epochs = summary.epochs,
+                       .seconds = summary.seconds,
+                       .samples_per_second = summary.samples_per_second,
+                       .loss = summary.loss,
+                       .accuracy = summary.accuracy,
+                       .parameters_sha256 = summary.parameters_sha256});
+  outcome_.deliver(outcome);
+}
+
+void NodeState::finish(const JobEnd& end) {
+  if (order_ && order_->job->seat.leads() && coordinator_)
+    return; // this end is its COORDINATOR's
+  end_ = end;
+  if (order_)
+    tell_outcome(end);
+}
+
+void NodeState::tell_outcome(const JobEnd& end) {
+  RunOutcome outcome{.summary = {order_->job->info}, .error = end.error};
+  outcome.summary.status = end.status;
+  outcome.summary.steps = end.steps;
+  outcome.summary.epochs = end.epochs;
+  outcome.summary.seconds = end.seconds;
+  outcome.summary.samples_per_second = end.samples_per_second;
+  outcome.summary.loss = end.loss;
+  outcome.summary.accuracy = end.accuracy;
+  outcome.summary.parameters_sha256 = end.parameters_sha256;
+  if (end.error)
+    outcome.summary.error = end.error->to_string();
+  const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));
+  const auto answer = [this, shared] { outcome_.deliver(RunOutcomePtr{shared}); };
+  self_->request(order_->metrics, caf::infinite, atom::finish_v, shared)
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+void NodeState::stop() {
+  stopping_ = true;
+  if (membership_)
+    self_->send(membership_, atom::stop_v);
+  else if (coordinator_)
+    self_->send(coordinator_, atom::stop_v);
+  setup_.stopped();
+}
+
+caf::result<JobStatus> NodeState::status() {
+  if (coordinator_)
+    return self_->delegate(coordinator_, atom::status_v);
+  auto promise = self_->make_response_promise<JobStatus>();
+  if (!membership_) {
+    promise.deliver(JobStatus{.phase = "starting"});
+    return promise;
+  }
+  self_->request(membership_, caf::infinite, atom::status_v)
+      .then(
+          [promise](const std::string& waiting) mutable {
+            promise.deliver(JobStatus{.phase = waiting.empty() ? "starting" : waiting});
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
 }
 
 void NodeState::end_roles() {

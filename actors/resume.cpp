@@ -93,6 +93,10 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
           {precision_key, config.precision.mode}};
 }
 
+fs::path run_folder(const Config& config) {
+  return fs::path{config.run.output} / config.run.name;
+}
+
 Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
   Beginning beginning;
   const auto& resume = config.checkpoint.resume;

@@ -22,6 +22,9 @@ struct Beginning {
 /// precision, of whose change a note tells.
 std::map<std::string, std::string> checkpoint_metadata(const Config& config);
 
+/// runs/NAME
+std::filesystem::path run_folder(const Config& config);
+
 /// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's
 /// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name
 /// is moved aside, nothing is lost. Blocks on files. Errors: a named checkpoint cannot be read; a

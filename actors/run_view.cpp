@@ -25,7 +25,8 @@ void RunView::Live::set(bool now_ready, const char* now_why) {
 }
 
 RunView::RunView(const RunOptions& options, std::unique_ptr<Live> live,
-                 std::unique_ptr<metrics::HttpEndpoint> endpoint, metrics::RunFolder folder)
+                 std::unique_ptr<metrics::HttpEndpoint> endpoint,
+                 std::optional<metrics::RunFolder> folder)
     : log_{metrics::make_logger(screen_, log_format(options.log_format),
                                 options.quiet ? spdlog::level::warn : spdlog::level::info)},
       console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
@@ -44,11 +45,15 @@ Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions&
       return failure(started.error());
     endpoint = std::move(*started);
   }
-  auto folder = metrics::RunFolder::open(job.config.run.output, job.info, options.config_text);
-  if (!folder)
-    return failure(folder.error());
+  std::optional<metrics::RunFolder> folder;
+  if (job.seat.leads()) {
+    auto opened = metrics::RunFolder::open(job.config.run.output, job.info, options.config_text);
+    if (!opened)
+      return failure(opened.error());
+    folder = std::move(*opened);
+  }
   std::unique_ptr<RunView> view{
-      new RunView{options, std::move(live), std::move(endpoint), std::move(*folder)}};
+      new RunView{options, std::move(live), std::move(endpoint), std::move(folder)}};
   view->begin(job);
   return view;
 }
@@ -56,8 +61,8 @@ Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions&
 void RunView::begin(const Job& job) {
   for (const auto& note : job.notes)
     log_->warn("{}", note);
-  if (folder_.missing_steps() > 0)
-    log_->warn("the events of {} earlier steps are lost", folder_.missing_steps());
+  if (folder_ && folder_->missing_steps() > 0)
+    log_->warn("the events of {} earlier steps are lost", folder_->missing_steps());
   console_.begin(job.info);
   log_->info("{}: {}", job.info.precision, job.arithmetic);
   if (const auto& recompute = job.info.recompute)
@@ -65,8 +70,6 @@ void RunView::begin(const Job& job) {
         "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
-  if (!job.address.empty())
-    log_->info("daemon at {}", job.address);
   if (endpoint_)
     log_->info("metrics at http://{}/metrics", endpoint_->address());
   live_->set(true, "training");
@@ -87,13 +90,15 @@ void RunView::show(const std::vector<NodeStatus>& nodes) {
 void RunView::show(const metrics::StepRecord& step) {
   live_->registry.record(step);
   console_.show(step);
-  warn_once(folder_.append(step));
+  if (folder_)
+    warn_once(folder_->append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
   live_->registry.record(epoch);
   console_.show(epoch);
-  warn_once(folder_.append(epoch));
+  if (folder_)
+    warn_once(folder_->append(epoch));
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
@@ -108,10 +113,10 @@ void RunView::show(const CheckpointOutcome& checkpoint) {
 
 void RunView::finish(const metrics::RunSummary& summary) {
   live_->set(false, "the run has ended");
-  const auto written = folder_.finish(summary);
+  const auto written = folder_ ? folder_->finish(summary) : Status{};
   if (!written)
     log_->error("{}", written.error().to_string());
-  console_.end(summary, written ? folder_.report().string() : "");
+  console_.end(summary, folder_ && written ? folder_->report().string() : "");
 }
 
 void RunView::warn_once(const Status& status) {

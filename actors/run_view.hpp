@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -48,14 +49,15 @@ private:
   };
 
   RunView(const RunOptions& options, std::unique_ptr<Live> live,
-          std::unique_ptr<metrics::HttpEndpoint> endpoint, metrics::RunFolder folder);
+          std::unique_ptr<metrics::HttpEndpoint> endpoint,
+          std::optional<metrics::RunFolder> folder);
   void begin(const Job& job);
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
   std::unique_ptr<Live> live_;
   std::unique_ptr<metrics::HttpEndpoint> endpoint_; ///< reads live_: ends before it; null: off
-  metrics::RunFolder folder_;
+  std::optional<metrics::RunFolder> folder_;        ///< of the node that leads
   bool warned_ = false;
 };
 

@@ -53,6 +53,7 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::snapshot, std::int64_t step) { return snapshot(step); },
+      [this](atom::contribute, std::int64_t) { exchange_.copy_state(nullptr); },
       [this](atom::saved, std::int64_t step) { deliver_snapshot(step); });
 }
 
@@ -223,10 +224,6 @@ void ShardManagerState::evaluate(std::int64_t step) {
 }
 
 caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
-  if (replica().rank != 0) {
-    exchange_.copy_state(nullptr);
-    return SnapshotPtr{};
-  }
   auto copy = std::make_shared<Snapshot>();
   copy->step = step;
   exchange_.copy_state(copy.get());

@@ -1,6 +1,7 @@
 /// CAF's type ids of our messages. Append only: daemons of the same version must agree.
 #pragma once
 
+#include "cluster_messages.hpp"
 #include "job_status.hpp"
 #include "messages.hpp"
 
@@ -26,7 +27,9 @@ using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// In which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
-using WorkerSummariesPtr = std::shared_ptr<const std::vector<metrics::WorkerSummary>>;
+/// What NODE needs for its part of a job (node.hpp).
+struct RunOrder;
+using RunOrderPtr = std::shared_ptr<const RunOrder>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors
@@ -49,9 +52,15 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummariesPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOrderPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Use))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankInfo))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Seat))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointPart))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
 
@@ -76,6 +85,11 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, stop)
   CAF_ADD_ATOM(troupe, troupe::atom, tick)
   CAF_ADD_ATOM(troupe, troupe::atom, released)
+  CAF_ADD_ATOM(troupe, troupe::atom, contribute)
+  CAF_ADD_ATOM(troupe, troupe::atom, fetch)
+  CAF_ADD_ATOM(troupe, troupe::atom, get)
+  CAF_ADD_ATOM(troupe, troupe::atom, lead)
+  CAF_ADD_ATOM(troupe, troupe::atom, put)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -86,5 +100,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::WorkerSummariesPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOrderPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -33,7 +33,6 @@ worker_actor::behavior_type WorkerState::make_behavior() {
   const worker_actor me{self_};
   self_->send(setup_.shard_manager, atom::join_v, me);
   self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, me, next_pass_);
-  self_->send(setup_.coordinator, atom::join_v, setup_.replica->rank, me, setup_.shard_manager);
   return traced<worker_actor>(
       setup_.row,
       [this](atom::advance, std::int64_t limit) {

@@ -6,6 +6,7 @@
 #include "signals.hpp"
 
 #include "troupe/actors/company.hpp"
+#include "troupe/core/units.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ struct TrainArguments {
   bool quiet = false;
   std::string log_format = "plain";
   std::string trace;
+  std::vector<std::string> join; ///< HOST:PORT of daemons
   bool daemon = false;
 };
 
@@ -31,9 +33,18 @@ void say_ready() {
 }
 
 int train(const TrainArguments& arguments) {
-  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  auto config = load_or_complain(arguments.config, machine_capabilities());
   if (!config)
     return wrong_input;
+  if (!arguments.daemon && config->cluster.min_nodes > 1) {
+    fmt::print(
+        stderr,
+        "troupe: cluster.min_nodes is {}: start the job with `troupe node` on so many hosts\n",
+        config->cluster.min_nodes);
+    return wrong_input;
+  }
+  config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
+                              arguments.join.end());
   StopSignals signals{config->cluster.timeouts.drain};
   actors::RunOptions options;
   options.quiet = arguments.quiet;
@@ -75,6 +86,14 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
       ->add_option("--trace", arguments->trace,
                    "Write a timeline of streams and actors, for ui.perfetto.dev")
       ->type_name("FILE");
+  if (daemon)
+    command
+        ->add_option("--join", arguments->join,
+                     "Take part in the job of the daemon that listens there")
+        ->type_name("HOST:PORT")
+        ->check([](const std::string& text) {
+          return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
+        });
   command->callback([&action, arguments] { action = [arguments] { return train(*arguments); }; });
 }
 

@@ -103,6 +103,9 @@ struct Config {
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
 
+  /// Of all nodes, as far as they are known before they join: each has as many as this one.
+  std::int64_t workers() const { return devices.count * cluster.min_nodes; }
+
   bool operator==(const Config&) const = default;
 };
 

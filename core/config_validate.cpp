@@ -194,15 +194,16 @@ namespace {
 
 /// Whether a global batch falls into slices, one for each worker and micro-batch.
 ConfigConflicts validate_slices(const Config& config) {
-  const std::vector<std::string> keys = {"data.batch_size", "devices.count", "train.accumulate"};
+  const std::vector<std::string> keys = {"data.batch_size", "devices.count", "cluster.min_nodes",
+                                         "train.accumulate"};
   const auto batch = config.data.batch_size, micro = config.train.accumulate;
-  const auto workers = config.devices.count;
+  const auto workers = config.workers();
   // In this order the product below does not overflow.
   if (micro > batch || workers > batch / micro)
     return {{keys,
              fmt::format("{} samples are too few for {} workers x {} micro-batches", batch, workers,
                          micro),
-             "at least devices.count x train.accumulate"}};
+             "at least devices.count x cluster.min_nodes x train.accumulate"}};
   const auto slices = workers * micro, rest = batch % slices;
   const bool batch_norm = config.model.name != "mlp" && config.model.name != "linear";
   if (rest == 0 || !batch_norm)
@@ -218,14 +219,14 @@ ConfigConflicts validate_slices(const Config& config) {
 
 ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
   ConfigConflicts found;
-  const auto workers = config.devices.count;
+  const auto workers = config.workers();
   if (parallel.strategy == "single" && workers != 1)
-    found.push_back({{"parallel.strategy", "devices.count"},
-                     fmt::format("strategy single is for one worker, devices.count is {}", workers),
-                     "ddp, or devices.count: 1"});
+    found.push_back({{"parallel.strategy", "devices.count", "cluster.min_nodes"},
+                     fmt::format("strategy single is for one worker, there are {}", workers),
+                     "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
   if (parallel.strategy == "hsdp" && workers % parallel.shard_group != 0)
     found.push_back(
-        {{"parallel.shard_group", "devices.count"},
+        {{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
          fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),
          fmt::format("a divisor of {}; fsdp makes one group", workers)});
   if ((parallel.wrap.policy == "explicit") == parallel.wrap.units.empty())

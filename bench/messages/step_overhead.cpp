@@ -41,7 +41,10 @@ double samples_per_second(std::int64_t samples, Clock::time_point begin) {
 
 /// One thread calls everything in order; the next batch is filled while the device works.
 Result<double> plain_loop(const Config& config, std::int64_t steps) {
-  auto prepared = actors::prepare_job(config);
+  auto start = actors::start_alone(config);
+  if (!start)
+    return failure(start.error());
+  auto prepared = actors::prepare_job(config, *std::move(start));
   if (!prepared)
     return failure(prepared.error());
   const auto& job = **prepared;

@@ -63,6 +63,7 @@ struct ShardManagerStub {
               snapshot->step = step;
               return SnapshotPtr{snapshot};
             },
+            [this](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
             [](atom::saved, std::int64_t) {}};
   }
   int rank;
@@ -100,7 +101,7 @@ struct MetricsStub {
           seen->steps.push_back(record);
         },
         [this](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
-        [](atom::status, const WorkerSummariesPtr&) {},
+        [](atom::status, const WorkerSummaries&) {},
         [](atom::saved, const CheckpointOutcome&) {},
         [](atom::tick) {},
         [this](atom::finish, const RunOutcomePtr& outcome) { seen->outcome = outcome; }};
@@ -121,10 +122,10 @@ struct Company : test::Deterministic {
         CoordinatorSetup{
             .plan = JobPlan{two_epochs, 6},
             .first_step = first_step,
-            .world_size = 2,
+            .generation = {.number = 1,
+                           .nodes = {{.address = "here", .host = "here", .workers = 2}}},
             .window = 4,
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
-            .devices = {"a", "b"},
             .checkpointer = checkpointer,
             .metrics = metrics});
   }
@@ -142,7 +143,9 @@ struct Company : test::Deterministic {
         test::spawn_state<ShardManagerStub, shard_manager_actor>(system, rank, seen);
     others.push_back(caf::actor_cast<caf::actor>(worker));
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
-    self->send(coordinator, atom::join_v, rank, worker, shard_manager);
+    self->send(coordinator, atom::join_v,
+               RankInfo{.rank = rank, .metrics = {}, .device = rank == 0 ? "a" : "b"}, worker,
+               shard_manager, metrics);
     scheduler.run();
   }
   void start() {

@@ -22,7 +22,13 @@ struct NodeStub {
   static inline const char* name = "node_stub";
   NodeStub(node_actor::pointer, std::atomic<int>& times) : stops{times} {}
   node_actor::behavior_type make_behavior() {
-    return {[](atom::run) { return RunOutcomePtr{}; }, [this](atom::stop) { ++stops; },
+    return {[](atom::join) { return membership_actor{}; },
+            [](atom::join, const membership_actor&, const NodeInfo&) {
+              return caf::result<Seat, store_actor>{Seat{}, store_actor{}};
+            },
+            [](atom::run, const RunOrderPtr&) { return RunOutcomePtr{}; },
+            [](atom::finish, const JobEnd&) {},
+            [this](atom::stop) { ++stops; },
             [](atom::status) {
               return JobStatus{.name = "job", .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
             }};

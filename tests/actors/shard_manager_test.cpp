@@ -62,7 +62,8 @@ struct CoordinatorStub {
   CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Reports> to)
       : reports{std::move(to)} {}
   coordinator_actor::behavior_type make_behavior() {
-    return {[](atom::join, std::int32_t, const worker_actor&, const shard_manager_actor&) {},
+    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
+               const metrics_actor&) {},
             [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
             [this](atom::step_committed, const StepReport& report) { reports->add(report); },
             [](atom::evaluated, const EvaluationReport&) {},

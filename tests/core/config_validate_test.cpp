@@ -56,7 +56,7 @@ TEST_CASE("every worker's micro-batch has a sample") {
   CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
   CHECK(conflict({"model.name=mlp", "data.batch_size=5", "train.accumulate=6"}) ==
         "data.batch_size: 5 samples are too few for 1 workers x 6 micro-batches; allowed: at least "
-        "devices.count x train.accumulate");
+        "devices.count x cluster.min_nodes x train.accumulate");
 }
 
 TEST_CASE("clipping before unscaling is refused where there is a loss scale to be clipped") {
@@ -76,10 +76,9 @@ TEST_CASE("clipping before unscaling is refused where there is a loss scale to b
 }
 
 TEST_CASE("strategy single is for one worker") {
-  CHECK(
-      conflict({"devices.count=2"}) ==
-      "parallel.strategy: strategy single is for one worker, devices.count is 2; allowed: ddp, or "
-      "devices.count: 1");
+  CHECK(conflict({"devices.count=2"}) ==
+        "parallel.strategy: strategy single is for one worker, there are 2; allowed: ddp, or "
+        "devices.count: 1 and cluster.min_nodes: 1");
   CHECK(problems(synthetic, {"devices.count=1", "parallel.strategy=ddp"}).empty());
 }
 
@@ -222,9 +221,12 @@ TEST_CASE("ports are not shared") {
 }
 
 TEST_CASE("a cluster has room for the nodes it waits for, and an address they can connect to") {
-  CHECK(conflict({"cluster.min_nodes=3", "cluster.max_nodes=2"}) ==
+  const std::string ddp = "parallel.strategy=ddp", batch = "data.batch_size=6";
+  CHECK(conflict({ddp, batch, "cluster.min_nodes=3", "cluster.max_nodes=2"}) ==
         "cluster.max_nodes: 2 is less than min_nodes, which is 3; allowed: at least 3");
-  CHECK(problems(synthetic, {"cluster.min_nodes=2", "cluster.max_nodes=3"}).empty());
+  CHECK(problems(synthetic, {ddp, batch, "cluster.min_nodes=2", "cluster.max_nodes=3"}).empty());
+  CHECK(conflict({"cluster.min_nodes=2", "cluster.max_nodes=2"})
+            .starts_with("parallel.strategy: strategy single is for one worker, there are 2"));
   const std::string everywhere = "cluster.listen=0.0.0.0:7401", insecure = "cluster.insecure=true",
                     several = "cluster.max_nodes=2";
   CHECK(conflict({everywhere, insecure, several})

@@ -1,0 +1,28 @@
+/// Connects the workers of this node with those that they share a job with.
+#pragma once
+
+#include "cluster_messages.hpp"
+#include "replica.hpp"
+
+#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/collectives/strategy.hpp"
+
+#include <memory>
+#include <span>
+
+namespace troupe::actors {
+
+struct GroupOptions {
+  Generation generation;
+  TimeoutsConfig timeouts;
+  /// Where ranks of different nodes find each other; may be null when there is one node.
+  std::shared_ptr<collectives::KeyValueStore> store;
+};
+
+/// Makes the communicators of a node's replicas: of shared memory where all ranks of a group are on
+/// this node, else by Gloo over TCP. Blocks until all ranks of every group are connected. Errors:
+/// network, when some rank does not come within the quorum timeout.
+Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
+                   const collectives::Strategy& strategy, const GroupOptions& options);
+
+} // namespace troupe::actors

@@ -1,0 +1,122 @@
+#include "joining.hpp"
+
+#include "membership.hpp"
+#include "store.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/units.hpp"
+
+#include <thread>
+
+namespace troupe::actors {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Between attempts to reach a daemon that is not there yet.
+constexpr std::chrono::milliseconds pause{250};
+
+Result<membership_actor> ask_for_job(const Applicant& applicant, const std::string& address) {
+  const auto& timeouts = applicant.config.cluster.timeouts;
+  auto daemon =
+      connect(applicant.system, *parse_endpoint(address), applicant.network, timeouts.detection);
+  if (!daemon)
+    return failure(daemon.error());
+  Result<membership_actor> found;
+  caf::scoped_actor self{applicant.system};
+  self->request(*daemon, timeouts.detection, atom::join_v)
+      .receive([&](const membership_actor& membership) { found = membership; },
+               [&](const caf::error& error) {
+                 found =
+                     fail(Errc::network, "{} knows of no job: {}", address, caf::to_string(error));
+               });
+  return found;
+}
+
+/// Owns the values of a checkpoint that came in messages.
+struct ReceivedCheckpoint {
+  std::vector<CheckpointPart> parts;
+};
+
+Checkpoint assemble(std::vector<CheckpointPart> parts) {
+  const auto owner =
+      std::make_shared<const ReceivedCheckpoint>(ReceivedCheckpoint{std::move(parts)});
+  Checkpoint checkpoint;
+  checkpoint.step = owner->parts.front().step;
+  checkpoint.epoch = owner->parts.front().epoch;
+  for (const auto& part : owner->parts)
+    checkpoint.tensors.push_back({part.name, part.shape, part.values});
+  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner.get())};
+  return checkpoint;
+}
+
+} // namespace
+
+membership_actor lead_job(const Applicant& applicant, const Beginning& beginning) {
+  const auto& cluster = applicant.config.cluster;
+  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+                        .quorum = cluster.timeouts.quorum,
+                        .beginning = nullptr,
+                        .say = applicant.say};
+  if (beginning.checkpoint)
+    setup.beginning = std::make_shared<const Checkpoint>(*beginning.checkpoint);
+  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
+}
+
+Result<membership_actor> find_job(const Applicant& applicant) {
+  const auto& cluster = applicant.config.cluster;
+  const auto end = Clock::now() + cluster.timeouts.quorum;
+  for (bool first = true;; first = false) {
+    Result<membership_actor> found;
+    for (const auto& address : cluster.join) {
+      found = ask_for_job(applicant, address);
+      if (found || found.error().code != Errc::network)
+        return found;
+    }
+    if (first)
+      applicant.say(found.error().message + "; trying again");
+    if (Clock::now() > end)
+      return found;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& membership) {
+  Result<JobStart> start;
+  caf::scoped_actor self{applicant.system};
+  self->request(applicant.node, caf::infinite, atom::join_v, membership, applicant.info)
+      .receive(
+          [&](const Seat& seat, const store_actor& store) {
+            if (seat.refused)
+              start = failure(*seat.refused);
+            else
+              *start = {.seat = seat,
+                        .beginning = {},
+                        .store = std::make_shared<MessageStore>(applicant.system, store)};
+          },
+          [&](const caf::error& error) {
+            start = fail(Errc::network, "joining the job: {}", caf::to_string(error));
+          });
+  return start;
+}
+
+Result<Beginning> fetch_beginning(const Applicant& applicant, const membership_actor& membership,
+                                  const Seat& seat) {
+  Result<Beginning> beginning;
+  std::vector<CheckpointPart> parts;
+  caf::scoped_actor self{applicant.system};
+  for (std::int32_t i = 0; i < seat.tensors && beginning; ++i)
+    self->request(membership, applicant.config.cluster.timeouts.collective, atom::fetch_v, i)
+        .receive([&](CheckpointPart& part) { parts.push_back(std::move(part)); },
+                 [&](const caf::error& error) {
+                   beginning = fail(Errc::network, "fetching the leader's checkpoint: {}",
+                                    caf::to_string(error));
+                 });
+  if (beginning && !parts.empty())
+    beginning->checkpoint = assemble(std::move(parts));
+  return beginning;
+}
+
+} // namespace troupe::actors

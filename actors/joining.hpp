@@ -1,0 +1,38 @@
+/// How a daemon comes to its part in a job: it leads one, or finds the daemon that does. Blocking
+/// calls, for the thread that owns the actors.
+#pragma once
+
+#include "interfaces.hpp"
+#include "job.hpp"
+#include "network.hpp"
+
+#include <functional>
+#include <string>
+
+namespace troupe::actors {
+
+struct Applicant {
+  caf::actor_system& system;
+  const Config& config;
+  const NetworkOptions& network;
+  node_actor node;                             ///< this daemon's
+  NodeInfo info;                               ///< of it
+  std::function<void(const std::string&)> say; ///< tells a person what is waited for
+};
+
+/// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
+membership_actor lead_job(const Applicant& applicant, const Beginning& beginning);
+
+/// Finds the MEMBERSHIP by any of the daemons of cluster.join; tries until the quorum timeout, as
+/// they may not be there yet. Errors: network, with what the last attempt met.
+Result<membership_actor> find_job(const Applicant& applicant);
+
+/// Waits until all nodes are there. Errors: why this one may not take part; stopped, when somebody
+/// asked for it.
+Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& membership);
+
+/// The leader's checkpoint, or nothing when the job begins afresh. Errors: network.
+Result<Beginning> fetch_beginning(const Applicant& applicant, const membership_actor& membership,
+                                  const Seat& seat);
+
+} // namespace troupe::actors

@@ -1,0 +1,65 @@
+/// MEMBERSHIP: who takes part in a job. It outlives the job's COORDINATOR, which leads one
+/// generation from its first step to its last.
+#pragma once
+
+#include "interfaces.hpp"
+#include "roster.hpp"
+
+#include "troupe/core/checkpoint.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct MembershipSetup {
+  std::int32_t min_nodes = 1, max_nodes = 1;
+  std::chrono::milliseconds quorum;            ///< for min_nodes to come together
+  std::shared_ptr<const Checkpoint> beginning; ///< what the job goes on from; null: begins afresh
+  std::function<void(const std::string&)> say; ///< tells a person who is missing
+};
+
+///   gathering --(min_nodes are there)--> formed --(lead)--> led --> ended
+///       a node that goes is forgotten;    a node that goes ends the job
+class MembershipState {
+public:
+  static inline const char* name = "membership";
+
+  MembershipState(membership_actor::pointer self, MembershipSetup setup);
+  membership_actor::behavior_type make_behavior();
+
+private:
+  struct Member {
+    std::string address;
+    member_actor node;
+    caf::typed_response_promise<Seat, store_actor> seat;
+  };
+
+  caf::result<Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);
+  void form();
+  void refuse_all(const Error& error);
+  void member_down(const caf::down_msg& down);
+  caf::result<CheckpointPart> part(std::int32_t index) const;
+  void lead(const coordinator_actor& coordinator);
+  caf::result<coordinator_actor> leader();
+  void fail(const Error& error);
+  void finish(const JobEnd& end);
+  void stop();
+
+  membership_actor::pointer self_;
+  MembershipSetup setup_;
+  Roster roster_;
+  std::vector<Member> members_; ///< in the order of their ranks, once formed
+  std::optional<Generation> generation_;
+  store_actor store_;
+  coordinator_actor coordinator_;
+  std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
+  std::optional<Error> closed_; ///< why nobody is admitted any more
+  bool stopping_ = false, ended_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,58 @@
+#include "step_summary.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTime& collective) {
+  metrics::StepRecord record;
+  record.step = reports.front().worker.step;
+  const auto ranks = static_cast<double>(reports.size());
+  std::int64_t correct = 0;
+  for (const auto& report : reports) {
+    const auto& worker = report.worker;
+    record.loss += worker.loss / ranks;
+    record.samples += worker.samples;
+    record.data_wait_seconds = std::max(record.data_wait_seconds, seconds(worker.data_wait));
+    record.collective_bytes += report.collective_bytes;
+    correct += worker.correct;
+    collective.total += seconds(report.collective);
+    collective.overlapped += seconds(report.overlapped);
+  }
+  if (const auto& first = reports.front(); first.loss_scale > 0) { // the same on all ranks
+    record.loss_scale = double{first.loss_scale};
+    record.skipped_steps = first.skipped_steps;
+    record.scale_growths = first.scale_growths;
+  }
+  record.accuracy = ratio(static_cast<double>(correct), static_cast<double>(record.samples));
+  record.collective_seconds = collective.total / ranks;
+  record.overlap_ratio = ratio(collective.overlapped, collective.total);
+  return record;
+}
+
+metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
+                                 const MemoryUse& memory, double busy_ratio) {
+  const auto peak = [&memory](MemoryKind kind) {
+    return memory.peak[static_cast<std::size_t>(kind)];
+  };
+  return {.rank = rank,
+          .device = device,
+          .peak_memory_bytes = memory.total_peak,
+          .parameter_bytes = peak(MemoryKind::parameters),
+          .gradient_bytes = peak(MemoryKind::gradients),
+          .optimizer_bytes = peak(MemoryKind::optimizer),
+          .busy_ratio = busy_ratio,
+          .memory = memory};
+}
+
+EvaluationReport total(std::span<const EvaluationReport> reports) {
+  EvaluationReport all{.step = reports.front().step};
+  for (const auto& each : reports) {
+    all.loss_sum += each.loss_sum;
+    all.correct += each.correct;
+    all.samples += each.samples;
+  }
+  return all;
+}
+
+} // namespace troupe::actors

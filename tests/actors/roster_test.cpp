@@ -1,0 +1,86 @@
+#include "troupe/actors/roster.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+NodeInfo node(const std::string& address, std::int32_t workers = 1, const Config& config = {}) {
+  return {.address = address,
+          .host = {},
+          .version = "1.0",
+          .workers = workers,
+          .job = shared_settings(config)};
+}
+
+} // namespace
+
+TEST_CASE("ranks follow the order in which nodes were admitted") {
+  Roster roster{3, 3};
+  REQUIRE(roster.admit(node("a:1", 2)));
+  REQUIRE(roster.admit(node("b:1", 1)));
+  CHECK_FALSE(roster.complete());
+  CHECK(roster.waiting_for() == "waiting for 1 more node (2 of 3: a:1, b:1)");
+  REQUIRE(roster.admit(node("c:1", 4)));
+  REQUIRE(roster.complete());
+  CHECK(roster.waiting_for().empty());
+  const auto generation = roster.generation(5);
+  CHECK(generation.number == 5);
+  CHECK(generation.world_size() == 7);
+  CHECK(generation.nodes[1].first_rank == 2);
+  CHECK(generation.node_of(0).address == "a:1");
+  CHECK(generation.node_of(1).address == "a:1");
+  CHECK(generation.node_of(2).address == "b:1");
+  CHECK(generation.node_of(6).address == "c:1");
+}
+
+TEST_CASE("a node of another job is refused, with what differs") {
+  Config config;
+  Roster roster{2, 2};
+  REQUIRE(roster.admit(node("a:1", 1, config)));
+  config.train.optimizer.lr = 0.25;
+  config.model.name = "resnet56";
+  const auto refused = roster.admit(node("b:1", 1, config));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::invalid_input);
+  CHECK_THAT(refused.error().message, ContainsSubstring("train.optimizer.lr: 0.25 here, 0.1"));
+  CHECK_THAT(refused.error().message, ContainsSubstring("model.name: resnet56 here"));
+  CHECK_FALSE(roster.complete());
+}
+
+TEST_CASE("where a node keeps its files and what devices it has is its own affair") {
+  Config config;
+  Roster roster{2, 2};
+  REQUIRE(roster.admit(node("a:1", 1, config)));
+  config.data.root = "elsewhere";
+  config.run.output = "elsewhere";
+  config.devices.threads_per_worker = 7;
+  config.cluster.listen = "b:1";
+  config.metrics.listen = "off";
+  CHECK(roster.admit(node("b:1", 1, config)));
+}
+
+TEST_CASE("another version, a second node of one address and one too many are refused") {
+  Roster roster{1, 2};
+  REQUIRE(roster.admit(node("a:1")));
+  auto other = node("b:1");
+  other.version = "2.0";
+  CHECK_THAT(roster.admit(other).error().message, ContainsSubstring("b:1 is troupe 2.0"));
+  CHECK_THAT(roster.admit(node("a:1")).error().message, ContainsSubstring("takes part already"));
+  REQUIRE(roster.admit(node("b:1")));
+  CHECK_THAT(roster.admit(node("c:1")).error().message,
+             ContainsSubstring("cluster.max_nodes is 2"));
+}
+
+TEST_CASE("a node that left can come again") {
+  Roster roster{2, 2};
+  REQUIRE(roster.admit(node("a:1")));
+  REQUIRE(roster.admit(node("b:1")));
+  roster.remove("b:1");
+  CHECK_FALSE(roster.complete());
+  CHECK(roster.admit(node("b:1")));
+}

@@ -1,0 +1,221 @@
+// One job on several daemons of one machine.
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <csignal>
+#include <list>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A dead node is found within two seconds.
+const Settings quick_timeouts = {"cluster.timeouts.heartbeat=100ms",
+                                 "cluster.timeouts.detection=2s", "cluster.timeouts.collective=20s",
+                                 "cluster.timeouts.quorum=200s"};
+
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// small.yaml with batches for three workers.
+Settings for_nodes(int nodes, const std::string& strategy) {
+  const auto count = std::to_string(nodes);
+  return quick_timeouts + Settings{"parallel.strategy=" + strategy, "data.batch_size=12",
+                                   "data.synthetic_samples=96",     "data.eval_batch_size=12",
+                                   "cluster.min_nodes=" + count,    "cluster.max_nodes=" + count};
+}
+
+/// Daemons that train one job; each has its own folder for runs, as if on a host of its own.
+class Daemons {
+public:
+  Daemons(const Experiment& experiment, std::string run, Settings settings)
+      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)} {}
+
+  RunningProgram& lead(const Settings& more = {}) {
+    auto& leader = programs_.emplace_back(experiment_.command("node", run_, settings_ + more));
+    address_ = daemon_address(leader);
+    return leader;
+  }
+  RunningProgram& join(const Settings& more = {}) {
+    const auto folder = experiment_ / ("node" + std::to_string(programs_.size()));
+    return programs_.emplace_back(experiment_.command(
+        "node", run_,
+        settings_ + Settings{"--join=" + address_, "run.output=" + folder.string()} + more));
+  }
+  const std::string& address() const { return address_; }
+
+private:
+  const Experiment& experiment_;
+  std::string run_;
+  Settings settings_;
+  std::string address_;
+  std::list<RunningProgram> programs_;
+};
+
+std::vector<double> first_ten(const std::vector<double>& losses) {
+  return {losses.begin(), losses.begin() + 10};
+}
+
+/// A leader stays until it is asked to go.
+Ended stop(RunningProgram& leader) {
+  leader.send(SIGTERM);
+  return leader.wait();
+}
+
+/// The job, on a leader and two others, to its end.
+RunFiles trained(const Experiment& experiment, const std::string& run, const Settings& settings) {
+  Daemons daemons{experiment, run, settings};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  auto& third = daemons.join();
+  for (auto* follower : {&second, &third}) {
+    const auto ended = follower->wait();
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+  }
+  const auto ended = stop(leader);
+  INFO(ended.out << ended.err);
+  CHECK(ended.code == 0);
+  return experiment.run(run);
+}
+
+} // namespace
+
+TEST_CASE("three daemons train what three workers of one process do") {
+  const std::string strategy = GENERATE("ddp", "zero1", "zero3");
+  CAPTURE(strategy);
+  const Experiment experiment;
+  const auto settings = for_nodes(3, strategy);
+  const auto run = trained(experiment, "nodes", settings);
+  const auto alone = experiment.completed(
+      "alone", {"parallel.strategy=" + strategy, "data.batch_size=12", "data.synthetic_samples=96",
+                "data.eval_batch_size=12", "devices.count=3"});
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(run.summary().at("world_size") == 3);
+  // A ring adds in another order than shared memory does; training makes more of that with time.
+  CHECK(largest_difference(first_ten(run.losses()), first_ten(alone.losses())) < 1e-4);
+  CHECK(trained(experiment, "again", settings).digest() == run.digest());
+}
+
+TEST_CASE("a node may have several workers, whose shards are one group") {
+  const Experiment experiment;
+  const auto settings =
+      for_nodes(2, "hsdp") + Settings{"devices.count=2", "parallel.shard_group=2"};
+  Daemons daemons{experiment, "nodes", settings};
+  auto& leader = daemons.lead();
+  CHECK(daemons.join().wait().code == 0);
+  CHECK(stop(leader).code == 0);
+  const auto alone = experiment.completed(
+      "alone", {"parallel.strategy=hsdp", "parallel.shard_group=2", "data.batch_size=12",
+                "data.synthetic_samples=96", "data.eval_batch_size=12", "devices.count=4"});
+  const auto run = experiment.run("nodes");
+  CHECK(run.summary().at("world_size") == 4);
+  CHECK(run.summary().at("workers").size() == 4);
+  CHECK(largest_difference(first_ten(run.losses()), first_ten(alone.losses())) < 1e-4);
+}
+
+TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same end") {
+  const Experiment experiment;
+  const auto settings = for_nodes(3, "zero2");
+  const auto whole = trained(experiment, "whole", settings);
+  trained(experiment, "parts", settings + Settings{"train.max_steps=17"});
+  const auto parts = trained(experiment, "parts",
+                             settings + Settings{"run.output=" + experiment.output().string()});
+  CHECK(parts.summary().at("status") == "completed");
+  CHECK(parts.steps_done() == whole.steps_done());
+}
+
+TEST_CASE("a node that dies ends the job, which names it") {
+  const bool frozen = GENERATE(false, true);
+  CAPTURE(frozen);
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(3, "ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  auto& third = daemons.join();
+  const auto dying = daemon_address(third);
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
+  third.send(frozen ? SIGSTOP : SIGKILL);
+  const auto survivor = second.wait(60s);
+  CHECK(survivor.code == 1);
+  CHECK_THAT(survivor.err, ContainsSubstring(dying));
+  const auto ended = stop(leader);
+  CHECK(ended.code == 1);
+  CHECK_THAT(ended.err, ContainsSubstring("node " + dying + " (rank "));
+  const auto run = experiment.run("nodes");
+  CHECK(run.summary().at("status") == "failed");
+  CHECK_FALSE(run.checkpoints().empty());
+}
+
+TEST_CASE("nodes whose leader dies end, and say so") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
+  leader.kill();
+  const auto ended = second.wait(60s);
+  CHECK(ended.code == 1);
+  CHECK_THAT(ended.err, ContainsSubstring("the node that leads the job is gone"));
+}
+
+TEST_CASE("a node that is asked to stop ends the job on all") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "zero3") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
+  CHECK(stop(second).code == 0);
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").has("summary.json"); }));
+  CHECK(stop(leader).code == 0);
+  CHECK(experiment.run("nodes").summary().at("status") == "stopped");
+}
+
+TEST_CASE("a node with the config of another job is refused, with what differs") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
+  auto& leader = daemons.lead();
+  const auto refused = daemons.join({"train.optimizer.lr=0.01"}).wait();
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("train.optimizer.lr: 0.01 here, 0.05 at the leader"));
+  CHECK(leader.running());
+  CHECK(daemons.join().wait().code == 0);
+  CHECK(stop(leader).code == 0);
+}
+
+TEST_CASE("a node that cannot do its part ends the job on all, with its reason") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") + Settings{"data.dataset=cifar10",
+                                                 "data.root=" + (experiment / "nowhere").string()}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  CHECK(second.wait().code != 0);
+  const auto ended = leader.wait();
+  CHECK(ended.code != 0);
+  CHECK_THAT(ended.err, ContainsSubstring("nowhere"));
+}
+
+TEST_CASE("a leader that waits for nodes says for whom, and stops when asked") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(3, "ddp")};
+  auto& leader = daemons.lead();
+  CHECK(leader.prints("waiting for 2 more nodes (1 of 3: " + daemons.address() + ")"));
+  CHECK(stop(leader).code == 0);
+  CHECK_FALSE(experiment.run("nodes").has("events.jsonl"));
+}
+
+TEST_CASE("train is for one host") {
+  const Experiment experiment;
+  const auto ended = experiment.train("nodes", for_nodes(2, "ddp"));
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.err, ContainsSubstring("troupe node"));
+}

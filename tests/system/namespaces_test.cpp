@@ -1,0 +1,105 @@
+// One job on four hosts: network namespaces, each with an address of its own.
+#include "../core/certificates.hpp"
+#include "../metrics/prometheus_server.hpp"
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <list>
+
+#include <unistd.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int hosts = 4;
+
+class Namespaces {
+public:
+  Namespaces() : made_{tool("up") == 0} {}
+  Namespaces(const Namespaces&) = delete;
+  Namespaces& operator=(const Namespaces&) = delete;
+  ~Namespaces() { tool("down"); }
+
+  bool made() const { return made_; }
+  /// The command, on host 1, 2, ...
+  std::vector<std::string> on(int host, std::vector<std::string> command) const {
+    command.insert(command.begin(),
+                   {"/usr/sbin/ip", "netns", "exec", prefix_ + "-" + std::to_string(host)});
+    return command;
+  }
+
+private:
+  int tool(const std::string& verb) const {
+    const auto count = verb == "up" ? " " + std::to_string(hosts) : "";
+    return std::system(((source_tree() / "tools/network-namespaces").string() + " " + verb + " " +
+                        prefix_ + count + " 2>/dev/null")
+                           .c_str());
+  }
+
+  std::string prefix_ = "t" + std::to_string(::getpid());
+  bool made_;
+};
+
+std::string address(int host, int port) {
+  return "10.93.0." + std::to_string(host) + ":" + std::to_string(port);
+}
+
+} // namespace
+
+TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd") {
+  const std::string strategy = GENERATE("ddp", "zero3");
+  CAPTURE(strategy);
+  const Namespaces namespaces;
+  if (!namespaces.made())
+    SKIP("no network namespaces here: they need root, and iproute2");
+  const Certificates certificates;
+  const auto tls = certificates.of("node");
+  const Experiment experiment({"parallel.strategy=" + strategy, "train.epochs=100000",
+                               "data.eval_batch_size=8", "cluster.min_nodes=4",
+                               "cluster.max_nodes=4", "cluster.tls.certificate=" + *tls.certificate,
+                               "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca});
+  std::list<RunningProgram> nodes;
+  for (int host = 1; host <= hosts; ++host) {
+    Settings settings = {"cluster.listen=" + address(host, 7401),
+                         "metrics.listen=" + address(host, 9401),
+                         "run.output=" + (experiment / ("host" + std::to_string(host))).string()};
+    if (host > 1)
+      settings.push_back("--join=" + address(1, 7401));
+    nodes.emplace_back(namespaces.on(host, experiment.command("node", "job", settings)));
+  }
+  const RunFiles run{experiment / "host1/job"};
+  REQUIRE(becomes_true([&] { return run.steps_done() > 10; }));
+
+  if (const std::string prometheus = TROUPE_PROMETHEUS; !prometheus.empty()) {
+    PrometheusServer server(prometheus, PrometheusServer::discovery(address(3, 9401)));
+    CHECK(server.wait_for("count(up == 1) == 4", 60s) == 4);
+    CHECK(server.wait_for("count(count by (rank) (troupe_worker_busy_ratio > 0)) == 4", 60s) == 4);
+    CHECK(server.wait_for("sum(rate(troupe_samples_total[5s])) > 0", 60s));
+    CAPTURE(server.log());
+  }
+  const auto status = RunningProgram{namespaces.on(2, {TROUPE_PROGRAM, "status", address(4, 7401),
+                                                       "--json", "--tls-cert", *tls.certificate,
+                                                       "--tls-key", *tls.key, "--tls-ca", *tls.ca})}
+                          .wait();
+  CAPTURE(status.out, status.err);
+  REQUIRE(status.code == 0);
+  const auto told = nlohmann::json::parse(status.out);
+  CHECK(told.at("world_size") == 4);
+  REQUIRE(told.at("nodes").size() == 4);
+  CHECK(told.at("nodes").at(0).at("address") == address(1, 7401));
+
+  nodes.front().send(SIGTERM);
+  for (auto& node : nodes) {
+    const auto ended = node.wait();
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+  }
+  CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
