@@ -36,6 +36,7 @@ struct Server {
               snapshot->step = received;
               return SnapshotPtr{snapshot};
             },
+            [](atom::contribute, std::int64_t) {},
             [](atom::saved, std::int64_t) {}};
   }
   shard_manager_actor::pointer self;

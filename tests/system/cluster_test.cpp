@@ -1,4 +1,5 @@
 // One job on several daemons of one machine.
+#include "../core/certificates.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -177,6 +178,30 @@ TEST_CASE("a node that is asked to stop ends the job on all") {
   REQUIRE(becomes_true([&] { return experiment.run("nodes").has("summary.json"); }));
   CHECK(stop(leader).code == 0);
   CHECK(experiment.run("nodes").summary().at("status") == "stopped");
+}
+
+TEST_CASE("over TLS, who asks a node and goes away takes no other connection with him") {
+  const Certificates certificates;
+  const auto tls = certificates.of("node");
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") +
+                      Settings{"train.epochs=100000", "cluster.tls.certificate=" + *tls.certificate,
+                               "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const auto asked = daemon_address(second);
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
+  for (int i = 0; i < 3; ++i)
+    CHECK(RunningProgram{{TROUPE_PROGRAM, "status", asked, "--tls-cert", *tls.certificate,
+                          "--tls-key", *tls.key, "--tls-ca", *tls.ca}}
+              .wait()
+              .code == 0);
+  const auto before = run.steps_done();
+  CHECK(becomes_true([&] { return run.steps_done() > before + 20; }, 30s));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.summary().at("status") == "stopped");
 }
 
 TEST_CASE("a node with the config of another job is refused, with what differs") {

@@ -1,0 +1,149 @@
+// What it takes a worker to be told that it may compute a unit: from need_parameters to
+// parameters_ready, with the real SHARD MANAGER of ResNet-20 between two scheduled actors. Where
+// parameters are divided, it enqueues the unit's all-gather in between; the gather itself runs on
+// the communication stream.
+//
+//   bench_unit_scheduling [passes]
+#include "troupe/actors/job.hpp"
+#include "troupe/actors/network.hpp"
+#include "troupe/actors/shard_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::actors;
+using Clock = std::chrono::steady_clock;
+using Times = std::vector<double>; ///< microseconds
+
+/// Nobody fails here.
+struct Nobody {
+  static inline const char* name = "nobody";
+  explicit Nobody(coordinator_actor::pointer) {}
+  coordinator_actor::behavior_type make_behavior() {
+    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
+               const metrics_actor&) {},
+            [](atom::run) { return RunOutcomePtr{}; },
+            [](atom::step_committed, const StepReport&) {},
+            [](atom::evaluated, const EvaluationReport&) {},
+            [](atom::failed, const Error&) {},
+            [](atom::stop) {},
+            [](atom::status) { return JobStatus{}; }};
+  }
+};
+
+/// Goes forward through the test set, one unit after the other, and notes how long each answer
+/// took.
+struct Client {
+  static inline const char* name = "client";
+  Client(worker_actor::pointer me, shard_manager_actor whom, UnitId unit_count, std::int64_t passes,
+         caf::actor whom_to_tell, std::shared_ptr<Times> kept)
+      : self{me}, server{std::move(whom)}, units{unit_count}, left{passes},
+        report{std::move(whom_to_tell)}, times{std::move(kept)} {}
+  worker_actor::behavior_type make_behavior() {
+    self->send(server, atom::join_v, worker_actor{self});
+    ask();
+    return {[](atom::advance, std::int64_t) {},
+            [](atom::batch, const MicroBatchPtr&) {},
+            [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
+              times->push_back(
+                  std::chrono::duration<double, std::micro>(Clock::now() - asked).count());
+              self->send(server, atom::released_v, use, event);
+              next.unit = (next.unit + 1) % units;
+              if (next.unit == 0 && --left == 0)
+                return caf::anon_send(report, std::int64_t{0});
+              ask();
+            },
+            [](atom::evaluate, std::int64_t, const EventPtr&) {},
+            [](atom::done, Purpose, std::int64_t) {},
+            [](atom::failed, const Error&) {}};
+  }
+  void ask() {
+    asked = Clock::now();
+    self->send(server, atom::need_parameters_v, next);
+  }
+  worker_actor::pointer self;
+  shard_manager_actor server;
+  UnitId units;
+  std::int64_t left;
+  caf::actor report;
+  Use next{.purpose = Purpose::evaluate};
+  Clock::time_point asked;
+  std::shared_ptr<Times> times;
+};
+
+Config two_workers(const std::string& strategy) {
+  Config config;
+  config.model.name = "resnet20";
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 64;
+  config.data.image_size = 8;
+  config.data.batch_size = config.data.eval_batch_size = 8;
+  config.parallel.strategy = strategy;
+  config.devices.kind = "cpu";
+  config.devices.count = 2;
+  config.devices.threads_per_worker = 1;
+  config.checkpoint.resume = "auto";
+  config.run.output = "no-such-folder";
+  return config;
+}
+
+/// Of both ranks.
+Result<Times> measure(const std::string& strategy, std::int64_t passes) {
+  const auto config = two_workers(strategy);
+  auto start = start_alone(config);
+  if (!start)
+    return failure(start.error());
+  const auto job = prepare_job(config, *std::move(start));
+  if (!job)
+    return failure(job.error());
+  SystemConfig settings{std::nullopt};
+  caf::actor_system system{settings};
+  caf::scoped_actor self{system};
+  const auto coordinator = system.spawn<coordinator_actor::stateful_impl<Nobody>>();
+  std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
+  std::vector<std::shared_ptr<Times>> kept;
+  for (const auto& replica : (*job)->replicas) {
+    const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
+        ShardManagerSetup{.exchange = {.replica = replica, .optimizer = (*job)->optimizer},
+                          .coordinator = coordinator});
+    const auto units = static_cast<UnitId>(replica->train->layout().unit_elements.size());
+    kept.push_back(std::make_shared<Times>());
+    others.push_back(caf::actor_cast<caf::actor>(shard_manager));
+    others.push_back(caf::actor_cast<caf::actor>(system.spawn<worker_actor::stateful_impl<Client>>(
+        shard_manager, units, passes, caf::actor_cast<caf::actor>(self), kept.back())));
+  }
+  Times all;
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    self->receive([](std::int64_t) {});
+  for (const auto& replica : (*job)->replicas)
+    std::ignore = replica->communication->synchronize();
+  for (const auto& other : others)
+    caf::anon_send_exit(other, caf::exit_reason::kill);
+  for (const auto& times : kept)
+    all.insert(all.end(), times->begin(), times->end());
+  return all;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::int64_t passes = argc > 1 ? std::atoll(argv[1]) : 500;
+  for (const std::string strategy : {"ddp", "zero3"}) {
+    auto times = measure(strategy, passes);
+    if (!times) {
+      fmt::print(stderr, "{}\n", times.error().to_string());
+      return 1;
+    }
+    std::ranges::sort(*times);
+    const auto at = [&](double part) {
+      return (*times)[static_cast<std::size_t>(part * static_cast<double>(times->size() - 1))];
+    };
+    fmt::print("{:<6} {} units: median {:.2f} us, 90% within {:.2f} us, 99% within {:.2f} us\n",
+               strategy, times->size(), at(0.5), at(0.9), at(0.99));
+  }
+}
