@@ -41,9 +41,9 @@ Result<std::shared_ptr<Device>> make_cuda([[maybe_unused]] int index) {
 DeviceKind device_kind(const DevicesConfig& devices) {
   if (devices.kind == "cuda")
     return DeviceKind::cuda;
-  // The interpreter is the host's; CUDA workers cannot exchange gradients yet.
-  const bool host = devices.kind == "cpu" || devices.engine == "interpreter" || devices.count > 1;
-  return host || cuda_devices() == 0 ? DeviceKind::host : DeviceKind::cuda;
+  const bool host = devices.kind == "cpu" || devices.engine == "interpreter"; // which is the host's
+  // A GPU that several workers share is for who asks for it.
+  return host || cuda_devices() < devices.count ? DeviceKind::host : DeviceKind::cuda;
 }
 
 int threads_per_worker(const DevicesConfig& devices) {
@@ -62,10 +62,10 @@ std::string arithmetic(const Config& config, Precision precision) {
   return describe(precision, cpu::arithmetic_type(type));
 }
 
-Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int rank) {
+Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int index) {
   if (device_kind(devices) == DeviceKind::cuda)
-    return make_cuda(rank);
-  return std::shared_ptr<Device>{cpu::make_host_device(rank, threads_per_worker(devices))};
+    return make_cuda(index % std::max(1, cuda_devices()));
+  return std::shared_ptr<Device>{cpu::make_host_device(index, threads_per_worker(devices))};
 }
 
 namespace {

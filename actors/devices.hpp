@@ -10,7 +10,8 @@
 
 namespace troupe::actors {
 
-/// auto: CUDA where this build has it and the driver shows a device, else the host.
+/// auto: CUDA where this build has it and the driver shows a device for every worker, else the
+/// host.
 DeviceKind device_kind(const DevicesConfig& devices);
 
 /// Threads of a host worker: the host's cores divided among the workers unless the config says.
@@ -19,9 +20,9 @@ int threads_per_worker(const DevicesConfig& devices);
 /// What a worker computes in: "fp32 arithmetic, fp16 activations".
 std::string arithmetic(const Config& config, Precision precision);
 
-/// The device of a rank of this node. Errors: unsupported where the build or the machine has no
-/// such device.
-Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int rank);
+/// The device of a worker of this node; where there are fewer GPUs than workers, some share one.
+/// Errors: unsupported where the build or the machine has no such device.
+Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int index);
 
 /// How a device wants a model's graph made, and compiled. The memory plan is the caller's to add.
 struct EngineOptions {

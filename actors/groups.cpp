@@ -1,5 +1,9 @@
 #include "groups.hpp"
 
+#ifdef TROUPE_HAS_CUDA
+#include "groups_cuda.hpp"
+#endif
+
 #include "troupe/collectives/gloo/gloo_communicator.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
@@ -19,7 +23,7 @@ using Member = std::shared_ptr<collectives::Communicator> Replica::*;
 struct Ranks {
   int first = 0, step = 1, size = 1;
 
-  int at(int index) const { return first + index * step; }
+  int index_of(int rank) const { return (rank - first) / step; }
   bool contain(int rank) const {
     return rank >= first && (rank - first) % step == 0 && (rank - first) / step < size;
   }
@@ -41,48 +45,73 @@ public:
         replica->*member = replica->world;
     if (here.empty() || here.front()->*member)
       return {};
-    if (std::ssize(here) == ranks.size)
-      return share(here, member);
-    return connect(here, ranks, member);
-  }
-
-private:
-  Status share(const std::vector<Replica*>& here, Member member) {
-    auto group =
-        collectives::make_shared_group(static_cast<int>(here.size()), options_.timeouts.collective);
+    auto communicators = make(here, ranks);
+    if (!communicators)
+      return failure(communicators.error());
     for (std::size_t i = 0; i < here.size(); ++i)
-      here[i]->*member = std::move(group[i]);
+      here[i]->*member = std::move((*communicators)[i]);
     return {};
   }
 
+private:
+  using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
+
+  Result<Communicators> make(const std::vector<Replica*>& here, const Ranks& ranks) {
+    const bool all = std::ssize(here) == ranks.size;
+#ifdef TROUPE_HAS_CUDA
+    if (here.front()->device->info().kind == DeviceKind::cuda)
+      return make_on_gpus(here, ranks, all);
+#endif
+    if (all)
+      return collectives::make_shared_group(ranks.size, options_.timeouts.collective);
+    return connect(here, ranks);
+  }
+
   /// At the same time: each waits for all.
-  Status connect(const std::vector<Replica*>& here, const Ranks& ranks, Member member) {
-    if (here.front()->device->info().kind != DeviceKind::host)
-      return fail(Errc::unsupported,
-                  "workers on CUDA devices of several nodes cannot exchange gradients yet; set "
-                  "devices.kind to cpu");
+  Result<Communicators> connect(const std::vector<Replica*>& here, const Ranks& ranks) {
     std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
     for (const auto* replica : here)
       connecting.push_back(std::async(std::launch::async, [this, replica, &ranks] {
         return collectives::connect_gloo(gloo_options(*replica, ranks), *options_.store);
       }));
-    Status status;
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      auto communicator = connecting[i].get();
-      if (communicator)
-        here[i]->*member = std::move(*communicator);
-      else
-        status = failure(std::move(communicator).error());
+    Result<Communicators> connected;
+    for (auto& each : connecting) {
+      auto communicator = each.get();
+      if (!communicator)
+        connected = failure(std::move(communicator).error());
+      else if (connected)
+        connected->push_back(std::move(*communicator));
     }
-    return status;
+    return connected;
+  }
+
+#ifdef TROUPE_HAS_CUDA
+  Result<Communicators> make_on_gpus(const std::vector<Replica*>& here, const Ranks& ranks,
+                                     bool all) {
+    const GpuGroup group{.name = name(ranks),
+                         .world_size = ranks.size,
+                         .store = all ? nullptr : options_.store,
+                         .collective = options_.timeouts.collective,
+                         .connect = options_.timeouts.quorum};
+    if (all)
+      return gpus_.share(here, group);
+    std::vector<int> indices;
+    for (const auto* replica : here)
+      indices.push_back(ranks.index_of(replica->rank));
+    return gpus_.connect(here, indices, group);
+  }
+#endif
+
+  std::string name(const Ranks& ranks) const {
+    return fmt::format("{}/{}+{}x{}", options_.generation.number, ranks.first, ranks.step,
+                       ranks.size);
   }
 
   collectives::GlooOptions gloo_options(const Replica& replica, const Ranks& ranks) const {
     const auto& node = options_.generation.node_of(replica.rank);
-    return {.rank = (replica.rank - ranks.first) / ranks.step,
+    return {.rank = ranks.index_of(replica.rank),
             .world_size = ranks.size,
-            .group = fmt::format("{}/{}+{}x{}", options_.generation.number, ranks.first, ranks.step,
-                                 ranks.size),
+            .group = name(ranks),
             .address = parse_endpoint(node.address)->host,
             .timeout = options_.timeouts.collective,
             .connect_timeout = options_.timeouts.quorum};
@@ -90,6 +119,9 @@ private:
 
   std::span<const std::shared_ptr<Replica>> replicas_;
   const GroupOptions& options_;
+#ifdef TROUPE_HAS_CUDA
+  GpuGroups gpus_;
+#endif
 };
 
 } // namespace

@@ -19,9 +19,11 @@ struct GroupOptions {
   std::shared_ptr<collectives::KeyValueStore> store;
 };
 
-/// Makes the communicators of a node's replicas: of shared memory where all ranks of a group are on
-/// this node, else by Gloo over TCP. Blocks until all ranks of every group are connected. Errors:
-/// network, when some rank does not come within the quorum timeout.
+/// Makes the communicators of a node's replicas. On the host: of shared memory where all ranks of a
+/// group are on this node, else by Gloo over TCP. On GPUs: by NCCL, or through the memory of the
+/// GPU where several workers of a node share one. Blocks until all ranks of every group are
+/// connected. Errors: network, when some rank does not come within the quorum timeout; those of
+/// NCCL.
 Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
                    const collectives::Strategy& strategy, const GroupOptions& options);
 

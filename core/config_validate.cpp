@@ -183,10 +183,6 @@ ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capab
   if (devices.engine == "interpreter")
     return {
         {{"devices.engine", "devices.kind"}, "the interpreter runs on the CPU alone", "fastest"}};
-  if (devices.count > 1)
-    return {{{"devices.count", "devices.kind"},
-             "CUDA workers cannot exchange gradients yet",
-             "1, or devices.kind: cpu"}};
   return {};
 }
 
