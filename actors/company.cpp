@@ -114,6 +114,8 @@ public:
   /// Blocks until all nodes are there.
   Result<JobStart> come_together();
   Result<std::shared_ptr<Job>> prepare(JobStart start, const metrics::Trace& trace);
+  /// This node cannot do its part: the others need not wait for it.
+  void give_up(Error error);
   /// Blocks until the job has ended.
   RunOutcome run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view);
 
@@ -198,12 +200,15 @@ Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Tra
   auto job = prepare_job(config_, std::move(start), trace);
   if (job)
     (*job)->info.version = options_.version;
-  else if (joined_) { // the others need not wait for this node
-    auto error = job.error();
-    error.where.node = address_;
-    caf::anon_send(joined_, atom::failed_v, std::move(error));
-  }
+  else
+    give_up(job.error());
   return job;
+}
+
+void Company::give_up(Error error) {
+  error.where.node = address_;
+  if (joined_)
+    caf::anon_send(joined_, atom::failed_v, std::move(error));
 }
 
 RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view) {
@@ -279,8 +284,10 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   if (!job)
     return failure(job.error());
   auto view = RunView::open(**job, options);
-  if (!view)
+  if (!view) {
+    company.give_up(view.error());
     return failure(view.error());
+  }
   if (!options.daemon)
     started();
   const auto outcome = company.run(*job, std::move(*view));

@@ -5,6 +5,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/metrics/socket.hpp"
 
 #include <thread>
 
@@ -17,15 +18,19 @@ using Clock = std::chrono::steady_clock;
 /// Between attempts to reach a daemon that is not there yet.
 constexpr std::chrono::milliseconds pause{250};
 
+/// Errors: network where it is worth trying again, because nothing listens there or the daemon has
+/// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
 Result<membership_actor> ask_for_job(const Applicant& applicant, const std::string& address) {
-  const auto& timeouts = applicant.config.cluster.timeouts;
-  auto daemon =
-      connect(applicant.system, *parse_endpoint(address), applicant.network, timeouts.detection);
+  const auto endpoint = *parse_endpoint(address);
+  const auto limit = applicant.config.cluster.timeouts.detection;
+  if (const auto socket = metrics::connect_to(endpoint, limit); !socket)
+    return failure(socket.error());
+  auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
   if (!daemon)
-    return failure(daemon.error());
+    return fail(Errc::invalid_input, "{}", daemon.error().message);
   Result<membership_actor> found;
   caf::scoped_actor self{applicant.system};
-  self->request(*daemon, timeouts.detection, atom::join_v)
+  self->request(*daemon, limit, atom::join_v)
       .receive([&](const membership_actor& membership) { found = membership; },
                [&](const caf::error& error) {
                  found =
