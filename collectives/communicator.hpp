@@ -1,5 +1,6 @@
 /// Collectives between the ranks of a group. One interface, backends beside each other, chosen at
-/// run time and passed as an object. Only the SHARD MANAGER of a rank calls it.
+/// run time and passed as an object. One actor of a rank calls it: the SHARD MANAGER, or the WORKER
+/// for the statistics of its batch norms (ADR 0011).
 #pragma once
 
 #include "troupe/core/device.hpp"

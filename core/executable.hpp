@@ -3,6 +3,7 @@
 
 #include "device.hpp"
 #include "graph.hpp"
+#include "sum_over_ranks.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,8 @@ public:
   /// What gradients are multiplied with, a value in device memory that is read at each backward.
   /// For graphs that have a loss_scale (nn/passes/scale_loss); others ignore it.
   virtual void bind_loss_scale(const float* scale) = 0;
+  /// For graphs with synchronized batch norms; others never call it.
+  virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;
   /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
   virtual void refresh(Stream& stream, UnitId unit) = 0;
   /// The micro-batch that forward calls enqueued from now on read. It must stay valid until the

@@ -59,6 +59,11 @@ std::string_view to_string(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }
 
+bool is_synchronized(const Node& node) {
+  return (node.op == Op::batch_norm || node.op == Op::batch_norm_backward) &&
+         std::get<BatchNormAttributes>(node.attributes).synchronized;
+}
+
 TensorId Graph::add_tensor(Tensor tensor) {
   tensors.push_back(std::move(tensor));
   return static_cast<TensorId>(tensors.size() - 1);

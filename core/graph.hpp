@@ -105,6 +105,9 @@ struct BatchNormAttributes {
   bool training = true; ///< batch statistics, else the running ones
   bool relu = false;    ///< fused: y = relu(...)
   bool add = false;     ///< fused: the residual input is added before relu
+  /// Training: statistics of all ranks' values, where ranks can be summed over
+  /// (Executable::bind_sum_over_ranks). Op::normalize takes them as they were saved.
+  bool synchronized = false;
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
@@ -169,6 +172,9 @@ struct Node {
   Phase phase = Phase::forward;
   UnitId unit = 0;
 };
+
+/// Whether it takes sums over all ranks: a batch norm, forward or backward.
+bool is_synchronized(const Node& node);
 
 /// Nodes are topologically ordered; within a phase, the nodes of a unit stand together. Forward
 /// runs units 0, 1, ...; backward runs them from the last to the first.

@@ -21,6 +21,9 @@ public:
     executable_->bind_statistics(statistics);
   }
   void bind_loss_scale(const float* scale) override { executable_->bind_loss_scale(scale); }
+  void bind_sum_over_ranks(SumOverRanks sum) override {
+    executable_->bind_sum_over_ranks(std::move(sum));
+  }
   void refresh(Stream& stream, UnitId unit) override { executable_->refresh(stream, unit); }
   void set_batch(const BatchView& batch) override { executable_->set_batch(batch); }
 

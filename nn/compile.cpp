@@ -8,6 +8,7 @@
 #include "passes/drop_casts.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
+#include "passes/sync_batch_norm.hpp"
 #include "troupe/core/fail.hpp"
 #include "unit_names.hpp"
 #include "validate.hpp"
@@ -56,6 +57,8 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   if (purpose == Purpose::training) {
     if (options.loss_rows > 0)
       graph = normalize_loss(std::move(graph), options.loss_rows);
+    if (options.sync_batch_norm)
+      graph = sync_batch_norm(std::move(graph));
     auto differentiated = autodiff(std::move(graph));
     if (!differentiated)
       return failure(std::move(differentiated).error());

@@ -1,5 +1,6 @@
 #include "ops.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe::cpu {
@@ -8,11 +9,12 @@ namespace {
 
 struct Statistics {
   Values mean, variance; ///< by channel; biased
+  double rows = 0;       ///< that they are of
 };
 
 Statistics of_batch(const Values& x, std::size_t channels) {
   const auto rows = static_cast<double>(x.size() / channels);
-  Statistics s{Values(channels), Values(channels)};
+  Statistics s{Values(channels), Values(channels), rows};
   for (std::size_t i = 0; i < x.size(); ++i)
     s.mean[i % channels] += x[i] / rows;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -22,12 +24,21 @@ Statistics of_batch(const Values& x, std::size_t channels) {
   return s;
 }
 
-void update_running(const Operands& operands, const Statistics& s, double rows) {
+Statistics of_all_batches(const RankSums& sums) {
+  Statistics s{Values(sums.channels()), Values(sums.channels()), sums.rows()};
+  for (std::size_t c = 0; c < sums.channels(); ++c) {
+    s.mean[c] = sums.mean(c);
+    s.variance[c] = sums.variance(c);
+  }
+  return s;
+}
+
+void update_running(const Operands& operands, const Statistics& s) {
   const double momentum = double{operands.attributes<BatchNormAttributes>().momentum};
   auto mean = operands.read(3), variance = operands.read(4);
   for (std::size_t c = 0; c < mean.size(); ++c) {
     mean[c] = (1 - momentum) * mean[c] + momentum * s.mean[c];
-    variance[c] = (1 - momentum) * variance[c] + momentum * s.variance[c] * rows / (rows - 1);
+    variance[c] = (1 - momentum) * variance[c] + momentum * s.variance[c] * s.rows / (s.rows - 1);
   }
   operands.write_back(3, mean);
   operands.write_back(4, variance);
@@ -56,8 +67,10 @@ void batch_norm(const Operands& operands) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   const auto x = operands.read(0);
   const auto channels = operands.read(1).size();
-  const auto s =
-      a.training ? of_batch(x, channels) : Statistics{operands.read(3), operands.read(4)};
+  const auto* const all = operands.of_all_ranks();
+  const auto s = !a.training ? Statistics{operands.read(3), operands.read(4)}
+                 : all       ? of_all_batches(*all)
+                             : of_batch(x, channels);
   // As they are saved, so that normalize gives the same bits.
   Values mean(channels), inv_std(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -68,7 +81,7 @@ void batch_norm(const Operands& operands) {
   if (a.training) {
     operands.write(1, mean);
     operands.write(2, inv_std);
-    update_running(operands, s, static_cast<double>(x.size() / channels));
+    update_running(operands, s);
   }
 }
 
@@ -76,24 +89,34 @@ void normalize(const Operands& operands) {
   write_normalized(operands, operands.read(3), operands.read(4));
 }
 
-// With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -
-// h * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3.
-void batch_norm_backward(const Operands& operands) {
-  const auto& a = operands.attributes<BatchNormAttributes>();
+namespace {
+
+/// What comes through the fused relu.
+Values gradient_of_normalized(const Operands& operands, const Values& x) {
   auto dy = operands.read(0);
+  if (!operands.attributes<BatchNormAttributes>().relu)
+    return dy;
+  // y, or factor and offset that give its sign.
+  const auto y = operands.read(5);
+  const auto offset = operands.inputs() == 7 ? operands.read(6) : Values{};
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    const bool positive =
+        (offset.empty() ? y[i] : x[i] * y[i % offset.size()] + offset[i % offset.size()]) > 0;
+    dy[i] = positive ? dy[i] : 0;
+  }
+  return dy;
+}
+
+} // namespace
+
+// With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -
+// h * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3. M and the sums may be all ranks', dscale
+// and dshift are this rank's.
+void batch_norm_backward(const Operands& operands) {
   const auto x = operands.read(1), scale = operands.read(2), mean = operands.read(3),
              inv_std = operands.read(4);
+  const auto dy = gradient_of_normalized(operands, x);
   const auto channels = scale.size();
-  const auto rows = static_cast<double>(x.size() / channels);
-  if (a.relu) {
-    // y, or factor and offset that give its sign.
-    const auto y = operands.read(5);
-    const auto offset = operands.inputs() == 7 ? operands.read(6) : Values{};
-    for (std::size_t i = 0; i < dy.size(); ++i) {
-      const auto c = i % channels;
-      dy[i] = (offset.empty() ? y[i] : x[i] * y[c] + offset[c]) > 0 ? dy[i] : 0;
-    }
-  }
   Values dscale(channels), dshift(channels), dx(x.size());
   const auto normalized = [&](std::size_t i) {
     return (x[i] - mean[i % channels]) * inv_std[i % channels];
@@ -102,15 +125,33 @@ void batch_norm_backward(const Operands& operands) {
     dscale[i % channels] += dy[i] * normalized(i);
     dshift[i % channels] += dy[i];
   }
+  const auto* const all = operands.of_all_ranks();
+  const double rows = all ? all->rows() : static_cast<double>(x.size() / channels);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = i % channels;
-    dx[i] = scale[c] * inv_std[c] * (dy[i] - dshift[c] / rows - normalized(i) * dscale[c] / rows);
+    const double sum = all ? all->first(c) : dshift[c];
+    const double sum_h = all ? all->second(c) * inv_std[c] : dscale[c];
+    dx[i] = scale[c] * inv_std[c] * (dy[i] - sum / rows - normalized(i) * sum_h / rows);
   }
   operands.write(0, dx);
   operands.write(1, dscale);
   operands.write(2, dshift);
-  if (a.add)
+  if (operands.attributes<BatchNormAttributes>().add)
     operands.write(3, dy);
+}
+
+void sum_for_ranks(const Operands& operands, RankSums& sums) {
+  const bool forward = operands.node().op == Op::batch_norm;
+  const auto x = operands.read(forward ? 0 : 1);
+  const auto mean = forward ? Values(sums.channels()) : operands.read(3);
+  const auto v = forward ? x : gradient_of_normalized(operands, x);
+  std::ranges::fill(sums.values(), 0.0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = i % sums.channels();
+    sums.first(c) += v[i];
+    sums.second(c) += v[i] * (x[i] - mean[c]);
+  }
+  sums.rows() = static_cast<double>(x.size() / sums.channels());
 }
 
 } // namespace troupe::cpu

@@ -21,7 +21,12 @@ std::size_t bytes_of(const Tensor& tensor) {
 InterpreterExecutable::InterpreterExecutable(const Graph& graph, const CompileOptions& options)
     : graph_{graph}, plan_{options.memory}, layout_{options.layout ? *options.layout
                                                                    : canonical_layout(graph)},
-      units_(graph.units.size()), memory_(graph.tensors.size()) {}
+      units_(graph.units.size()), memory_(graph.tensors.size()) {
+  rank_sums_.resize(graph_.nodes.size());
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+    if (const auto& node = graph_.nodes[i]; is_synchronized(node))
+      rank_sums_[i].emplace(static_cast<std::size_t>(graph_[node.inputs[0]].shape.dims.back()));
+}
 
 Result<std::unique_ptr<InterpreterExecutable>>
 InterpreterExecutable::create(HostDevice& device, const Graph& graph,
@@ -71,17 +76,31 @@ void InterpreterExecutable::bind(UnitId unit, float* parameters, float* gradient
 }
 
 void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
-  host_stream(stream).enqueue(
-      [this, unit, phase,
-       bindings = Bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_,
-                           batch_}] { return run(unit, phase, bindings); });
+  const Bindings bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_, batch_};
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const auto& node = graph_.nodes[i];
+    if (node.unit != unit || node.phase != phase)
+      continue;
+    const auto* const sums = enqueue_sums(stream, i, bindings);
+    host_stream(stream).enqueue([this, &node, bindings, sums] {
+      return with_bound(node, bindings, [&] { return run_node(graph_, node, memory_, sums); });
+    });
+  }
 }
 
-Status InterpreterExecutable::run(UnitId unit, Phase phase, const Bindings& bindings) {
-  for (const auto& node : graph_.nodes)
-    if (node.unit == unit && node.phase == phase)
-      TROUPE_TRY(run_bound(node, bindings));
-  return {};
+RankSums* InterpreterExecutable::enqueue_sums(Stream& stream, std::size_t node,
+                                              const Bindings& bindings) {
+  auto& sums = rank_sums_[node];
+  if (!sums || !sum_over_ranks_)
+    return nullptr;
+  host_stream(stream).enqueue([this, &node = graph_.nodes[node], bindings, &sums = *sums] {
+    return with_bound(node, bindings, [&]() -> Status {
+      sum_for_ranks({graph_, node, memory_}, sums);
+      return {};
+    });
+  });
+  sum_over_ranks_(stream, sums->values().data(), sums->values().size());
+  return &*sums;
 }
 
 /// Where the stored form of a parameter, statistic or gradient is.
@@ -97,7 +116,8 @@ float* InterpreterExecutable::stored(std::size_t id, const Bindings& bindings) c
   }
 }
 
-Status InterpreterExecutable::run_bound(const Node& node, const Bindings& bindings) {
+template <class Run>
+Status InterpreterExecutable::with_bound(const Node& node, const Bindings& bindings, Run run) {
   struct Decoded {
     std::size_t id;
     std::vector<float> values;
@@ -123,7 +143,7 @@ Status InterpreterExecutable::run_bound(const Node& node, const Bindings& bindin
         decoded.push_back({i, std::move(values)});
       }
     }
-  TROUPE_TRY(run_node(graph_, node, memory_));
+  TROUPE_TRY(run());
   for (const auto& [i, values] : decoded)
     if (graph_.tensors[i].role != Role::parameter)
       slots_[i]->codec->encode(values, {stored(i, bindings), slots_[i]->elements});

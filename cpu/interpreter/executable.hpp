@@ -4,6 +4,8 @@
 #include "ops.hpp"
 #include "troupe/core/executable.hpp"
 
+#include <optional>
+
 namespace troupe::cpu {
 
 class HostDevice;
@@ -20,6 +22,7 @@ public:
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override { statistics_ = statistics; }
   void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
+  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   /// Nothing is derived from parameters: they are decoded when they are read.
   void refresh(Stream&, UnitId) override {}
   void set_batch(const BatchView& batch) override { batch_ = batch; }
@@ -45,8 +48,11 @@ private:
   Status allocate(HostDevice& device);
   Status allocate_tensor(HostDevice& device, std::size_t id);
   void enqueue(Stream& stream, UnitId unit, Phase phase);
-  Status run(UnitId unit, Phase phase, const Bindings& bindings);
-  Status run_bound(const Node& node, const Bindings& bindings);
+  /// The node's sums of all ranks, when what is enqueued is done; null where they are its own.
+  RankSums* enqueue_sums(Stream& stream, std::size_t node, const Bindings& bindings);
+  /// Calls run() while everything that the node uses is at its place in memory_.
+  template <class Run>
+  Status with_bound(const Node& node, const Bindings& bindings, Run run);
   float* stored(std::size_t id, const Bindings& bindings) const;
   void copy_scalar(std::string_view name, float* host) const;
 
@@ -57,6 +63,8 @@ private:
   std::vector<UnitBuffers> units_;
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
+  SumOverRanks sum_over_ranks_;
+  std::vector<std::optional<RankSums>> rank_sums_; ///< by node; of synchronized batch norms
   BatchView batch_;
   BufferPtr arena_;
   std::vector<BufferPtr> buffers_;

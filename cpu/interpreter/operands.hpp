@@ -5,6 +5,7 @@
 
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph.hpp"
+#include "troupe/core/sum_over_ranks.hpp"
 
 #include <cstdint>
 #include <span>
@@ -25,15 +26,18 @@ void store(const Tensor& tensor, void* memory, const Values& values);
 /// The operands of one node.
 class Operands {
 public:
-  /// `memory`: by TensorId; null only for tensors the node does not use.
-  Operands(const Graph& graph, const Node& node, std::span<void* const> memory)
-      : graph_{graph}, node_{node}, memory_{memory} {}
+  /// `memory`: by TensorId; null only for tensors the node does not use. `of_all_ranks`: what a
+  /// synchronized batch norm takes instead of sums of its own; null where the rank is alone.
+  Operands(const Graph& graph, const Node& node, std::span<void* const> memory,
+           const RankSums* of_all_ranks = nullptr)
+      : graph_{graph}, node_{node}, memory_{memory}, of_all_ranks_{of_all_ranks} {}
 
   const Node& node() const { return node_; }
   std::size_t inputs() const { return node_.inputs.size(); }
   std::size_t outputs() const { return node_.outputs.size(); }
   const Tensor& input(std::size_t i) const { return graph_[node_.inputs[i]]; }
   const Tensor& output(std::size_t i) const { return graph_[node_.outputs[i]]; }
+  const RankSums* of_all_ranks() const { return of_all_ranks_; }
 
   Values read(std::size_t i) const;
   /// A weight in the precision it is multiplied in: that of input `like`.
@@ -56,6 +60,7 @@ private:
   const Graph& graph_;
   const Node& node_;
   std::span<void* const> memory_;
+  const RankSums* of_all_ranks_;
 };
 
 } // namespace troupe::cpu

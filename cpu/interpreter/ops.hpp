@@ -6,9 +6,11 @@
 
 namespace troupe::cpu {
 
-/// Runs one node over host memory (by TensorId). The graph must have been validated. Errors: data
-/// for a label that is not a class; unsupported for a dtype.
-Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory);
+/// Runs one node over host memory (by TensorId). The graph must have been validated.
+/// `of_all_ranks`: see Operands. Errors: data for a label that is not a class; unsupported for a
+/// dtype.
+Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory,
+                const RankSums* of_all_ranks = nullptr);
 
 // convolution.cpp
 void conv2d(const Operands& operands);
@@ -18,6 +20,8 @@ void conv2d_backward_weight(const Operands& operands);
 void batch_norm(const Operands& operands);
 void normalize(const Operands& operands);
 void batch_norm_backward(const Operands& operands);
+/// This rank's sums of batch_norm or batch_norm_backward; nothing else is written.
+void sum_for_ranks(const Operands& operands, RankSums& sums);
 // fused_batch_norm.cpp
 void batch_norm_finalize(const Operands& operands);
 void scale_shift(const Operands& operands);

@@ -19,9 +19,10 @@ Status check_dtypes(const Graph& graph, const Node& node) {
 
 } // namespace
 
-Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory) {
+Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory,
+                const RankSums* of_all_ranks) {
   TROUPE_TRY(check_dtypes(graph, node));
-  const Operands operands{graph, node, memory};
+  const Operands operands{graph, node, memory, of_all_ranks};
   switch (node.op) {
   case Op::conv2d:
     return conv2d(operands), Status{};

@@ -2,10 +2,8 @@
 // dy and x backward. The first pass is done behind the writer of x or dy where there is one.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
-#include "column_sums.hpp"
+#include "batch_norm_step.hpp"
 #include "convert.hpp"
-#include "follow.hpp"
-#include "lowering.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cmath>
@@ -15,12 +13,11 @@ namespace troupe::cpu {
 namespace {
 
 template <class T>
-class BatchNormForward final : public Step, public Follower {
+class BatchNormForward final : public BatchNormStep {
 public:
   BatchNormForward(const Lowering& lowering, const Node& node, std::shared_ptr<ColumnAffine> affine)
-      : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{lowering.graph[node.inputs[0]].shape}, threads_{lowering.options.threads},
-        affine_{std::move(affine)} {
+      : BatchNormStep{lowering, node, lowering.graph[node.inputs[0]].shape}, affine_{std::move(
+                                                                                 affine)} {
     name = attributes_.add ? "batch norm + add" : "batch norm";
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
   }
@@ -29,11 +26,6 @@ public:
     if (!attributes_.training || tensor != node_.inputs[0])
       return std::nullopt;
     return Needs{};
-  }
-
-  void begin(const Frame&, std::size_t workers) override {
-    sums_.begin(columns_, workers);
-    summed_ = true;
   }
 
   void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
@@ -47,7 +39,7 @@ public:
     mean_.assign(running_mean, running_mean + channels);
     inv_std_.resize(channels);
     if (attributes_.training) {
-      sum_up(frame);
+      reduce_once(frame);
       finish_statistics(running_mean, running_var);
       std::copy_n(mean_.data(), channels, frame.data<float>(node_.outputs[1]));
       std::copy_n(inv_std_.data(), channels, frame.data<float>(node_.outputs[2]));
@@ -60,21 +52,24 @@ public:
   }
 
 private:
-  void sum_up(const Frame& frame) {
-    if (!summed_) {
-      begin(frame, columns_.shares(threads_));
-      columns_.for_shares(threads_, [&](std::size_t part, std::size_t from, std::size_t to) {
-        follow(frame, part, from, to);
-      });
+  void give_sums(RankSums& sums) const override {
+    for (std::size_t c = 0; c < columns_.channels(); ++c) {
+      const auto [mean, variance] = sums_.moments(c);
+      sums.first(c) = sums.rows() * mean;
+      sums.second(c) = sums.rows() * (variance + mean * mean);
     }
-    summed_ = false;
-    sums_.finish();
+  }
+
+  ColumnSums::Moments moments(std::size_t channel) const {
+    return rank_sums_
+               ? ColumnSums::Moments{rank_sums_->mean(channel), rank_sums_->variance(channel)}
+               : sums_.moments(channel);
   }
 
   void finish_statistics(float* running_mean, float* running_var) {
-    const auto n = static_cast<double>(columns_.rows());
+    const double n = rows();
     for (std::size_t c = 0; c < columns_.channels(); ++c) {
-      const auto [mean, variance] = sums_.moments(c);
+      const auto [mean, variance] = moments(c);
       mean_[c] = static_cast<float>(mean);
       inv_std_[c] =
           static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(attributes_.eps)));
@@ -105,12 +100,6 @@ private:
     });
   }
 
-  Node node_;
-  BatchNormAttributes attributes_;
-  Columns columns_;
-  int threads_;
-  ColumnSums sums_;
-  bool summed_ = false;
   std::shared_ptr<ColumnAffine> affine_;
   std::vector<float> mean_, inv_std_;
 };
@@ -163,15 +152,14 @@ private:
 };
 
 template <class T>
-class BatchNormBackward final : public Step, public Follower {
+class BatchNormBackward final : public BatchNormStep {
 public:
   /// `affine` is the forward step's: a relu's mask is computed again from x, which is read anyway.
   /// With a residual it is read from y.
   BatchNormBackward(const Lowering& lowering, const Node& node,
                     std::shared_ptr<const ColumnAffine> affine)
-      : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
-        columns_{lowering.graph[node.inputs[1]].shape}, threads_{lowering.options.threads},
-        affine_{std::move(affine)} {
+      : BatchNormStep{lowering, node, lowering.graph[node.inputs[1]].shape}, affine_{std::move(
+                                                                                 affine)} {
     name = attributes_.add ? "batch norm + add backward" : "batch norm backward";
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * 3;
   }
@@ -188,8 +176,7 @@ public:
   }
 
   void begin(const Frame& frame, std::size_t workers) override {
-    sums_.begin(columns_, workers);
-    summed_ = true;
+    BatchNormStep::begin(frame, workers);
     const auto* const mean = frame.data<float>(node_.inputs[3]);
     mean_.resize(columns_.width());
     for (std::size_t i = 0; i < columns_.width(); ++i)
@@ -211,14 +198,7 @@ public:
   }
 
   Status run(const Frame& frame) override {
-    if (!summed_) {
-      begin(frame, columns_.shares(threads_));
-      columns_.for_shares(threads_, [&](std::size_t part, std::size_t from, std::size_t to) {
-        follow(frame, part, from, to);
-      });
-    }
-    summed_ = false;
-    sums_.finish();
+    reduce_once(frame);
     finish(frame);
     // Where the masked gradient was written, it is read again.
     const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
@@ -233,6 +213,13 @@ public:
   }
 
 private:
+  void give_sums(RankSums& sums) const override {
+    for (std::size_t c = 0; c < columns_.channels(); ++c) {
+      sums.first(c) = sums_.sum(c);
+      sums.second(c) = sums_.sum_x(c);
+    }
+  }
+
   bool reads_y() const { return attributes_.relu && attributes_.add; }
 
   ReluMask<T> relu_mask() const {
@@ -242,20 +229,22 @@ private:
   }
 
   /// dx = scale * inv_std * (v - mean(v) - xhat * mean(v * xhat)), as a linear function of v and x.
+  /// The means may be all ranks'; dscale and dshift are this rank's.
   void finish(const Frame& frame) {
     const auto* const scale = frame.data<float>(node_.inputs[2]);
     const auto* const inv_std = frame.data<float>(node_.inputs[4]);
     auto* const dscale = frame.data<float>(node_.outputs[1]);
     auto* const dshift = frame.data<float>(node_.outputs[2]);
-    const auto n = static_cast<double>(columns_.rows());
+    const double n = rows();
     for (auto* const values : {&dy_factor_, &x_factor_, &offset_})
       values->resize(columns_.width());
     for (std::size_t c = 0; c < columns_.channels(); ++c) {
       const auto inv = static_cast<double>(inv_std[c]);
       const double factor = static_cast<double>(scale[c]) * inv;
-      const double sum = sums_.sum(c), sum_x = sums_.sum_x(c);
-      dshift[c] = static_cast<float>(sum);
-      dscale[c] = static_cast<float>(sum_x * inv);
+      dshift[c] = static_cast<float>(sums_.sum(c));
+      dscale[c] = static_cast<float>(sums_.sum_x(c) * inv);
+      const double sum = rank_sums_ ? rank_sums_->first(c) : sums_.sum(c);
+      const double sum_x = rank_sums_ ? rank_sums_->second(c) : sums_.sum_x(c);
       const double x_factor = -factor * inv * inv * sum_x / n;
       for (std::size_t i = c; i < columns_.width(); i += columns_.channels()) {
         dy_factor_[i] = static_cast<float>(factor);
@@ -266,12 +255,6 @@ private:
     }
   }
 
-  Node node_;
-  BatchNormAttributes attributes_;
-  Columns columns_;
-  int threads_;
-  ColumnSums sums_;
-  bool summed_ = false;
   std::shared_ptr<const ColumnAffine> affine_;
   std::vector<float> mean_, dy_factor_, x_factor_, offset_;
 };

@@ -124,11 +124,25 @@ void OnednnExecutable::backward(Stream& stream, UnitId unit) {
   enqueue(stream, unit, units_[static_cast<std::size_t>(unit)].backward);
 }
 
-void OnednnExecutable::enqueue(Stream& stream, UnitId unit, const std::vector<StepPtr>& steps) {
-  host_stream(stream).enqueue([this, &steps, bound = binding(unit)]() -> Status {
+void OnednnExecutable::enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; sum_over_ranks_ && i < steps.size(); ++i)
+    if (const auto sums = steps[i]->rank_sums(); !sums.empty()) {
+      enqueue_alone(stream, unit, steps.subspan(begin, i - begin), steps[i].get());
+      sum_over_ranks_(stream, sums.data(), sums.size());
+      begin = i;
+    }
+  enqueue_alone(stream, unit, steps.subspan(begin), nullptr);
+}
+
+void OnednnExecutable::enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps,
+                                     Step* reduced) {
+  host_stream(stream).enqueue([this, steps, reduced, bound = binding(unit)]() -> Status {
     const Frame frame{places_, bound, memory_};
     for (const auto& step : steps)
       TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
+    if (reduced)
+      reduced->reduce(frame);
     return {};
   });
 }

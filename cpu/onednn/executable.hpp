@@ -15,6 +15,7 @@ public:
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override { statistics_ = statistics; }
   void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
+  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
   void set_batch(const BatchView& batch) override { batch_ = batch; }
   void forward(Stream& stream, UnitId unit) override;
@@ -43,7 +44,9 @@ private:
   Status lower_nodes(Lowering& lowering);
   Status allocate(HostDevice& device, const Lowering& lowering);
   Binding binding(UnitId unit) const;
-  void enqueue(Stream& stream, UnitId unit, const std::vector<StepPtr>& steps);
+  void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps);
+  /// Steps that no other rank has a part in, then the reduction of one that has, if there is one.
+  void enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps, Step* reduced);
   Status run_timed(Step& step, const Frame& frame);
   std::optional<TensorId> output(std::string_view name) const;
 
@@ -57,6 +60,7 @@ private:
   ExecutableMemory memory_;
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
+  SumOverRanks sum_over_ranks_;
   BatchView batch_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;

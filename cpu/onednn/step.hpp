@@ -4,6 +4,7 @@
 #include "troupe/core/placement.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 namespace troupe::cpu {
@@ -14,6 +15,10 @@ class Step {
 public:
   virtual ~Step() = default;
   virtual Status run(const Frame& frame) = 0;
+  /// What run() takes of all ranks, in memory that stays; empty for most steps. Where ranks can be
+  /// summed over, reduce() is called first, and the sums are in its place when run() is.
+  virtual std::span<double> rank_sums() { return {}; }
+  virtual void reduce(const Frame&) {}
   virtual std::size_t scratch_bytes() const { return 0; }
   /// For profiles: the op; and how many floating point operations or bytes one run takes.
   std::string name, detail;

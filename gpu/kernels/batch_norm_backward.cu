@@ -1,6 +1,8 @@
-#include "batch_norm.hpp"
 #include "batch_norm_math.hpp"
+#include "batch_norm_ranks.hpp"
 #include "per_channel.cuh"
+
+#include <type_traits>
 
 namespace troupe::gpu {
 
@@ -17,7 +19,8 @@ __device__ inline bool was_positive(float x, float mean, float gain, float shift
 
 template <Mask From, int Width, class T>
 __global__ void __launch_bounds__(column_threads)
-    backward_sums_kernel(BatchNormBackward arguments, Columns columns, ReductionScratch scratch) {
+    backward_sums_kernel(BatchNormBackward arguments, Columns columns, double* rank_sums,
+                         ReductionScratch scratch) {
   const int channel = columns.first_channel(Width);
   const auto* const dy = static_cast<const T*>(arguments.dy);
   const auto* const x = static_cast<const T*>(arguments.x);
@@ -65,6 +68,12 @@ __global__ void __launch_bounds__(column_threads)
   sum_columns(columns, shift_sum, scale_sum, scratch, [&](int c, double shifts, double scales) {
     arguments.dshift[c] = static_cast<float>(shifts);
     arguments.dscale[c] = static_cast<float>(scales * static_cast<double>(arguments.inv_std[c]));
+    if (!rank_sums)
+      return;
+    rank_sums[c] = shifts;
+    rank_sums[columns.channels + c] = scales;
+    if (c == 0)
+      rank_sums[2 * columns.channels] = static_cast<double>(columns.rows);
   });
 }
 
@@ -76,11 +85,20 @@ struct BackwardMap {
     float shift;
   };
   const float *scale, *shift, *mean, *inv_std, *dscale, *dshift;
+  const double* rank_sums; ///< may be null; else instead of dscale, dshift and rows
   double rows;
+  int channels;
 
   __device__ Coefficients load(int c) const {
-    return {backward_coefficients(mean[c], inv_std[c], scale[c], dscale[c], dshift[c], rows),
+    return {rank_sums
+                ? of_all_ranks(c)
+                : backward_coefficients(mean[c], inv_std[c], scale[c], dscale[c], dshift[c], rows),
             From == Mask::from_x ? shift[c] : 0.0f};
+  }
+  __device__ BackwardCoefficients of_all_ranks(int c) const {
+    const double scales = rank_sums[channels + c] * static_cast<double>(inv_std[c]);
+    return backward_coefficients(mean[c], inv_std[c], scale[c], static_cast<float>(scales),
+                                 static_cast<float>(rank_sums[c]), rank_sums[2 * channels]);
   }
   __device__ float apply(const Coefficients& c, float dy, float x, float y) const {
     bool positive = true;
@@ -94,53 +112,75 @@ struct BackwardMap {
 
 template <Mask From, class T>
 void launch_sums(cudaStream_t stream, const BatchNormShape& shape, const BatchNormBackward& a,
-                 const ReductionScratch& scratch) {
+                 double* rank_sums, const ReductionScratch& scratch) {
   constexpr int width = pack_width<T>;
   if (shape.channels % width == 0 && aligned_for_packs(a.dy, a.x, a.y, a.dresidual)) {
     const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
     backward_sums_kernel<From, width, T>
-        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, scratch);
+        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, rank_sums, scratch);
   } else {
     const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
     backward_sums_kernel<From, 1, T>
-        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, scratch);
+        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, rank_sums, scratch);
   }
 }
 
 template <Mask From, class T>
 void launch_dx(cudaStream_t stream, const BatchNormShape& shape, const BatchNormBackward& a,
-               const void* dy) {
-  const BackwardMap<From, T> map{
-      a.scale, a.shift, a.mean, a.inv_std, a.dscale, a.dshift, static_cast<double>(shape.rows)};
+               const void* dy, const double* rank_sums) {
+  const BackwardMap<From, T> map{a.scale,
+                                 a.shift,
+                                 a.mean,
+                                 a.inv_std,
+                                 a.dscale,
+                                 a.dshift,
+                                 rank_sums,
+                                 static_cast<double>(shape.rows),
+                                 static_cast<int>(shape.channels)};
   constexpr int inputs = From == Mask::from_y ? 3 : 2;
   const Inputs<T> in{static_cast<const T*>(dy), static_cast<const T*>(a.x),
                      From == Mask::from_y ? static_cast<const T*>(a.y) : nullptr};
   launch_per_channel<inputs>(stream, in, static_cast<T*>(a.dx), shape.rows, shape.channels, map);
 }
 
-template <Mask From, class T>
-void launch_backward(cudaStream_t stream, const BatchNormShape& shape, const BatchNormBackward& a,
-                     const ReductionScratch& scratch) {
-  launch_sums<From, T>(stream, shape, a, scratch);
-  if (a.dresidual) // it is dy behind the mask: neither y nor the mask is needed again
-    launch_dx<Mask::none, T>(stream, shape, a, a.dresidual);
-  else
-    launch_dx<From, T>(stream, shape, a, a.dy);
+/// Calls fn(mask, element) with where the mask comes from, as a constant, and a value of the type.
+template <class Fn>
+void with_mask_and_type(const BatchNormShape& shape, const BatchNormBackward& a, Fn fn) {
+  with_type(shape.dtype, [&](auto type) {
+    if (!a.relu)
+      fn(std::integral_constant<Mask, Mask::none>{}, type);
+    else if (a.y)
+      fn(std::integral_constant<Mask, Mask::from_y>{}, type);
+    else
+      fn(std::integral_constant<Mask, Mask::from_x>{}, type);
+  });
 }
 
 } // namespace
 
+void launch_batch_norm_backward_sums(cudaStream_t stream, const BatchNormShape& shape,
+                                     const BatchNormBackward& a, double* rank_sums,
+                                     const ReductionScratch& scratch) {
+  with_mask_and_type(shape, a, [&](auto mask, auto type) {
+    launch_sums<decltype(mask)::value, decltype(type)>(stream, shape, a, rank_sums, scratch);
+  });
+}
+
+void launch_batch_norm_backward_input(cudaStream_t stream, const BatchNormShape& shape,
+                                      const BatchNormBackward& a, const double* rank_sums) {
+  with_mask_and_type(shape, a, [&](auto mask, auto type) {
+    using T = decltype(type);
+    if (a.dresidual) // it is dy behind the mask: neither y nor the mask is needed again
+      launch_dx<Mask::none, T>(stream, shape, a, a.dresidual, rank_sums);
+    else
+      launch_dx<decltype(mask)::value, T>(stream, shape, a, a.dy, rank_sums);
+  });
+}
+
 void launch_batch_norm_backward(cudaStream_t stream, const BatchNormShape& shape,
                                 const BatchNormBackward& a, const ReductionScratch& scratch) {
-  with_type(shape.dtype, [&](auto type) {
-    using T = decltype(type);
-    if (!a.relu)
-      launch_backward<Mask::none, T>(stream, shape, a, scratch);
-    else if (a.y)
-      launch_backward<Mask::from_y, T>(stream, shape, a, scratch);
-    else
-      launch_backward<Mask::from_x, T>(stream, shape, a, scratch);
-  });
+  launch_batch_norm_backward_sums(stream, shape, a, nullptr, scratch);
+  launch_batch_norm_backward_input(stream, shape, a, nullptr);
 }
 
 } // namespace troupe::gpu

@@ -1,5 +1,5 @@
-#include "batch_norm.hpp"
 #include "batch_norm_math.hpp"
+#include "batch_norm_ranks.hpp"
 #include "columns.cuh"
 
 namespace troupe::gpu {
@@ -25,10 +25,35 @@ __device__ void write_statistics(const BatchNormStatistics& to, int channel,
   }
 }
 
-/// Sums of the distances from the first row: its values are near enough to the means.
-template <int Width, class T>
+/// Of distances from an origin near the mean.
+struct ChannelSums {
+  double sum, squares, origin, rows;
+};
+
+/// What becomes of a channel's sums.
+struct WriteStatistics {
+  BatchNormStatistics to;
+  __device__ void operator()(int channel, const ChannelSums& s) const {
+    write_statistics(to, channel, moments(s.sum, s.squares, s.origin, s.rows), s.rows);
+  }
+};
+
+/// Every rank has another origin: their sums are of the values themselves.
+struct WriteRankSums {
+  double* to;
+  int channels;
+  __device__ void operator()(int channel, const ChannelSums& s) const {
+    to[channel] = s.sum + s.rows * s.origin;
+    to[channels + channel] = s.squares + s.origin * (2 * s.sum + s.rows * s.origin);
+    if (channel == 0)
+      to[2 * channels] = s.rows;
+  }
+};
+
+/// The first row is the origin: its values are near enough to the means.
+template <int Width, class T, class Write>
 __global__ void __launch_bounds__(column_threads)
-    statistics_kernel(const T* __restrict__ x, Columns columns, BatchNormStatistics to,
+    statistics_kernel(const T* __restrict__ x, Columns columns, Write write,
                       ReductionScratch scratch) {
   const int channel = columns.first_channel(Width);
   float sum[Width] = {}, squares[Width] = {};
@@ -48,10 +73,28 @@ __global__ void __launch_bounds__(column_threads)
       }
     }
   }
-  const auto rows = static_cast<double>(columns.rows);
   sum_columns(columns, sum, squares, scratch, [&](int c, double total, double total_squares) {
-    write_statistics(
-        to, c, moments(total, total_squares, static_cast<double>(to_float(x[c])), rows), rows);
+    write(c, ChannelSums{total, total_squares, static_cast<double>(to_float(x[c])),
+                         static_cast<double>(columns.rows)});
+  });
+}
+
+template <class Write>
+void launch_statistics(cudaStream_t stream, const BatchNormShape& shape, const void* x,
+                       const Write& write, const ReductionScratch& scratch) {
+  with_type(shape.dtype, [&](auto type) {
+    using T = decltype(type);
+    constexpr int width = pack_width<T>;
+    const auto* const values = static_cast<const T*>(x);
+    if (shape.channels % width == 0 && aligned_for_packs(x)) {
+      const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
+      statistics_kernel<width>
+          <<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns, write, scratch);
+    } else {
+      const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
+      statistics_kernel<1>
+          <<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns, write, scratch);
+    }
   });
 }
 
@@ -65,33 +108,43 @@ __global__ void finalize_kernel(double rows, int channels, const float* sum,
                      rows);
 }
 
+__global__ void finalize_ranks_kernel(int channels, const double* sums, BatchNormStatistics to) {
+  const int channel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const double rows = sums[2 * channels];
+  if (channel < channels)
+    write_statistics(to, channel, moments(sums[channel], sums[channels + channel], 0, rows), rows);
+}
+
+constexpr int finalize_threads = 128;
+
+unsigned finalize_blocks(std::int64_t channels) {
+  return static_cast<unsigned>((channels + finalize_threads - 1) / finalize_threads);
+}
+
 } // namespace
 
 void launch_batch_norm_statistics(cudaStream_t stream, const BatchNormShape& shape, const void* x,
                                   const BatchNormStatistics& statistics,
                                   const ReductionScratch& scratch) {
-  with_type(shape.dtype, [&](auto type) {
-    using T = decltype(type);
-    constexpr int width = pack_width<T>;
-    const auto* const values = static_cast<const T*>(x);
-    if (shape.channels % width == 0 && aligned_for_packs(x)) {
-      const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
-      statistics_kernel<width><<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns,
-                                                                             statistics, scratch);
-    } else {
-      const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
-      statistics_kernel<1><<<launch.blocks, column_threads, 0, stream>>>(values, launch.columns,
-                                                                         statistics, scratch);
-    }
-  });
+  launch_statistics(stream, shape, x, WriteStatistics{statistics}, scratch);
+}
+
+void launch_batch_norm_rank_sums(cudaStream_t stream, const BatchNormShape& shape, const void* x,
+                                 double* sums, const ReductionScratch& scratch) {
+  launch_statistics(stream, shape, x, WriteRankSums{sums, static_cast<int>(shape.channels)},
+                    scratch);
+}
+
+void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t channels, const double* sums,
+                                const BatchNormStatistics& statistics) {
+  finalize_ranks_kernel<<<finalize_blocks(channels), finalize_threads, 0, stream>>>(
+      static_cast<int>(channels), sums, statistics);
 }
 
 void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t rows, std::int64_t channels,
                                 const float* sum, const float* sum_of_squares,
                                 const BatchNormStatistics& statistics) {
-  constexpr int threads = 128;
-  const auto blocks = static_cast<unsigned>((channels + threads - 1) / threads);
-  finalize_kernel<<<blocks, threads, 0, stream>>>(
+  finalize_kernel<<<finalize_blocks(channels), finalize_threads, 0, stream>>>(
       static_cast<double>(rows), static_cast<int>(channels), sum, sum_of_squares, statistics);
 }
 

@@ -2,7 +2,8 @@
 // rest.
 #include "lowering.hpp"
 
-#include "../kernels/batch_norm.hpp"
+#include "../kernels/batch_norm_ranks.hpp"
+#include "troupe/core/sum_over_ranks.hpp"
 
 namespace troupe::gpu {
 
@@ -25,21 +26,77 @@ void apply(const Launch& l, const Node& node, const BatchNormAttributes& attribu
   launch_batch_norm_apply(l.stream, shape, by);
 }
 
+/// A batch norm of all ranks' values: sums of this rank's, then what is made of all ranks'.
+template <class Reduce, class Finish>
+class SynchronizedStep final : public Step {
+public:
+  SynchronizedStep(Op op, std::int64_t channels, Reduce reduce, Finish finish)
+      : count_{RankSums::count(static_cast<std::size_t>(channels))}, reduce_{std::move(reduce)},
+        finish_{std::move(finish)} {
+    name = to_string(op);
+  }
+  std::size_t rank_sums() const override { return count_; }
+  std::size_t workspace_bytes() const override { return count_ * sizeof(double); }
+  void reduce(const Launch& launch) override { reduce_(launch, sums(launch)); }
+  Status enqueue(const Launch& launch) override {
+    finish_(launch, sums(launch));
+    return {};
+  }
+
+private:
+  static double* sums(const Launch& launch) {
+    return reinterpret_cast<double*>(launch.workspace());
+  }
+
+  std::size_t count_;
+  Reduce reduce_;
+  Finish finish_;
+};
+
+template <class Reduce, class Finish>
+StepPtr synchronized_step(Op op, std::int64_t channels, Reduce reduce, Finish finish) {
+  return std::make_unique<SynchronizedStep<Reduce, Finish>>(op, channels, std::move(reduce),
+                                                            std::move(finish));
+}
+
+BatchNormStatistics statistics_of(const Launch& l, const Node& node,
+                                  const BatchNormAttributes& attributes) {
+  return {.saved_mean = l.data<float>(node.outputs[1]),
+          .saved_inv_std = l.data<float>(node.outputs[2]),
+          .running_mean = l.data<float>(node.inputs[3]),
+          .running_variance = l.data<float>(node.inputs[4]),
+          .eps = attributes.eps,
+          .momentum = attributes.momentum};
+}
+
+void apply_saved(const Launch& l, const Node& node, const BatchNormAttributes& attributes,
+                 const BatchNormShape& shape) {
+  apply(l, node, attributes, shape,
+        {.mean = l.data<float>(node.outputs[1]), .inv_std = l.data<float>(node.outputs[2])});
+}
+
 StepPtr lower_training(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
       node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-        auto* const mean = l.data<float>(node.outputs[1]);
-        auto* const inv_std = l.data<float>(node.outputs[2]);
         launch_batch_norm_statistics(l.stream, shape, l.data(node.inputs[0]),
-                                     {.saved_mean = mean,
-                                      .saved_inv_std = inv_std,
-                                      .running_mean = l.data<float>(node.inputs[3]),
-                                      .running_variance = l.data<float>(node.inputs[4]),
-                                      .eps = attributes.eps,
-                                      .momentum = attributes.momentum},
-                                     l.reductions);
-        apply(l, node, attributes, shape, {.mean = mean, .inv_std = inv_std});
+                                     statistics_of(l, node, attributes), l.reductions);
+        apply_saved(l, node, attributes, shape);
+      });
+}
+
+StepPtr lower_synchronized(const Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  const auto shape = shape_of(lowering.input(node, 0));
+  return synchronized_step(
+      node.op, shape.channels,
+      [node, shape](const Launch& l, double* sums) {
+        launch_batch_norm_rank_sums(l.stream, shape, l.data(node.inputs[0]), sums, l.reductions);
+      },
+      [node, attributes, shape](const Launch& l, const double* sums) {
+        launch_batch_norm_finalize(l.stream, shape.channels, sums,
+                                   statistics_of(l, node, attributes));
+        apply_saved(l, node, attributes, shape);
       });
 }
 
@@ -66,26 +123,44 @@ StepPtr lower_inference(const Lowering& lowering, const Node& node) {
 
 StepPtr lower_backward(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  const auto shape = shape_of(lowering.input(node, 1));
   // Without a residual, what ReLU let pass is found again from x: y need not be read.
   const bool from_x = attributes.relu && !attributes.add;
   const TensorId shift = from_x ? lowering.shift_of(node.inputs[3]) : -1;
-  return kernel_step(node.op, [node, attributes, from_x, shift,
-                               shape = shape_of(lowering.input(node, 1))](const Launch& l) {
-    launch_batch_norm_backward(l.stream, shape,
-                               {.dy = l.data(node.inputs[0]),
-                                .x = l.data(node.inputs[1]),
-                                .relu = attributes.relu,
-                                .y = attributes.relu && !from_x ? l.data(node.inputs[5]) : nullptr,
-                                .scale = l.data<float>(node.inputs[2]),
-                                .shift = from_x ? l.data<float>(shift) : nullptr,
-                                .mean = l.data<float>(node.inputs[3]),
-                                .inv_std = l.data<float>(node.inputs[4]),
-                                .dx = l.data(node.outputs[0]),
-                                .dscale = l.data<float>(node.outputs[1]),
-                                .dshift = l.data<float>(node.outputs[2]),
-                                .dresidual = attributes.add ? l.data(node.outputs[3]) : nullptr},
-                               l.reductions);
-  });
+  const auto arguments = [node, attributes, from_x, shift](const Launch& l) -> BatchNormBackward {
+    return {.dy = l.data(node.inputs[0]),
+            .x = l.data(node.inputs[1]),
+            .relu = attributes.relu,
+            .y = attributes.relu && !from_x ? l.data(node.inputs[5]) : nullptr,
+            .scale = l.data<float>(node.inputs[2]),
+            .shift = from_x ? l.data<float>(shift) : nullptr,
+            .mean = l.data<float>(node.inputs[3]),
+            .inv_std = l.data<float>(node.inputs[4]),
+            .dx = l.data(node.outputs[0]),
+            .dscale = l.data<float>(node.outputs[1]),
+            .dshift = l.data<float>(node.outputs[2]),
+            .dresidual = attributes.add ? l.data(node.outputs[3]) : nullptr};
+  };
+  if (!attributes.synchronized)
+    return kernel_step(node.op, [arguments, shape](const Launch& l) {
+      launch_batch_norm_backward(l.stream, shape, arguments(l), l.reductions);
+    });
+  return synchronized_step(
+      node.op, shape.channels,
+      [arguments, shape](const Launch& l, double* sums) {
+        launch_batch_norm_backward_sums(l.stream, shape, arguments(l), sums, l.reductions);
+      },
+      [arguments, shape](const Launch& l, const double* sums) {
+        launch_batch_norm_backward_input(l.stream, shape, arguments(l), sums);
+      });
+}
+
+StepPtr lower_whole(const Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  if (!attributes.training)
+    return lower_inference(lowering, node);
+  return attributes.synchronized ? lower_synchronized(lowering, node)
+                                 : lower_training(lowering, node);
 }
 
 StepPtr lower_finalize(const Lowering& lowering, const Node& node) {
@@ -149,9 +224,7 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
   case Op::normalize:
     return lower_normalize(lowering, node);
   default:
-    return std::get<BatchNormAttributes>(node.attributes).training
-               ? lower_training(lowering, node)
-               : lower_inference(lowering, node);
+    return lower_whole(lowering, node);
   }
 }
 

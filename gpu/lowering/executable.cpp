@@ -155,10 +155,17 @@ void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, std::span<const St
   const auto& bound = units_[static_cast<std::size_t>(unit)];
   const Binding binding{bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
   const Frame frame{places_, binding, memory_};
-  for (const auto& step : steps)
-    stream.enqueue(step->name, [&](cudaStream_t raw) {
-      return step->enqueue({raw, frame, stream.scratch(), copies_.data()});
-    });
+  const auto launch = [&](cudaStream_t raw) {
+    return Launch{raw, frame, stream.scratch(), copies_.data()};
+  };
+  for (const auto& step : steps) {
+    if (const auto sums = step->rank_sums(); sums > 0) {
+      stream.enqueue(step->name, [&](cudaStream_t raw) { step->reduce(launch(raw)); });
+      if (sum_over_ranks_)
+        sum_over_ranks_(stream, reinterpret_cast<double*>(memory_.scratch), sums);
+    }
+    stream.enqueue(step->name, [&](cudaStream_t raw) { return step->enqueue(launch(raw)); });
+  }
 }
 
 void CudaExecutable::forward(Stream& stream, UnitId unit) {
@@ -170,6 +177,8 @@ void CudaExecutable::backward(Stream& stream, UnitId unit) {
 }
 
 void CudaExecutable::run(Stream& stream) {
+  if (sum_over_ranks_) // a graph cannot wait for the host
+    return Executable::run(stream);
   auto& on = cuda_stream(stream);
   const auto [found, first] = graphs_.try_emplace({batch_.images, batch_.labels});
   // The first pass loads kernels and makes the libraries' own choices: not for a capture.

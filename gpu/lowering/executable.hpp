@@ -21,7 +21,7 @@ struct StepTime {
 };
 
 /// A whole pass (run()) is captured into a CUDA graph when it is run for the second time with a
-/// micro-batch's buffers, and launched as one from then on.
+/// micro-batch's buffers, and launched as one from then on; unless it has to wait for other ranks.
 class CudaExecutable final : public Executable {
 public:
   static Result<std::unique_ptr<CudaExecutable>> create(CudaDevice& device, const Graph& graph,
@@ -31,6 +31,7 @@ public:
   void bind(UnitId unit, float* parameters, float* gradients) override;
   void bind_statistics(float* statistics) override;
   void bind_loss_scale(const float* scale) override;
+  void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
   void set_batch(const BatchView& batch) override { batch_ = batch; }
   void forward(Stream& stream, UnitId unit) override;
@@ -72,6 +73,7 @@ private:
   ExecutableMemory memory_;
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
+  SumOverRanks sum_over_ranks_;
   BatchView batch_;
   std::map<BatchKey, std::optional<CudaGraph>> graphs_; ///< empty: run once, not captured yet
 };

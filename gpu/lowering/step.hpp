@@ -32,6 +32,10 @@ public:
   virtual ~Step() = default;
   virtual Status enqueue(const Launch& launch) = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
+  /// So many doubles at the beginning of its workspace enqueue() takes of all ranks; 0 for most
+  /// steps. reduce() is called before, and gives this rank's.
+  virtual std::size_t rank_sums() const { return 0; }
+  virtual void reduce(const Launch&) {}
   /// For errors and profiles: the op, the engine behind it, the shapes.
   std::string name;
   std::size_t node_index = 0; ///< in the graph

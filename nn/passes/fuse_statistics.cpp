@@ -28,7 +28,7 @@ public:
 
   Graph run() && {
     for (NodeIndex i = 0; i < nodes_.size(); ++i)
-      if (is_training_batch_norm(nodes_[i]))
+      if (can_be_taken_apart(nodes_[i]))
         rewrite(i);
     graph_.nodes.clear();
     for (NodeIndex i = 0; i < nodes_.size(); ++i)
@@ -51,8 +51,12 @@ private:
     bool masks_elsewhere = false;      ///< its backward does not look at y any more
   };
 
-  static bool is_training_batch_norm(const Node& node) {
-    return node.op == Op::batch_norm && std::get<BatchNormAttributes>(node.attributes).training;
+  /// What a convolution sums up is this rank's alone.
+  static bool can_be_taken_apart(const Node& node) {
+    if (node.op != Op::batch_norm)
+      return false;
+    const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+    return attributes.training && !attributes.synchronized;
   }
   static Conv2dAttributes& convolution(Node& node) {
     return std::get<Conv2dAttributes>(node.attributes);
@@ -196,7 +200,7 @@ private:
 
   bool feeds_batch_norm(const Node& node) const {
     return std::ranges::any_of(readers(node.outputs[0]), [this](NodeIndex reader) {
-      return is_training_batch_norm(nodes_[reader]);
+      return can_be_taken_apart(nodes_[reader]);
     });
   }
 

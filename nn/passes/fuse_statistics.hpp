@@ -15,7 +15,7 @@ namespace troupe::nn {
 using FusionSupport = std::function<bool(const Graph& graph, const Node& node)>;
 
 /// For a training graph after autodiff; batch_norm {relu} and {add, relu} as `fuse` makes them.
-/// For each batch norm, as far as the device goes:
+/// For each batch norm that is not synchronized, as far as the device goes:
 ///
 /// - Its input comes from a convolution that can give statistics: batch_norm_finalize makes factor
 ///   and offset of them, scale_shift applies these. The batch norm of a shortcut that is added here

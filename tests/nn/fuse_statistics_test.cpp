@@ -131,6 +131,17 @@ FusionSupport by_chance(std::uint64_t seed) {
 
 } // namespace
 
+TEST_CASE("synchronized batch norms stay whole, forward and backward") {
+  const auto ready = run_passes(
+      small_bottlenecks(), Purpose::training,
+      {.fuse = FusePatterns::all(), .fuse_statistics = everything, .sync_batch_norm = true});
+  REQUIRE(ready.has_value());
+  CHECK(count(ready->graph, Op::batch_norm) == 15);
+  CHECK(count(ready->graph, Op::batch_norm_backward) == 15);
+  CHECK(count(ready->graph, is_synchronized) == 30);
+  CHECK(count(ready->graph, Op::batch_norm_finalize) == 0);
+}
+
 TEST_CASE("nothing is fused that the device cannot run") {
   const auto forward = forward_of("resnet18", 32, 2);
   const auto plain = prepared(forward, {}).graph;

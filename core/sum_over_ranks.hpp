@@ -1,0 +1,51 @@
+/// How batch norm comes to statistics of the global batch (BatchNormAttributes::synchronized): each
+/// rank makes two sums per channel, they are summed over ranks, and every rank goes on with the
+/// same. ADR 0011.
+#pragma once
+
+#include "device.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// Enqueues values[i] = sum over the ranks of a job, in memory of the stream's device. Every rank
+/// makes the same calls in the same order; what fails fails the stream. Empty: the rank is alone.
+using SumOverRanks = std::function<void(Stream& stream, double* values, std::size_t count)>;
+
+/// The values of one batch norm. In double, so that nothing cancels: all first sums, all second
+/// sums, and the number of rows that they are of, which ranks need not have equally many of.
+/// Forward sums x and x²; backward dy (behind the ReLU) and dy * (x - mean).
+class RankSums {
+public:
+  explicit RankSums(std::size_t channels) : channels_{channels}, values_(2 * channels + 1) {}
+
+  static std::size_t count(std::size_t channels) { return 2 * channels + 1; }
+  std::span<double> values() { return values_; }
+
+  std::size_t channels() const { return channels_; }
+  double& first(std::size_t channel) { return values_[channel]; }
+  double first(std::size_t channel) const { return values_[channel]; }
+  double& second(std::size_t channel) { return values_[channels_ + channel]; }
+  double second(std::size_t channel) const { return values_[channels_ + channel]; }
+  double& rows() { return values_.back(); }
+  double rows() const { return values_.back(); }
+
+  /// Of forward.
+  double mean(std::size_t channel) const { return first(channel) / rows(); }
+  /// Biased. Rounding may give a little less than 0.
+  double variance(std::size_t channel) const {
+    const double mean_of_squares = second(channel) / rows();
+    return std::max(mean_of_squares - mean(channel) * mean(channel), 0.0);
+  }
+
+private:
+  std::size_t channels_;
+  std::vector<double> values_;
+};
+
+} // namespace troupe
