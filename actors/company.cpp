@@ -231,8 +231,7 @@ RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView
           });
   if (outcome.error) // ranks that wait for a failed one would wait for the timeout
     for (const auto& replica : job_->replicas)
-      for (const auto& group : {replica->world, replica->shard_group, replica->replica_group})
-        group->abort(*outcome.error);
+      replica->abort(*outcome.error);
   return outcome;
 }
 

@@ -22,6 +22,7 @@ using Member = std::shared_ptr<collectives::Communicator> Replica::*;
 /// Ranks first, first + step, ...
 struct Ranks {
   int first = 0, step = 1, size = 1;
+  bool apart = false; ///< their calls have no order among those of other groups
 
   int index_of(int rank) const { return (rank - first) / step; }
   bool contain(int rank) const {
@@ -40,7 +41,7 @@ public:
     for (const auto& replica : replicas_)
       if (ranks.contain(replica->rank))
         here.push_back(replica.get());
-    if (ranks.size == options_.generation.world_size())
+    if (ranks.size == options_.generation.world_size() && !ranks.apart)
       for (auto* replica : here)
         replica->*member = replica->world;
     if (here.empty() || here.front()->*member)
@@ -50,6 +51,18 @@ public:
       return failure(communicators.error());
     for (std::size_t i = 0; i < here.size(); ++i)
       here[i]->*member = std::move((*communicators)[i]);
+    return {};
+  }
+
+  /// All ranks once more, for what `train` sums up in the middle of a pass.
+  Status join_statistics() {
+    TROUPE_TRY(join({.size = options_.generation.world_size(), .apart = true},
+                    &Replica::statistics_group));
+    for (const auto& replica : replicas_)
+      replica->train->bind_sum_over_ranks(
+          [group = replica->statistics_group](Stream& stream, double* values, std::size_t count) {
+            group->all_reduce(stream, {values, count, DType::f64});
+          });
     return {};
   }
 
@@ -92,7 +105,8 @@ private:
                          .world_size = ranks.size,
                          .store = all ? nullptr : options_.store,
                          .collective = options_.timeouts.collective,
-                         .connect = options_.timeouts.quorum};
+                         .connect = options_.timeouts.quorum,
+                         .apart = ranks.apart};
     if (all)
       return gpus_.share(here, group);
     std::vector<int> indices;
@@ -103,8 +117,8 @@ private:
 #endif
 
   std::string name(const Ranks& ranks) const {
-    return fmt::format("{}/{}+{}x{}", options_.generation.number, ranks.first, ranks.step,
-                       ranks.size);
+    return fmt::format("{}/{}+{}x{}{}", options_.generation.number, ranks.first, ranks.step,
+                       ranks.size, ranks.apart ? " apart" : "");
   }
 
   collectives::GlooOptions gloo_options(const Replica& replica, const Ranks& ranks) const {
@@ -134,7 +148,7 @@ Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
     TROUPE_TRY(groups.join({copy * strategy.shards, 1, strategy.shards}, &Replica::shard_group));
   for (int shard = 0; shard < strategy.shards; ++shard)
     TROUPE_TRY(groups.join({shard, strategy.shards, strategy.replicas()}, &Replica::replica_group));
-  return {};
+  return options.statistics && strategy.world_size > 1 ? groups.join_statistics() : Status{};
 }
 
 } // namespace troupe::actors

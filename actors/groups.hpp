@@ -17,6 +17,9 @@ struct GroupOptions {
   TimeoutsConfig timeouts;
   /// Where ranks of different nodes find each other; may be null when there is one node.
   std::shared_ptr<collectives::KeyValueStore> store;
+  /// Batch norms are synchronized: several ranks get a group of their own for it, and `train` sums
+  /// over that.
+  bool statistics = false;
 };
 
 /// Makes the communicators of a node's replicas. On the host: of shared memory where all ranks of a

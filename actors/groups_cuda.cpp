@@ -32,7 +32,7 @@ Result<Communicators> share_memory(std::span<Replica* const> replicas, const Gpu
 } // namespace
 
 Result<Communicators> GpuGroups::share(std::span<Replica* const> replicas, const GpuGroup& group) {
-  if (!one_each(replicas))
+  if (group.apart || !one_each(replicas))
     return share_memory(replicas, group);
   std::vector<int> ranks;
   for (int rank = 0; rank < group.world_size; ++rank)
@@ -42,6 +42,10 @@ Result<Communicators> GpuGroups::share(std::span<Replica* const> replicas, const
 
 Result<Communicators> GpuGroups::connect(std::span<Replica* const> replicas,
                                          std::span<const int> ranks, const GpuGroup& group) {
+  if (group.apart)
+    return fail(Errc::unsupported,
+                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
+                "model.sync_batch_norm to false");
   if (!one_each(replicas))
     return fail(Errc::unsupported,
                 "workers of several nodes need a GPU each: NCCL has no two ranks "

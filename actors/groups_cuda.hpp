@@ -22,6 +22,8 @@ struct GpuGroup {
   int world_size = 1;
   std::shared_ptr<collectives::KeyValueStore> store; ///< null: all ranks are in this process
   std::chrono::milliseconds collective, connect;     ///< timeouts
+  /// Its calls have no order among those of other groups, which NCCL asks for (ADR 0011).
+  bool apart = false;
 };
 
 class GpuGroups {

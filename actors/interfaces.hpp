@@ -63,7 +63,7 @@ using data_loader_actor = caf::typed_actor<
     caf::result<void>(atom::credit, std::int32_t, MicroBatchPtr)>;
 
 /// SHARD MANAGER: one per device; owns parameters, gradients, optimizer state and the communicator,
-/// and is the only one that issues collectives.
+/// and is the only one that issues collectives, but for those inside of a pass (ADR 0011).
 using shard_manager_actor = caf::typed_actor<
     // The worker on the same device.
     caf::result<void>(atom::join, worker_actor),

@@ -117,7 +117,10 @@ Status Preparation::make_replicas() {
     job_->replicas.push_back(std::move(*replica));
   }
   return join_groups(job_->replicas, strategy_,
-                     {start_.seat.generation, config_.cluster.timeouts, start_.store});
+                     {.generation = start_.seat.generation,
+                      .timeouts = config_.cluster.timeouts,
+                      .store = start_.store,
+                      .statistics = config_.model.sync_batch_norm});
 }
 
 Result<std::shared_ptr<Replica>> Preparation::make_replica(int index) {

@@ -12,6 +12,15 @@ namespace troupe::actors {
 
 namespace {
 
+std::uint64_t statistics_bytes(const Graph& training) {
+  std::size_t values = 0;
+  for (const auto& node : training.nodes)
+    if (is_synchronized(node))
+      values +=
+          RankSums::count(static_cast<std::size_t>(training[node.inputs[0]].shape.dims.back()));
+  return sizeof(double) * values;
+}
+
 class Measurement {
 public:
   explicit Measurement(const Config& config)
@@ -43,6 +52,7 @@ private:
   Replica replica_;
   std::vector<LoaderStream> streams_;
   std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
+  std::uint64_t statistics_bytes_ = 0;
 };
 
 Status Measurement::open_data() {
@@ -80,6 +90,8 @@ Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptio
   auto model = nn::prepare_model(config_, batch, purpose, engine.passes);
   if (!model)
     return failure(model.error());
+  if (purpose == nn::Purpose::training)
+    statistics_bytes_ = statistics_bytes(model->graph);
   engine.compile.memory = std::move(model->memory);
   auto compiled = replica_.device->compile(model->graph, engine.compile);
   if (!compiled)
@@ -103,6 +115,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .optimizer_slots = optimizer_slot_names(*optimizer).size(),
                      .accumulate = config_.train.accumulate,
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
+                     .statistics_bytes = statistics_bytes_,
                      .undivided = replica_.device->memory().peak,
                      .capacity = info.memory_bytes / sharing};
 }

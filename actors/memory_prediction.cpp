@@ -110,10 +110,11 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   const auto plan = collectives::plan_flat(
       collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
       static_cast<std::size_t>(strategy.shards));
-  Prediction prediction{
-      .strategy = parallel.strategy,
-      .bytes = state_bytes(needs, strategy, plan),
-      .sent = sent_bytes(strategy, plan, static_cast<std::uint64_t>(needs.accumulate))};
+  const auto accumulate = static_cast<std::uint64_t>(needs.accumulate);
+  Prediction prediction{.strategy = parallel.strategy,
+                        .bytes = state_bytes(needs, strategy, plan),
+                        .sent = sent_bytes(strategy, plan, accumulate) +
+                                2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
   prediction.fits = prediction.total() <= needs.capacity;
   return prediction;
 }

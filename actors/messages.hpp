@@ -92,13 +92,15 @@ struct WorkerStep {
       end{};                            ///< first forward to last backward, on the device's clock
   std::chrono::nanoseconds busy{};      ///< time in forward and backward
   std::chrono::nanoseconds data_wait{}; ///< time in which the device waited for a batch
+  std::uint64_t statistics_bytes = 0;   ///< sent for synchronized batch norms
 
   template <class Inspector>
   friend bool inspect(Inspector& f, WorkerStep& x) {
     return f.object(x).fields(f.field("step", x.step), f.field("loss", x.loss),
                               f.field("correct", x.correct), f.field("samples", x.samples),
                               f.field("begin", x.begin), f.field("end", x.end),
-                              f.field("busy", x.busy), f.field("data_wait", x.data_wait));
+                              f.field("busy", x.busy), f.field("data_wait", x.data_wait),
+                              f.field("statistics_bytes", x.statistics_bytes));
   }
 };
 

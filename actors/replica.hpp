@@ -18,10 +18,20 @@ struct Replica {
   // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
   // the same shard of it (collectives/strategy.hpp). May be one and the same.
   std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;
+  /// All ranks again, for `train` on the compute stream; where batch norm is synchronized, else
+  /// null.
+  std::shared_ptr<collectives::Communicator> statistics_group;
   // Streams last: they are drained before what they work on goes.
   std::shared_ptr<Stream> compute; ///< WORKER
   std::shared_ptr<Stream>
       communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
+
+  /// Fails what waits for other ranks, and all that comes after it.
+  void abort(const Error& reason) const {
+    for (const auto& group : {world, shard_group, replica_group, statistics_group})
+      if (group)
+        group->abort(reason);
+  }
 };
 
 } // namespace troupe::actors

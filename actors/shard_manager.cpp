@@ -193,7 +193,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     return fail(sound.error());
   StepReport report{.rank = replica().rank,
                     .worker = *flight.worker,
-                    .collective_bytes = flight.collectives.bytes};
+                    .collective_bytes = flight.collectives.bytes + flight.worker->statistics_bytes};
   for (const auto& [begin, end] : flight.collectives.spans) {
     report.collective += end->time() - begin->time();
     report.overlapped += covered(*flight.computing, begin->time(), end->time());

@@ -78,6 +78,7 @@ void WorkerState::begin_pass() {
   stream.wait(flight->batch->ready);
   flight->fed = stream.record();
   setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
+  flight->statistics_bytes = statistics_bytes();
   setup_.replica->train->set_batch(flight->batch->view);
   passes_[next_pass_] = std::move(flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
@@ -154,11 +155,18 @@ void WorkerState::run_whole(Pass pass) {
 
 void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  setup_.replica->train->read_outputs(stream, &passes_.at(pass)->outputs);
+  auto& flight = *passes_.at(pass);
+  flight.statistics_bytes = statistics_bytes() - flight.statistics_bytes;
+  setup_.replica->train->read_outputs(stream, &flight.outputs);
   announce_done(Purpose::train, pass);
   ++next_pass_;
   enqueuing_ = false;
   begin_pass();
+}
+
+std::uint64_t WorkerState::statistics_bytes() const {
+  const auto& group = setup_.replica->statistics_group;
+  return group ? group->traffic().bytes : 0;
 }
 
 void WorkerState::announce_done(Purpose purpose, std::int64_t index) {
@@ -184,6 +192,7 @@ void WorkerState::finish_pass(Pass pass) {
   step_.loss += flight.outputs.loss / static_cast<double>(setup_.accumulate);
   step_.correct += std::llround(flight.outputs.correct);
   step_.samples += flight.batch->samples;
+  step_.statistics_bytes += flight.statistics_bytes;
   for (const auto& [begin, end] : flight.running) {
     computing_.emplace_back(begin->time(), end->time());
     step_.busy += end->time() - begin->time();

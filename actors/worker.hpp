@@ -43,6 +43,7 @@ private:
   struct Flight {
     MicroBatchPtr batch;
     StepOutputs outputs;
+    std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
     EventPtr asked, fed;                                ///< before and after the wait for data
     EventPtr begin;                                     ///< of what is being enqueued
     std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
@@ -65,6 +66,8 @@ private:
   void finish_test_batch(std::int64_t index);
   void announce_done(Purpose purpose, std::int64_t index);
   void fail(Error error);
+  /// Sent so far for synchronized batch norms.
+  std::uint64_t statistics_bytes() const;
   /// What the stream's row shows.
   metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;

@@ -64,6 +64,11 @@ void add_model(Keys& keys, ModelConfig& c) {
        "switches amp on again inside of one"});
   keys.push_back(
       {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
+  keys.push_back({"model.sync_batch_norm",
+                  &c.sync_batch_norm,
+                  {},
+                  "Batch norm over all workers' micro-batches of one round, as PyTorch's "
+                  "SyncBatchNorm; with accumulate: 1 that is the global batch"});
 }
 
 void add_data(Keys& keys, DataConfig& c) {

@@ -26,6 +26,7 @@ struct ModelConfig {
   std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
+  bool sync_batch_norm = false;             ///< statistics of all workers' batches
 
   bool operator==(const ModelConfig&) const = default;
 };

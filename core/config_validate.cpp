@@ -26,6 +26,10 @@ bool has_imagenet_stem(std::string_view model) {
   return std::find(names.begin(), names.end(), model) != names.end();
 }
 
+bool has_batch_norm(std::string_view model) {
+  return model != "mlp" && model != "linear";
+}
+
 void append(ConfigConflicts& all, ConfigConflicts more) {
   std::move(more.begin(), more.end(), std::back_inserter(all));
 }
@@ -63,6 +67,10 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
     found.push_back({{"model.hidden", "model.name"},
                      "mlp needs a hidden layer",
                      "a list of widths; model.name: linear has none"});
+  if (model.sync_batch_norm && !has_batch_norm(model.name))
+    found.push_back({{"model.sync_batch_norm", "model.name"},
+                     fmt::format("{} has no batch norm", model.name),
+                     "false, or a resnet"});
   return found;
 }
 
@@ -201,8 +209,7 @@ ConfigConflicts validate_slices(const Config& config) {
                          micro),
              "at least devices.count x cluster.min_nodes x train.accumulate"}};
   const auto slices = workers * micro, rest = batch % slices;
-  const bool batch_norm = config.model.name != "mlp" && config.model.name != "linear";
-  if (rest == 0 || !batch_norm)
+  if (rest == 0 || !has_batch_norm(config.model.name))
     return {};
   return {{keys,
            fmt::format("{} samples do not divide into {} workers x {} micro-batches of one size, "
@@ -235,6 +242,10 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
                      fmt::format("{} gathers no parameters", parallel.strategy),
                      "fp32, or strategy zero3, fsdp, hsdp"});
+  if (config.model.sync_batch_norm && config.devices.kind == "cuda" && config.cluster.max_nodes > 1)
+    found.push_back({{"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},
+                     "CUDA workers of several nodes cannot synchronize batch norm yet",
+                     "false; devices.kind: cpu; one node"});
   append(found, validate_slices(config));
   return found;
 }

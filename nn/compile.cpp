@@ -94,6 +94,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   options.autocast_off = config.model.autocast_off;
   options.scale_loss = config.precision.loss_scale.enabled;
   options.recompute = config.train.recompute;
+  options.sync_batch_norm = config.model.sync_batch_norm;
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,

@@ -9,7 +9,8 @@
 /// cannot deadlock as long as no stream shares a hardware queue with one that waits (WaitFlags):
 /// the rank's own stream then comes to the call by itself, and waiting for other ranks ends with
 /// the timeout. The queues are 8, or what CUDA_DEVICE_MAX_CONNECTIONS says (32 at most): count 4
-/// streams for a rank on the device, compute, communication, the loader's and this.
+/// streams for a rank on the device, compute, communication, the loader's and this
+/// (twice where batch norm is synchronized).
 #pragma once
 
 #include "troupe/collectives/communicator.hpp"

@@ -52,6 +52,24 @@ TEST_CASE("workers and micro-batches must divide the batch where there is batch 
     CHECK(problems(synthetic, {model, "parallel.strategy=ddp", "devices.count=3"}).empty());
 }
 
+TEST_CASE("batch norm is synchronized where there is some, on one worker too") {
+  for (const auto* model : {"mlp", "linear"})
+    CHECK(conflict({"model.sync_batch_norm=true", std::string{"model.name="} + model}) ==
+          std::string{"model.sync_batch_norm: "} + model +
+              " has no batch norm; allowed: false, or a resnet");
+  for (const auto* strategy : {"single", "dp", "ddp", "zero3"})
+    CHECK(problems(synthetic,
+                   {"model.sync_batch_norm=true", std::string{"parallel.strategy="} + strategy})
+              .empty());
+}
+
+TEST_CASE("batch norm is not synchronized over GPUs of several nodes") {
+  CHECK(conflict({"model.sync_batch_norm=true", "parallel.strategy=ddp", "devices.kind=cuda",
+                  "devices.count=2", "cluster.max_nodes=2"}) ==
+        "model.sync_batch_norm: CUDA workers of several nodes cannot synchronize batch norm yet; "
+        "allowed: false; devices.kind: cpu; one node");
+}
+
 TEST_CASE("every worker's micro-batch has a sample") {
   CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
   CHECK(conflict({"model.name=mlp", "data.batch_size=5", "train.accumulate=6"}) ==

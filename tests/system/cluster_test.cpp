@@ -123,6 +123,16 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
   CHECK(largest_difference(first_ten(run.losses()), first_ten(alone.losses())) < 1e-4);
 }
 
+TEST_CASE("batch norm is synchronized over all nodes") {
+  const Experiment experiment{{"train.optimizer.lr=0.01"}};
+  const auto run =
+      trained(experiment, "nodes", for_nodes(3, "zero3") + Settings{"model.sync_batch_norm=true"});
+  // One worker with the whole batch.
+  const auto alone =
+      experiment.completed("alone", {"data.batch_size=12", "data.synthetic_samples=96"});
+  CHECK(largest_difference(first_ten(run.losses()), first_ten(alone.losses())) < 1e-5);
+}
+
 TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same end") {
   const Experiment experiment;
   const auto settings = for_nodes(3, "zero2");

@@ -37,7 +37,8 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
   const Settings job = GENERATE(
       Settings{},
       Settings{"train.accumulate=2", "train.optimizer.name=adam", "train.optimizer.nesterov=false"},
-      Settings{"precision.mode=amp_fp16", "train.recompute=block"});
+      Settings{"precision.mode=amp_fp16", "train.recompute=block"},
+      Settings{"model.sync_batch_norm=true", "train.accumulate=2"});
   CAPTURE(name, job);
   const Experiment experiment{job};
   Settings settings = {"parallel.strategy=" + name, "parallel.bucket_size=64KiB",
