@@ -12,8 +12,13 @@ struct Statistics {
   double rows = 0;       ///< that they are of
 };
 
+double rows_of(const Values& x, std::size_t channels) {
+  const auto rows = x.size() / channels;
+  return static_cast<double>(rows);
+}
+
 Statistics of_batch(const Values& x, std::size_t channels) {
-  const auto rows = static_cast<double>(x.size() / channels);
+  const double rows = rows_of(x, channels);
   Statistics s{Values(channels), Values(channels), rows};
   for (std::size_t i = 0; i < x.size(); ++i)
     s.mean[i % channels] += x[i] / rows;
@@ -126,7 +131,7 @@ void batch_norm_backward(const Operands& operands) {
     dshift[i % channels] += dy[i];
   }
   const auto* const all = operands.of_all_ranks();
-  const double rows = all ? all->rows() : static_cast<double>(x.size() / channels);
+  const double rows = all ? all->rows() : rows_of(x, channels);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = i % channels;
     const double sum = all ? all->first(c) : dshift[c];
@@ -151,7 +156,7 @@ void sum_for_ranks(const Operands& operands, RankSums& sums) {
     sums.first(c) += v[i];
     sums.second(c) += v[i] * (x[i] - mean[c]);
   }
-  sums.rows() = static_cast<double>(x.size() / sums.channels());
+  sums.rows() = rows_of(x, sums.channels());
 }
 
 } // namespace troupe::cpu

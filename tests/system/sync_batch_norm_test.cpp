@@ -23,7 +23,7 @@ Settings operator+(Settings a, const Settings& b) {
   return a;
 }
 
-Settings synchronized(Settings more = {}) {
+Settings synchronized(const Settings& more = {}) {
   return Settings{"model.sync_batch_norm=true", "data.batch_size=12", "train.max_steps=10",
                   "train.evaluate_every=0", "train.optimizer.lr=0.01"} +
          more;
