@@ -9,6 +9,8 @@ namespace troupe::app {
 
 namespace {
 
+constexpr int attribute_integrated = 18; // CU_DEVICE_ATTRIBUTE_INTEGRATED
+
 struct CloseLibrary {
   void operator()(void* library) const { dlclose(library); }
 };
@@ -38,6 +40,9 @@ CudaDriver probe_cuda_driver() {
     std::array<char, 128> name = {};
     call(library.get(), "cuDeviceGetName", name.data(), static_cast<int>(name.size()), device);
     found.devices.emplace_back(name.data());
+    int integrated = 0;
+    call(library.get(), "cuDeviceGetAttribute", &integrated, attribute_integrated, device);
+    found.integrated = found.integrated || integrated != 0;
   }
   return found;
 }

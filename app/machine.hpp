@@ -12,6 +12,7 @@ struct CudaDriver {
   std::string problem;              ///< why there is none; empty when it answers
   int version = 0;                  ///< 13000: CUDA 13.0
   std::vector<std::string> devices; ///< names
+  bool integrated = false;          ///< one of them has the host's memory, and none of its own
 };
 
 /// Asks libcuda, which is loaded for the occasion: no build needs it.

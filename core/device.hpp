@@ -30,14 +30,15 @@ enum class MemoryKind : std::uint8_t {
   activations,
   workspace,
   data,
-  communication ///< parameters that were gathered, gradients on their way
+  communication, ///< parameters that were gathered, gradients on their way
+  pinned         ///< of the host, page-locked: copies from and to it run beside the device's work
 };
-inline constexpr std::size_t memory_kinds = 7;
+inline constexpr std::size_t memory_kinds = 8;
 std::string_view to_string(MemoryKind kind);
 
 struct MemoryUse {
   std::array<std::size_t, memory_kinds> current = {}, peak = {}; ///< bytes, by MemoryKind
-  std::size_t total = 0, total_peak = 0;                         ///< bytes
+  std::size_t total = 0, total_peak = 0; ///< bytes; without pinned, which is not the device's
 };
 
 /// Device memory, freed on destruction. 64-byte aligned (256 on CUDA).
@@ -57,6 +58,9 @@ public:
   virtual bool ready() const = 0;
   /// When it was reached, on the device's clock. Only when ready() and made with record(timed).
   virtual std::chrono::nanoseconds time() const = 0;
+  /// The error of the stream that recorded it, so that streams of other devices that wait for it
+  /// do not go on. Only when ready().
+  virtual Status status() const { return {}; }
 };
 using EventPtr = std::shared_ptr<Event>;
 
@@ -95,8 +99,9 @@ std::string_view to_string(DeviceKind kind);
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::host;
   int index = 0;
-  std::string name;  ///< "host:0 (2 threads, avx512_core_bf16)"
-  bool bf16 = false; ///< computes convolutions in bf16 at a profit
+  std::string name;    ///< "host:0 (2 threads, avx512_core_bf16)"
+  bool bf16 = false;   ///< computes convolutions in bf16 at a profit
+  bool pinned = false; ///< allocates MemoryKind::pinned, which is not its own memory
   std::size_t memory_bytes = 0;
 };
 

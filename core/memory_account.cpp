@@ -11,15 +11,18 @@ void MemoryAccount::add(MemoryKind kind, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   const auto i = static_cast<std::size_t>(kind);
   use_.current[i] += bytes;
-  use_.total += bytes;
   use_.peak[i] = std::max(use_.peak[i], use_.current[i]);
+  if (kind == MemoryKind::pinned)
+    return;
+  use_.total += bytes;
   use_.total_peak = std::max(use_.total_peak, use_.total);
 }
 
 void MemoryAccount::remove(MemoryKind kind, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   use_.current[static_cast<std::size_t>(kind)] -= bytes;
-  use_.total -= bytes;
+  if (kind != MemoryKind::pinned)
+    use_.total -= bytes;
 }
 
 MemoryUse MemoryAccount::use() const {

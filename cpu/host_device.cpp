@@ -28,6 +28,7 @@ HostDevice::HostDevice(int index, int threads) {
   info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
                            isa_name(features));
   info_.bf16 = features.avx512_bf16;
+  info_.pinned = true; // its own memory, counted apart
   info_.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }

@@ -38,6 +38,11 @@ std::chrono::nanoseconds HostEvent::time() const {
   return time_;
 }
 
+Status HostEvent::status() const {
+  const std::lock_guard lock{mutex_};
+  return status_.value_or(Status{});
+}
+
 Status HostEvent::wait() const {
   std::unique_lock lock{mutex_};
   reached_.wait(lock, [this] { return status_.has_value(); });
@@ -139,7 +144,7 @@ void HostStream::wait(EventPtr event) {
         return fail(Errc::stopped, "the stream ended while it waited for another device");
       std::this_thread::sleep_for(poll_interval);
     }
-    return status;
+    return status ? event->status() : std::move(status);
   });
 }
 

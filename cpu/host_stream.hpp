@@ -19,6 +19,7 @@ class HostEvent final : public Event {
 public:
   bool ready() const override;
   std::chrono::nanoseconds time() const override;
+  Status status() const override;
   /// Blocks the calling thread; never in a handler.
   Status wait() const;
   void reach(Status status);

@@ -77,6 +77,7 @@ public:
 
   bool ready() const override { return poll().has_value(); }
   std::chrono::nanoseconds time() const override;
+  Status status() const override { return poll().value_or(Status{}); }
   /// How it was reached; empty as long as it was not.
   std::optional<Status> poll() const;
   /// Null for a stream that had failed.

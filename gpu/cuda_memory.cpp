@@ -55,14 +55,24 @@ private:
 
 class CudaMemory::PinnedBuffer final : public Buffer {
 public:
-  PinnedBuffer(void* data, std::size_t bytes) : data_{data}, bytes_{bytes} {}
-  ~PinnedBuffer() override { cudaFreeHost(data_); }
+  /// `memory`: whose account it is in; may be null.
+  PinnedBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes)
+      : memory_{std::move(memory)}, data_{data}, bytes_{bytes} {
+    if (memory_)
+      memory_->account_.add(MemoryKind::pinned, bytes_);
+  }
+  ~PinnedBuffer() override {
+    if (memory_)
+      memory_->account_.remove(MemoryKind::pinned, bytes_);
+    cudaFreeHost(data_);
+  }
   PinnedBuffer(const PinnedBuffer&) = delete;
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
   std::byte* data() const override { return static_cast<std::byte*>(data_); }
   std::size_t bytes() const override { return bytes_; }
 
 private:
+  std::shared_ptr<CudaMemory> memory_;
   void* data_;
   std::size_t bytes_;
 };
@@ -127,6 +137,8 @@ void CudaMemory::release(void* memory) {
 }
 
 Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::pinned)
+    return take_pinned(bytes, shared_from_this());
   const DeviceGuard guard{device_};
   const auto rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   std::size_t free_bytes = 0, total_bytes = 0;
@@ -141,7 +153,8 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   return std::make_shared<DeviceBuffer>(shared_from_this(), memory, bytes, kind);
 }
 
-Result<BufferPtr> CudaMemory::allocate_pinned(std::size_t bytes) {
+Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
+                                          std::shared_ptr<CudaMemory> counted) const {
   const DeviceGuard guard{device_};
   void* memory = nullptr;
   const auto asked = std::max<std::size_t>(bytes, 1);
@@ -151,7 +164,7 @@ Result<BufferPtr> CudaMemory::allocate_pinned(std::size_t bytes) {
                 bytes);
   }
   std::memset(memory, 0, asked);
-  return std::make_shared<PinnedBuffer>(memory, bytes);
+  return std::make_shared<PinnedBuffer>(std::move(counted), memory, bytes);
 }
 
 } // namespace troupe::gpu

@@ -22,11 +22,12 @@ public:
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
-  /// Zeroed, 256-byte aligned. Errors: out_of_memory.
+  /// Zeroed, 256-byte aligned; of kind pinned as allocate_pinned(), but counted. Errors:
+  /// out_of_memory.
   Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind);
   /// Page-locked host memory, zeroed, that the device reads and writes at full speed. In no
-  /// account: it is the host's.
-  Result<BufferPtr> allocate_pinned(std::size_t bytes);
+  /// account: what passes through on its way is no part of a job's state.
+  Result<BufferPtr> allocate_pinned(std::size_t bytes) const { return take_pinned(bytes, nullptr); }
   MemoryUse use() const { return account_.use(); }
 
 private:
@@ -36,6 +37,7 @@ private:
   explicit CudaMemory(int device) : device_{device} {}
   cudaError_t take(void** memory, std::size_t bytes);
   void release(void* memory);
+  Result<BufferPtr> take_pinned(std::size_t bytes, std::shared_ptr<CudaMemory> counted) const;
 
   int device_;
   cudaMemPool_t pool_ = nullptr;  ///< null where the device has no pools

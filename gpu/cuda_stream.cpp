@@ -100,11 +100,11 @@ void CudaStream::wait(EventPtr event) {
     return;
   const auto cuda_event = std::dynamic_pointer_cast<CudaEvent>(event);
   if (!cuda_event) {
-    if (!event->ready())
-      wait_for([event = std::move(event)] {
-        return event->ready() ? std::optional<Status>{Status{}} : std::nullopt;
-      });
-    return;
+    if (event->ready())
+      return note(event->status());
+    return wait_for([event = std::move(event)] {
+      return event->ready() ? std::optional<Status>{event->status()} : std::nullopt;
+    });
   }
   note(cuda_event->recorded_status());
   enqueue("waiting for an event", [&](cudaStream_t stream) {

@@ -56,7 +56,8 @@ inline constexpr M skipped_steps{"troupe_skipped_steps_total", counter,
 inline constexpr M scale_growths{"troupe_loss_scale_growths_total", counter,
                                  "Times the run raised the scale"};
 
-// Of devices, by kind as MemoryKind; the totals are of all kinds at one time.
+// Of devices, by kind as MemoryKind; the totals are of all kinds but pinned, at
+// one time.
 inline constexpr M memory{"troupe_memory_bytes", gauge, "Memory in use", {"rank", "kind"}};
 inline constexpr M memory_peak{"troupe_memory_peak_bytes", gauge, "Peak", {"rank", "kind"}};
 inline constexpr M memory_total{"troupe_memory_total_bytes", gauge, "In use, all kinds", {"rank"}};

@@ -17,7 +17,9 @@ class ForeignEvent final : public Event {
 public:
   bool ready() const override { return ready_; }
   std::chrono::nanoseconds time() const override { return {}; }
+  Status status() const override { return status_; }
   std::atomic<bool> ready_ = false;
+  Status status_;
 };
 
 } // namespace
@@ -120,6 +122,20 @@ TEST_CASE("a stream waits for another device's event, and destruction does not h
   }
   HostStream stream{{}};
   stream.wait(std::make_shared<ForeignEvent>());
+}
+
+TEST_CASE("a stream that waits for another device's failure fails with its error") {
+  const auto event = std::make_shared<ForeignEvent>();
+  event->status_ = fail(Errc::device, "burnt");
+  HostStream stream{{}};
+  stream.wait(event);
+  event->ready_ = true;
+  const auto status = stream.synchronize();
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message == "burnt");
+  const auto own = std::dynamic_pointer_cast<HostEvent>(stream.record());
+  CHECK_FALSE(own->wait());
+  CHECK(own->status().error().message == "burnt");
 }
 
 TEST_CASE("a callback may destroy its own stream") {

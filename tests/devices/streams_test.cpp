@@ -63,6 +63,25 @@ TEST_CASE_METHOD(Fixture, "memory is zeroed, accounted by kind, and may outlive 
   REQUIRE(small->bytes() == 1000);
 }
 
+TEST_CASE_METHOD(Fixture, "pinned memory is the host's: counted by kind, but not in the total") {
+  constexpr auto kind = static_cast<std::size_t>(MemoryKind::pinned);
+  const auto before = device->memory();
+  auto buffer = device->allocate(1000, MemoryKind::pinned).value();
+  CHECK(device->memory().current[kind] == before.current[kind] + 1000);
+  CHECK(device->memory().total == before.total);
+  CHECK(device->info().pinned);
+  buffer->floats()[0] = 3; // the host's own
+  const auto there = allocate(sizeof(float)),
+             back = device->allocate(4, MemoryKind::pinned).value();
+  const auto stream = device->create_stream({});
+  device->copy(*stream, there->data(), buffer->data(), sizeof(float));
+  device->copy(*stream, back->data(), there->data(), sizeof(float));
+  REQUIRE(stream->synchronize());
+  CHECK(back->floats()[0] == 3);
+  buffer.reset();
+  CHECK(device->memory().current[kind] == before.current[kind] + 4);
+}
+
 TEST_CASE_METHOD(Fixture, "an allocation that no device can serve is an error, not an abort") {
   const auto buffer = device->allocate(SIZE_MAX / 4, MemoryKind::data);
   REQUIRE_FALSE(buffer);
