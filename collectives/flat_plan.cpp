@@ -7,9 +7,6 @@ namespace troupe::collectives {
 
 namespace {
 
-/// In fp32 elements: 64 bytes.
-constexpr std::size_t shard_alignment = 16;
-
 /// Takes units from the last to the first; each opens a range or joins the open one.
 class Wrapper {
 public:

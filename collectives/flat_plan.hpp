@@ -13,6 +13,9 @@
 
 namespace troupe::collectives {
 
+/// Shards begin at multiples of it, in fp32 elements: 64 bytes.
+inline constexpr std::size_t shard_alignment = 16;
+
 /// Neighbours [first, last]. Backward fills `last` first and `first` last.
 struct UnitRange {
   UnitId first = 0, last = 0;

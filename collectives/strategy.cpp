@@ -17,6 +17,13 @@ int stage_of(const ParallelConfig& parallel) {
 
 } // namespace
 
+std::size_t Strategy::kept(std::size_t elements) const {
+  if (!offloads())
+    return elements;
+  const auto kept = static_cast<std::size_t>(static_cast<double>(elements) * (1 - offloaded));
+  return kept / shard_alignment * shard_alignment;
+}
+
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   Strategy strategy{.world_size = world_size,
                     .root_only = parallel.strategy == "dp" && world_size > 1,
@@ -26,7 +33,10 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   if (stage > 0)
     strategy.shards =
         parallel.strategy == "hsdp" ? static_cast<int>(parallel.shard_group) : world_size;
-  const bool divided = strategy.shards > 1;
+  strategy.offloads_parameters = parallel.offload.target == "parameters";
+  if (parallel.offloads())
+    strategy.offloaded = parallel.offload.ratio;
+  const bool divided = strategy.shards > 1 || strategy.offloads_parameters;
   strategy.divides_optimizer = divided && stage >= 1;
   strategy.divides_gradients = divided && stage >= 2;
   strategy.divides_parameters = divided && stage >= 3;

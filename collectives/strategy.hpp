@@ -27,10 +27,19 @@ struct Strategy {
   bool communicates_once = true;
   DType gathered = DType::f32; ///< in which divided parameters travel
   DType reduced = DType::f32;  ///< in which gradients travel
+  /// Part of the optimizer's state that lies in the host's memory, and of the parameters too; 0:
+  /// none
+  double offloaded = 0;
+  bool offloads_parameters = false;
   /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
   std::size_t alive = 2;
 
   int shard_of(int rank) const { return rank % shards; }
+  bool offloads() const { return offloaded > 0; }
+  /// Of so many elements of a rank's part of the flat space, how many stay on its device: those at
+  /// its front. Backward completes the end first, and forward needs it last, so what lies there has
+  /// the most time to be updated by the host.
+  std::size_t kept(std::size_t elements) const;
   int replicas() const { return world_size / shards; }
   /// Buckets whose parameters may be there at a time, of so many.
   std::size_t parameters_alive(std::size_t buckets) const {
@@ -38,7 +47,8 @@ struct Strategy {
   }
 };
 
-/// A single rank divides nothing, whatever the config says.
+/// A single rank divides nothing, whatever the config says; but parameters that are offloaded are
+/// gathered, by a rank alone too.
 Strategy strategy_of(const ParallelConfig& parallel, int world_size);
 
 /// What travels together: by bucket_size, or by parallel.wrap where parameters are divided.

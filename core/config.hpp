@@ -49,6 +49,14 @@ struct MixedPrecisionConfig {
   bool operator==(const MixedPrecisionConfig&) const = default;
 };
 
+/// What of a worker's state lies in the host's pinned memory, where the host updates it.
+struct OffloadConfig {
+  std::string target = "none"; ///< none, optimizer, parameters (and the optimizer's state)
+  double ratio = 1;            ///< of the bytes that could
+
+  bool operator==(const OffloadConfig&) const = default;
+};
+
 struct ParallelConfig {
   std::string strategy = "single"; ///< single, dp, ddp, zero1, zero2, zero3 = fsdp, hsdp
   std::uint64_t bucket_size = 25u << 20;
@@ -59,7 +67,9 @@ struct ParallelConfig {
   std::int64_t shard_group = 2; ///< hsdp: ranks that hold one copy together
   WrapConfig wrap;
   MixedPrecisionConfig mixed_precision;
+  OffloadConfig offload;
 
+  bool offloads() const { return offload.target != "none"; }
   bool divides_parameters() const {
     return strategy == "zero3" || strategy == "fsdp" || strategy == "hsdp";
   }

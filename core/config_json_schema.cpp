@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -133,6 +135,12 @@ Json section_schema(std::string_view help) {
           {"properties", Json::object()}};
 }
 
+/// Text sets the key: what pattern says is nothing to a mapping.
+void accept_short_form(Json& section, const ConfigKey& key) {
+  section["type"].push_back("string");
+  section["pattern"] = fmt::format("^({})$", fmt::join(key.rule.choices, "|"));
+}
+
 /// The properties of the section that holds a path, and the path's last part.
 std::pair<Json*, std::string> locate(Json& root, std::string_view path) {
   Json* schema = &root;
@@ -154,9 +162,17 @@ std::string config_json_schema() {
     (*properties)[name] = section_schema(section.help);
   }
   Config defaults;
-  for (const auto& key : config_keys(defaults)) {
+  const auto keys = config_keys(defaults);
+  for (const auto& key : keys) {
     const auto [properties, name] = locate(root, key.path);
     (*properties)[name] = key_schema(key);
+  }
+  for (const auto& section : config_sections()) {
+    if (section.short_form.empty())
+      continue;
+    const auto path = fmt::format("{}.{}", section.path, section.short_form);
+    const auto [properties, name] = locate(root, section.path);
+    accept_short_form((*properties)[name], *std::ranges::find(keys, path, &ConfigKey::path));
   }
   return root.dump(2) + "\n";
 }

@@ -209,6 +209,19 @@ void add_mixed_precision(Keys& keys, MixedPrecisionConfig& c) {
                   "Type whose values batch norm's running statistics hold"});
 }
 
+void add_offload(Keys& keys, OffloadConfig& c) {
+  keys.push_back(
+      {"parallel.offload.target", &c.target, one_of({"none", "optimizer", "parameters"}),
+       "optimizer: the host keeps the optimizer's state and a copy of the parameters, and "
+       "updates them while backward goes on; parameters: they too lie there alone "
+       "(zero3, fsdp, hsdp)"});
+  keys.push_back(
+      {"parallel.offload.ratio",
+       &c.ratio,
+       {.min = 0, .max = 1, .above_min = true},
+       "How much of it, from what backward completes first; the rest stays on the device"});
+}
+
 void add_execution(Keys& keys, Config& c) {
   keys.push_back({"precision.mode", &c.precision.mode,
                   one_of({"fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"}),
@@ -231,6 +244,7 @@ void add_execution(Keys& keys, Config& c) {
                   count_to(2000000000), "Steps"});
   add_parallel(keys, c.parallel);
   add_mixed_precision(keys, c.parallel.mixed_precision);
+  add_offload(keys, c.parallel.offload);
   keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
                   "What workers run on; auto: the fastest there is"});
   keys.push_back(
@@ -285,6 +299,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"parallel", "How the job is spread over workers"},
       {"parallel.wrap", "What is gathered together"},
       {"parallel.mixed_precision", "Types of what travels, as FSDP's MixedPrecision has them"},
+      {"parallel.offload", "State in the host's memory; a word alone is its target", "target"},
       {"devices", "The workers of this node"},
       {"cluster", "The daemon, and the nodes it works with"},
       {"cluster.tls", "Who may connect: those who show a certificate of the same authority"},

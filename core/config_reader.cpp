@@ -110,6 +110,8 @@ void ConfigReader::read_override(const std::string& assignment) {
 void ConfigReader::read_section(const std::string& path, const YAML::Node& node) {
   if (node.IsNull()) // all of its keys are commented out
     return;
+  if (const auto* key = short_form(path); key && node.IsScalar())
+    return read_value(*key, node, place(node.Mark()));
   if (!node.IsMap()) {
     unreadable_ = unreadable_ || path.empty();
     report(place(node.Mark()), path, describe_node(node) + " has the wrong type",
@@ -186,6 +188,13 @@ const ConfigKey* ConfigReader::find(const std::string& path) const {
   const auto found =
       std::find_if(keys_.begin(), keys_.end(), [&](const auto& key) { return key.path == path; });
   return found == keys_.end() ? nullptr : &*found;
+}
+
+const ConfigKey* ConfigReader::short_form(const std::string& section) const {
+  for (const auto& known : config_sections())
+    if (known.path == section && !known.short_form.empty())
+      return find(join_path(section, std::string{known.short_form}));
+  return nullptr;
 }
 
 std::vector<std::string> ConfigReader::children(const std::string& section) const {

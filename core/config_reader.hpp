@@ -46,6 +46,8 @@ private:
   void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);
   void report_unknown(const std::string& path, const Place& name);
   const ConfigKey* find(const std::string& path) const;
+  /// The key that text sets in place of the section; null: none.
+  const ConfigKey* short_form(const std::string& section) const;
   std::vector<std::string> children(const std::string& section) const;
 
   std::vector<ConfigKey> keys_;

@@ -46,6 +46,7 @@ struct ConfigKey {
 struct ConfigSection {
   std::string_view path;
   std::string_view help;
+  std::string_view short_form = {}; ///< the key that text sets where the mapping would be
 };
 
 /// All keys, bound to the members of a config, in the order of the file.

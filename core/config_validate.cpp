@@ -30,6 +30,12 @@ bool has_batch_norm(std::string_view model) {
   return model != "mlp" && model != "linear";
 }
 
+/// As a job decides; a CUDA device that is asked for and not there is another conflict.
+bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
+  return devices.kind != "cpu" && devices.engine != "interpreter" && capabilities.cuda_build &&
+         capabilities.cuda_devices > 0;
+}
+
 void append(ConfigConflicts& all, ConfigConflicts more) {
   std::move(more.begin(), more.end(), std::back_inserter(all));
 }
@@ -250,6 +256,41 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
   return found;
 }
 
+ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
+                         const Capabilities& capabilities) {
+  const auto& strategy = config.parallel.strategy;
+  if (offload.target == "none") {
+    if (offload.ratio != 1)
+      return {{{"parallel.offload.ratio", "parallel.offload.target"},
+               "a ratio of nothing: no state is offloaded",
+               "a target beside it: optimizer, parameters"}};
+    return {};
+  }
+  ConfigConflicts found;
+  if (strategy == "dp")
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     "dp is DataParallel as it was, whose worker 0 has the optimizer; it offloads "
+                     "nothing",
+                     "none, or another strategy"});
+  else if (offload.target == "parameters" && !config.parallel.divides_parameters())
+    found.push_back(
+        {{"parallel.offload.target", "parallel.strategy"},
+         fmt::format("{} reads its parameters where they are, whole on each device", strategy),
+         "optimizer, or strategy zero3, fsdp, hsdp"});
+  const auto& optimizer = config.train.optimizer;
+  if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)
+    found.push_back({{"parallel.offload.target", "train.optimizer.momentum"},
+                     "sgd without momentum has no state to offload",
+                     "none, or parameters with zero3, fsdp, hsdp"});
+  if (uses_cuda(config.devices, capabilities) && !capabilities.cuda_pinned)
+    found.push_back(
+        {{"parallel.offload.target", "devices.kind"},
+         "this CUDA device shares the host's memory: it has no pinned memory beside its "
+         "own to offload to",
+         "none, or devices.kind: cpu"});
+  return found;
+}
+
 ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities) {
   ConfigConflicts all = validate(c.model, c.data);
   append(all, validate(c.data));
@@ -260,6 +301,7 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.precision, c.devices, capabilities));
   append(all, validate(c.devices, capabilities));
   append(all, validate(c.parallel, c));
+  append(all, validate(c.parallel.offload, c, capabilities));
   append(all, validate(c.cluster, c.metrics));
   return all;
 }

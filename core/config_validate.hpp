@@ -29,6 +29,8 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
                          const Capabilities& capabilities);
 ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities);
 ConfigConflicts validate(const ParallelConfig& parallel, const Config& config);
+ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
+                         const Capabilities& capabilities);
 ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);
 
 /// All of the above.

@@ -122,6 +122,20 @@ TEST_CASE("a value of the wrong type is named with its place") {
         "never");
 }
 
+TEST_CASE("a section with a short form takes text in its place") {
+  const auto word = good(synthetic + "parallel: {offload: optimizer}\n");
+  CHECK(word.parallel.offload.target == "optimizer");
+  CHECK(word.parallel.offload.ratio == 1);
+  CHECK(good(synthetic + "parallel: {offload: optimizer}\n", {"parallel.offload.ratio=0.5"})
+            .parallel.offload == OffloadConfig{"optimizer", 0.5});
+  CHECK(problems(synthetic + "parallel: {offload: disk}\n") ==
+        Lines{"a.yaml:2:21: parallel.offload.target: \"disk\" is not a choice; allowed: none, "
+              "optimizer, parameters"});
+  CHECK(problems(synthetic + "parallel: {offload: [optimizer]}\n") ==
+        Lines{"a.yaml:2:21: parallel.offload: a list has the wrong type; allowed: a mapping with "
+              "target, ratio"});
+}
+
 TEST_CASE("a value that is not allowed is named with what is") {
   const auto one = [](const std::string& line) { return problems(synthetic + line + "\n").at(0); };
   CHECK(one("train: {epochs: 0}") ==

@@ -69,6 +69,8 @@ TEST_CASE("the schema refuses what is not in the description") {
   CHECK(!accepts(root, to_json(YAML::Load("run: {nmae: a}"))));
   CHECK(!accepts(root, to_json(YAML::Load("runs: {}"))));
   CHECK(!accepts(root, to_json(YAML::Load("run: 3"))));
+  CHECK(accepts(root, to_json(YAML::Load("parallel: {offload: optimizer}"))));
+  CHECK(!accepts(root, to_json(YAML::Load("parallel: {offload: disk}"))));
 }
 
 TEST_CASE("reader and schema agree on every key and many values") {

@@ -212,6 +212,39 @@ TEST_CASE("optimizer and schedule must be consistent") {
         "cross_entropy");
 }
 
+TEST_CASE("offload needs something to offload, and a device that can") {
+  const std::string target = "parallel.offload=";
+  CHECK(problems(synthetic, {target + "optimizer"}).empty());
+  CHECK(problems(synthetic, {target + "{target: parameters, ratio: 0.5}", "devices.count=2",
+                             "parallel.strategy=fsdp"})
+            .empty());
+  CHECK(conflict({"parallel.offload.ratio=0.5"}) ==
+        "parallel.offload.ratio: a ratio of nothing: no state is offloaded; allowed: a target "
+        "beside it: optimizer, parameters");
+  CHECK(conflict({target + "optimizer", "devices.count=2", "parallel.strategy=dp"}) ==
+        "parallel.offload.target: dp is DataParallel as it was, whose worker 0 has the optimizer; "
+        "it offloads nothing; allowed: none, or another strategy");
+  CHECK(conflict({target + "parameters", "devices.count=2", "parallel.strategy=zero2"}) ==
+        "parallel.offload.target: zero2 reads its parameters where they are, whole on each device; "
+        "allowed: optimizer, or strategy zero3, fsdp, hsdp");
+  CHECK(conflict({target + "optimizer", "train.optimizer.momentum=0"}) ==
+        "parallel.offload.target: sgd without momentum has no state to offload; allowed: none, or "
+        "parameters with zero3, fsdp, hsdp");
+  auto shares_memory = Capabilities::all();
+  shares_memory.cuda_pinned = false;
+  CHECK(conflict({target + "optimizer"}, shares_memory) ==
+        "parallel.offload.target: this CUDA device shares the host's memory: it has no pinned "
+        "memory beside its own to offload to; allowed: none, or devices.kind: cpu");
+  CHECK(problems(synthetic, {target + "optimizer", "devices.kind=cpu"}, shares_memory).empty());
+}
+
+TEST_CASE("two strategies at once are no strategy") {
+  CHECK(conflict({"parallel.strategy=zero3+dp"})
+            .starts_with("parallel.strategy: \"zero3+dp\" is not a choice; allowed: single, dp, "));
+  CHECK(conflict({"parallel.strategy=[zero3, dp]"})
+            .starts_with("parallel.strategy: a list has the wrong type; allowed: single, dp, "));
+}
+
 TEST_CASE("timeouts keep their order") {
   CHECK(conflict({"cluster.timeouts.drain=5s"}) ==
         "cluster.timeouts.drain: 5s is less than the collective timeout: the last step may take "
