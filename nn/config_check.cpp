@@ -1,5 +1,6 @@
 #include "config_check.hpp"
 
+#include "divisible.hpp"
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
 #include "unit_names.hpp"
@@ -21,6 +22,7 @@ ConfigConflicts find_conflicts(const Config& config) {
   std::ranges::move(
       unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units),
       std::back_inserter(found));
+  std::ranges::move(too_much_to_divide(config, *forward), std::back_inserter(found));
   return found;
 }
 

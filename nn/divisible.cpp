@@ -1,0 +1,58 @@
+#include "divisible.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace troupe::nn {
+
+namespace {
+
+struct Parameters {
+  std::int64_t elements = 0;
+  std::int64_t units = 0; ///< that have any
+};
+
+Parameters count(const Graph& forward) {
+  Parameters counted;
+  std::set<UnitId> units;
+  for (const auto id : forward.with_role(Role::parameter)) {
+    counted.elements += forward[id].shape.elements();
+    units.insert(forward[id].unit);
+  }
+  counted.units = static_cast<std::int64_t>(units.size());
+  return counted;
+}
+
+bool divides(const ParallelConfig& parallel) {
+  return parallel.divides_parameters() || parallel.strategy == "zero1" ||
+         parallel.strategy == "zero2";
+}
+
+} // namespace
+
+ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
+  const auto& parallel = config.parallel;
+  const auto there = count(forward);
+  const auto named = static_cast<std::int64_t>(parallel.wrap.units.size());
+  ConfigConflicts found;
+  if (named > there.units)
+    found.push_back(
+        {{"parallel.wrap.units", "model.name"},
+         fmt::format("{} names, but the model has {} units with parameters", named, there.units),
+         fmt::format("at most {}", there.units)});
+  if (parallel.max_units_alive && *parallel.max_units_alive > there.units)
+    found.push_back({{"parallel.max_units_alive", "model.name"},
+                     fmt::format("{} units alive, but the model has {} units with parameters",
+                                 *parallel.max_units_alive, there.units),
+                     fmt::format("at most {}, or null", there.units)});
+  const auto shards = parallel.strategy == "hsdp" ? parallel.shard_group : config.workers();
+  if (divides(parallel) && shards > there.elements)
+    found.push_back({{"parallel.strategy", "devices.count", "cluster.min_nodes"},
+                     fmt::format("{} workers have to share {} parameters: some would have none",
+                                 shards, there.elements),
+                     fmt::format("ddp, or at most {} workers", there.elements)});
+  return found;
+}
+
+} // namespace troupe::nn

@@ -1,0 +1,12 @@
+/// Whether a model has as much to divide as parallel.* asks for.
+#pragma once
+
+#include "troupe/core/config_validate.hpp"
+#include "troupe/core/graph.hpp"
+
+namespace troupe::nn {
+
+/// More units named or kept alive than have parameters, more workers than there are parameters.
+ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward);
+
+} // namespace troupe::nn

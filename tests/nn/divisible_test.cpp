@@ -1,0 +1,54 @@
+#include "troupe/nn/config_check.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::nn;
+
+namespace {
+
+/// ResNet-20 has 11 units with parameters: stem, 9 blocks, head.
+Config sharded() {
+  Config config;
+  config.parallel.strategy = "zero3";
+  config.devices.count = 2;
+  return config;
+}
+
+std::string only_conflict(const Config& config) {
+  const auto found = find_conflicts(config);
+  return found.size() == 1 ? found.front().keys.front() + ": " + found.front().what
+                           : std::to_string(found.size()) + " conflicts";
+}
+
+} // namespace
+
+TEST_CASE("more units than have parameters are refused") {
+  auto config = sharded();
+  config.parallel.max_units_alive = 11;
+  CHECK(find_conflicts(config).empty());
+  config.parallel.max_units_alive = 12;
+  CHECK(only_conflict(config) == "parallel.max_units_alive: 12 units alive, but the model has 11 "
+                                 "units with parameters");
+  config = sharded();
+  config.parallel.wrap = {.policy = "explicit", .units = std::vector<std::string>(12, "layer1")};
+  CHECK(only_conflict(config) ==
+        "parallel.wrap.units: 12 names, but the model has 11 units with parameters");
+  config.parallel.wrap.units = {"layer1", "layer3.1"};
+  CHECK(find_conflicts(config).empty());
+}
+
+TEST_CASE("more workers than parameters are refused where parameters are shared out") {
+  auto config = sharded();
+  config.model = {.name = "linear", .num_classes = 2, .in_channels = 1};
+  config.data.image_size = 1;
+  config.devices.count = 4; // two weights, two biases
+  CHECK(find_conflicts(config).empty());
+  config.devices.count = 5;
+  CHECK(only_conflict(config) == "parallel.strategy: 5 workers have to share 4 parameters: some "
+                                 "would have none");
+  config.parallel.strategy = "hsdp"; // in groups of 2
+  CHECK(find_conflicts(config).empty());
+  config.parallel.strategy = "ddp";
+  CHECK(find_conflicts(config).empty());
+}
