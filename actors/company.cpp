@@ -239,10 +239,11 @@ RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView
 void Company::drain_streams() {
   if (!job_)
     return;
-  for (const auto& replica : job_->replicas) {
-    std::ignore = replica->compute->synchronize();
-    std::ignore = replica->communication->synchronize();
-  }
+  for (const auto& replica : job_->replicas)
+    for (const auto& stream :
+         {replica->compute, replica->communication, replica->copies, replica->updates})
+      if (stream)
+        std::ignore = stream->synchronize();
   for (const auto& loader : job_->loader_streams)
     std::ignore = loader.stream->synchronize();
 }

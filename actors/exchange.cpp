@@ -8,7 +8,10 @@ namespace troupe::actors {
 using collectives::Bucket;
 using collectives::Values;
 
-Exchange::Exchange(ExchangeSetup setup) : setup_{std::move(setup)} {}
+Exchange::Exchange(ExchangeSetup setup) : setup_{std::move(setup)} {
+  if (strategy().offloads())
+    host_.emplace(setup_.replica, setup_.host_rows);
+}
 
 template <class Call>
 void Exchange::collective(collectives::Communicator& communicator, std::string_view what,
@@ -25,22 +28,41 @@ void Exchange::collective(collectives::Communicator& communicator, std::string_v
 }
 
 void Exchange::gather(const Bucket& bucket, Collectives& done) {
-  const auto mine = state().piece(bucket);
+  if (host_)
+    host_->await(bucket);
+  float* const mine = shard_of_parameters(bucket);
+  const auto elements = plan().shard_elements(bucket);
   float* const all = state().parameters(bucket);
   auto& group = *replica().shard_group;
   auto& device = *replica().device;
   const auto type = strategy().gathered;
-  Values shard{mine.parameters, mine.elements};
+  Values shard{mine, elements};
   void* whole = all;
   if (type != DType::f32) {
-    shard = shard_on_wire(mine.elements, type);
+    shard = shard_on_wire(elements, type);
     whole = state().wire();
-    device.narrow(stream(), mine.parameters, shard.data, type, mine.elements);
+    device.narrow(stream(), mine, shard.data, type, elements);
   }
   collective(group, "all_gather", bucket.elements * size_of(type), done,
              [&] { group.all_gather(stream(), shard, whole); });
   if (type != DType::f32)
     device.widen(stream(), whole, type, all, bucket.elements);
+}
+
+/// What is offloaded is copied to its place among those of all ranks.
+float* Exchange::shard_of_parameters(const Bucket& bucket) {
+  const auto kept = state().kept_piece(bucket);
+  const auto offloaded = state().host_piece(bucket).host;
+  if (!strategy().offloads_parameters || offloaded.elements == 0)
+    return kept.parameters;
+  auto& device = *replica().device;
+  float* const place =
+      state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
+  device.copy(stream(), place + kept.elements, offloaded.parameters,
+              offloaded.elements * sizeof(float));
+  if (kept.elements > 0)
+    device.copy(stream(), place, kept.parameters, kept.elements * sizeof(float));
+  return place;
 }
 
 /// Where this rank's shard lies in a bucket on the wire.
@@ -77,6 +99,8 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& don
     device.round(stream(), gradients, state().stored(), mine.elements);
   if (setup_.accumulate > 1 && state().sums_shards())
     sum_micro_batches(gradients, state().accumulated(bucket), mine.elements, micro);
+  if (host_ && micro + 1 == setup_.accumulate)
+    host_->fetch(bucket, done.step);
 }
 
 void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
@@ -117,7 +141,8 @@ void Exchange::reduce_replicas(float* gradients, std::size_t elements, Collectiv
 }
 
 bool Exchange::applies_early() const {
-  return strategy().world_size > 1 && !setup_.clip_norm && !state().loss_scale();
+  const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
+  return beside_backward && !setup_.clip_norm && !state().loss_scale();
 }
 
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
@@ -130,11 +155,13 @@ OptimizerArguments Exchange::arguments(std::int64_t step) const {
 void Exchange::apply(const Bucket& bucket, std::int64_t step) {
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
-  apply(state().piece(bucket), arguments(step));
+  apply(state().kept_piece(bucket), arguments(step));
+  if (host_)
+    host_->apply(bucket, arguments(step), false, step);
 }
 
 void Exchange::apply(const OptimizerViews& views, const OptimizerArguments& arguments) {
-  if (has_optimizer())
+  if (has_optimizer() && views.elements > 0)
     replica().device->optimizer_step(stream(), arguments, views,
                                      setup_.clip_norm ? state().clip_factor() : nullptr,
                                      state().loss_scale());
@@ -150,7 +177,9 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
     find_overflow(done);
   if (setup_.clip_norm)
     find_norm(taken, done);
-  for (const auto& views : state().pieces())
+  if (host_)
+    apply_on_host(taken, step);
+  for (const auto& views : state().kept_pieces())
     apply(views, taken);
   auto* const scale = state().loss_scale();
   if (!scale)
@@ -159,6 +188,13 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
   if (strategy().root_only) // which alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
   replica().device->copy(stream(), scaler, scale, sizeof *scale);
+}
+
+void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
+  host_->take_findings();
+  // The next forward begins with the first units.
+  for (const auto& bucket : std::views::reverse(plan().buckets))
+    host_->apply(bucket, taken, setup_.clip_norm.has_value(), step);
 }
 
 void Exchange::find_overflow(Collectives& done) {
@@ -187,6 +223,11 @@ void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done)
 }
 
 void Exchange::publish(const Bucket& bucket, Collectives& done) {
+  if (host_) {
+    host_->publish(bucket, done.step);
+    if (!strategy().divides_parameters)
+      host_->await(bucket);
+  }
   if (strategy().root_only) {
     auto& world = *replica().world;
     return collective(world, "broadcast", bucket.elements * sizeof(float), done, [&] {
@@ -203,6 +244,9 @@ void Exchange::share_statistics() {
 }
 
 void Exchange::copy_state(Snapshot* snapshot) {
+  if (host_)
+    for (const auto& bucket : plan().buckets)
+      host_->await(bucket);
   if (snapshot)
     state().copy_to(stream(), *snapshot);
   // The first replica is enough.
@@ -210,12 +254,35 @@ void Exchange::copy_state(Snapshot* snapshot) {
     return;
   for (const auto& bucket : std::views::reverse(plan().buckets)) {
     const auto mine = state().piece(bucket);
+    const auto offloaded = state().host_piece(bucket).host;
     if (strategy().divides_parameters)
-      copy_shards(bucket, mine.parameters, snapshot ? snapshot->parameters.data() : nullptr);
+      copy_shards(bucket,
+                  strategy().offloads_parameters
+                      ? whole_piece(bucket, mine.parameters, offloaded.parameters)
+                      : mine.parameters,
+                  snapshot ? snapshot->parameters.data() : nullptr);
     for (std::size_t slot = 0; slot < state().optimizer_slots(); ++slot)
-      copy_shards(bucket, slot == 0 ? mine.state0 : mine.state1,
+      copy_shards(bucket,
+                  slot == 0 ? whole_piece(bucket, mine.state0, offloaded.state0)
+                            : whole_piece(bucket, mine.state1, offloaded.state1),
                   snapshot ? snapshot->optimizer[slot].data() : nullptr);
   }
+}
+
+/// In the device's memory, for a collective: where it is, or put together in the place of this
+/// rank's gradients.
+const float* Exchange::whole_piece(const Bucket& bucket, const float* kept,
+                                   const float* offloaded) {
+  const auto on_host = state().host_piece(bucket).host.elements;
+  const auto here = state().kept_piece(bucket).elements;
+  if (on_host == 0)
+    return kept;
+  auto& device = *replica().device;
+  float* const place = const_cast<float*>(state().piece(bucket).gradients);
+  device.copy(stream(), place + here, offloaded, on_host * sizeof(float));
+  if (here > 0)
+    device.copy(stream(), place, kept, here * sizeof(float));
+  return place;
 }
 
 void Exchange::copy_shards(const Bucket& bucket, const float* mine, float* host) {

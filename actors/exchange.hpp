@@ -2,6 +2,7 @@
 /// optimizer. No messages here: every rank that makes the same calls in the same order is right.
 #pragma once
 
+#include "host_optimizer.hpp"
 #include "replica.hpp"
 
 #include "troupe/metrics/trace.hpp"
@@ -29,7 +30,8 @@ struct ExchangeSetup {
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
   /// The optimizer's arguments for a step, with its learning rate; pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
-  metrics::Track row = {}; ///< of the stream in the timeline
+  metrics::Track row = {};          ///< of the stream in the timeline
+  HostOptimizerRows host_rows = {}; ///< where state is offloaded
 };
 
 class Exchange {
@@ -56,6 +58,8 @@ public:
   void finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done);
   /// A bucket's new parameters to all ranks that keep them whole.
   void publish(const collectives::Bucket& bucket, Collectives& done);
+  /// The stream that is done when all of the step is.
+  Stream& last_stream() { return host_ ? host_->join() : stream(); }
   /// Rank 0's statistics to all, as DistributedDataParallel does.
   void share_statistics();
   /// A copy of the whole state into rank 0's snapshot, which must live until it is done. All ranks
@@ -77,10 +81,15 @@ private:
   void find_overflow(Collectives& done);
   void find_norm(const OptimizerArguments& arguments, Collectives& done);
   void apply(const OptimizerViews& views, const OptimizerArguments& arguments);
+  void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
+  float* shard_of_parameters(const collectives::Bucket& bucket);
+  const float* whole_piece(const collectives::Bucket& bucket, const float* kept,
+                           const float* offloaded);
   void copy_shards(const collectives::Bucket& bucket, const float* mine, float* host);
   bool has_optimizer() const { return !strategy().root_only || replica().rank == 0; }
 
   ExchangeSetup setup_;
+  std::optional<HostOptimizer> host_; ///< where state is offloaded
 };
 
 } // namespace troupe::actors

@@ -5,6 +5,7 @@
 #endif
 
 #include "troupe/collectives/gloo/gloo_communicator.hpp"
+#include "troupe/collectives/lone_communicator.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
@@ -70,6 +71,11 @@ private:
   using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
 
   Result<Communicators> make(const std::vector<Replica*>& here, const Ranks& ranks) {
+    if (ranks.size == 1) {
+      Communicators alone;
+      alone.push_back(collectives::make_lone_communicator(here.front()->device));
+      return alone;
+    }
     const bool all = std::ssize(here) == ranks.size;
 #ifdef TROUPE_HAS_CUDA
     if (here.front()->device->info().kind == DeviceKind::cuda)

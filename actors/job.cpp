@@ -3,6 +3,7 @@
 #include "devices.hpp"
 #include "fillers.hpp"
 #include "groups.hpp"
+#include "host_optimizer.hpp"
 #include "traced.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -135,9 +136,11 @@ Result<std::shared_ptr<Replica>> Preparation::make_replica(int index) {
   // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
   // backward, one thread is enough for sums: a second team would fight with the first.
   replica->communication =
-      world_ == 1
+      world_ == 1 && !strategy_.offloads()
           ? replica->compute
           : replica->device->create_stream({.name = "communication", .threads = 1, .urgent = true});
+  if (strategy_.offloads())
+    TROUPE_TRY(add_host_optimizer(*replica, threads));
   TROUPE_TRY(compile(*replica));
   return replica;
 }

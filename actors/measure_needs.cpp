@@ -6,6 +6,7 @@
 #include "model_state.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_device.hpp"
 #include "troupe/nn/optimizer.hpp"
 
 namespace troupe::actors {
@@ -107,7 +108,9 @@ Result<WorkerNeeds> Measurement::needs() const {
   const auto& layout = replica_.train->layout();
   const auto& info = replica_.device->info();
   // Workers of a host share its memory.
-  const auto sharing = info.kind == DeviceKind::host ? static_cast<std::size_t>(world_) : 1;
+  const auto workers = static_cast<std::size_t>(world_);
+  const bool on_host = info.kind == DeviceKind::host;
+  const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
   return WorkerNeeds{.world_size = world_,
                      .unit_elements = layout.unit_elements,
                      .unit_names = layout.unit_names,
@@ -117,7 +120,8 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .statistics_bytes = statistics_bytes_,
                      .undivided = replica_.device->memory().peak,
-                     .capacity = info.memory_bytes / sharing};
+                     .capacity = on_host ? host : info.memory_bytes,
+                     .host_capacity = on_host ? std::nullopt : std::optional{host}};
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "memory_prediction.hpp"
 
+#include "host_shard.hpp"
+
 #include "troupe/collectives/strategy.hpp"
 #include "troupe/core/loss_scale.hpp"
 
@@ -44,13 +46,18 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
     return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
   };
   const bool sums_shards = strategy.divides_gradients && !strategy.communicates_once;
+  const auto optimized = strategy.divides_optimizer ? plan.shard_elements() : plan.elements;
+  const auto kept = strategy.kept(optimized);
   BytesByKind bytes = needs.undivided;
   of(bytes, MemoryKind::parameters) +=
-      part(strategy.divides_parameters) + sizeof(float) * needs.statistic_elements;
+      (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
+      sizeof(float) * needs.statistic_elements;
   of(bytes, MemoryKind::gradients) +=
       part(strategy.divides_gradients) + (needs.accumulate > 1 ? part(sums_shards) : 0);
-  of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * part(strategy.divides_optimizer) +
+  of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
+  if (strategy.offloads())
+    of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
   of(bytes, MemoryKind::workspace) += clipping_scratch;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
@@ -96,13 +103,21 @@ std::string_view reason_for(std::string_view strategy) {
            "and no more is sent than with ddp";
   if (strategy == "zero2")
     return "optimizer state and gradients have to be divided; no more is sent than with ddp";
-  return "parameters have to be divided too, which costs half as much sending again";
+  if (strategy == "zero3")
+    return "parameters have to be divided too, which costs half as much sending again";
+  return "nothing fits on the devices alone: with strategy fsdp and parallel.offload: parameters, "
+         "optimizer state and parameters lie in the host's memory, and travel to the device in "
+         "each step";
 }
 
 } // namespace
 
 std::size_t Prediction::total() const {
-  return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+  return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) - pinned();
+}
+
+std::size_t Prediction::pinned() const {
+  return bytes[static_cast<std::size_t>(MemoryKind::pinned)];
 }
 
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
@@ -111,11 +126,14 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
       collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
       static_cast<std::size_t>(strategy.shards));
   const auto accumulate = static_cast<std::uint64_t>(needs.accumulate);
-  Prediction prediction{.strategy = parallel.strategy,
+  Prediction prediction{.strategy = parallel.strategy + (parallel.offloads() ? "_offload" : ""),
                         .bytes = state_bytes(needs, strategy, plan),
                         .sent = sent_bytes(strategy, plan, accumulate) +
                                 2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
-  prediction.fits = prediction.total() <= needs.capacity;
+  prediction.fits =
+      needs.host_capacity
+          ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity
+          : prediction.total() + prediction.pinned() <= needs.capacity;
   return prediction;
 }
 
@@ -129,16 +147,27 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
   for (auto& strategy : strategies) {
     auto like = parallel;
     like.strategy = std::move(strategy);
+    like.offload = {};
     if (!like.divides_parameters())
       like.mixed_precision.parameters = "fp32"; // the others refuse it
     predictions.push_back(predict(needs, like));
+  }
+  if (parallel.offloads())
+    predictions.push_back(predict(needs, parallel));
+  // Where device and host share one memory it saves nothing.
+  if (needs.host_capacity && (parallel.strategy != "fsdp" || !parallel.offloads())) {
+    auto everything = parallel;
+    everything.strategy = "fsdp";
+    everything.offload = {.target = "parameters"};
+    predictions.push_back(predict(needs, everything));
   }
   return predictions;
 }
 
 Recommendation recommend(std::span<const Prediction> predictions) {
   const Prediction* least = nullptr;
-  for (const std::string_view strategy : {"single", "ddp", "zero1", "zero2", "zero3"}) {
+  for (const std::string_view strategy :
+       {"single", "ddp", "zero1", "zero2", "zero3", "fsdp_offload"}) {
     const auto found = std::ranges::find(predictions, strategy, &Prediction::strategy);
     if (found == predictions.end())
       continue;

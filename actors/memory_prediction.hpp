@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct WorkerNeeds {
   /// that kernels like.
   BytesByKind undivided = {};
   std::size_t capacity = 0; ///< bytes of device memory for each worker
+  /// Bytes of the host's memory for each worker; none: the device's is the host's.
+  std::optional<std::size_t> host_capacity = {};
 };
 
 struct Prediction {
@@ -39,13 +42,15 @@ struct Prediction {
   std::uint64_t sent = 0; ///< by each rank in a step (dp: by each, in the mean)
   bool fits = false;
 
-  std::size_t total() const;
+  std::size_t total() const;  ///< bytes of device memory
+  std::size_t pinned() const; ///< bytes of the host's memory, where state is offloaded
 };
 
 /// `parallel` says the strategy, and how units are wrapped and gathered. dp: of rank 0.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
-/// Every strategy that such a job can have; hsdp where the config's groups divide the workers.
+/// Every strategy that such a job can have; hsdp where the config's groups divide the workers. With
+/// offload ("fsdp_offload") as the config has it, or else of all that fsdp can, where that helps.
 std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
 struct Recommendation {
@@ -55,7 +60,7 @@ struct Recommendation {
 
 /// The questions of FairScale's flow chart ("Getting started"), from what costs least to what saves
 /// most: replicate (DDP) what fits; else divide the optimizer's state (OSS), gradients too
-/// (ShardedDDP), parameters too (FSDP).
+/// (ShardedDDP), parameters too (FSDP); else all that in the host's memory.
 Recommendation recommend(std::span<const Prediction> predictions);
 
 /// Compiles the models for the first worker's device and makes its batches' memory, as prepare_job

@@ -3,36 +3,8 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 
 namespace troupe::actors {
-
-namespace {
-
-/// Of a checkpoint's metadata.
-constexpr const char* loss_scale_key = "loss_scale";
-
-/// Statistics lie in one buffer of their own; parameters behind their unit's offset.
-std::size_t elements_of(const Slot& slot) {
-  return static_cast<std::size_t>(slot.shape.elements());
-}
-
-void encode(const Slot& slot, std::span<const float> canonical, std::span<float> stored) {
-  if (slot.codec)
-    slot.codec->encode(canonical, stored);
-  else
-    std::ranges::copy(canonical, stored.begin());
-}
-
-void decode_slot(const Slot& slot, std::span<const float> stored, std::span<float> canonical) {
-  if (slot.codec)
-    slot.codec->decode(stored, canonical);
-  else
-    std::ranges::copy(stored, canonical.begin());
-}
-
-} // namespace
 
 std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer) {
   if (optimizer.kind != OptimizerKind::sgd)
@@ -75,7 +47,12 @@ Status ModelState::allocate(const Options& options) {
   const auto window = [this](std::size_t alive) {
     return collectives::plan_window(plan_.buckets, alive).elements;
   };
-  TROUPE_TRY(take(parameters_, part(strategy_.divides_parameters), MemoryKind::parameters));
+  const auto optimized = part(strategy_.divides_optimizer);
+  kept_ = strategy_.kept(optimized);
+  const auto parameters =
+      strategy_.offloads_parameters ? kept_ : part(strategy_.divides_parameters);
+  if (parameters > 0)
+    TROUPE_TRY(take(parameters_, parameters, MemoryKind::parameters));
   TROUPE_TRY(take(gradients_, part(strategy_.divides_gradients), MemoryKind::gradients));
   if (strategy_.divides_parameters)
     TROUPE_TRY(take(gathered_, window(strategy_.parameters_alive(plan_.buckets.size())),
@@ -98,7 +75,16 @@ Status ModelState::allocate(const Options& options) {
     return {};
   optimizer_.resize(optimizer_slots_.size());
   for (auto& buffer : optimizer_)
-    TROUPE_TRY(take(buffer, part(strategy_.divides_optimizer), MemoryKind::optimizer));
+    if (kept_ > 0)
+      TROUPE_TRY(take(buffer, kept_, MemoryKind::optimizer));
+  return strategy_.offloads() ? allocate_host({kept_, optimized}) : Status{};
+}
+
+Status ModelState::allocate_host(const HostShard::Range& range) {
+  auto host = HostShard::allocate(device_, range, optimizer_slots_.size());
+  if (!host)
+    return failure(host.error());
+  host_.emplace(std::move(*host));
   return {};
 }
 
@@ -114,8 +100,8 @@ void ModelState::place_units() {
     }
     return places;
   };
-  parameters_of_ =
-      place(parameters_->floats(), gathered_, strategy_.parameters_alive(plan_.buckets.size()));
+  parameters_of_ = place(strategy_.divides_parameters ? nullptr : parameters_->floats(), gathered_,
+                         strategy_.parameters_alive(plan_.buckets.size()));
   gradients_of_ = place(gradients_->floats(), fresh_, strategy_.alive);
 }
 
@@ -130,30 +116,62 @@ float* ModelState::accumulated(const collectives::Bucket& bucket) const {
                                        : nullptr;
 }
 
+HostShard::Range ModelState::range(const collectives::Bucket& bucket) const {
+  const bool divided = strategy_.divides_optimizer;
+  const auto first = divided ? plan_.shard_offset(bucket) : bucket.offset;
+  return {first, first + (divided ? plan_.shard_elements(bucket) : bucket.elements)};
+}
+
 OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
-  const auto mine = strategy_.divides_optimizer;
-  const auto inside = mine ? shard_ * plan_.shard_elements(bucket) : 0; // of the whole bucket
-  const auto shard = mine ? plan_.shard_offset(bucket) : bucket.offset;
-  const auto state = [&](std::size_t slot) {
-    return slot < optimizer_.size() ? optimizer_[slot]->floats() + shard : nullptr;
+  const auto [first, end] = range(bucket);
+  const auto inside = strategy_.divides_optimizer ? shard_ * (end - first) : 0; // of the bucket
+  const auto kept = [&, first = first](const BufferPtr& buffer) {
+    return first < kept_ ? buffer->floats() + first : nullptr;
   };
-  return {.parameters = strategy_.divides_parameters ? parameters_->floats() + shard
-                                                     : parameters(bucket) + inside,
-          .gradients = strategy_.divides_gradients ? gradients_->floats() + shard
+  const auto state = [&](std::size_t slot) {
+    return slot < optimizer_.size() ? kept(optimizer_[slot]) : nullptr;
+  };
+  const auto divided = [&, first = first] {
+    return strategy_.offloads_parameters ? kept(parameters_) : parameters_->floats() + first;
+  };
+  return {.parameters = strategy_.divides_parameters ? divided() : parameters(bucket) + inside,
+          .gradients = strategy_.divides_gradients ? gradients_->floats() + first
                                                    : gradients(bucket) + inside,
           .state0 = state(0),
           .state1 = state(1),
-          .elements = mine ? plan_.shard_elements(bucket) : bucket.elements};
+          .elements = end - first};
 }
 
-std::vector<OptimizerViews> ModelState::pieces() const {
+OptimizerViews ModelState::kept_piece(const collectives::Bucket& bucket) const {
+  auto views = piece(bucket);
+  const auto [first, end] = range(bucket);
+  views.elements = std::clamp(kept_, first, end) - first;
+  return views;
+}
+
+HostPiece ModelState::host_piece(const collectives::Bucket& bucket) const {
+  const auto whole = piece(bucket);
+  const auto [first, end] = range(bucket);
+  const auto cut = std::clamp(kept_, first, end);
+  if (cut == end)
+    return {};
+  return {.host = host_->views({cut, end}),
+          .gradients = whole.gradients + (cut - first),
+          .parameters = strategy_.offloads_parameters ? nullptr : whole.parameters + (cut - first)};
+}
+
+std::vector<OptimizerViews>
+ModelState::in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&)
+                             const) const {
   std::vector<OptimizerViews> found;
   for (const auto& bucket : plan_.buckets) {
-    const auto view = piece(bucket);
-    // Buckets descend: where pieces touch, the one before begins where this one ends.
+    const auto view = (this->*part)(bucket);
+    // Buckets descend: where pieces touch, the one before begins where this one ends. Divided
+    // parameters lie as their gradients do.
     const bool touches = !found.empty() &&
-                         view.parameters + view.elements == found.back().parameters &&
-                         view.gradients + view.elements == found.back().gradients;
+                         view.gradients + view.elements == found.back().gradients &&
+                         (strategy_.divides_parameters ||
+                          view.parameters + view.elements == found.back().parameters);
     if (touches) {
       const auto elements = found.back().elements;
       found.back() = view;
@@ -167,140 +185,6 @@ std::vector<OptimizerViews> ModelState::pieces() const {
 
 std::size_t ModelState::place_of(const Slot& slot) const {
   return plan_.unit_offsets[static_cast<std::size_t>(slot.unit)] + slot.offset;
-}
-
-Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
-  TROUPE_TRY(
-      load_flat(stream, parameters_->floats(), strategy_.divides_parameters, "", checkpoint));
-  TROUPE_TRY(load_statistics(stream, checkpoint));
-  for (std::size_t i = 0; i < optimizer_.size(); ++i)
-    TROUPE_TRY(load_flat(stream, optimizer_[i]->floats(), strategy_.divides_optimizer,
-                         optimizer_slots_[i], checkpoint));
-  TROUPE_TRY(load_loss_scale(stream, checkpoint));
-  device_.zero(stream, gradients_->data(), gradients_->bytes());
-  return stream.synchronize();
-}
-
-Status ModelState::load_loss_scale(Stream& stream, const Checkpoint& checkpoint) {
-  if (!scaler_)
-    return {};
-  // A checkpoint of another precision has none: scaling begins here.
-  LossScaleState state{.scale = loss_scale_options_->initial, .taken = checkpoint.step};
-  if (const auto saved = checkpoint.metadata.find(loss_scale_key);
-      saved != checkpoint.metadata.end()) {
-    const auto parsed = parse_loss_scale(saved->second);
-    if (!parsed)
-      return fail(Errc::corrupt, "the checkpoint of step {} has the loss scale \"{}\"",
-                  checkpoint.step, saved->second);
-    state = *parsed;
-  }
-  device_.copy(stream, loss_scale(), &state, sizeof state);
-  return stream.synchronize();
-}
-
-namespace {
-
-/// Null: a state of the optimizer that a run has not yet when it begins.
-Result<const CheckpointTensor*> tensor_of(const Checkpoint& checkpoint, const Slot& slot,
-                                          std::string_view state) {
-  const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);
-  const auto* tensor = checkpoint.find(name);
-  if (!tensor && !state.empty() && checkpoint.step == 0)
-    return nullptr;
-  if (!tensor)
-    return fail(Errc::corrupt, "the checkpoint of step {} has no tensor {}", checkpoint.step, name);
-  if (tensor->shape != slot.shape)
-    return fail(Errc::invalid_input, "tensor {} of the checkpoint is {}, the model's is {}", name,
-                tensor->shape.to_string(), slot.shape.to_string());
-  return tensor;
-}
-
-} // namespace
-
-Status ModelState::load_flat(Stream& stream, float* destination, bool divided,
-                             std::string_view state, const Checkpoint& checkpoint) {
-  std::vector<float> flat(plan_.elements, 0.0f); // padding stays zero
-  for (const auto& slot : layout_.parameters) {
-    const auto tensor = tensor_of(checkpoint, slot, state);
-    if (!tensor)
-      return failure(tensor.error());
-    if (*tensor)
-      encode(slot, (*tensor)->values, std::span{flat}.subspan(place_of(slot), slot.elements));
-  }
-  if (divided) // shards move to the front, to where they lie in a rank's part
-    for (std::size_t i = plan_.buckets.size(); i-- > 0;) {
-      const auto& bucket = plan_.buckets[i];
-      const auto elements = plan_.shard_elements(bucket);
-      const auto shard =
-          flat.begin() + static_cast<std::ptrdiff_t>(bucket.offset + shard_ * elements);
-      std::copy_n(shard, elements,
-                  flat.begin() + static_cast<std::ptrdiff_t>(plan_.shard_offset(bucket)));
-    }
-  const auto elements = divided ? plan_.shard_elements() : plan_.elements;
-  device_.copy(stream, destination, flat.data(), elements * sizeof(float));
-  device_.round(stream, destination, stored_, elements);
-  return stream.synchronize();
-}
-
-Status ModelState::load_statistics(Stream& stream, const Checkpoint& checkpoint) {
-  std::vector<float> flat(layout_.statistic_elements, 0.0f);
-  for (const auto& slot : layout_.statistics) {
-    const auto tensor = tensor_of(checkpoint, slot, "");
-    if (!tensor)
-      return failure(tensor.error());
-    encode(slot, (*tensor)->values, std::span{flat}.subspan(slot.offset, slot.elements));
-  }
-  device_.copy(stream, statistics(), flat.data(), flat.size() * sizeof(float));
-  device_.round(stream, statistics(), stored_, flat.size());
-  return stream.synchronize();
-}
-
-void ModelState::copy_to(Stream& stream, Snapshot& snapshot) const {
-  const auto copy = [&](std::vector<float>& host, const float* source, std::size_t elements,
-                        bool divided) {
-    host.resize(elements);
-    if (!divided)
-      device_.copy(stream, host.data(), source, elements * sizeof(float));
-  };
-  copy(snapshot.parameters, parameters_->floats(), plan_.elements, strategy_.divides_parameters);
-  copy(snapshot.statistics, statistics(), layout_.statistic_elements, false);
-  snapshot.optimizer.resize(optimizer_.size());
-  for (std::size_t i = 0; i < optimizer_.size(); ++i)
-    copy(snapshot.optimizer[i], optimizer_[i]->floats(), plan_.elements,
-         strategy_.divides_optimizer);
-  if (scaler_)
-    device_.copy(stream, &snapshot.loss_scale.emplace(), loss_scale(), sizeof(LossScaleState));
-}
-
-Checkpoint ModelState::decode(const Snapshot& snapshot) const {
-  std::size_t total = 0;
-  for (const auto& slot : layout_.parameters)
-    total += elements_of(slot) * (1 + snapshot.optimizer.size());
-  for (const auto& slot : layout_.statistics)
-    total += elements_of(slot);
-
-  Checkpoint checkpoint;
-  checkpoint.step = snapshot.step;
-  if (snapshot.loss_scale)
-    checkpoint.metadata[loss_scale_key] = to_string(*snapshot.loss_scale);
-  const std::shared_ptr<std::byte[]> storage{new std::byte[total * sizeof(float)]};
-  checkpoint.storage = storage;
-  auto* next = reinterpret_cast<float*>(storage.get());
-  const auto emit = [&](const Slot& slot, const std::string& name, const float* flat) {
-    const std::span values{next, elements_of(slot)};
-    decode_slot(slot, {flat, slot.elements}, values);
-    checkpoint.tensors.push_back({name, slot.shape, values});
-    next += values.size();
-  };
-  for (const auto& slot : layout_.parameters)
-    emit(slot, slot.name, snapshot.parameters.data() + place_of(slot));
-  for (const auto& slot : layout_.statistics)
-    emit(slot, slot.name, snapshot.statistics.data() + slot.offset);
-  for (std::size_t i = 0; i < snapshot.optimizer.size(); ++i)
-    for (const auto& slot : layout_.parameters)
-      emit(slot, optimizer_tensor_name(optimizer_slots_[i], slot.name),
-           snapshot.optimizer[i].data() + place_of(slot));
-  return checkpoint;
 }
 
 void bind(Executable& executable, const ModelState& state) {

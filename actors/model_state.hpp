@@ -1,6 +1,7 @@
 /// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
 #pragma once
 
+#include "host_shard.hpp"
 #include "messages.hpp"
 
 #include "troupe/collectives/strategy.hpp"
@@ -9,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -67,10 +69,17 @@ public:
   float* accumulated(const collectives::Bucket& bucket) const;
   bool sums_shards() const { return strategy_.divides_gradients && !strategy_.communicates_once; }
 
-  /// What this rank's optimizer works on of a bucket: its shard, or all of it.
+  /// What this rank's optimizer works on of a bucket: its shard, or all of it. Of what is
+  /// offloaded, state and offloaded parameters are not there; gradients are.
   OptimizerViews piece(const collectives::Bucket& bucket) const;
-  /// The same of all buckets, in as few views as it lies in.
-  std::vector<OptimizerViews> pieces() const;
+  /// What of a piece the device's optimizer works on, and what the host's does.
+  OptimizerViews kept_piece(const collectives::Bucket& bucket) const;
+  HostPiece host_piece(const collectives::Bucket& bucket) const;
+  /// Of all buckets, in as few views as it lies in.
+  std::vector<OptimizerViews> pieces() const { return in_few_views(&ModelState::piece); }
+  std::vector<OptimizerViews> kept_pieces() const { return in_few_views(&ModelState::kept_piece); }
+  /// Null unless the strategy offloads.
+  const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 
   /// Room for a whole bucket in the narrower type in which it travels; null when all do in f32.
   std::byte* wire() const { return wire_ ? wire_->data() : nullptr; }
@@ -89,11 +98,20 @@ public:
 private:
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
   Status allocate(const Options& options);
+  Status allocate_host(const HostShard::Range& range);
   void place_units();
+  /// A bucket's elements in the space in which the optimizer's state lies.
+  HostShard::Range range(const collectives::Bucket& bucket) const;
+  std::vector<OptimizerViews>
+  in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
+  Status load_parameters(Stream& stream, const Checkpoint& checkpoint);
   Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
   Status load_statistics(Stream& stream, const Checkpoint& checkpoint);
-  Status load_flat(Stream& stream, float* destination, bool divided, std::string_view state,
-                   const Checkpoint& checkpoint);
+  Result<std::vector<float>> part_of(const Checkpoint& checkpoint, std::string_view state,
+                                     bool divided) const;
+  Status store(Stream& stream, std::span<const float> values, const BufferPtr& kept,
+               float* offloaded) const;
+  void put(Stream& stream, std::span<const float> values, float* destination) const;
   float* at(const std::vector<float*>& places, UnitId unit) const {
     return places[static_cast<std::size_t>(unit)];
   }
@@ -111,6 +129,8 @@ private:
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;
   std::vector<BufferPtr> optimizer_;
+  std::size_t kept_ = 0; ///< elements of the optimizer's part that are not offloaded
+  std::optional<HostShard> host_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
 };
 

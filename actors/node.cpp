@@ -132,6 +132,9 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
   const auto rows = rank_rows(replica->rank);
   const auto compute = job.trace.track(rows, "compute");
   const bool shared = replica->communication == replica->compute;
+  HostOptimizerRows host_rows;
+  if (replica->host)
+    host_rows = {job.trace.track(rows, "copies"), job.trace.track(rows, "host optimizer")};
   const auto first_pass = job.first_step * job.config.train.accumulate;
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
       rows, ShardManagerSetup{
@@ -140,7 +143,8 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
                              .clip_norm = job.config.train.clip_grad_norm,
                              .loss_scale = job.loss_scale,
                              .optimizer = job.optimizer,
-                             .row = shared ? compute : job.trace.track(rows, "communication")},
+                             .row = shared ? compute : job.trace.track(rows, "communication"),
+                             .host_rows = std::move(host_rows)},
                 .first_pass = first_pass,
                 .coordinator = coordinator_});
   const auto worker = spawn_role<WorkerState, worker_actor>(

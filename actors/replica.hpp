@@ -25,6 +25,9 @@ struct Replica {
   std::shared_ptr<Stream> compute; ///< WORKER
   std::shared_ptr<Stream>
       communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
+  // SHARD MANAGER, where state is offloaded; else null (host_optimizer.hpp).
+  std::shared_ptr<Device> host; ///< where it is updated; the device itself, if that is the host
+  std::shared_ptr<Stream> copies, updates;
 
   /// Fails what waits for other ranks, and all that comes after it.
   void abort(const Error& reason) const {

@@ -171,18 +171,17 @@ void ShardManagerState::finish_step(std::int64_t step) {
     ready_[bucket] = replica().communication->record();
   }
   gathered_.assign(gathered_.size(), false);
-  announce(atom::done_v, step);
+  announce(exchange_.last_stream(), atom::done_v, step);
 }
 
 template <class Atom>
-void ShardManagerState::announce(Atom atom, std::int64_t step) {
-  replica().communication->on_complete(
-      [me = shard_manager_actor{self_}, atom, step](const Status& status) {
-        if (status)
-          caf::anon_send(me, atom, step);
-        else
-          caf::anon_send(me, atom::failed_v, status.error());
-      });
+void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step) {
+  stream.on_complete([me = shard_manager_actor{self_}, atom, step](const Status& status) {
+    if (status)
+      caf::anon_send(me, atom, step);
+    else
+      caf::anon_send(me, atom::failed_v, status.error());
+  });
 }
 
 void ShardManagerState::commit_if_done(std::int64_t step) {
@@ -229,7 +228,7 @@ caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
   exchange_.copy_state(copy.get());
   auto promise = self_->make_response_promise<SnapshotPtr>();
   copies_[step] = {copy, promise};
-  announce(atom::saved_v, step);
+  announce(*replica().communication, atom::saved_v, step);
   return promise;
 }
 

@@ -71,7 +71,7 @@ private:
   void deliver_snapshot(std::int64_t step);
   /// Tells this actor when the stream has come this far, or that it has failed.
   template <class Atom>
-  void announce(Atom atom, std::int64_t step);
+  void announce(Stream& stream, Atom atom, std::int64_t step);
   void fail(Error error);
 
   std::int64_t accumulate() const { return setup_.exchange.accumulate; }

@@ -71,7 +71,7 @@ private:
   /// What the stream's row shows.
   metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;
-  bool alone() const { return strategy().world_size == 1; }
+  bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
   const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
 
   worker_actor::pointer self_;

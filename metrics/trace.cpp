@@ -17,7 +17,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::string_view kind_names[] = {"compute", "collective", "optimizer", "data", "handler"};
+constexpr std::string_view kind_names[] = {"compute", "collective", "optimizer",
+                                           "data",    "copy",       "handler"};
 
 nanoseconds now() {
   return std::chrono::steady_clock::now().time_since_epoch();

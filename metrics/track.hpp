@@ -12,7 +12,7 @@
 
 namespace troupe::metrics {
 
-enum class SpanKind : std::uint8_t { compute, collective, optimizer, data, handler };
+enum class SpanKind : std::uint8_t { compute, collective, optimizer, data, copy, handler };
 
 struct SpanLabel {
   SpanKind kind = SpanKind::compute;

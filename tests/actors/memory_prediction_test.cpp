@@ -75,8 +75,14 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
   const std::string travels_in = GENERATE("fp32", "bf16");
-  CAPTURE(name, accumulates, communicates_once, travels_in);
+  const auto offload =
+      GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
+               OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
+  CAPTURE(name, accumulates, communicates_once, travels_in, offload.target, offload.ratio);
   auto config = parallel(name);
+  if (offload.target == "parameters" && !config.divides_parameters())
+    return; // is refused
+  config.offload = offload;
   config.mixed_precision.reduce = travels_in;
   config.no_sync = communicates_once;
   WorkerNeeds needs{.world_size = 4,
@@ -109,16 +115,18 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
 
 TEST_CASE("the recommendation is the first strategy that fits, from what costs least") {
   struct Case {
-    std::vector<bool> fit; // ddp, zero1, zero2, zero3
+    std::vector<bool> fit; // ddp, zero1, zero2, zero3, fsdp_offload
     std::string strategy;
   };
-  const auto& [fit, strategy] =
-      GENERATE(Case{{true, true, true, true}, "ddp"}, Case{{false, true, true, true}, "zero1"},
-               Case{{false, false, true, true}, "zero2"},
-               Case{{false, false, false, true}, "zero3"}, Case{{false, false, false, false}, ""});
-  const auto recommendation =
-      recommend(std::vector{option("dp", true), option("ddp", fit[0]), option("zero1", fit[1]),
-                            option("zero2", fit[2]), option("zero3", fit[3])});
+  const auto& [fit, strategy] = GENERATE(Case{{true, true, true, true, true}, "ddp"},
+                                         Case{{false, true, true, true, true}, "zero1"},
+                                         Case{{false, false, true, true, true}, "zero2"},
+                                         Case{{false, false, false, true, true}, "zero3"},
+                                         Case{{false, false, false, false, true}, "fsdp_offload"},
+                                         Case{{false, false, false, false, false}, ""});
+  const auto recommendation = recommend(std::vector{
+      option("dp", true), option("ddp", fit[0]), option("zero1", fit[1]), option("zero2", fit[2]),
+      option("zero3", fit[3]), option("fsdp_offload", fit[4])});
   CHECK(recommendation.strategy == strategy);
   CHECK_FALSE(recommendation.reason.empty());
   CHECK(recommend(std::vector{option("single", true)}).strategy == "single");
@@ -131,4 +139,36 @@ TEST_CASE("where nothing fits, the reason says whether activations are to blame"
   CHECK(reason().find("more workers divide it further") != std::string::npos);
   needs.undivided[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{1} << 40;
   CHECK(reason().find("train.recompute") != std::string::npos);
+}
+
+TEST_CASE(
+    "what does not fit on devices is recommended to lie in the host's memory, if that has room") {
+  auto needs = large();
+  needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB, and a window
+  const auto choice = [&] { return recommend(predict_all(needs, parallel("ddp"))).strategy; };
+  CHECK(choice().empty()); // a host's devices share its memory
+  needs.host_capacity = std::size_t{64} << 30;
+  CHECK(choice() == "fsdp_offload");
+  needs.host_capacity = 1 << 20;
+  CHECK(choice().empty());
+}
+
+TEST_CASE("offloading saves the device the bytes that the ratio says, and costs the host more") {
+  auto config = parallel("zero3");
+  const auto without = predict(large(), config);
+  const double shard = 25e6 * 4 / 4; // bytes of one value for each of its parameters
+  const double ratio = GENERATE(0.25, 0.5, 1.0);
+  config.offload = {"optimizer", ratio};
+  const auto optimizer = predict(large(), config);
+  CHECK(optimizer.strategy == "zero3_offload");
+  const auto saved = [&](const Prediction& with) {
+    return static_cast<double>(without.total()) - static_cast<double>(with.total());
+  };
+  CHECK(saved(optimizer) == Approx(2 * shard * ratio).epsilon(0.001));
+  // Adam's two values, the parameters and their gradients.
+  CHECK(static_cast<double>(optimizer.pinned()) == Approx(4 * shard * ratio).epsilon(0.001));
+  config.offload.target = "parameters";
+  const auto parameters = predict(large(), config);
+  CHECK(saved(parameters) == Approx(3 * shard * ratio).epsilon(0.001));
+  CHECK(parameters.pinned() == optimizer.pinned());
 }
