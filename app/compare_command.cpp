@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Settings = std::vector<std::string>;
+
 struct CompareArguments {
   ConfigArguments config;
   std::vector<std::string> strategies, precisions = {"fp32"};
@@ -47,18 +49,32 @@ std::string last_line(const fs::path& log) {
   return last;
 }
 
+/// "fsdp_offload": fsdp, and what it can offload. A name alone trains without.
+Settings settings_of(std::string strategy) {
+  constexpr std::string_view suffix = "_offload";
+  std::string target = "{target: none, ratio: 1}";
+  if (strategy.ends_with(suffix)) {
+    strategy.resize(strategy.size() - suffix.size());
+    target = ParallelConfig{.strategy = strategy}.divides_parameters() ? "parameters" : "optimizer";
+  }
+  Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
+  if (strategy == "single")
+    settings.emplace_back("devices.count=1");
+  return settings;
+}
+
 /// One row, from its settings to its figures.
 class Row {
 public:
   Row(const CompareArguments& arguments, const std::string& strategy, const std::string& precision)
       : path_{arguments.config.path}, overrides_{arguments.config.overrides},
         name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
+    for (auto& setting : settings_of(strategy))
+      overrides_.push_back(std::move(setting));
     for (const auto& setting :
-         {"parallel.strategy=" + strategy, "precision.mode=" + precision, "run.name=" + name_,
-          "run.output=" + output_.string(), std::string{"checkpoint.resume=never"}})
+         {"precision.mode=" + precision, "run.name=" + name_, "run.output=" + output_.string(),
+          std::string{"checkpoint.resume=never"}})
       overrides_.push_back(setting);
-    if (strategy == "single")
-      overrides_.emplace_back("devices.count=1");
   }
 
   /// Trains, unless the same has been trained here before. What is wrong with the config is the
@@ -166,7 +182,9 @@ void add_compare_command(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "Train the same job in several modes: a table of time, memory and accuracy");
   add_config_arguments(*command, arguments->config);
-  command->add_option("--strategies", arguments->strategies, "Values of parallel.strategy")
+  command
+      ->add_option("--strategies", arguments->strategies,
+                   "Values of parallel.strategy; NAME_offload: and in the host's memory")
       ->required()
       ->type_name("NAME,...")
       ->delimiter(',');

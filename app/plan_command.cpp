@@ -32,18 +32,27 @@ std::string readable(std::uint64_t bytes) {
   return metrics::readable_bytes(static_cast<double>(bytes));
 }
 
+std::vector<MemoryKind> device_kinds() {
+  std::vector<MemoryKind> kinds;
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
+    if (static_cast<MemoryKind>(kind) != MemoryKind::pinned)
+      kinds.push_back(static_cast<MemoryKind>(kind));
+  return kinds;
+}
+
 void print_text(const Config& config, const Plan& plan) {
-  fmt::print("{} on {}, {}, {} worker{} of {} each\n\n{:<9}", config.model.name,
+  fmt::print("{} on {}, {}, {} worker{} of {} each\n\n{:<13}", config.model.name,
              config.data.dataset, config.precision.mode, plan.needs.world_size,
              plan.needs.world_size == 1 ? "" : "s", readable(plan.needs.capacity), "");
-  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
-    fmt::print("{:>14}", to_string(static_cast<MemoryKind>(kind)));
-  fmt::print("{:>12}{:>14}  fits\n", "total", "sent a step");
+  for (const auto kind : device_kinds())
+    fmt::print("{:>14}", to_string(kind));
+  fmt::print("{:>12}{:>14}{:>14}  fits\n", "total", "of the host", "sent a step");
   for (const auto& prediction : plan.predictions) {
-    fmt::print("{:<9}", prediction.strategy);
-    for (const auto bytes : prediction.bytes)
-      fmt::print("{:>14}", readable(bytes));
-    fmt::print("{:>12}{:>14}  {}\n", readable(prediction.total()), readable(prediction.sent),
+    fmt::print("{:<13}", prediction.strategy);
+    for (const auto kind : device_kinds())
+      fmt::print("{:>14}", readable(prediction.bytes[static_cast<std::size_t>(kind)]));
+    fmt::print("{:>12}{:>14}{:>14}  {}\n", readable(prediction.total()),
+               readable(prediction.pinned()), readable(prediction.sent),
                prediction.fits ? "yes" : "no");
   }
   const auto& [strategy, reason] = plan.recommendation;
@@ -59,6 +68,7 @@ void print_json(const Plan& plan) {
     rows.push_back({{"strategy", prediction.strategy},
                     {"bytes_by_kind", bytes},
                     {"total_bytes", prediction.total()},
+                    {"host_bytes", prediction.pinned()},
                     {"sent_bytes_per_step", prediction.sent},
                     {"fits", prediction.fits}});
   }

@@ -1,11 +1,11 @@
 // --trace: what a timeline shows of a run, and that collectives beside compute are seen in it.
 #include "experiment.hpp"
+#include "timeline.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include <algorithm>
 #include <csignal>
 #include <map>
 #include <set>
@@ -14,53 +14,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-/// The spans of a timeline, by "group/row".
-class Timeline {
-public:
-  explicit Timeline(const std::filesystem::path& path) {
-    auto text = read_bytes(path);
-    if (!text.ends_with("]\n")) // its process was killed
-      text = text.substr(0, text.rfind(",\n")) + "]";
-    std::map<int, std::string> groups, rows;
-    for (auto& event : nlohmann::json::parse(text)) {
-      if (event["name"] == "process_name")
-        groups[event["pid"]] = event["args"]["name"];
-      else if (event["name"] == "thread_name")
-        rows[event["tid"]] =
-            groups.at(event["pid"]) + "/" + event["args"]["name"].get<std::string>();
-      else if (event["ph"] == "X")
-        spans_[rows.at(event["tid"])].push_back(event);
-    }
-  }
-
-  std::set<std::string> rows() const {
-    std::set<std::string> names;
-    for (const auto& [name, spans] : spans_)
-      names.insert(name);
-    return names;
-  }
-  std::vector<nlohmann::json> spans(const std::string& row, std::string_view kind) const {
-    std::vector<nlohmann::json> found;
-    if (const auto all = spans_.find(row); all != spans_.end())
-      std::ranges::copy_if(all->second, std::back_inserter(found),
-                           [&](const auto& span) { return span["cat"] == kind; });
-    return found;
-  }
-
-private:
-  std::map<std::string, std::vector<nlohmann::json>> spans_;
-};
-
-/// How much of [begin, end] spans that do not overlap cover.
-double covered(const std::vector<nlohmann::json>& spans, double begin, double end) {
-  double sum = 0;
-  for (const auto& span : spans) {
-    const double from = span["ts"], to = from + span["dur"].get<double>();
-    sum += std::max(0.0, std::min(end, to) - std::max(begin, from));
-  }
-  return sum;
-}
 
 /// A strategy, and the collectives of its steps.
 struct Case {
