@@ -108,7 +108,7 @@ Result<WorkerNeeds> Measurement::needs() const {
   const auto& layout = replica_.train->layout();
   const auto& info = replica_.device->info();
   // Workers of a host share its memory.
-  const auto workers = static_cast<std::size_t>(world_);
+  const auto workers = static_cast<std::size_t>(config_.devices.count);
   const bool on_host = info.kind == DeviceKind::host;
   const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
   return WorkerNeeds{.world_size = world_,
