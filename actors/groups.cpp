@@ -89,6 +89,7 @@ private:
   /// At the same time: each waits for all.
   Result<Communicators> connect(const std::vector<Replica*>& here, const Ranks& ranks) {
     std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+    connecting.reserve(here.size());
     for (const auto* replica : here)
       connecting.push_back(std::async(std::launch::async, [this, replica, &ranks] {
         return collectives::connect_gloo(gloo_options(*replica, ranks), *options_.store);

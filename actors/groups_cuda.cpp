@@ -24,6 +24,7 @@ bool one_each(std::span<Replica* const> replicas) {
 
 Result<Communicators> share_memory(std::span<Replica* const> replicas, const GpuGroup& group) {
   std::vector<std::shared_ptr<gpu::CudaDevice>> devices;
+  devices.reserve(replicas.size());
   for (const auto* replica : replicas)
     devices.push_back(gpu_of(*replica));
   return collectives::make_shared_cuda_group(devices, group.collective);
@@ -57,6 +58,7 @@ Result<Communicators> GpuGroups::connect(std::span<Replica* const> replicas,
   if (!id)
     return failure(id.error());
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+  connecting.reserve(replicas.size());
   for (std::size_t i = 0; i < replicas.size(); ++i) {
     const auto own = owner(*replicas[i]);
     if (!own)

@@ -29,6 +29,10 @@ if(TROUPE_WERROR AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER
   target_compile_options(troupe_compile_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=maybe-uninitialized>)
 endif()
+# For code off the step's path: a third less to compile, and nobody waits for it to run.
+add_library(troupe_quick_options INTERFACE)
+target_compile_options(troupe_quick_options INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 if(TROUPE_SANITIZE)
   # An undefined operation has to fail the test that runs into it, not only print.
   target_compile_options(troupe_compile_options INTERFACE
