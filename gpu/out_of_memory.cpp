@@ -22,6 +22,8 @@ std::string_view advice(MemoryKind kind) {
            "amp_fp16";
   case MemoryKind::data:
     return "data.residency host, or a smaller data.batch_size";
+  case MemoryKind::pinned:
+    return "a smaller parallel.offload.ratio";
   case MemoryKind::communication:
     return "a smaller parallel.bucket_size, parallel.prefetch or parallel.max_units_alive";
   }
