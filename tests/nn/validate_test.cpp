@@ -25,6 +25,12 @@ Graph training_graph() {
   return *graph;
 }
 
+Tensor& tensor(Graph& graph, std::string_view name) {
+  const auto id = graph.find(name);
+  REQUIRE(id);
+  return graph[*id];
+}
+
 std::string problem(const Graph& graph) {
   const auto valid = validate(graph);
   return valid ? "" : valid.error().message;
@@ -58,16 +64,16 @@ TEST_CASE("a tensor that is written twice is found") {
 
 TEST_CASE("another unit's parameter is found") {
   auto graph = training_graph();
-  graph[*graph.find("layers.1.weight")].unit = 0;
+  tensor(graph, "layers.1.weight").unit = 0;
   CHECK_FALSE(problem(graph).empty());
 }
 
 TEST_CASE("shapes that do not fit are found, with the node") {
   auto graph = training_graph();
-  graph[*graph.find("layers.1.product.grad")].shape = {2, 5};
+  tensor(graph, "layers.1.grad").shape = {2, 5};
   CHECK_FALSE(problem(graph).empty());
   graph = training_graph();
-  graph[*graph.find("logits")].dtype = DType::bf16;
+  tensor(graph, "logits").dtype = DType::bf16;
   CHECK_THAT(problem(graph), ContainsSubstring("logits (bias, unit head)"));
 }
 
