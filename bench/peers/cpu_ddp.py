@@ -17,7 +17,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def train(rank, args, results):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
+    # Debian builds PyTorch without libuv.
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port), USE_LIBUV="0")
     dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
     torch.set_num_threads(args.threads)
     torch.manual_seed(rank)
