@@ -12,7 +12,6 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
-#include "troupe/metrics/log.hpp"
 #include "troupe/metrics/socket.hpp"
 
 #include <condition_variable>
@@ -21,10 +20,6 @@
 namespace troupe::actors {
 
 namespace {
-
-metrics::LogFormat log_format(LogFormat format) {
-  return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
-}
 
 /// HOST:PORT that other hosts can use for what listens at `bound`, also where that is every
 /// address.
@@ -92,8 +87,7 @@ public:
                                                      config.cluster.timeouts},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        log_{metrics::make_logger(screen_, log_format(options.log_format),
-                                  options.quiet ? spdlog::level::warn : spdlog::level::info)} {}
+        log_{make_run_logger(screen_, options)} {}
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;
 

@@ -297,6 +297,7 @@ JobStatus CoordinatorState::status() const {
                                     "saving",  "finishing", "ended"};
   return {.name = setup_.info.name,
           .phase = phases[static_cast<std::size_t>(phase_)],
+          .generation = setup_.generation.number,
           .step = committed_,
           .total_steps = setup_.plan.total_steps(),
           .epoch = setup_.plan.epoch_of(committed_),

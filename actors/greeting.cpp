@@ -3,10 +3,10 @@
 #include "tls.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/sigpipe.hpp"
 #include "troupe/metrics/socket.hpp"
 
 #include <array>
-#include <csignal>
 #include <string_view>
 
 #include <sys/socket.h>
@@ -16,27 +16,6 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::string_view id_begin = "troupe ";
-
-/// OpenSSL writes to sockets without MSG_NOSIGNAL.
-class NoBrokenPipes {
-public:
-  NoBrokenPipes() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoBrokenPipes() {
-    const timespec at_once = {};
-    if (sigismember(&before_, SIGPIPE) == 0)
-      sigtimedwait(&pipe_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoBrokenPipes(const NoBrokenPipes&) = delete;
-  NoBrokenPipes& operator=(const NoBrokenPipes&) = delete;
-
-private:
-  sigset_t pipe_ = {}, before_ = {};
-};
 
 /// A connection to a daemon, until its greeting has come.
 class Visit {
@@ -56,7 +35,7 @@ private:
 
   const Endpoint& daemon_;
   const TlsConfig& tls_;
-  NoBrokenPipes no_broken_pipes_;
+  NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
   metrics::Descriptor socket_;
   TlsContext context_;
   TlsSession session_;

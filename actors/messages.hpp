@@ -58,13 +58,11 @@ struct RankInfo {
   std::string metrics;      ///< HOST:PORT of its node's endpoint; empty: off
   std::string device;       ///< its name
   std::int64_t samples = 0; ///< of the training set
-  std::int64_t first_step = 0;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, RankInfo& x) {
     return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
-                              f.field("device", x.device), f.field("samples", x.samples),
-                              f.field("first_step", x.first_step));
+                              f.field("device", x.device), f.field("samples", x.samples));
   }
 };
 

@@ -76,7 +76,16 @@ void NodeState::lead() {
     self_->send(coordinator_, atom::stop_v);
   self_->request(coordinator_, caf::infinite, atom::run_v)
       .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [this](const caf::error& error) { outcome_.deliver(error); });
+            [this](const caf::error& error) { lost_coordinator(error); });
+}
+
+void NodeState::lost_coordinator(const caf::error& error) {
+  if (membership_) // the others would wait for an end that nobody tells them
+    self_->send(
+        membership_, atom::finish_v,
+        JobEnd{.status = "failed",
+               .error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}});
+  outcome_.deliver(error);
 }
 
 void NodeState::follow() {
@@ -163,8 +172,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
               RankInfo{.rank = replica->rank,
                        .metrics = order_->metrics_address,
                        .device = replica->device->info().name,
-                       .samples = job.training->dataset().size(),
-                       .first_step = job.first_step},
+                       .samples = job.training->dataset().size()},
               worker, shard_manager, order_->metrics);
 }
 

@@ -53,6 +53,7 @@ private:
   void finish(const JobEnd& end);
   void tell_outcome(const JobEnd& end);
   void lost_leader();
+  void lost_coordinator(const caf::error& error);
   void stop();
   caf::result<JobStatus> status();
   void end_roles();

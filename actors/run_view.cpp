@@ -24,12 +24,18 @@ void RunView::Live::set(bool now_ready, const char* now_why) {
   ready = now_ready;
 }
 
+std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
+                                                const RunOptions& options) {
+  return metrics::make_logger(screen, log_format(options.log_format),
+                              options.quiet ? spdlog::level::warn : spdlog::level::info);
+}
+
 RunView::RunView(const RunOptions& options, std::unique_ptr<Live> live,
                  std::unique_ptr<metrics::HttpEndpoint> endpoint,
                  std::optional<metrics::RunFolder> folder)
-    : log_{metrics::make_logger(screen_, log_format(options.log_format),
-                                options.quiet ? spdlog::level::warn : spdlog::level::info)},
-      console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
+    : log_{make_run_logger(screen_, options)}, console_{screen_,
+                                                        {.quiet = options.quiet,
+                                                         .format = log_format(options.log_format)}},
       live_{std::move(live)}, endpoint_{std::move(endpoint)}, folder_{std::move(folder)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions& options) {

@@ -18,6 +18,9 @@
 
 namespace troupe::actors {
 
+/// As the options want it.
+std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options);
+
 class RunView {
 public:
   /// Errors: io or no_space for the run's folder, network when the endpoint's port is in use.

@@ -1,8 +1,8 @@
 #include "transport.hpp"
 
-#include "sigpipe.hpp"
 #include "troupe/collectives/sums.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/sigpipe.hpp"
 
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>

@@ -1,10 +1,10 @@
-/// Gloo writes to sockets whose other end may be gone, which would end the process.
+/// For libraries that write to sockets whose other end may be gone, which would end the process.
 #pragma once
 
 #include <csignal>
 #include <ctime>
 
-namespace troupe::collectives {
+namespace troupe {
 
 /// SIGPIPE does not reach this thread, nor those that it starts meanwhile: a write fails instead.
 /// What the process does with the signal elsewhere is not touched.
@@ -29,4 +29,4 @@ private:
   sigset_t pipe_ = {}, before_ = {};
 };
 
-} // namespace troupe::collectives
+} // namespace troupe
