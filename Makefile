@@ -9,6 +9,8 @@ WERROR ?= OFF
 
 # ON, OFF, or AUTO: the CUDA device is built where nvcc is found.
 CUDA ?= AUTO
+# Several sources in one translation unit: from nothing, less than half the time.
+UNITY ?= ON
 
 # ctest prints what failed and, last, its summary.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
@@ -30,7 +32,7 @@ bootstrap:
 	@tools/bootstrap --quiet
 
 build: bootstrap
-	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
+	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
 	@cmake --build --preset release -j $(JOBS) $(TARGETS)
 
 # Only the programs it runs: tests and benchmarks would double the time. And without a GPU no CUDA.
@@ -43,13 +45,13 @@ test: build
 	@$(CTEST) --preset release
 
 asan: bootstrap
-	@cmake --preset debug >/dev/null
+	@cmake --preset debug -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
 	@cmake --build --preset debug -j $(JOBS)
 	@$(CTEST) --preset debug
 
 tsan:
 	@tools/bootstrap --tsan --quiet
-	@cmake --preset tsan >/dev/null
+	@cmake --preset tsan -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
 	@cmake --build --preset tsan -j $(JOBS)
 	@$(CTEST) --preset tsan
 

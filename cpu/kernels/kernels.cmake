@@ -6,6 +6,8 @@ set(TROUPE_KERNEL_OBJECTS)
 
 function(troupe_kernel_variant variant)
   add_library(troupe_kernels_${variant} OBJECT ${TROUPE_KERNEL_SOURCES})
+  # Each source by itself, as they are compiled for processors that others are not for.
+  set_target_properties(troupe_kernels_${variant} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(troupe_kernels_${variant} PRIVATE troupe::core troupe_compile_options)
   target_compile_definitions(troupe_kernels_${variant} PRIVATE TROUPE_VARIANT=${variant})
   # Vectorized in debug builds too: tests of whole models would take minutes otherwise. No

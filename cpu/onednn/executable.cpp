@@ -168,6 +168,7 @@ std::vector<ProfileLine> OnednnExecutable::profile(bool in_detail) const {
     line.bytes += step->bytes * static_cast<double>(timing.runs);
   }
   std::vector<ProfileLine> sorted;
+  sorted.reserve(lines.size());
   for (auto& [label, line] : lines)
     sorted.push_back(std::move(line));
   std::ranges::sort(sorted, std::greater{}, &ProfileLine::seconds);

@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
-struct Daemon {
+struct Applicant {
   std::optional<Seat> seat;
   store_actor store;
   std::optional<JobEnd> end;
@@ -26,7 +26,7 @@ struct Daemon {
 struct DaemonStub {
   static inline const char* name = "daemon_stub";
   DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
-             std::shared_ptr<Daemon> seen_by)
+             std::shared_ptr<Applicant> seen_by)
       : self{stub}, membership{std::move(asked)}, info{std::move(its_info)}, seen{std::move(
                                                                                  seen_by)} {}
   member_actor::behavior_type make_behavior() {
@@ -40,7 +40,7 @@ struct DaemonStub {
   member_actor::pointer self;
   membership_actor membership;
   NodeInfo info;
-  std::shared_ptr<Daemon> seen;
+  std::shared_ptr<Applicant> seen;
 };
 
 /// The coordinator's part in this: what it was told.
@@ -82,8 +82,8 @@ struct Cluster : test::Deterministic {
     self->send_exit(membership, caf::exit_reason::kill);
     scheduler.run();
   }
-  std::shared_ptr<Daemon> join(const std::string& address) {
-    auto daemon = std::make_shared<Daemon>();
+  std::shared_ptr<Applicant> join(const std::string& address) {
+    auto daemon = std::make_shared<Applicant>();
     stubs[address] = test::spawn_state<DaemonStub, member_actor>(
         system, membership,
         NodeInfo{.address = address, .host = {}, .version = "1", .workers = 1, .job = {}}, daemon);

@@ -143,9 +143,9 @@ private:
 };
 
 /// Ranks with so many images each.
-class Group {
+class NormGroup {
 public:
-  Group(const std::vector<std::int64_t>& sizes, Engine engine, bool fused) {
+  NormGroup(const std::vector<std::int64_t>& sizes, Engine engine, bool fused) {
     auto communicators = collectives::make_shared_group(static_cast<int>(sizes.size()),
                                                         std::chrono::milliseconds{20000});
     std::int64_t first = 0;
@@ -210,7 +210,7 @@ TEST_CASE("ranks with synchronized batch norm are one rank with the whole batch"
   const bool fused = GENERATE(false, true);
   CAPTURE(sizes, static_cast<int>(engine), fused);
   Rank whole{0, whole_batch, engine, model(whole_batch, fused, false)};
-  Group group{sizes, engine, fused};
+  NormGroup group{sizes, engine, fused};
   for (int pass = 0; pass < 2; ++pass) { // the second starts from the first's statistics
     whole.run();
     REQUIRE(whole.stream().synchronize());

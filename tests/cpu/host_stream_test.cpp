@@ -13,7 +13,7 @@ using namespace troupe::cpu;
 namespace {
 
 /// An event of some other device, set by hand.
-class ForeignEvent final : public Event {
+class ManualEvent final : public Event {
 public:
   bool ready() const override { return ready_; }
   std::chrono::nanoseconds time() const override { return {}; }
@@ -107,7 +107,7 @@ TEST_CASE("destruction finishes what is enqueued") {
 }
 
 TEST_CASE("a stream waits for another device's event, and destruction does not hang on it") {
-  const auto event = std::make_shared<ForeignEvent>();
+  const auto event = std::make_shared<ManualEvent>();
   {
     HostStream stream{{}};
     stream.wait(event);
@@ -121,11 +121,11 @@ TEST_CASE("a stream waits for another device's event, and destruction does not h
     REQUIRE(seen == 1);
   }
   HostStream stream{{}};
-  stream.wait(std::make_shared<ForeignEvent>());
+  stream.wait(std::make_shared<ManualEvent>());
 }
 
 TEST_CASE("a stream that waits for another device's failure fails with its error") {
-  const auto event = std::make_shared<ForeignEvent>();
+  const auto event = std::make_shared<ManualEvent>();
   event->status_ = fail(Errc::device, "burnt");
   HostStream stream{{}};
   stream.wait(event);

@@ -36,7 +36,7 @@ void write_train(const std::filesystem::path& folder) {
   write_bytes(folder / "train-labels-idx1-ubyte", labels());
 }
 
-std::string open_error(const std::filesystem::path& folder) {
+std::string idx_error(const std::filesystem::path& folder) {
   const auto dataset = open_idx(folder, Split::train, IdxFlavour::mnist);
   REQUIRE_FALSE(dataset);
   CHECK(dataset.error().code == Errc::data);
@@ -79,8 +79,8 @@ TEST_CASE("the test split reads the t10k files, and Fashion-MNIST has its own cl
 
 TEST_CASE("a missing IDX folder or file is named, with the command that fetches it") {
   ScratchFolder folder;
-  CHECK_THAT(open_error(folder / "nowhere"), ContainsSubstring("no such folder"));
-  CHECK_THAT(open_error(folder.path()),
+  CHECK_THAT(idx_error(folder / "nowhere"), ContainsSubstring("no such folder"));
+  CHECK_THAT(idx_error(folder.path()),
              ContainsSubstring("train-images-idx3-ubyte: there is no such file"));
   const auto fashion = open_idx(folder.path(), Split::train, IdxFlavour::fashion_mnist);
   REQUIRE_FALSE(fashion);
@@ -93,22 +93,22 @@ TEST_CASE("an IDX file that ends early or late is refused") {
   const auto path = folder / "train-images-idx3-ubyte";
   SECTION("in the values") {
     truncate(path, 1);
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("promises 150 values, found 149") &&
-                                              ContainsSubstring("truncated"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("promises 150 values, found 149") &&
+                                             ContainsSubstring("truncated"));
   }
   SECTION("in the header") {
     truncate(path, images().size() - 9);
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("header of 16 bytes, found 9"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("header of 16 bytes, found 9"));
   }
   SECTION("empty") {
     write_bytes(path, Bytes{});
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("found 0 bytes"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("found 0 bytes"));
   }
   SECTION("after the values") {
     auto longer = images();
     longer.push_back(0);
     write_bytes(path, longer);
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("too long"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("too long"));
   }
 }
 
@@ -121,12 +121,12 @@ TEST_CASE("a damaged gzip file is refused") {
     const auto less = GENERATE(1, 8, 40);
     packed.resize(packed.size() - static_cast<std::size_t>(less));
     write_bytes(path, packed);
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("the gzip stream ends early"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("the gzip stream ends early"));
   }
   SECTION("with another checksum") {
     packed[packed.size() - 8] ^= 0xff;
     write_bytes(path, packed);
-    CHECK_THAT(open_error(folder.path()),
+    CHECK_THAT(idx_error(folder.path()),
                ContainsSubstring("damaged gzip stream: incorrect data check"));
   }
 }
@@ -135,11 +135,11 @@ TEST_CASE("a file that is not what its name says is refused by its magic number"
   ScratchFolder folder;
   write_train(folder.path());
   write_bytes(folder / "train-images-idx3-ubyte", Bytes(100, 'x'));
-  CHECK_THAT(open_error(folder.path()),
+  CHECK_THAT(idx_error(folder.path()),
              ContainsSubstring("magic number 0x00000803") && ContainsSubstring("found 0x78787878"));
   write_train(folder.path());
   write_bytes(folder / "train-labels-idx1-ubyte", images());
-  CHECK_THAT(open_error(folder.path()), ContainsSubstring("magic number 0x00000801"));
+  CHECK_THAT(idx_error(folder.path()), ContainsSubstring("magic number 0x00000801"));
 }
 
 TEST_CASE("IDX labels that do not belong to the images are refused") {
@@ -147,18 +147,18 @@ TEST_CASE("IDX labels that do not belong to the images are refused") {
   write_train(folder.path());
   SECTION("another count") {
     write_bytes(folder / "train-labels-idx1-ubyte", idx({5}, {3, 1, 4, 1, 5}));
-    CHECK_THAT(open_error(folder.path()),
+    CHECK_THAT(idx_error(folder.path()),
                ContainsSubstring("has 6 images") && ContainsSubstring("has 5 labels"));
   }
   SECTION("out of range") {
     write_bytes(folder / "train-labels-idx1-ubyte", idx({6}, {3, 1, 10, 1, 5, 9}));
-    CHECK_THAT(open_error(folder.path()),
+    CHECK_THAT(idx_error(folder.path()),
                ContainsSubstring("label 10 of sample 2, expected 0 to 9"));
   }
   SECTION("no samples at all") {
     write_bytes(folder / "train-images-idx3-ubyte", idx({0, 28, 28}, {}));
     write_bytes(folder / "train-labels-idx1-ubyte", idx({0}, {}));
-    CHECK_THAT(open_error(folder.path()), ContainsSubstring("the file is empty"));
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("the file is empty"));
   }
 }
 
@@ -167,8 +167,8 @@ TEST_CASE("sizes in a damaged IDX header that overflow are refused") {
   write_train(folder.path());
   write_bytes(folder / "train-images-idx3-ubyte",
               idx({0xffffffff, 0xffffffff, 0xffffffff}, {1, 2}));
-  CHECK_THAT(open_error(folder.path()), ContainsSubstring("found 2"));
+  CHECK_THAT(idx_error(folder.path()), ContainsSubstring("found 2"));
   // 2^22 · 2^21 · 2^21 is 0 modulo 2^64
   write_bytes(folder / "train-images-idx3-ubyte", idx({1u << 22, 1u << 21, 1u << 21}, {}));
-  CHECK_THAT(open_error(folder.path()), ContainsSubstring("found 0"));
+  CHECK_THAT(idx_error(folder.path()), ContainsSubstring("found 0"));
 }

@@ -58,7 +58,7 @@ std::string read_error(const std::filesystem::path& path) {
   return image.error().message;
 }
 
-std::string open_error(const std::filesystem::path& root, Split split) {
+std::string folder_error(const std::filesystem::path& root, Split split) {
   const auto dataset = open_image_folder(root, split);
   REQUIRE_FALSE(dataset);
   CHECK(dataset.error().code == Errc::data);
@@ -220,7 +220,7 @@ TEST_CASE("an image folder's labels are the places of the sorted class names") {
   }
   SECTION("a test split with a class of its own is refused") {
     write_png(folder / "val/bb/9.png", dark, 2, 2, 3);
-    CHECK_THAT(open_error(folder.path(), Split::test), ContainsSubstring("have no class bb"));
+    CHECK_THAT(folder_error(folder.path(), Split::test), ContainsSubstring("have no class bb"));
   }
   SECTION("a damaged image is named when it is read") {
     write_bytes(folder / "train/b/2.png", "");
@@ -240,13 +240,14 @@ TEST_CASE("the folder of test images may be called val or test") {
 
 TEST_CASE("an image folder without the expected layout is refused with the layout") {
   ScratchFolder folder;
-  CHECK_THAT(open_error(folder / "nowhere", Split::train), ContainsSubstring("no such folder"));
-  CHECK_THAT(open_error("", Split::train), ContainsSubstring("data.root"));
-  CHECK_THAT(open_error(folder.path(), Split::train), ContainsSubstring("train/CLASS/*.jpg"));
-  CHECK_THAT(open_error(folder.path(), Split::test), ContainsSubstring("val"));
+  CHECK_THAT(folder_error(folder / "nowhere", Split::train), ContainsSubstring("no such folder"));
+  CHECK_THAT(folder_error("", Split::train), ContainsSubstring("data.root"));
+  CHECK_THAT(folder_error(folder.path(), Split::train), ContainsSubstring("train/CLASS/*.jpg"));
+  CHECK_THAT(folder_error(folder.path(), Split::test), ContainsSubstring("val"));
   std::filesystem::create_directories(folder / "train");
-  CHECK_THAT(open_error(folder.path(), Split::train), ContainsSubstring("found no class folders"));
+  CHECK_THAT(folder_error(folder.path(), Split::train),
+             ContainsSubstring("found no class folders"));
   std::filesystem::create_directories(folder / "train/cat");
-  CHECK_THAT(open_error(folder.path(), Split::train),
+  CHECK_THAT(folder_error(folder.path(), Split::train),
              ContainsSubstring("train/cat: found no .jpg, .jpeg or .png files"));
 }

@@ -43,13 +43,6 @@ nn::PreparedModel training_model(Precision precision) {
   return make_model({4, 8, 8, 3}, residual_block(true), passes_for(precision));
 }
 
-RunOptions options_for(Precision precision, const MemoryPlan& memory = {}) {
-  return {.tf32 = precision == Precision::tf32,
-          .memory = memory,
-          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
-          .stored = stored_type(precision)};
-}
-
 void require_same_bits(const RunResult& a, const RunResult& b) {
   REQUIRE(a.losses() == b.losses());
   REQUIRE(a.raw_gradients == b.raw_gradients);

@@ -235,6 +235,13 @@ const StorageLayout& GraphRun::layout() const {
   return state_->layout();
 }
 
+RunOptions options_for(Precision precision, const MemoryPlan& memory) {
+  return {.tf32 = precision == Precision::tf32,
+          .memory = memory,
+          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
+          .stored = stored_type(precision)};
+}
+
 RunResult run_graph(Device& device, const Graph& graph, const RunOptions& options,
                     const Steps& steps) {
   return GraphRun{device, graph, options}(steps);

@@ -4,6 +4,7 @@
 
 #include "test_device.hpp"
 #include "troupe/core/executable.hpp"
+#include "troupe/core/precision.hpp"
 
 #include <functional>
 #include <map>
@@ -41,6 +42,9 @@ struct RunOptions {
   std::function<Result<std::unique_ptr<Executable>>(Device&, const Graph&, const CompileOptions&)>
       compile = {};
 };
+
+/// As a job of this precision runs it.
+RunOptions options_for(Precision precision, const MemoryPlan& memory = {});
 
 struct Steps {
   int count = 1;

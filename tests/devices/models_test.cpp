@@ -38,12 +38,6 @@ nn::PreparedModel prepare(const Graph& forward, Precision precision,
   return std::move(*prepared);
 }
 
-RunOptions options_for(Precision precision) {
-  return {.tf32 = precision == Precision::tf32,
-          .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
-          .stored = stored_type(precision)};
-}
-
 /// One pass, tensor by tensor.
 void check_pass(const Graph& forward, Depth depth, const nn::AutocastRegions& off = {}) {
   const auto device = device_or_skip();

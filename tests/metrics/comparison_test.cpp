@@ -1,5 +1,6 @@
 // The table of a comparison, from the summaries of its runs.
 #include "records.hpp"
+#include "text.hpp"
 
 #include "troupe/metrics/comparison.hpp"
 #include "troupe/metrics/run_json.hpp"
@@ -11,10 +12,6 @@ using namespace troupe::metrics;
 using namespace troupe::testing;
 
 namespace {
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 ComparedRun completed(const std::string& strategy) {
   ComparedRun run{strategy, "fp32"};

@@ -1,5 +1,6 @@
 #include "pseudo_terminal.hpp"
 #include "records.hpp"
+#include "text.hpp"
 
 #include "../core/scratch_folder.hpp"
 
@@ -62,10 +63,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   for (std::string line; std::getline(in, line);)
     lines.push_back(line);
   return lines;
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 Progress progress_of(std::int64_t step) {

@@ -1,4 +1,5 @@
 #include "http_client.hpp"
+#include "text.hpp"
 
 #include "troupe/metrics/http_endpoint.hpp"
 #include "troupe/metrics/scrape_targets.hpp"
@@ -16,16 +17,12 @@ using namespace troupe::testing;
 
 namespace {
 
-std::unique_ptr<HttpEndpoint> start(Readiness readiness = {true, "training"}) {
+std::unique_ptr<HttpEndpoint> start(const Readiness& readiness = {true, "training"}) {
   auto endpoint =
       HttpEndpoint::start("127.0.0.1:0", {.metrics = [] { return std::string("troupe_loss 1\n"); },
                                           .readiness = [readiness] { return readiness; }});
   REQUIRE(endpoint);
   return *std::move(endpoint);
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 } // namespace
@@ -102,6 +99,7 @@ TEST_CASE("a request that never ends is cut off, one that comes in pieces is ans
 TEST_CASE("silent clients keep nobody waiting") {
   const auto endpoint = start();
   std::vector<std::unique_ptr<Client>> silent;
+  silent.reserve(20);
   for (int i = 0; i < 20; ++i)
     silent.push_back(std::make_unique<Client>(endpoint->port()));
   CHECK(http(endpoint->port(), "/metrics").status == 200);
@@ -110,10 +108,11 @@ TEST_CASE("silent clients keep nobody waiting") {
 TEST_CASE("many clients at once are all answered, also with much to send") {
   const std::string large(1 << 20, 'm');
   auto endpoint =
-      HttpEndpoint::start("127.0.0.1:0", {.metrics = [&large] { return large; }, .readiness = {}});
+      HttpEndpoint::start("127.0.0.1:0", {.metrics = [&large] { return std::string{large}; }, .readiness = {}});
   REQUIRE(endpoint);
   std::atomic<int> complete = 0;
   std::vector<std::thread> clients;
+  clients.reserve(8);
   for (int i = 0; i < 8; ++i)
     clients.emplace_back([&] { complete += http((*endpoint)->port(), "/metrics").body == large; });
   for (auto& client : clients)

@@ -1,4 +1,5 @@
 #include "records.hpp"
+#include "text.hpp"
 
 #include "troupe/metrics/axis.hpp"
 #include "troupe/metrics/charts.hpp"
@@ -20,17 +21,6 @@ using namespace troupe::testing;
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++found;
-  return found;
-}
 
 RunHistory small_history(std::int64_t steps = 30) {
   RunHistory history;

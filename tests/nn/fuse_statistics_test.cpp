@@ -83,10 +83,6 @@ std::ptrdiff_t count(const Graph& graph, const std::function<bool(const Node&)>&
   return std::ranges::count_if(graph.nodes, what);
 }
 
-std::ptrdiff_t count(const Graph& graph, Op op) {
-  return std::ranges::count(graph.nodes, op, &Node::op);
-}
-
 bool has(const Node& node, bool Conv2dAttributes::*flag) {
   const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
   return a && a->*flag;

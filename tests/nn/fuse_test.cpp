@@ -26,10 +26,6 @@ Graph tiny(const std::string& name, bool training = true) {
   return *graph;
 }
 
-std::ptrdiff_t count(const Graph& graph, Op op) {
-  return std::ranges::count(graph.nodes, op, &Node::op);
-}
-
 void check_same_results(const Graph& forward, const FusePatterns& patterns) {
   const auto fused = fuse(forward, patterns);
   const auto valid = validate(fused);

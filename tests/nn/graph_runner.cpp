@@ -89,6 +89,10 @@ std::vector<float> noise(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
+std::ptrdiff_t count(const Graph& graph, Op op) {
+  return std::ranges::count(graph.nodes, op, &Node::op);
+}
+
 double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
   REQUIRE(got.size() == expected.size());
   double largest = 1e-30, difference = 0;

@@ -3,6 +3,7 @@
 
 #include "troupe/core/graph.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ private:
 
 /// Values in (-1, 1) that depend on the seed and position alone.
 std::vector<float> noise(std::size_t count, std::uint64_t seed);
+
+/// Nodes of one op.
+std::ptrdiff_t count(const Graph& graph, Op op);
 
 /// The largest difference, relative to the largest value of `expected`.
 double relative_error(const std::vector<float>& got, const std::vector<float>& expected);

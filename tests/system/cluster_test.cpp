@@ -21,11 +21,6 @@ const Settings quick_timeouts = {"cluster.timeouts.heartbeat=100ms",
                                  "cluster.timeouts.detection=2s", "cluster.timeouts.collective=20s",
                                  "cluster.timeouts.quorum=200s"};
 
-Settings operator+(Settings a, const Settings& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 /// small.yaml with batches for three workers.
 Settings for_nodes(int nodes, const std::string& strategy) {
   const auto count = std::to_string(nodes);

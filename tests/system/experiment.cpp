@@ -12,6 +12,18 @@ namespace troupe::testing {
 
 namespace fs = std::filesystem;
 
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Settings workers(const std::string& strategy, int count) {
+  Settings settings = {"parallel.strategy=" + strategy, "devices.count=" + std::to_string(count)};
+  if (strategy == "hsdp")
+    settings.push_back("parallel.shard_group=2");
+  return settings;
+}
+
 nlohmann::json RunFiles::summary() const {
   return nlohmann::json::parse(read_bytes(folder_ / "summary.json"));
 }
@@ -65,7 +77,7 @@ RunFiles Experiment::completed(const std::string& name, const Settings& more) co
   const auto ended = train(name, more);
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
-  const auto files = run(name);
+  auto files = run(name);
   REQUIRE(files.summary().at("status") == "completed");
   return files;
 }
@@ -90,6 +102,20 @@ std::vector<std::int64_t> all_steps(std::int64_t count) {
   std::vector<std::int64_t> steps(static_cast<std::size_t>(count));
   std::iota(steps.begin(), steps.end(), 0);
   return steps;
+}
+
+void check_same(const RunFiles& a, const RunFiles& b, Statistics statistics) {
+  CHECK(a.losses() == b.losses());
+  CHECK(a.digest() == b.digest());
+  const auto ours = a.newest_checkpoint(), theirs = b.newest_checkpoint();
+  REQUIRE(ours.tensors.size() == theirs.tensors.size());
+  for (const auto& tensor : ours.tensors) {
+    CAPTURE(tensor.name);
+    const auto* other = theirs.find(tensor.name);
+    REQUIRE(other);
+    if (statistics == Statistics::equal || !has(tensor.name, ".running_"))
+      CHECK(std::ranges::equal(tensor.values, other->values));
+  }
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {

@@ -17,6 +17,9 @@ namespace troupe::testing {
 
 /// "train.epochs=2": what --set takes.
 using Settings = std::vector<std::string>;
+Settings operator+(Settings a, const Settings& b);
+/// With hsdp in groups of two.
+Settings workers(const std::string& strategy, int count);
 
 /// runs/NAME/, also of a run that still goes on.
 class RunFiles {
@@ -97,6 +100,11 @@ inline bool has(std::string_view text, std::string_view part) {
 
 /// 0, 1, ..., count - 1: the steps of a whole run.
 std::vector<std::int64_t> all_steps(std::int64_t count);
+
+/// Each rank has statistics of its own, of which rank 0's are kept: those of one worker are others.
+enum class Statistics { equal, differ };
+/// Checks that losses and the newest checkpoints have the same bits.
+void check_same(const RunFiles& a, const RunFiles& b, Statistics statistics = Statistics::equal);
 
 /// The largest difference of two runs' losses, relative to the loss.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -12,32 +12,10 @@ using namespace troupe::testing;
 
 namespace {
 
-Settings operator+(Settings a, const Settings& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Settings workers(const std::string& strategy, int count) {
-  return {"parallel.strategy=" + strategy, "devices.count=" + std::to_string(count)};
-}
-
 const Settings adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
                        "train.optimizer.nesterov=false"};
 const Settings adamw = {"train.optimizer.name=adamw", "train.optimizer.lr=0.001",
                         "train.optimizer.nesterov=false"};
-
-void check_same(const RunFiles& a, const RunFiles& b) {
-  CHECK(a.losses() == b.losses());
-  CHECK(a.digest() == b.digest());
-  const auto ours = a.newest_checkpoint(), theirs = b.newest_checkpoint();
-  REQUIRE(ours.tensors.size() == theirs.tensors.size());
-  for (const auto& tensor : ours.tensors) {
-    CAPTURE(tensor.name);
-    const auto* other = theirs.find(tensor.name);
-    REQUIRE(other);
-    CHECK(std::ranges::equal(tensor.values, other->values));
-  }
-}
 
 /// Peak bytes of rank 0 by kind, and in all.
 double peak(const RunFiles& run, const std::string& kind) {

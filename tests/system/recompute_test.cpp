@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-struct Case {
+struct Recomputed {
   const char* what;
   Settings settings;
 };
@@ -18,11 +18,12 @@ struct Case {
 } // namespace
 
 TEST_CASE("a run that makes activations again ends with the same bits, in less memory") {
-  const auto& [what, settings] = GENERATE(
-      Case{"alone", {}}, Case{"accumulating", {"train.accumulate=2"}},
-      Case{"ddp", {"parallel.strategy=ddp", "devices.count=2"}},
-      Case{"the interpreter", {"devices.engine=interpreter", "train.max_steps=4"}},
-      Case{"amp_bf16", {"precision.mode=amp_bf16"}}, Case{"amp_fp16", {"precision.mode=amp_fp16"}});
+  const auto& [what, settings] =
+      GENERATE(Recomputed{"alone", {}}, Recomputed{"accumulating", {"train.accumulate=2"}},
+               Recomputed{"ddp", {"parallel.strategy=ddp", "devices.count=2"}},
+               Recomputed{"the interpreter", {"devices.engine=interpreter", "train.max_steps=4"}},
+               Recomputed{"amp_bf16", {"precision.mode=amp_bf16"}},
+               Recomputed{"amp_fp16", {"precision.mode=amp_fp16"}});
   CAPTURE(what);
   auto common = settings;
   if (std::ranges::none_of(common, [](const auto& s) { return has(s, "max_steps"); }))

@@ -16,7 +16,7 @@ using namespace troupe::testing;
 namespace {
 
 /// A strategy, and the collectives of its steps.
-struct Case {
+struct TracedStep {
   std::string strategy;
   std::vector<std::string> names;
 };
@@ -24,8 +24,8 @@ struct Case {
 } // namespace
 
 TEST_CASE("the overlap that a timeline shows is the one that the summary tells") {
-  const auto& [strategy, names] =
-      GENERATE(Case{"ddp", {"all_reduce"}}, Case{"fsdp", {"all_gather", "reduce_scatter"}});
+  const auto& [strategy, names] = GENERATE(TracedStep{"ddp", {"all_reduce"}},
+                                           TracedStep{"fsdp", {"all_gather", "reduce_scatter"}});
   CAPTURE(strategy);
   const Experiment experiment{{"parallel.strategy=" + strategy, "devices.count=2",
                                "parallel.bucket_size=64KiB", "train.max_steps=30",
