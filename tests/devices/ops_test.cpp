@@ -14,9 +14,7 @@ namespace {
 /// What the interpreter says of a graph, and the device: node by node, and in memory that is used
 /// again, as a whole.
 void check(Device& device, const nn::PreparedModel& model, Precision precision) {
-  const RunOptions options{.tf32 = precision == Precision::tf32,
-                           .loss_scale = scales_loss(precision) ? 1024.0f : 1.0f,
-                           .stored = stored_type(precision)};
+  const auto options = options_for(precision);
   const auto truth = run_truth(model.graph, options);
   require_same_pass(run_graph(device, model.graph, options), truth, precision);
   auto planned = options;

@@ -123,7 +123,8 @@ PreparedModel joined_batch_norm(Precision precision) {
 } // namespace
 
 TEST_CASE("every op in f16 and bf16 is the op in f32, rounded once") {
-  const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16);
+  const auto precision =
+      GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp16, Precision::bf16);
   INFO(to_string(precision));
   std::set<Op> seen;
   for (const auto& one : tests::all_op_cases()) {
