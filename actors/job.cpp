@@ -90,6 +90,11 @@ Status Preparation::begin() {
   job_->checkpoint_metadata = checkpoint_metadata(config_);
   if (beginning.checkpoint)
     job_->first_step = beginning.checkpoint->step;
+  if (job_->first_step > job_->plan.total_steps())
+    return fail(Errc::invalid_input,
+                "the checkpoint is of step {}, and the job ends at step {}; set train.epochs and "
+                "train.max_steps to go on, or checkpoint.resume to never to begin afresh",
+                job_->first_step, job_->plan.total_steps());
   if (job_->first_step > 0 && start_.seat.leads())
     job_->history = metrics::read_history(job_->folder);
   auto first = nn::optimizer_arguments(config_.train.optimizer);

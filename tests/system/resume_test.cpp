@@ -154,6 +154,19 @@ TEST_CASE("a run that was completed stays so when it is started again") {
   CHECK(run.column<std::int64_t>("step") == all_steps(40));
 }
 
+TEST_CASE("a run that has gone further than it is now asked to is refused, and kept") {
+  const Experiment experiment;
+  const auto run = experiment.completed("small");
+  const auto summary = run.summary();
+  const auto ended = experiment.train("small", {"train.max_steps=30"});
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "the checkpoint is of step 40, and the job ends at step 30"));
+  CHECK(has(ended.err, "train.max_steps"));
+  CHECK(run.summary() == summary);
+  CHECK(run.newest_checkpoint().step == 40);
+}
+
 TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
   const Experiment experiment;
   const auto first = experiment.completed("small");
