@@ -61,8 +61,16 @@ Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
   }
 }
 
-Result<Checkpoint> read_pretrained(const std::string& path) {
+/// Of a path that the config names: what is wrong with it is wrong with the config.
+Result<Checkpoint> read_named(std::string_view key, const std::string& path) {
   auto checkpoint = read_checkpoint(path);
+  if (!checkpoint)
+    return fail(Errc::invalid_input, "{}: {}", key, checkpoint.error().message);
+  return checkpoint;
+}
+
+Result<Checkpoint> read_pretrained(const std::string& path) {
+  auto checkpoint = read_named("model.pretrained", path);
   if (!checkpoint)
     return checkpoint;
   // Only what the model has learned: the run itself begins at step 0.
@@ -114,7 +122,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     if (newest.entry)
       beginning.checkpoint = std::move(newest.checkpoint);
   } else {
-    auto checkpoint = read_checkpoint(resume);
+    auto checkpoint = read_named("checkpoint.resume", resume);
     if (!checkpoint)
       return failure(checkpoint.error());
     beginning.checkpoint = std::move(*checkpoint);

@@ -106,7 +106,8 @@ Result<const CheckpointTensor*> tensor_of(const Checkpoint& checkpoint, const Sl
   if (!tensor && !state.empty() && checkpoint.step == 0)
     return nullptr;
   if (!tensor)
-    return fail(Errc::corrupt, "the checkpoint of step {} has no tensor {}", checkpoint.step, name);
+    return fail(Errc::invalid_input,
+                "the checkpoint has no tensor {}: it is of another model or optimizer", name);
   if (tensor->shape != slot.shape)
     return fail(Errc::invalid_input, "tensor {} of the checkpoint is {}, the model's is {}", name,
                 tensor->shape.to_string(), slot.shape.to_string());

@@ -90,11 +90,21 @@ TEST_CASE("never moves an earlier run aside, and loses nothing") {
 
 TEST_CASE("a checkpoint named in the config must be readable") {
   const ScratchFolder scratch;
+  const auto path = (scratch.path() / "none.safetensors").string();
   Config config;
-  config.checkpoint.resume = (scratch.path() / "none.safetensors").string();
+  std::string key;
+  SECTION("to go on from") {
+    key = "checkpoint.resume";
+    config.checkpoint.resume = path;
+  }
+  SECTION("to begin with") {
+    key = "model.pretrained";
+    config.model.pretrained = path;
+  }
   const auto beginning = actors::find_beginning(config, scratch.path() / "run");
   REQUIRE_FALSE(beginning);
-  CHECK(beginning.error().message.find("none.safetensors") != std::string::npos);
+  CHECK(beginning.error().code == Errc::invalid_input);
+  CHECK(beginning.error().message.starts_with(key + ": cannot open " + path));
 }
 
 TEST_CASE("pretrained parameters begin a run at step 0, without the optimizer's state") {
