@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "complain.hpp"
 #include "graph_text.hpp"
 #include "machine.hpp"
 
@@ -51,10 +52,8 @@ int show_graph(const ShowArguments& arguments) {
   if (!config)
     return wrong_input;
   const auto graph = actors::training_graph(*config);
-  if (!graph) {
-    fmt::print(stderr, "{}: {}\n", arguments.config.path, graph.error().to_string());
-    return graph.error().exit_code();
-  }
+  if (!graph)
+    return complain(graph.error());
   fmt::print("{}", arguments.json ? graph_json(*graph) : graph_table(*graph));
   return success;
 }
@@ -84,7 +83,7 @@ std::optional<Config> load_or_complain(const ConfigArguments& arguments,
   if (config)
     return std::move(*config);
   for (const auto& problem : config.error())
-    fmt::print(stderr, "{}\n", problem.to_string());
+    say_line(problem.to_string());
   return std::nullopt;
 }
 

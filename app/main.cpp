@@ -1,5 +1,6 @@
 // troupe: trains neural networks on a company of actors.
 #include "commands.hpp"
+#include "complain.hpp"
 
 #include "troupe/core/nearest.hpp"
 
@@ -29,12 +30,12 @@ std::string unknown_command(const CLI::App& app) {
                      meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
 }
 
-int complain(const CLI::App& app, const CLI::ParseError& error) {
+int refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) // --help, --version
     return app.exit(error);
   const auto unknown = unknown_command(app);
-  fmt::print(stderr, "troupe: {}\n", unknown.empty() ? error.what() : unknown);
-  fmt::print(stderr, "Run with --help to see what is possible.\n");
+  complain(unknown.empty() ? error.what() : unknown);
+  say_line("Run with --help to see what is possible.");
   return wrong_input;
 }
 
@@ -52,7 +53,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors
-    return complain(app, error);
+    return refuse(app, error);
   }
   const int code = action();
   if (std::fflush(stdout) != 0) {
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   try {
     return troupe::app::run(argc, argv);
   } catch (const std::exception& error) { // ours return errors; libraries may throw
-    fmt::print(stderr, "troupe: {}\n", error.what());
+    troupe::app::complain(error.what());
     return troupe::app::run_failed;
   }
 }

@@ -1,5 +1,6 @@
 // `troupe plan`: what each strategy would need of every worker, and which one to choose.
 #include "commands.hpp"
+#include "complain.hpp"
 #include "machine.hpp"
 
 #include "troupe/actors/memory_prediction.hpp"
@@ -89,10 +90,8 @@ int plan(const PlanArguments& arguments) {
   if (!config)
     return wrong_input;
   auto needs = actors::measure_needs(*config);
-  if (!needs) {
-    fmt::print(stderr, "troupe: {}\n", needs.error().to_string());
-    return needs.error().exit_code();
-  }
+  if (!needs)
+    return complain(needs.error());
   auto predictions = actors::predict_all(*needs, config->parallel);
   auto recommendation = actors::recommend(predictions);
   const Plan made{*std::move(needs), std::move(predictions), std::move(recommendation)};

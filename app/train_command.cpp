@@ -1,6 +1,7 @@
 // `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
 // daemon.
 #include "commands.hpp"
+#include "complain.hpp"
 #include "machine.hpp"
 #include "service.hpp"
 #include "signals.hpp"
@@ -37,10 +38,9 @@ int train(const TrainArguments& arguments) {
   if (!config)
     return wrong_input;
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
-    fmt::print(
-        stderr,
-        "troupe: cluster.min_nodes is {}: start the job with `troupe node` on so many hosts\n",
-        config->cluster.min_nodes);
+    complain(
+        fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on so many hosts",
+                    config->cluster.min_nodes));
     return wrong_input;
   }
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
@@ -65,10 +65,8 @@ int train(const TrainArguments& arguments) {
   };
   const auto summary = actors::run_training(*config, options);
   signals.on_stop({}); // there is nobody left to drain
-  if (!summary) {
-    fmt::print(stderr, "troupe: {}\n", summary.error().to_string());
-    return summary.error().exit_code();
-  }
+  if (!summary)
+    return complain(summary.error());
   // A run that was asked to stop did what it was asked.
   return summary->status == "failed" ? run_failed : success;
 }

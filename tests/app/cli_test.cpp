@@ -67,6 +67,12 @@ TEST_CASE("a wrong command line exits with 2 and says what was meant") {
   CHECK(troupe_program("doctor --cofnig x").code == 2);
 }
 
+TEST_CASE("a stderr that cannot be written leaves the exit code as it is") {
+  const int status = std::system(TROUPE_PROGRAM " config check nowhere.yaml 2>/dev/full");
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 2);
+}
+
 TEST_CASE("config check takes several files and names the wrong ones") {
   const auto good =
       troupe_program("config check " + configs + "debug.yaml " + configs + "demo.yaml");

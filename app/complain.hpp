@@ -1,0 +1,19 @@
+/// What a command says on stderr. Where that cannot be written (a full disk, a reader that has
+/// gone) nothing else changes: the exit code still tells.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <string_view>
+
+namespace troupe::app {
+
+void say_line(std::string_view line);
+
+/// "troupe: TEXT" as a line.
+void complain(std::string_view text);
+
+/// The same with an error; gives its exit code.
+int complain(const Error& error);
+
+} // namespace troupe::app
