@@ -40,11 +40,12 @@ CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot, bool save) {
   if (save) {
     outcome.path = setup_.store.path_of(snapshot.step).string();
     if (const auto tensor = not_finite(checkpoint); !tensor.empty())
-      outcome.failure = fmt::format("{} has values that are not finite", tensor);
+      outcome.failure =
+          Error{Errc::numeric, fmt::format("{} has values that are not finite", tensor)};
     else if (const auto saved = setup_.store.save(checkpoint); !saved)
-      outcome.failure = saved.error().to_string();
+      outcome.failure = saved.error();
     else if (const auto pruned = setup_.store.prune(setup_.keep); !pruned)
-      outcome.failure = pruned.error().to_string();
+      outcome.failure = pruned.error();
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return outcome;

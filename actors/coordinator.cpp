@@ -241,15 +241,20 @@ void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
   --saves_;
   summary_.parameters_sha256 = outcome.parameters_sha256;
   if (!outcome.path.empty()) {
-    ++(outcome.failure.empty() ? summary_.checkpoints : summary_.checkpoint_failures);
+    ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
+    unsaved_ = outcome.failure;
     self_->send(setup_.metrics, atom::saved_v, outcome);
   }
   finish_if_saved();
 }
 
 void CoordinatorState::finish_if_saved() {
-  if (phase_ == Phase::finishing && saves_ == 0)
-    end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
+  if (phase_ != Phase::finishing || saves_ > 0)
+    return;
+  if (!unsaved_)
+    return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
+  unsaved_->message = "the last checkpoint was not written: " + unsaved_->message;
+  fail(*std::move(unsaved_));
 }
 
 /// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person

@@ -108,6 +108,7 @@ private:
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;
+  std::optional<Error> unsaved_; ///< why the newest checkpoint was not written
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

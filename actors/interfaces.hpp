@@ -32,8 +32,7 @@ using metrics_actor = caf::typed_actor<
 
 /// CHECKPOINTER: writes snapshots to disk while training goes on. Detached: it waits for files.
 using checkpointer_actor = caf::typed_actor<
-    // Writes and prunes (unless only the digest is wanted); the outcome says what failed, training
-    // goes on.
+    // Writes and prunes (unless only the digest is wanted); the outcome says what failed.
     caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr, bool)>;
 
 /// WORKER: one per device; enqueues forward and backward.

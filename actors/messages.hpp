@@ -154,7 +154,7 @@ struct CheckpointOutcome {
   std::int64_t step = 0;
   std::string path = {};
   double seconds = 0;
-  std::string failure = {};           ///< empty: written, or not to be written
+  std::optional<Error> failure = {};  ///< empty: written, or not to be written
   std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
 
   template <class Inspector>

@@ -108,13 +108,13 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
-  if (checkpoint.failure.empty()) {
+  if (!checkpoint.failure) {
     live_->registry.record_checkpoint(checkpoint.step, checkpoint.seconds);
     return;
   }
   live_->registry.record_checkpoint_failure();
-  log_->error("the checkpoint of step {} was not written, training goes on: {}", checkpoint.step,
-              checkpoint.failure);
+  log_->error("the checkpoint of step {} was not written: {}", checkpoint.step,
+              checkpoint.failure->to_string());
 }
 
 void RunView::finish(const metrics::RunSummary& summary) {

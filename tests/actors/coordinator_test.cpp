@@ -20,6 +20,7 @@ struct Seen {
   std::vector<StepRecordPtr> steps;
   std::vector<EpochRecordPtr> epochs;
   RunOutcomePtr outcome;
+  int failing_writes = 0; ///< so many, from the first
 };
 
 struct WorkerStub {
@@ -80,15 +81,14 @@ struct CheckpointerStub {
       CheckpointOutcome outcome{.step = snapshot->step, .parameters_sha256 = "digest"};
       if (write)
         outcome.path = "somewhere";
-      if (fail_writes > 0 && write) {
-        --fail_writes;
-        outcome.failure = "no space left";
+      if (seen->failing_writes > 0 && write) {
+        --seen->failing_writes;
+        outcome.failure = Error{Errc::no_space, "the disk is full"};
       }
       return outcome;
     }};
   }
   std::shared_ptr<Seen> seen;
-  int fail_writes = 1; ///< the first write fails
 };
 
 struct MetricsStub {
@@ -219,6 +219,7 @@ TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are d
 
 TEST_CASE("a job completes with a summary; a failed write is counted and does not stop it") {
   Company company;
+  company.seen->failing_writes = 1;
   company.start();
   company.commit_all(0, 6);
   company.evaluated();
@@ -248,6 +249,29 @@ TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "stopped");
   CHECK(company.seen->writes == std::vector<bool>{true});
+}
+
+TEST_CASE("a job whose last checkpoint is not written has failed, also when it was asked to stop") {
+  Company company;
+  company.seen->failing_writes = 2;
+  company.start();
+  company.commit_all(0, 6);
+  SECTION("completed") {
+    company.evaluated();
+    company.commit_all(6, 12);
+    company.evaluated();
+  }
+  SECTION("stopped") {
+    company.self->send(company.coordinator, atom::stop_v);
+    company.scheduler.run();
+    company.evaluated();
+  }
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.status == "failed");
+  REQUIRE(company.seen->outcome->error);
+  CHECK(company.seen->outcome->error->code == Errc::no_space);
+  CHECK(company.seen->outcome->error->message ==
+        "the last checkpoint was not written: the disk is full");
 }
 
 TEST_CASE("a failure ends the job at once and says what failed") {

@@ -37,7 +37,8 @@ TEST_CASE("parameters that overflow do not take the place of good checkpoints") 
   experiment.completed("small");
 }
 
-TEST_CASE("a checkpoint that cannot be written is counted and said, and training goes on") {
+TEST_CASE(
+    "checkpoints that cannot be written are counted and said; without the last the run fails") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   const auto run = experiment.run("small");
@@ -45,16 +46,18 @@ TEST_CASE("a checkpoint that cannot be written is counted and said, and training
   write_bytes(run / "checkpoints", "where a folder should be");
   const auto ended = experiment.train("small");
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 0);
+  CHECK(ended.code == 1);
   CHECK(has(ended.err, (run / "checkpoints").string()));
-  CHECK(has(ended.err, "training goes on"));
-  CHECK(run.summary().at("status") == "completed");
+  CHECK(has(ended.err, "the checkpoint of step 3 was not written"));
+  CHECK(has(ended.err, "the last checkpoint was not written"));
+  CHECK(run.summary().at("status") == "failed");
+  CHECK(run.summary().at("steps") == 40);
   CHECK(run.summary().at("checkpoints") == 0);
   CHECK(run.summary().at("checkpoint_failures") == 14); // every 3 of 40 steps, and the last
   CHECK(run.digest() == undisturbed.digest());
 }
 
-TEST_CASE("a full disk costs checkpoints, not the run") {
+TEST_CASE("a full disk costs checkpoints, and steps only when the last one has no room") {
   const Experiment experiment;
   const auto disk = experiment / "disk", kept = experiment / "kept";
   std::filesystem::create_directories(disk);
@@ -76,14 +79,13 @@ TEST_CASE("a full disk costs checkpoints, not the run") {
                                    kept.string() + " && exit $code")}
           .wait();
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 0);
+  CHECK(ended.code == 1); // what the last steps have trained is lost
   const RunFiles run{kept};
-  CHECK(run.summary().at("status") == "completed");
+  CHECK(run.summary().at("status") == "failed");
   CHECK(run.summary().at("checkpoints") == 1); // there is room for one
   CHECK(run.summary().at("checkpoint_failures") == 13);
   CHECK(run.newest_checkpoint().step == 3);
   CHECK(run.column<std::int64_t>("step") == all_steps(40));
-  CHECK(has(ended.err, "training goes on"));
-  CHECK(has(ended.err, "no space left"));
-  CHECK(has(ended.out, "13 checkpoints not written"));
+  CHECK(has(ended.err, "error: no space left: the last checkpoint was not written"));
+  CHECK(has(ended.err, "13 checkpoints not written"));
 }
