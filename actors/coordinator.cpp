@@ -309,6 +309,7 @@ JobStatus CoordinatorState::status() const {
           .world_size = world_size(),
           .loss = summary_.loss,
           .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
+          .error = summary_.error,
           .nodes = node_statuses()};
 }
 

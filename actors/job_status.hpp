@@ -31,20 +31,23 @@ struct NodeStatus {
 /// Where the job stands. Steps are committed ones, epochs are counted from 0.
 struct JobStatus {
   std::string name;
-  std::string phase;           ///< joining, training, evaluating, saving, finishing, ended
+  /// joining, training, evaluating, saving, finishing, ended; before: starting, or who is missing.
+  std::string phase;
   std::int64_t generation = 1; ///< of the membership
   std::int64_t step = 0, total_steps = 0, epoch = 0;
   std::int32_t world_size = 0;
   double loss = 0, samples_per_second = 0;
-  std::vector<NodeStatus> nodes; ///< the one that leads first
+  std::string error;             ///< why it failed; empty: it has not
+  std::vector<NodeStatus> nodes; ///< the one that leads first; empty: there is no job yet
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobStatus& x) {
-    return f.object(x).fields(
-        f.field("name", x.name), f.field("phase", x.phase), f.field("generation", x.generation),
-        f.field("step", x.step), f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
-        f.field("world_size", x.world_size), f.field("loss", x.loss),
-        f.field("samples_per_second", x.samples_per_second), f.field("nodes", x.nodes));
+    return f.object(x).fields(f.field("name", x.name), f.field("phase", x.phase),
+                              f.field("generation", x.generation), f.field("step", x.step),
+                              f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
+                              f.field("world_size", x.world_size), f.field("loss", x.loss),
+                              f.field("samples_per_second", x.samples_per_second),
+                              f.field("error", x.error), f.field("nodes", x.nodes));
   }
 };
 

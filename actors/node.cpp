@@ -253,13 +253,14 @@ caf::result<JobStatus> NodeState::status() {
     return self_->delegate(coordinator_, atom::status_v);
   auto promise = self_->make_response_promise<JobStatus>();
   if (!membership_) {
-    promise.deliver(JobStatus{.phase = "starting"});
+    promise.deliver(JobStatus{.name = setup_.run, .phase = "starting"});
     return promise;
   }
   self_->request(membership_, caf::infinite, atom::status_v)
       .then(
-          [promise](const std::string& waiting) mutable {
-            promise.deliver(JobStatus{.phase = waiting.empty() ? "starting" : waiting});
+          [promise, name = setup_.run](const std::string& waiting) mutable {
+            promise.deliver(
+                JobStatus{.name = name, .phase = waiting.empty() ? "starting" : waiting});
           },
           [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;

@@ -14,6 +14,7 @@
 namespace troupe::actors {
 
 struct NodeSetup {
+  std::string run;               ///< its name
   std::function<void()> stopped; ///< called when somebody asks the node to stop
   metrics::Track row = {};       ///< of the actor in the timeline
 };

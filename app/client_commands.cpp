@@ -1,5 +1,6 @@
 // `troupe status` and `troupe stop`: ask the daemon that listens at HOST:PORT.
 #include "commands.hpp"
+#include "complain.hpp"
 
 #include "troupe/actors/client.hpp"
 
@@ -31,18 +32,14 @@ std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& 
     tls = config->cluster.tls;
   }
   if (!daemon)
-    fmt::print(stderr, "troupe: \"{}\" is no address; allowed: HOST:PORT\n", arguments.daemon);
-  if (!timeout)
-    fmt::print(stderr, "troupe: --timeout \"{}\" is no duration; allowed: 500ms, 5s, 1min\n",
-               arguments.timeout);
-  if (!daemon || !timeout)
+    complain(fmt::format("\"{}\" is no address; allowed: HOST:PORT", arguments.daemon));
+  const bool waits = timeout && timeout->count() > 0;
+  if (!waits)
+    complain(fmt::format("--timeout \"{}\" is no duration above 0; allowed: 500ms, 5s, 1min",
+                         arguments.timeout));
+  if (!daemon || !waits)
     return std::nullopt;
   return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};
-}
-
-int complain(const Error& error) {
-  fmt::print(stderr, "troupe: {}\n", error.to_string());
-  return error.exit_code();
 }
 
 nlohmann::ordered_json to_json(const actors::JobStatus& status) {
@@ -55,7 +52,10 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
                                  {"world_size", status.world_size},
                                  {"loss", status.loss},
                                  {"samples_per_second", status.samples_per_second},
+                                 {"error", nullptr},
                                  {"nodes", nlohmann::ordered_json::array()}};
+  if (!status.error.empty())
+    json["error"] = status.error;
   for (const auto& node : status.nodes)
     json["nodes"].push_back({{"name", node.name},
                              {"address", node.address},
@@ -72,12 +72,17 @@ std::string counted(Count count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-void print_table(const actors::JobStatus& status) {
-  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s\n"
-             "generation {}, {}, {}\n\n",
-             status.name, status.phase, status.epoch + 1, status.step, status.total_steps,
-             status.loss, status.samples_per_second, status.generation,
-             counted(status.nodes.size(), "node"), counted(status.world_size, "worker"));
+void print_job(const actors::JobStatus& status) {
+  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s\n", status.name,
+             status.phase, status.epoch + 1, status.step, status.total_steps, status.loss,
+             status.samples_per_second);
+  if (!status.error.empty())
+    fmt::print("error: {}\n", status.error);
+  fmt::print("generation {}, {}, {}\n\n", status.generation, counted(status.nodes.size(), "node"),
+             counted(status.world_size, "worker"));
+}
+
+void print_nodes(const actors::JobStatus& status) {
   constexpr auto row = "{:<16} {:<22} {:<8} {:<8} {:<5} {}\n";
   fmt::print(row, "node", "address", "state", "version", "rank", "device");
   for (const auto& node : status.nodes)
@@ -86,6 +91,15 @@ void print_table(const actors::JobStatus& status) {
       fmt::print(row, first ? node.name : "", first ? node.address : "", first ? node.state : "",
                  first ? node.version : "", node.ranks[i], node.devices[i]);
     }
+}
+
+void print_text(const actors::JobStatus& status) {
+  if (status.nodes.empty()) {
+    fmt::print("{}: {}\n", status.name, status.phase);
+    return;
+  }
+  print_job(status);
+  print_nodes(status);
 }
 
 int show_status(const ClientArguments& arguments) {
@@ -98,7 +112,7 @@ int show_status(const ClientArguments& arguments) {
   if (arguments.json)
     fmt::print("{}\n", to_json(*status).dump(2));
   else
-    print_table(*status);
+    print_text(*status);
   return success;
 }
 

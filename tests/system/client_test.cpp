@@ -92,10 +92,23 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
   REQUIRE(said.code == 0);
   const auto status = nlohmann::json::parse(said.out);
   CHECK(status.at("phase") == "ended");
+  CHECK(status.at("error").is_null());
   CHECK(status.at("step") == status.at("total_steps"));
   CHECK(status.at("nodes").at(0).at("metrics") == "");
   CHECK(ask("stop", address).code == 0);
   CHECK(node.wait().code == 0);
+}
+
+TEST_CASE("troupe status tells why a job has failed") {
+  const Experiment experiment({"train.optimizer.lr=1e30"});
+  auto node = experiment.start_node("node");
+  const auto address = daemon_address(node);
+  REQUIRE(becomes_true([&] { return has(node.err(), "node: failed"); }));
+  const auto said = ask("status", address, {"--json"});
+  CHECK(has(nlohmann::json::parse(said.out).at("error").get<std::string>(), "the loss is"));
+  CHECK(has(ask("status", address).out, "\nerror: numeric: the loss is"));
+  CHECK(ask("stop", address).code == 0);
+  CHECK(node.wait().code == 1);
 }
 
 TEST_CASE("status and stop say what is wrong with what they were asked") {
@@ -109,7 +122,8 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
     const auto nonsense = ask(verb, "7401");
     CHECK(nonsense.code == 2);
     CHECK(has(nonsense.err, "\"7401\" is no address; allowed: HOST:PORT"));
-    CHECK(ask(verb, address, {"--timeout", "soon"}).code == 2);
+    for (const auto* never : {"soon", "0ms"})
+      CHECK(ask(verb, address, {"--timeout", never}).code == 2);
     CHECK(ask(verb, address, {"--tls-ca", "ca.crt"}).code == 2);
     const auto missing = ask(verb, address, options({"a.crt", "a.key", "ca.crt"}));
     CHECK(missing.code == 2);
