@@ -55,6 +55,11 @@ public:
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return asked_; });
   }
+  /// Whether it was asked before so long has passed.
+  bool asked_within(std::chrono::milliseconds limit) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, limit, [this] { return asked_; });
+  }
   /// The node goes: asking does nothing from now on.
   void forget() {
     const std::lock_guard lock{mutex_};
@@ -105,8 +110,8 @@ public:
 
   /// Listens at cluster.listen. Its address is then this node's name.
   Status publish();
-  /// Blocks until all nodes are there.
-  Result<JobStart> come_together();
+  /// Blocks until all nodes are there, or it is asked to stop.
+  Result<JobStart> come_together(Drain& drain);
   Result<std::shared_ptr<Job>> prepare(JobStart start, const metrics::Trace& trace);
   /// This node cannot do its part: the others need not wait for it.
   void give_up(Error error);
@@ -145,17 +150,20 @@ Status Company::publish() {
   return {};
 }
 
-Result<JobStart> Company::come_together() {
-  const Applicant applicant{.system = system_,
-                            .config = config_,
-                            .network = network_,
-                            .node = node_,
-                            .info = {.address = address_,
-                                     .host = host_name(),
-                                     .version = options_.version,
-                                     .workers = static_cast<std::int32_t>(config_.devices.count),
-                                     .job = shared_settings(config_)},
-                            .say = [log = log_](const std::string& text) { log->info(text); }};
+Result<JobStart> Company::come_together(Drain& drain) {
+  const Applicant applicant{
+      .system = system_,
+      .config = config_,
+      .network = network_,
+      .node = node_,
+      .info = {.address = address_,
+               .host = host_name(),
+               .version = options_.version,
+               .workers = static_cast<std::int32_t>(config_.devices.count),
+               .job = shared_settings(config_)},
+      .say = [log = log_](const std::string& text) { log->info(text); },
+      .stopped_within =
+          [&drain](std::chrono::milliseconds limit) { return drain.asked_within(limit); }};
   auto start = config_.cluster.join.empty() ? lead(applicant) : follow(applicant);
   if (start && start->seat.generation.nodes.size() > 1)
     log_->info("node {} of {}: {} of {} workers", start->seat.node + 1,
@@ -256,10 +264,11 @@ Result<metrics::RunSummary> not_begun(const Config& config, const Error& error) 
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
                                         const metrics::Trace& trace) {
   const auto drain = std::make_shared<Drain>();
-  Company company{
-      config,
-      options,
-      {.stopped = [drain] { drain->note(); }, .row = trace.track(node_rows, NodeState::name)}};
+  Company company{config,
+                  options,
+                  {.run = config.run.name,
+                   .stopped = [drain] { drain->note(); },
+                   .row = trace.track(node_rows, NodeState::name)}};
   drain->watch(company.node());
   const ForgetAtEnd forget{*drain};
   const auto started = [&] {
@@ -270,7 +279,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
     TROUPE_TRY(company.publish());
     started();
   }
-  auto start = options.daemon ? company.come_together() : start_alone(config);
+  auto start = options.daemon ? company.come_together(*drain) : start_alone(config);
   if (!start)
     return not_begun(config, start.error());
   const bool stays = options.daemon && start->seat.leads();

@@ -7,8 +7,6 @@
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/socket.hpp"
 
-#include <thread>
-
 namespace troupe::actors {
 
 namespace {
@@ -21,6 +19,9 @@ constexpr std::chrono::milliseconds pause{250};
 /// Errors: network where it is worth trying again, because nothing listens there or the daemon has
 /// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
 Result<membership_actor> ask_for_job(const Applicant& applicant, const std::string& address) {
+  if (address == applicant.info.address)
+    return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
+                address);
   const auto endpoint = *parse_endpoint(address);
   const auto limit = applicant.config.cluster.timeouts.detection;
   if (const auto socket = metrics::connect_to(endpoint, limit); !socket)
@@ -33,8 +34,9 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
   self->request(*daemon, limit, atom::join_v)
       .receive([&](const membership_actor& membership) { found = membership; },
                [&](const caf::error& error) {
-                 found =
-                     fail(Errc::network, "{} knows of no job: {}", address, caf::to_string(error));
+                 found = fail(Errc::network, "{} knows of no job: {}", address,
+                              error == caf::sec::runtime_error ? "it has not found one itself"
+                                                               : caf::to_string(error));
                });
   return found;
 }
@@ -84,7 +86,8 @@ Result<membership_actor> find_job(const Applicant& applicant) {
       applicant.say(found.error().message + "; trying again");
     if (Clock::now() > end)
       return found;
-    std::this_thread::sleep_for(pause);
+    if (applicant.stopped_within(pause))
+      return fail(Errc::stopped, "asked to stop before a job was found");
   }
 }
 

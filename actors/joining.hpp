@@ -6,6 +6,7 @@
 #include "job.hpp"
 #include "network.hpp"
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -18,13 +19,16 @@ struct Applicant {
   node_actor node;                             ///< this daemon's
   NodeInfo info;                               ///< of it
   std::function<void(const std::string&)> say; ///< tells a person what is waited for
+  /// Waits so long, or until this daemon is asked to stop: true.
+  std::function<bool(std::chrono::milliseconds)> stopped_within;
 };
 
 /// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
 membership_actor lead_job(const Applicant& applicant, const Beginning& beginning);
 
 /// Finds the MEMBERSHIP by any of the daemons of cluster.join; tries until the quorum timeout, as
-/// they may not be there yet. Errors: network, with what the last attempt met.
+/// they may not be there yet. Errors: network, with what the last attempt met; stopped, when
+/// somebody asked for it.
 Result<membership_actor> find_job(const Applicant& applicant);
 
 /// Waits until all nodes are there. Errors: why this one may not take part; stopped, when somebody

@@ -57,12 +57,12 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {
   const auto port = system.has_openssl_manager()
                         ? caf::openssl::publish(node, listen.port, host, reuse)
                         : system.middleman().publish(node, listen.port, host, reuse);
-  if (!port)
-    return fail(
-        Errc::network,
-        "cannot listen on cluster.listen {}: {}; choose another port, or end what listens there",
-        metrics::to_string(listen), caf::to_string(port.error()));
-  return *port;
+  if (port)
+    return *port;
+  // CAF does not say why; whatever it is, it is still so.
+  const auto reason = metrics::listen_on(listen);
+  return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
+              reason ? caf::to_string(port.error()) : reason.error().message);
 }
 
 Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,

@@ -2,6 +2,8 @@
 #include "../core/certificates.hpp"
 #include "experiment.hpp"
 
+#include "troupe/metrics/socket.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -238,9 +240,36 @@ TEST_CASE("a leader that waits for nodes says for whom, and stops when asked") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(3, "ddp")};
   auto& leader = daemons.lead();
-  CHECK(leader.prints("waiting for 2 more nodes (1 of 3: " + daemons.address() + ")"));
+  const auto waiting = "waiting for 2 more nodes (1 of 3: " + daemons.address() + ")";
+  CHECK(leader.prints(waiting));
+  const auto asked = RunningProgram{{TROUPE_PROGRAM, "status", daemons.address()}}.wait();
+  CHECK(asked.out == "nodes: " + waiting + "\n");
   CHECK(stop(leader).code == 0);
   CHECK_FALSE(experiment.run("nodes").has("events.jsonl"));
+}
+
+TEST_CASE("a node that finds nobody to join says so, and stops when asked") {
+  const Experiment experiment;
+  // Free again at once.
+  const auto nobody =
+      "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  auto node = experiment.start_node("nodes", for_nodes(2, "ddp") + Settings{"--join=" + nobody});
+  CHECK(node.prints("cannot connect to " + nobody));
+  CHECK(node.running());
+  node.send(SIGTERM);
+  CHECK(node.wait(20s).code == 0);
+}
+
+TEST_CASE("a daemon cannot join itself") {
+  const Experiment experiment;
+  const auto own = "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  const auto ended =
+      experiment
+          .start_node("nodes",
+                      for_nodes(2, "ddp") + Settings{"--join=" + own, "cluster.listen=" + own})
+          .wait();
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.err, ContainsSubstring("cannot join itself"));
 }
 
 TEST_CASE("train is for one host") {
