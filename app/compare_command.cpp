@@ -2,6 +2,7 @@
 // own.
 #include "child_run.hpp"
 #include "commands.hpp"
+#include "complain.hpp"
 #include "machine.hpp"
 
 #include "troupe/core/atomic_file.hpp"
@@ -49,6 +50,13 @@ std::string last_line(const fs::path& log) {
   return last;
 }
 
+/// Why a row is not trained. Where its override stands says nothing to who reads the table.
+std::string reason(ConfigProblem problem) {
+  if (!problem.key.empty())
+    problem.source.clear(), problem.line = 0;
+  return problem.to_string();
+}
+
 /// "fsdp_offload": fsdp, and what it can offload. A name alone trains without.
 Settings settings_of(std::string strategy) {
   constexpr std::string_view suffix = "_offload";
@@ -83,8 +91,7 @@ public:
     auto config = load_config(path_, overrides_, machine_capabilities(),
                               [](const Config& whole) { return nn::find_conflicts(whole); });
     if (!config) {
-      const auto& problem = config.error().front();
-      run_.problem = problem.key.empty() ? problem.what : problem.key + ": " + problem.what;
+      run_.problem = reason(config.error().front());
       return std::nullopt;
     }
     if (read_file(folder() / "config.yaml") != to_yaml(*config) || !take())
@@ -142,6 +149,10 @@ Status write(const fs::path& folder, const metrics::Comparison& comparison) {
 
 /// Without a title when no row could even begin.
 Result<metrics::Comparison> compare(const CompareArguments& arguments) {
+  std::error_code error;
+  fs::create_directories(arguments.output, error);
+  if (error)
+    return fail(Errc::io, "cannot make the folder {}: {}", arguments.output, error.message());
   metrics::Comparison comparison;
   const auto rows = arguments.strategies.size() * arguments.precisions.size();
   for (const auto& precision : arguments.precisions)
@@ -159,16 +170,12 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments) {
 }
 
 int compare_modes(const CompareArguments& arguments) {
-  std::error_code error;
-  fs::create_directories(arguments.output, error); // what is wrong with it, the first file says
   const auto comparison = compare(arguments);
-  if (!comparison) {
-    fmt::print(stderr, "troupe: {}\n", comparison.error().to_string());
-    return comparison.error().exit_code();
-  }
+  if (!comparison)
+    return complain(comparison.error());
   fmt::print("\n{}", to_markdown(*comparison));
   if (comparison->title.empty()) {
-    fmt::print(stderr, "troupe: {}\n", comparison->runs.back().problem);
+    complain(comparison->runs.back().problem);
     return wrong_input;
   }
   const auto completed = [](const auto& run) { return run.problem.empty(); };

@@ -75,6 +75,23 @@ TEST_CASE("rows that are done are taken, others are trained; what cannot be is s
   CHECK(nlohmann::json::parse(read_bytes(summary)).at("steps") == 5);
 }
 
+TEST_CASE("a file or a folder that cannot be opened is named") {
+  const Experiment experiment;
+  write_bytes(experiment / "file", "");
+  const auto file = (experiment / "file").string();
+  const auto absent = RunningProgram{{TROUPE_PROGRAM, "compare", file + ".yaml", "--strategies",
+                                      "single", "--output", (experiment / "table").string()}}
+                          .wait();
+  CHECK(absent.code == 2);
+  CHECK(has(absent.err, "troupe: " + file + ".yaml: cannot open"));
+  const auto taken = RunningProgram{
+      {TROUPE_PROGRAM, "compare", Experiment::small_config().string(), "--strategies", "single",
+       "--output",
+       file + "/table"}}.wait();
+  CHECK(taken.code == 1);
+  CHECK(has(taken.err, "cannot make the folder " + file + "/table: Not a directory"));
+}
+
 TEST_CASE("a row that is killed does not lose the others") {
   const Experiment experiment;
   const Settings settings = {"train.max_steps=40", "train.evaluate_every=0"};
