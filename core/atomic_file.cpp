@@ -51,6 +51,8 @@ AtomicFile::~AtomicFile() {
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return fail(Errc::io, "cannot create {}: {}", path.string(), std::strerror(EISDIR));
   auto temporary = path;
   temporary += fmt::format("{}{}", mark, ::getpid());
   // One that stands there is a dead process's whose number came round.

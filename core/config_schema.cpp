@@ -73,6 +73,12 @@ std::string shortened(const std::string& text) {
   return text.size() > longest ? text.substr(0, longest) + "..." : text;
 }
 
+/// A line break in it would tear lines of the log apart.
+bool is_folder_name(const std::string& text) {
+  return !text.empty() && text != "." && text != ".." &&
+         std::ranges::none_of(text, [](unsigned char c) { return c == '/' || c < 0x20; });
+}
+
 /// Collects how a value breaks its rule.
 struct Check {
   const ConfigRule& rule;
@@ -107,8 +113,7 @@ struct Check {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
         fails(fmt::format("\"{}\" is not a choice", shortened(*v)), nearest(*v, rule.choices));
     } else if (rule.format == ConfigFormat::folder_name) {
-      if (v->empty() || *v == "." || *v == ".." || v->find('/') != std::string::npos ||
-          v->find('\0') != std::string::npos)
+      if (!is_folder_name(*v))
         fails(fmt::format("\"{}\" is no folder name", shortened(*v)));
     } else if (rule.format == ConfigFormat::endpoint ||
                (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {

@@ -43,7 +43,10 @@ TEST_CASE("an atomic file that cannot be made or placed says why") {
   CHECK_THAT(absent.error().message, Catch::Matchers::ContainsSubstring("No such file"));
 
   std::filesystem::create_directory(folder / "a");
-  CHECK(write_file_atomically(folder / "a", "text").error().code == Errc::io);
+  const auto taken = AtomicFile::create(folder / "a"); // at once, not when it is committed
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().code == Errc::io);
+  CHECK_THAT(taken.error().message, Catch::Matchers::EndsWith("Is a directory"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 

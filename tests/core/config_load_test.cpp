@@ -156,6 +156,8 @@ TEST_CASE("a value that is not allowed is named with what is") {
         "did you mean \"sgd\"?");
   CHECK(one("run: {name: a/b}") ==
         "a.yaml:2:13: run.name: \"a/b\" is no folder name; allowed: text without slashes");
+  CHECK(one("run: {name: \"a\\nb\"}") ==
+        "a.yaml:2:13: run.name: \"a b\" is no folder name; allowed: text without slashes");
   CHECK(one("metrics: {listen: nowhere}") ==
         "a.yaml:2:19: metrics.listen: \"nowhere\" is no address; allowed: HOST:PORT or \"off\"");
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
