@@ -75,10 +75,13 @@ std::string line_of_skipped(const StepRecord& step) {
 }
 
 std::string closing(const RunSummary& run) {
-  auto text = fmt::format("{}: {} after {} and {}, {}, {} images/s, loss {}", run.name, run.status,
-                          plural(run.epochs, "epoch"), plural(run.steps, "step"),
-                          readable_seconds(run.seconds), readable_rate(run.samples_per_second),
-                          readable_loss(run.loss));
+  auto text =
+      fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
+                  plural(run.steps, "step"), readable_seconds(run.seconds));
+  if (run.samples_per_second > 0)
+    text += fmt::format(", {} images/s", readable_rate(run.samples_per_second));
+  if (run.steps > 0)
+    text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)
     text += fmt::format(", test accuracy {}", readable_percent(*run.accuracy));
   if (run.checkpoint_failures > 0)

@@ -211,6 +211,16 @@ TEST_CASE("a run that failed says so on stderr, with the error") {
   CHECK(has(files.errors(), "error: numeric: the loss is nan (rank 1, step 42)"));
 }
 
+TEST_CASE("a run that ended before its first step claims no loss and no speed") {
+  Files files;
+  auto console = files.console();
+  RunSummary summary;
+  summary.name = "small";
+  summary.status = "stopped";
+  console.end(summary, "");
+  CHECK(files.written() == "small: stopped after 0 epochs and 0 steps, 0 ms\n");
+}
+
 TEST_CASE("with --log-format json every line is an object, of progress and of the log") {
   Files files;
   const auto logger = make_logger(files.screen, LogFormat::json);
