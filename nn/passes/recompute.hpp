@@ -30,8 +30,6 @@ public:
   /// call.
   const Graph& with(const TensorSet& again);
 
-  /// Nodes of the training graph, by index, that the last graph clones.
-  const std::vector<bool>& cloned() const { return cloned_; }
   /// Nodes that it would clone besides, if it made this candidate again.
   std::vector<std::size_t> clones_for(TensorId candidate) const;
   /// The node that makes a candidate, by index in the training graph.
