@@ -94,8 +94,8 @@ public:
       run_.problem = reason(config.error().front());
       return std::nullopt;
     }
-    if (read_file(folder() / "config.yaml") != to_yaml(*config) || !take())
-      train();
+    if (!was_begun(*config) || !take())
+      train(*config);
     return *std::move(config);
   }
 
@@ -104,12 +104,17 @@ public:
 private:
   fs::path folder() const { return output_ / name_; }
 
+  /// Whether what lies there is of this config. A run that could not begin leaves an earlier one's.
+  bool was_begun(const Config& config) const {
+    return read_file(folder() / "config.yaml") == to_yaml(config);
+  }
+
   bool take() {
     take_summary(run_, read_file(folder() / "summary.json"));
     return run_.problem.empty();
   }
 
-  void train() {
+  void train(const Config& config) {
     std::vector<std::string> words = {"train", path_, "--quiet"};
     for (const auto& setting : overrides_)
       words.insert(words.end(), {"--set", setting});
@@ -119,7 +124,7 @@ private:
       run_.problem = code.error().message;
     else if (*code > 128)
       run_.problem = fmt::format("killed by signal {}", *code - 128);
-    else if (*code == wrong_input)
+    else if (*code == wrong_input || !was_begun(config))
       run_.problem = last_line(log);
     else
       take();

@@ -3,6 +3,7 @@
 #include "experiment.hpp"
 
 #include "troupe/data/image_file.hpp"
+#include "troupe/metrics/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -90,6 +91,17 @@ TEST_CASE("a file or a folder that cannot be opened is named") {
        file + "/table"}}.wait();
   CHECK(taken.code == 1);
   CHECK(has(taken.err, "cannot make the folder " + file + "/table: Not a directory"));
+}
+
+TEST_CASE("a row that cannot begin says why, and does not take the figures of an earlier one") {
+  const Experiment experiment;
+  REQUIRE(RunningProgram{compare(experiment, "single", quick)}.wait().code == 0);
+  const auto taken = metrics::listen_on({"127.0.0.1", 0});
+  REQUIRE(taken);
+  auto settings = quick;
+  settings.push_back("metrics.listen=127.0.0.1:" + std::to_string(taken->port));
+  CHECK(RunningProgram{compare(experiment, "single", settings)}.wait().code == 1);
+  CHECK(has(rows(experiment)[0].at("problem").get<std::string>(), "metrics.listen"));
 }
 
 TEST_CASE("a row that is killed does not lose the others") {
