@@ -43,8 +43,10 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "A collective that takes longer has failed"});
   keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,
                   "Until min_nodes have come together, or the job fails"});
-  keys.push_back({"cluster.timeouts.drain", &t.drain, some_time,
-                  "From the first SIGTERM to a hard end; at least collective"});
+  keys.push_back(
+      {"cluster.timeouts.drain", &t.drain, some_time,
+       "From the first SIGTERM to a hard end, which loses the steps since the last checkpoint: "
+       "longer than an evaluation takes; at least collective"});
 }
 
 } // namespace troupe
