@@ -43,8 +43,9 @@ DescriptorBuilder& DescriptorBuilder::set(cudnnBackendAttributeName_t name,
   return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
 }
 
-DescriptorBuilder& DescriptorBuilder::set(cudnnBackendAttributeName_t name,
-                                          std::span<const cudnnBackendDescriptor_t> values) {
+DescriptorBuilder&
+DescriptorBuilder::set_descriptors(cudnnBackendAttributeName_t name,
+                                   std::span<const cudnnBackendDescriptor_t> values) {
   return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(values.size()),
              values.data());
 }

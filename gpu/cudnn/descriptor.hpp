@@ -47,8 +47,9 @@ public:
     return set(name, AttributeType<T>::value, 1, &value);
   }
   DescriptorBuilder& set(cudnnBackendAttributeName_t name, const Descriptor& value);
-  DescriptorBuilder& set(cudnnBackendAttributeName_t name,
-                         std::span<const cudnnBackendDescriptor_t> values);
+  /// Of another name than set(): to the compiler a handle of a descriptor is any void*.
+  DescriptorBuilder& set_descriptors(cudnnBackendAttributeName_t name,
+                                     std::span<const cudnnBackendDescriptor_t> values);
   Result<Descriptor> finalize();
 
 private:

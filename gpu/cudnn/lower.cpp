@@ -271,7 +271,7 @@ Result<LoweredGraph> lower(const Target& target, const OperationGraph& graph) {
     operations.push_back(std::move(*descriptor));
   }
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "graph");
-  builder.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const cudnnBackendDescriptor_t>(handles));
+  builder.set_descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, handles);
   if (target.handle() != nullptr)
     builder.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
   auto descriptor = builder.finalize();

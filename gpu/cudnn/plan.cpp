@@ -85,6 +85,21 @@ Result<std::string> describe_engine(const Target& target, const Descriptor& conf
   return text;
 }
 
+Result<Descriptor> variant_pack(const CudnnLibrary& library, std::span<const Binding> bindings,
+                                void* workspace) {
+  std::vector<Uid> uids;
+  std::vector<void*> pointers;
+  for (const auto& binding : bindings) {
+    uids.push_back(binding.uid);
+    pointers.push_back(binding.data);
+  }
+  return DescriptorBuilder(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "pointers")
+      .set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const Uid>(uids))
+      .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span<void* const>(pointers))
+      .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace)
+      .finalize();
+}
+
 Result<Plan> Plan::from_configuration(const Target& target,
                                       std::shared_ptr<const LoweredGraph> graph,
                                       Descriptor configuration) {
@@ -136,19 +151,8 @@ Status Plan::execute(const Target& target, std::span<const Binding> bindings,
                      void* workspace) const {
   if (target.handle() == nullptr)
     return fail(Errc::unsupported, "{} is not here: its plans cannot run", target.key());
-  std::vector<Uid> uids;
-  std::vector<void*> pointers;
-  for (const auto& binding : bindings) {
-    uids.push_back(binding.uid);
-    pointers.push_back(binding.data);
-  }
   const auto& library = target.library();
-  const auto pack =
-      DescriptorBuilder(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "pointers")
-          .set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const Uid>(uids))
-          .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span<void* const>(pointers))
-          .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace)
-          .finalize();
+  const auto pack = variant_pack(library, bindings, workspace);
   if (!pack)
     return failure(pack.error());
   const auto status = library.execute(target.handle(), plan_.get(), pack->get());

@@ -55,6 +55,9 @@ private:
   std::string tag_;
 };
 
+/// What a plan is run on, as cuDNN wants it said.
+Result<Descriptor> variant_pack(const CudnnLibrary& library, std::span<const Binding> bindings,
+                                void* workspace);
 /// Notes of a configuration's engine.
 Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration);
 /// As Plan::tag(). Errors: device.

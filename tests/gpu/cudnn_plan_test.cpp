@@ -3,7 +3,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <array>
+#include <cstddef>
 #include <set>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::gpu::cudnn;
@@ -18,6 +21,15 @@ TEST_CASE("a described GPU names itself, and cannot run anything") {
   const auto plans = find_plans(target, convolution_forward(tests::small_problem()), PlanPolicy{});
   REQUIRE(plans);
   CHECK(plans->front().execute(target, {}, nullptr).error().code == Errc::unsupported);
+}
+
+TEST_CASE("what a plan runs on is described so that cuDNN takes it") {
+  const auto library = tests::cudnn_or_skip();
+  std::array<std::byte, 2> values = {};
+  const std::vector<Binding> bindings = {{1, &values[0]}, {2, &values[1]}};
+  const auto pack = variant_pack(library, bindings, nullptr);
+  INFO((pack ? "" : pack.error().message));
+  CHECK(pack);
 }
 
 TEST_CASE("properties that are none are refused") {
