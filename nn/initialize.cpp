@@ -47,8 +47,10 @@ Filler filler(const Graph& graph, const Node& user, std::size_t input) {
   switch (user.op) {
   case Op::conv2d:
     return normal(std::sqrt(2.0 / static_cast<double>(shape[0] * shape[2] * shape[3])));
-  case Op::batch_norm:
+  case Op::batch_norm: // scale and running variance
     return constant(input == 1 || input == 4 ? 1.0f : 0.0f);
+  case Op::batch_norm_finalize: // the same, behind two sums
+    return constant(input == 2 || input == 5 ? 1.0f : 0.0f);
   case Op::matmul:
     return linear(graph, user.inputs[1]);
   case Op::bias:

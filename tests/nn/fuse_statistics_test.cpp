@@ -114,6 +114,18 @@ void check_same_step(const Graph& plain, const Graph& fused, double tolerance) {
 
 constexpr double f32_tolerance = 1e-4;
 
+void check_same_values(const Graph& fused, const Graph& plain) {
+  const auto values = initial_values(fused, 1), expected = initial_values(plain, 1);
+  INFO((values ? "" : values.error().to_string()));
+  REQUIRE(values.has_value());
+  REQUIRE(values->size() == expected->size());
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    INFO((*expected)[i].name);
+    CHECK((*values)[i].name == (*expected)[i].name);
+    CHECK((*values)[i].values == (*expected)[i].values);
+  }
+}
+
 /// Supports each node with a chance of 3 in 4, by its first output's name and what it would be.
 FusionSupport by_chance(std::uint64_t seed) {
   return [seed](const Graph& graph, const Node& node) {
@@ -278,4 +290,12 @@ TEST_CASE("fused statistics save memory") {
                               << fused.memory.arena_bytes);
     CHECK(ratio < 0.86);
   }
+}
+
+TEST_CASE("a model begins with the same values, whichever of its batch norms are taken apart") {
+  const auto forward = small_bottlenecks();
+  const auto fused = prepared(forward, everything).graph;
+  REQUIRE(count(fused, Op::batch_norm_finalize) > 0);
+  check_same_values(fused, forward);
+  check_same_values(prepared(forward, by_chance(3)).graph, forward);
 }
