@@ -1,6 +1,16 @@
 #include "machine.hpp"
 
+#include <cstdlib>
+
 namespace troupe::app {
+
+void prepare_process() {
+#ifdef TROUPE_HAS_CUDA
+  // CUDA's most. With its 8, streams of workers that share a GPU would share hardware queues, and
+  // those that wait for the host hold up the others (gpu/wait_flags.hpp).
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+#endif
+}
 
 Capabilities machine_capabilities() {
   auto found = host_capabilities();

@@ -18,6 +18,10 @@ struct CudaDriver {
 /// Asks libcuda, which is loaded for the occasion: no build needs it.
 CudaDriver probe_cuda_driver();
 
+/// What has to be so before CUDA is first called. It changes the environment: to be called while
+/// the process has one thread.
+void prepare_process();
+
 /// What configs of this build are checked against here.
 Capabilities machine_capabilities();
 

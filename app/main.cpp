@@ -1,6 +1,7 @@
 // troupe: trains neural networks on a company of actors.
 #include "commands.hpp"
 #include "complain.hpp"
+#include "machine.hpp"
 
 #include "troupe/core/nearest.hpp"
 
@@ -68,6 +69,7 @@ int run(int argc, char** argv) {
 } // namespace troupe::app
 
 int main(int argc, char** argv) {
+  troupe::app::prepare_process();
   try {
     return troupe::app::run(argc, argv);
   } catch (const std::exception& error) { // ours return errors; libraries may throw
