@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build demo test asan tsan lint format bench gpu-bundle install clean
+.PHONY: help bootstrap build demo test test-emulated asan tsan lint format bench gpu-bundle install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -18,6 +18,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: about 12 minutes on 2 cores"
 	@echo "make test       set up, build, run all tests"
+	@echo "make test-emulated  the tests labelled gpu on a GPU in software"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
@@ -43,6 +44,13 @@ demo: build
 
 test: build
 	@$(CTEST) --preset release
+
+# Two devices, for NCCL: a test that wants one takes the first.
+test-emulated: bootstrap
+	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
+	@cmake --build --preset emulated -j $(JOBS) --target troupe troupe_gpu_tests \
+	  troupe_gpu_collectives_tests troupe_gpu_system_tests
+	@TROUPE_EMULATED_DEVICES=2 XDG_CACHE_HOME=$(CURDIR)/build/emulated/cache $(CTEST) --preset emulated
 
 asan: bootstrap
 	@cmake --preset debug -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null

@@ -1,7 +1,16 @@
 # Sets TROUPE_HAVE_CUDA: whether gpu/ is built, and its language enabled. Without a CUDA compiler the
 # host device is all there is; without a GPU the CUDA targets still compile.
 set(TROUPE_HAVE_CUDA OFF)
-if(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
+set(TROUPE_EMULATE_CUDA OFF)
+if(TROUPE_CUDA STREQUAL "EMULATED")
+  # The host's compiler compiles the kernels, tests/emulation/ stands in for the libraries; of the
+  # toolkit only headers are used.
+  find_package(CUDAToolkit 12.4 REQUIRED)
+  add_library(troupe_cuda_runtime INTERFACE)
+  target_link_libraries(troupe_cuda_runtime INTERFACE emulated_cudart)
+  set(TROUPE_HAVE_CUDA ON)
+  set(TROUPE_EMULATE_CUDA ON)
+elseif(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
   # The toolkit's usual place is often not in PATH.
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
     set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
@@ -20,6 +29,8 @@ if(TROUPE_CUDA AND EXISTS "${PROJECT_SOURCE_DIR}/gpu/CMakeLists.txt")
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit 12.4 REQUIRED)
+    add_library(troupe_cuda_runtime INTERFACE)
+    target_link_libraries(troupe_cuda_runtime INTERFACE CUDA::cudart_static)
     # Not -Wpedantic: the code that nvcc hands to the host compiler has its own line marks.
     target_compile_options(troupe_compile_options INTERFACE
       "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wshadow,-Wnon-virtual-dtor>"

@@ -22,7 +22,7 @@ RESTRICTED = [
     (
         re.compile(r"cuda|cublas|cudnn|curand|cupti|nvtx|nvml|nccl|cooperative_groups|cub/"),
         "CUDA",
-        ("gpu/", "collectives/nccl", "collectives/shared_device", "tests/gpu", "bench/"),
+        ("gpu/", "collectives/nccl", "collectives/shared_device", "tests/emulation", "tests/gpu", "bench/"),
     ),
     (re.compile(r"gloo/"), "Gloo", ("collectives/gloo", "bench/")),
     (re.compile(r"oneapi/|dnnl"), "oneDNN", ("cpu/", "tests/cpu", "bench/")),

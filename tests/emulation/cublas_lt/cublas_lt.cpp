@@ -1,0 +1,301 @@
+// libcublasLt, as far as gpu/libraries.hpp asks for it: products of column-major matrices with f32
+// sums, and a bias for every row.
+#include "runtime/memory.hpp"
+#include "runtime/stream.hpp"
+#include "values.hpp"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+using namespace emulation;
+
+namespace {
+
+struct Operation {
+  cublasComputeType_t compute;
+  cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  cudaDataType_t bias_type = static_cast<cudaDataType_t>(-1); ///< the result's
+  const void* bias = nullptr;
+};
+
+struct Layout {
+  cudaDataType_t type;
+  std::uint64_t rows, columns;
+  std::int64_t stride;
+};
+
+/// What the heuristics found, and under which assumptions: in the opaque algorithm.
+struct Algorithm {
+  static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
+
+  std::uint64_t marked, alignment, workspace_bytes;
+};
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
+
+/// cuBLASLt takes this for granted where a preference does not say otherwise.
+constexpr std::uint64_t default_alignment = 256;
+
+struct Preference {
+  std::uint64_t workspace_bytes = 0;
+  std::uint32_t alignment[4] = {default_alignment, default_alignment, default_alignment,
+                                default_alignment}; ///< of A, B, C, D
+};
+
+template <class To, class From>
+To& as(From* opaque) {
+  return *reinterpret_cast<To*>(opaque);
+}
+
+std::optional<Type> type_of(cudaDataType_t type) {
+  switch (type) {
+  case CUDA_R_32F:
+    return Type::f32;
+  case CUDA_R_16F:
+    return Type::f16;
+  case CUDA_R_16BF:
+    return Type::bf16;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Sets a member from an attribute whose size is the member's.
+template <class Member>
+cublasStatus_t assign(Member& member, const void* value, std::size_t bytes) {
+  if (bytes != sizeof member)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&member, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// The product that op(A)·op(B) = D is: rows, columns and the depth of the sums.
+struct Product {
+  Operation operation;
+  Layout a, b, d;
+
+  std::uint64_t depth() const { return operation.transpose_a == CUBLAS_OP_N ? a.columns : a.rows; }
+
+  bool shapes_fit() const {
+    const bool turned_a = operation.transpose_a != CUBLAS_OP_N;
+    const bool turned_b = operation.transpose_b != CUBLAS_OP_N;
+    return (turned_a ? a.columns : a.rows) == d.rows &&
+           (turned_b ? b.rows : b.columns) == d.columns &&
+           (turned_b ? b.columns : b.rows) == depth();
+  }
+
+  /// The combinations of types in cuBLASLt's table that are used here.
+  bool types_fit() const {
+    const bool result_fits = d.type == a.type || d.type == CUDA_R_32F;
+    const bool tf32 = operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    const bool biased = operation.epilogue == CUBLASLT_EPILOGUE_BIAS;
+    const auto bias_type =
+        operation.bias_type == static_cast<cudaDataType_t>(-1) ? d.type : operation.bias_type;
+    return type_of(a.type) && a.type == b.type && result_fits && (!tf32 || a.type == CUDA_R_32F) &&
+           (!biased || bias_type == d.type);
+  }
+
+  std::vector<float> operands(const Layout& layout, const void* data) const {
+    auto values =
+        load(data, static_cast<std::size_t>(layout.stride) * layout.columns, *type_of(layout.type));
+    if (operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32)
+      round_to_tf32(values);
+    return values;
+  }
+
+  void run(const void* a_data, const void* b_data, void* d_data, float alpha) const {
+    const auto left = operands(a, a_data), right = operands(b, b_data);
+    const auto type = *type_of(d.type);
+    const auto bias = operation.epilogue == CUBLASLT_EPILOGUE_BIAS
+                          ? load(operation.bias, d.rows, type)
+                          : std::vector<float>(d.rows, 0.0f);
+    const auto at = [](const std::vector<float>& values, const Layout& layout,
+                       cublasOperation_t transpose, std::uint64_t row, std::uint64_t column) {
+      const auto stride = static_cast<std::uint64_t>(layout.stride);
+      return values[transpose == CUBLAS_OP_N ? column * stride + row : row * stride + column];
+    };
+    std::vector<float> result(d.rows);
+    for (std::uint64_t column = 0; column < d.columns; ++column) {
+      for (std::uint64_t row = 0; row < d.rows; ++row) {
+        double sum = 0;
+        for (std::uint64_t k = 0; k < depth(); ++k)
+          sum += static_cast<double>(at(left, a, operation.transpose_a, row, k)) *
+                 static_cast<double>(at(right, b, operation.transpose_b, k, column));
+        result[row] = static_cast<float>(static_cast<double>(alpha) * sum) + bias[row];
+      }
+      store(result,
+            static_cast<std::byte*>(d_data) +
+                column * static_cast<std::uint64_t>(d.stride) * size_of(type),
+            type);
+    }
+  }
+};
+
+bool aligned(const void* address, std::uint64_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
+}
+
+} // namespace
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new int{current_device()});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete &as<int>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+std::size_t cublasLtGetVersion() {
+  return CUBLAS_VERSION;
+}
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  switch (status) {
+  case CUBLAS_STATUS_SUCCESS:
+    return "success";
+  case CUBLAS_STATUS_INVALID_VALUE:
+    return "an unsupported value or parameter was passed to the function";
+  case CUBLAS_STATUS_NOT_SUPPORTED:
+    return "the functionality requested is not supported";
+  default:
+    return "the function failed to launch on the GPU";
+  }
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation,
+                                        cublasComputeType_t compute, cudaDataType_t scale) {
+  if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) ||
+      scale != CUDA_R_32F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  *operation = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation{compute});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {
+  delete &as<Operation>(operation);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes) {
+  auto& operation = as<Operation>(description);
+  switch (attribute) {
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return assign(operation.transpose_a, value, bytes);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return assign(operation.transpose_b, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return assign(operation.epilogue, value, bytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+    return assign(operation.bias_type, value, bytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return assign(operation.bias, value, bytes);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
+                                          std::uint64_t rows, std::uint64_t columns,
+                                          std::int64_t stride) {
+  if (!type_of(type) || rows == 0 || columns == 0 || stride < static_cast<std::int64_t>(rows))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(new Layout{type, rows, columns, stride});
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete &as<Layout>(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete &as<Preference>(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t described,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, std::size_t bytes) {
+  auto& preference = as<Preference>(described);
+  switch (attribute) {
+  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+    return assign(preference.workspace_bytes, value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+    return assign(preference.alignment[0], value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+    return assign(preference.alignment[1], value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+    return assign(preference.alignment[2], value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+    return assign(preference.alignment[3], value, bytes);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+}
+
+/// One algorithm, which wants its workspace where it may have one.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* count) {
+  *count = 0;
+  const Product product{as<Operation>(operation), as<Layout>(a), as<Layout>(b), as<Layout>(d)};
+  if (wanted < 1 || !product.shapes_fit())
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (!product.types_fit())
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  const auto& prefers = as<Preference>(preference);
+  const auto alignment =
+      *std::min_element(std::begin(prefers.alignment), std::end(prefers.alignment));
+  const Algorithm algorithm{Algorithm::mark, alignment,
+                            std::min<std::uint64_t>(prefers.workspace_bytes, 1 << 16)};
+  *results = {};
+  std::memcpy(&results->algo, &algorithm, sizeof algorithm);
+  results->workspaceSize = algorithm.workspace_bytes;
+  results->state = CUBLAS_STATUS_SUCCESS;
+  *count = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                              const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
+                              const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,
+                              const void*, cublasLtMatrixLayout_t, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* chosen,
+                              void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
+  Algorithm algorithm;
+  std::memcpy(&algorithm, chosen, sizeof algorithm);
+  const Product product{as<Operation>(operation), as<Layout>(a_layout), as<Layout>(b_layout),
+                        as<Layout>(d_layout)};
+  const auto* const of = stream_of(stream);
+  if (algorithm.marked != Algorithm::mark || !product.shapes_fit() || !product.types_fit() ||
+      as<const float>(beta) != 0 || workspace_bytes < algorithm.workspace_bytes ||
+      !aligned(workspace, default_alignment) || !aligned(a, algorithm.alignment) ||
+      !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
+      !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  const auto code =
+      enqueue(stream, [=, factor = as<const float>(alpha), used = algorithm.workspace_bytes] {
+        if (used > 0)
+          std::memset(workspace, 0xff, used);
+        product.run(a, b, d, factor);
+      });
+  return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+}

@@ -1,0 +1,89 @@
+#include "engines.hpp"
+
+#include <algorithm>
+
+namespace emulation::cudnn {
+
+namespace {
+
+constexpr std::int64_t tensor_cores = 62, plain = 1, atomic_adds = 3, split = 67, fused = 2;
+
+bool is_convolution(const Node& node) {
+  return node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+         node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+         node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+
+bool has(const Graph& graph, cudnnBackendDescriptorType_t type) {
+  return std::ranges::any_of(graph.nodes, [type](const Node& node) { return node.type == type; });
+}
+
+bool has_type(const Graph& graph, Type type) {
+  return std::ranges::any_of(graph.tensors, [type](const auto& entry) {
+    return !entry.second.is_virtual && entry.second.type == type;
+  });
+}
+
+/// A stem: what no engine fuses anything to.
+bool reads_few_channels(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return is_convolution(node) && std::ranges::any_of(node.tensors, [&](const auto& entry) {
+             return graph.tensors.at(entry.second).channels() % 8 != 0;
+           });
+  });
+}
+
+/// A filter gradient in f32 from narrower tensors.
+bool widens(const Graph& graph) {
+  return graph.nodes.size() == 2 &&
+         graph.nodes.front().type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+
+bool fuses(const Graph& graph) {
+  if (has_type(graph, Type::f32) && !has_type(graph, Type::f16) && !has_type(graph, Type::bf16))
+    return false;
+  if (reads_few_channels(graph))
+    return false;
+  if (has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) || widens(graph))
+    return true;
+  // Fused backward exists in f16, and writes filter gradients of that type alone.
+  return has_type(graph, Type::f16) &&
+         (!has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR) ||
+          !has_type(graph, Type::f32));
+}
+
+} // namespace
+
+Engine engine_at(std::int64_t index, const Graph& graph) {
+  const bool f32 = !has_type(graph, Type::f16) && !has_type(graph, Type::bf16);
+  switch (index) {
+  case tensor_cores:
+    return {index, 0, f32, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  case split:
+    return {index, 1 << 16, f32, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  case atomic_adds:
+    return {index, 0, false, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}};
+  case fused:
+    return {index, 4096, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  default:
+    return {plain, 0, false, {}};
+  }
+}
+
+std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mode) {
+  const bool alone = graph.nodes.size() == 1 && is_convolution(graph.nodes.front());
+  if (!alone && !fuses(graph))
+    return {};
+  switch (mode) {
+  case CUDNN_HEUR_MODE_A:
+    return alone ? std::vector<std::int64_t>{tensor_cores, split, atomic_adds}
+                 : std::vector<std::int64_t>{fused};
+  case CUDNN_HEUR_MODE_B: // that some come twice is the caller's matter
+    return alone ? std::vector<std::int64_t>{split, tensor_cores}
+                 : std::vector<std::int64_t>{fused};
+  default:
+    return alone ? std::vector<std::int64_t>{plain} : std::vector<std::int64_t>{};
+  }
+}
+
+} // namespace emulation::cudnn

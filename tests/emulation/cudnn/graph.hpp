@@ -1,0 +1,77 @@
+/// An operation graph as its descriptors say it, checked as far as one operation after the other
+/// can be, and as text.
+#pragma once
+
+#include "values.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cudnn.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace emulation::cudnn {
+
+using Uid = std::int64_t;
+
+/// N, C, H, W; channels-last in memory, which is all that is taken here.
+struct Tensor {
+  Uid uid;
+  Type type;
+  std::array<std::int64_t, 4> dims;
+  bool is_virtual;
+  std::int64_t alignment;
+
+  std::int64_t channels() const { return dims[1]; }
+  std::size_t elements() const {
+    return static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
+  }
+  std::size_t bytes() const { return elements() * size_of(type); }
+  bool operator==(const Tensor&) const = default;
+};
+
+/// An operation: what descriptors inside of it say belongs to it, too.
+struct Node {
+  cudnnBackendDescriptorType_t type;
+  std::map<int, Uid> tensors;                 ///< by attribute
+  std::map<int, std::vector<double>> numbers; ///< by attribute
+
+  bool has(cudnnBackendAttributeName_t name) const { return tensors.contains(name); }
+  Uid tensor(cudnnBackendAttributeName_t name) const { return tensors.at(name); }
+  /// The first number of an attribute, as whatever it is.
+  template <class T = int>
+  T number(cudnnBackendAttributeName_t name, double otherwise = 0) const {
+    const auto found = numbers.find(name);
+    return static_cast<T>(
+        static_cast<std::int64_t>(found == numbers.end() ? otherwise : found->second.at(0)));
+  }
+  double real(cudnnBackendAttributeName_t name, double otherwise) const {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? otherwise : found->second.at(0);
+  }
+};
+
+struct Graph {
+  std::map<Uid, Tensor> tensors;
+  std::vector<Node> nodes;
+
+  const Tensor& at(const Node& node, cudnnBackendAttributeName_t name) const {
+    return tensors.at(node.tensor(name));
+  }
+  /// Those that nodes write.
+  std::vector<Uid> written() const;
+};
+
+/// The attributes of a node that name what it writes.
+std::vector<cudnnBackendAttributeName_t> outputs_of(const Node& node);
+
+/// Why no library could compute this; empty when it could: shapes that do not fit, tensors that are
+/// written twice, virtual ones that nobody writes.
+std::string problem_of(const Graph& graph);
+
+std::string to_text(const Graph& graph, std::int64_t engine);
+/// False for text of anybody else.
+bool from_text(const std::string& text, Graph& graph, std::int64_t& engine);
+
+} // namespace emulation::cudnn

@@ -1,0 +1,115 @@
+// Copies and fills. What is wrong with an address is said by the call, not by the copy.
+#include "memory.hpp"
+#include "settings.hpp"
+#include "stream.hpp"
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <sys/mman.h>
+
+using namespace emulation;
+
+namespace {
+
+/// One end of a copy.
+struct End {
+  std::optional<Allocation> allocation; ///< none: ordinary memory of the host
+
+  explicit End(const void* address) : allocation{Memory::instance().find(address)} {}
+  bool pageable() const { return !allocation; }
+  bool on_device() const { return allocation && allocation->device != Allocation::host; }
+};
+
+bool fits(const void* address, std::size_t bytes) {
+  const End end{address};
+  return end.pageable() || bytes == 0 || Memory::instance().covers(address, bytes);
+}
+
+bool agrees(cudaMemcpyKind kind, const End& to, const End& from) {
+  switch (kind) {
+  case cudaMemcpyDefault:
+    return true;
+  case cudaMemcpyHostToDevice:
+    return to.on_device() && !from.on_device();
+  case cudaMemcpyDeviceToHost:
+    return !to.on_device() && from.on_device();
+  case cudaMemcpyDeviceToDevice:
+    return to.on_device() && from.on_device();
+  case cudaMemcpyHostToHost:
+    return !to.on_device() && !from.on_device();
+  }
+  return false;
+}
+
+/// Copies reach every device's memory, with or without peer access.
+void copy(void* to, const void* from, std::size_t bytes) {
+  std::optional<DeviceAccess> to_access, from_access;
+  if (const End end{to}; end.on_device())
+    to_access.emplace(end.allocation->device);
+  if (const End end{from}; end.on_device())
+    from_access.emplace(end.allocation->device);
+  std::memmove(to, from, bytes);
+}
+
+/// Whole pages of zeros are what fresh pages are: large workspaces are never touched otherwise.
+void fill(std::byte* memory, int value, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const DeviceAccess access{Memory::instance().find(memory)->device};
+  const auto before = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  if (value != 0 || bytes < before + page) {
+    std::memset(memory, value, bytes);
+    return;
+  }
+  const auto pages = (bytes - before) / page * page;
+  std::memset(memory, 0, before);
+  madvise(memory + before, pages, MADV_DONTNEED);
+  std::memset(memory + before + pages, 0, bytes - before - pages);
+}
+
+} // namespace
+
+extern "C" {
+
+/// As the driver does it: from pageable memory the bytes are taken before this returns, to pageable
+/// memory it returns when they are there.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t handle) {
+  const End target{to}, source{from};
+  if (!fits(to, bytes) || !fits(from, bytes) || !agrees(kind, target, source))
+    return remember(cudaErrorInvalidValue);
+  if (bytes == 0)
+    return cudaSuccess;
+  if (target.pageable() || source.pageable())
+    EMULATION_TRY(refuse_while_capturing());
+  if (!source.pageable()) {
+    EMULATION_TRY(enqueue(handle, [=] { copy(to, from, bytes); }));
+  } else {
+    const auto* const begin = static_cast<const std::byte*>(from);
+    EMULATION_TRY(enqueue(handle, [to, taken = std::vector<std::byte>(begin, begin + bytes)] {
+      copy(to, taken.data(), taken.size());
+    }));
+  }
+  return target.pageable() ? cudaStreamSynchronize(handle) : cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  EMULATION_TRY(refuse_while_capturing());
+  EMULATION_TRY(cudaMemcpyAsync(to, from, bytes, kind, nullptr));
+  return cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  if (bytes == 0)
+    return cudaSuccess;
+  if (!Memory::instance().covers(memory, bytes) || !End{memory}.on_device())
+    return remember(cudaErrorInvalidValue);
+  return remember(enqueue(stream, [=] { fill(static_cast<std::byte*>(memory), value, bytes); }));
+}
+
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  EMULATION_TRY(refuse_while_capturing());
+  return cudaMemsetAsync(memory, value, bytes, nullptr);
+}
+}

@@ -1,0 +1,107 @@
+#include "memory.hpp"
+#include "settings.hpp"
+#include "stream.hpp"
+
+#include <cstring>
+
+namespace emulation {
+
+namespace {
+
+thread_local int current = 0;
+
+bool exists(int device) {
+  return device >= 0 && device < settings().devices;
+}
+
+/// Few, so that kernels that fill the device have few blocks.
+constexpr int multiprocessors = 4;
+
+} // namespace
+
+int current_device() {
+  return current;
+}
+
+} // namespace emulation
+
+using namespace emulation;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = settings().devices;
+  return *count > 0 ? cudaSuccess : remember(cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!exists(device))
+    return remember(cudaErrorInvalidDevice);
+  current = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  EMULATION_TRY(refuse_while_capturing());
+  drain_device(current);
+  return remember(standing_error());
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!exists(device))
+    return remember(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strcpy(properties->name, "Emulated GPU");
+  properties->major = 9;
+  properties->totalGlobalMem = settings().memory;
+  properties->multiProcessorCount = multiprocessors;
+  properties->warpSize = 32;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!exists(device))
+    return remember(cudaErrorInvalidDevice);
+  switch (attribute) {
+  case cudaDevAttrMemoryPoolsSupported:
+    *value = 1;
+    return cudaSuccess;
+  case cudaDevAttrMultiProcessorCount:
+    *value = multiprocessors;
+    return cudaSuccess;
+  default:
+    return remember(cudaErrorInvalidValue);
+  }
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!exists(device) || !exists(peer))
+    return remember(cudaErrorInvalidDevice);
+  *can = device != peer;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (!exists(peer) || peer == current)
+    return remember(cudaErrorInvalidDevice);
+  if (flags != 0)
+    return remember(cudaErrorInvalidValue);
+  return enable_peer(current, peer) ? cudaSuccess : remember(cudaErrorPeerAccessAlreadyEnabled);
+}
+}

@@ -1,0 +1,33 @@
+// libcuda.so.1, as far as it is asked what there is.
+#include "settings.hpp"
+
+#include <cuda.h>
+
+#include <cstdio>
+
+extern "C" {
+
+CUresult cuInit(unsigned) {
+  return emulation::settings().devices > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  *count = emulation::settings().devices;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char* name, int length, CUdevice) {
+  std::snprintf(name, static_cast<std::size_t>(length), "Emulated GPU");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  *value = 0;
+  return attribute == CU_DEVICE_ATTRIBUTE_INTEGRATED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+}

@@ -1,0 +1,40 @@
+/// Launches of kernels, as tests/emulation/kernels_to_host.py writes them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+
+namespace emulation {
+
+/// What is between <<< and >>>.
+struct Launch {
+  dim3 grid, block;
+  std::size_t shared = 0;
+  cudaStream_t stream = nullptr;
+
+  /// As a launch does, arguments are copied when it is called.
+  template <class Kernel, class... Arguments>
+  void operator()(Kernel kernel, Arguments... arguments) const {
+    static_assert((std::is_trivially_copyable_v<Arguments> && ...));
+    static_assert((sizeof(Arguments) + ... + 0) <= 4096, "more than a kernel's parameters may be");
+    if ((reachable(arguments) && ...))
+      enqueue([=] { kernel(arguments...); });
+  }
+
+private:
+  void enqueue(std::function<void()> thread) const;
+  static bool reachable_address(const void* address);
+  /// Pointers must lead to memory that devices reach; those inside of structures are not seen.
+  template <class Argument>
+  static bool reachable(const Argument& argument) {
+    if constexpr (std::is_pointer_v<Argument>)
+      return reachable_address(argument);
+    else
+      return true;
+  }
+};
+
+} // namespace emulation

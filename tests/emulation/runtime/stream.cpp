@@ -1,0 +1,157 @@
+#include "stream.hpp"
+
+#include "settings.hpp"
+
+#include <array>
+#include <atomic>
+
+#include <cuda.h>
+
+namespace emulation {
+
+namespace {
+
+CUstream_st* new_stream(int device) {
+  static std::array<std::atomic<unsigned>, 8> made = {};
+  return new CUstream_st{device, queue_of(device, made[static_cast<std::size_t>(device)]++)};
+}
+
+/// What a device has without being asked, of work that names no stream.
+CUstream_st* default_stream(int device) {
+  static std::mutex mutex;
+  static std::array<CUstream_st*, 8> streams = {};
+  const std::lock_guard lock{mutex};
+  auto& stream = streams[static_cast<std::size_t>(device)];
+  if (!stream)
+    stream = new_stream(device);
+  return stream;
+}
+
+cudaError_t wait_for(CUstream_st& stream, const CUevent_st& event) {
+  if (!event.record)
+    return cudaSuccess;
+  if (!stream.capture) {
+    stream.queue.push([record = event.record] { record->wait(); });
+    return cudaSuccess;
+  }
+  stream.capture->valid = false;
+  return cudaErrorStreamCaptureIsolation;
+}
+
+cudaError_t wait_for_captured(CUstream_st& stream, const CUevent_st& event) {
+  const auto capture = event.capture.lock();
+  if (!capture) // its capture has ended: what it stood for is in a graph
+    return cudaErrorCapturedEvent;
+  if (stream.capture && stream.capture != capture) {
+    stream.capture->valid = capture->valid = false;
+    return cudaErrorStreamCaptureMerge;
+  }
+  stream.capture = capture;
+  stream.tips.insert(event.tips.begin(), event.tips.end());
+  return cudaSuccess;
+}
+
+/// As cuStreamWaitValue32 with CU_STREAM_WAIT_VALUE_GEQ: the queue stands still meanwhile.
+CUresult wait_value(CUstream stream, CUdeviceptr_v2 address, cuuint32_t value, unsigned flags) {
+  auto* const word = reinterpret_cast<std::uint32_t*>(address); // NOLINT: an address of the host
+  if (flags != CU_STREAM_WAIT_VALUE_GEQ)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto code = enqueue(stream, [word, value] {
+    while (static_cast<std::int32_t>(std::atomic_ref{*word}.load() - value) < 0)
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
+  });
+  return code == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+} // namespace
+
+void Record::reach() {
+  const std::lock_guard lock{mutex_};
+  reached_ = true;
+  time_ = std::chrono::steady_clock::now();
+  changed_.notify_all();
+}
+
+void Record::wait() {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [this] { return reached_; });
+}
+
+CUstream_st* stream_of(cudaStream_t handle) {
+  if (!handle)
+    return default_stream(current_device());
+  return Handles<CUstream_st>::instance().has(handle) ? handle : nullptr;
+}
+
+cudaError_t enqueue(cudaStream_t handle, Work work) {
+  EMULATION_TRY(standing_error());
+  auto* const stream = stream_of(handle);
+  if (!stream)
+    return cudaErrorInvalidResourceHandle;
+  const std::lock_guard lock{capture_mutex()};
+  if (!stream->capture)
+    stream->queue.push(std::move(work));
+  else if (!stream->capture->valid)
+    return cudaErrorStreamCaptureInvalidated;
+  else
+    stream->capture->add(std::move(work), stream->tips);
+  return cudaSuccess;
+}
+
+} // namespace emulation
+
+using namespace emulation;
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  EMULATION_TRY(standing_error());
+  if (flags != cudaStreamNonBlocking) // others wait for the default stream, and it for them
+    return remember(cudaErrorInvalidValue);
+  *stream = Handles<CUstream_st>::instance().add(new_stream(current_device()));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (!Handles<CUstream_st>::instance().remove(stream))
+    return remember(cudaErrorInvalidResourceHandle);
+  delete stream; // its queue runs what is enqueued
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  EMULATION_TRY(refuse_while_capturing());
+  auto* const stream = stream_of(handle);
+  if (!stream)
+    return remember(cudaErrorInvalidResourceHandle);
+  stream->queue.drain();
+  return remember(standing_error());
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
+  auto* const stream = stream_of(handle);
+  if (!stream || !Handles<CUevent_st>::instance().has(event))
+    return remember(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock{capture_mutex()};
+  return remember(event->captured ? wait_for_captured(*stream, *event) : wait_for(*stream, *event));
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  const bool known = std::string_view{symbol} == "cuStreamWaitValue32";
+  *function = known ? reinterpret_cast<void*>(wait_value) : nullptr;
+  if (found)
+    *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* found) {
+  return cudaGetDriverEntryPointByVersion(symbol, function, CUDART_VERSION, flags, found);
+}
+}
