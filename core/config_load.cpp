@@ -27,8 +27,12 @@ std::string nearest_file(const std::filesystem::path& path) {
 }
 
 ConfigResult unreadable(const std::filesystem::path& path, std::string why) {
-  return tl::unexpected(std::vector<ConfigProblem>{
-      {.source = path.string(), .what = std::move(why), .nearest = nearest_file(path)}});
+  std::error_code error;
+  const bool is_there = exists(std::filesystem::symlink_status(path, error));
+  return tl::unexpected(
+      std::vector<ConfigProblem>{{.source = path.string(),
+                                  .what = std::move(why),
+                                  .nearest = is_there ? std::string{} : nearest_file(path)}});
 }
 
 /// A problem would divide by what a rule refuses: then the default stands in.

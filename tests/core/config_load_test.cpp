@@ -263,6 +263,10 @@ TEST_CASE("a missing file is named, with the file beside it that was meant") {
   const auto is_folder = load_config(folder.path());
   REQUIRE(!is_folder);
   CHECK(is_folder.error().at(0).what == "a folder, not a config file");
+  std::filesystem::create_symlink("loop.yaml", folder / "loop.yaml");
+  const auto unreadable = load_config(folder / "loop.yaml");
+  REQUIRE(!unreadable);
+  CHECK(unreadable.error().at(0).nearest.empty()); // it is there
 }
 
 TEST_CASE("problems make one error that exits with 2") {
