@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 namespace troupe {
 
 namespace {
+
+/// What was given by mistake may be long, and YAML takes long to find what is wrong with it.
+constexpr std::size_t longest_file = 1u << 20;
 
 /// The YAML file beside a missing one that was probably meant.
 std::string nearest_file(const std::filesystem::path& path) {
@@ -81,9 +83,13 @@ ConfigResult load_config(const std::filesystem::path& path, std::span<const std:
   std::ifstream file{path, std::ios::binary};
   if (!file)
     return unreadable(path, std::string{"cannot open: "} + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  std::string text(longest_file + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (file.bad())
     return unreadable(path, std::string{"cannot read: "} + std::strerror(errno));
+  if (text.size() > longest_file)
+    return unreadable(path, "longer than 1 MiB, so not a config file");
   return parse_config(text, path.string(), overrides, capabilities, check);
 }
 

@@ -269,6 +269,15 @@ TEST_CASE("a missing file is named, with the file beside it that was meant") {
   CHECK(unreadable.error().at(0).nearest.empty()); // it is there
 }
 
+TEST_CASE("a file that is too long for a config is refused before it is parsed") {
+  const ScratchFolder folder;
+  write_bytes(folder / "a.yaml", synthetic + std::string(1 << 20, '\n'));
+  const auto config = load_config(folder / "a.yaml");
+  REQUIRE(!config);
+  CHECK(config.error().at(0).what == "longer than 1 MiB, so not a config file");
+  CHECK_FALSE(load_config("/dev/zero"));
+}
+
 TEST_CASE("problems make one error that exits with 2") {
   const auto config = parse_config("a: 1\nb: 2\n", "a.yaml");
   REQUIRE(!config);
