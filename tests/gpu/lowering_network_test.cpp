@@ -1,11 +1,12 @@
 // Whole training graphs against what cuDNN offers on GPUs that are only described.
 #include "cudnn_fixture.hpp"
+#include "missing_plan.hpp"
 
-#include "troupe/gpu/lowering/convolution_graph.hpp"
 #include "troupe/gpu/lowering/fusion.hpp"
 #include "troupe/nn/compile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
 
@@ -56,23 +57,8 @@ Network resnet50(const std::string& device, const std::string& precision, bool f
   return {std::move(plans), *std::move(model)};
 }
 
-bool is_convolution(const Node& node) {
-  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data ||
-         node.op == Op::conv2d_backward_weight;
-}
-
-/// Weight gradients come out in the type of activations where no engine writes f32.
 void require_plans(const Network& network) {
-  for (const auto& node : network.model.graph.nodes) {
-    if (!is_convolution(node))
-      continue;
-    auto plan = network.plans->plan(gpu::convolution_graph(network.model.graph, node));
-    if (!plan && node.op == Op::conv2d_backward_weight)
-      plan = network.plans->plan(gpu::convolution_graph(network.model.graph, node,
-                                                        network.model.graph[node.inputs[1]].dtype));
-    INFO((plan ? "" : plan.error().message));
-    REQUIRE(plan.has_value());
-  }
+  REQUIRE_THAT(missing_plan(*network.plans, network.model.graph), Catch::Matchers::Equals(""));
 }
 
 } // namespace

@@ -2,37 +2,13 @@
 // are only described.
 #include "../devices/op_cases.hpp"
 #include "cudnn_fixture.hpp"
-#include "troupe/gpu/lowering/convolution_graph.hpp"
-#include "troupe/gpu/lowering/plan_book.hpp"
+#include "missing_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
 using namespace troupe::tests;
-
-namespace {
-
-bool is_convolution(const Node& node) {
-  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data ||
-         node.op == Op::conv2d_backward_weight;
-}
-
-/// What is asked for last; empty when all is there.
-std::string missing_plan(gpu::PlanBook& plans, const Graph& graph) {
-  for (const auto& node : graph.nodes) {
-    if (!is_convolution(node))
-      continue;
-    auto plan = plans.plan(gpu::convolution_graph(graph, node));
-    if (!plan && node.op == Op::conv2d_backward_weight)
-      plan = plans.plan(gpu::convolution_graph(graph, node, graph[node.inputs[1]].dtype));
-    if (!plan)
-      return plan.error().message;
-  }
-  return {};
-}
-
-} // namespace
 
 TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit") {
   for (const auto precision :

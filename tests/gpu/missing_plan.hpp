@@ -1,0 +1,13 @@
+#pragma once
+
+#include "troupe/core/graph.hpp"
+#include "troupe/gpu/lowering/plan_book.hpp"
+
+#include <string>
+
+namespace troupe::tests {
+
+/// What is said of the first convolution of a graph that has no plan; empty when all have one.
+std::string missing_plan(gpu::PlanBook& plans, const Graph& graph);
+
+} // namespace troupe::tests
