@@ -107,8 +107,8 @@ TEST_CASE("silent clients keep nobody waiting") {
 
 TEST_CASE("many clients at once are all answered, also with much to send") {
   const std::string large(1 << 20, 'm');
-  auto endpoint =
-      HttpEndpoint::start("127.0.0.1:0", {.metrics = [&large] { return std::string{large}; }, .readiness = {}});
+  auto endpoint = HttpEndpoint::start(
+      "127.0.0.1:0", {.metrics = [&large] { return std::string{large}; }, .readiness = {}});
   REQUIRE(endpoint);
   std::atomic<int> complete = 0;
   std::vector<std::thread> clients;
