@@ -53,6 +53,10 @@ void add_model(Keys& keys, ModelConfig& c) {
       {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
        "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
   keys.push_back(
+      {"model.width", &c.width, count_to(65536),
+       "Channels of a resnet's first stage, of which the others have 2, 4 and 8 times as "
+       "many; not given: 64, for resnet20, 32 and 56: 16"});
+  keys.push_back(
       {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});

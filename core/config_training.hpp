@@ -22,6 +22,7 @@ struct ModelConfig {
   std::int64_t num_classes = 10;
   std::int64_t in_channels = 3;
   std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
+  std::optional<std::int64_t> width;        ///< channels of a resnet's first stage
   std::vector<std::int64_t> hidden = {512}; ///< mlp
   std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32

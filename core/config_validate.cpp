@@ -73,6 +73,10 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
     found.push_back({{"model.hidden", "model.name"},
                      "mlp needs a hidden layer",
                      "a list of widths; model.name: linear has none"});
+  if (model.width && !has_batch_norm(model.name))
+    found.push_back({{"model.width", "model.name"},
+                     fmt::format("the layers of {} have widths of their own", model.name),
+                     "a resnet; for mlp model.hidden"});
   if (model.sync_batch_norm && !has_batch_norm(model.name))
     found.push_back({{"model.sync_batch_norm", "model.name"},
                      fmt::format("{} has no batch norm", model.name),

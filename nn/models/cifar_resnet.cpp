@@ -28,11 +28,11 @@ TensorId add_block(GraphBuilder& builder, TensorId x, const std::string& name, s
 TensorId add_cifar_resnet(GraphBuilder& builder, TensorId images, const CifarResNetSpec& spec,
                           bool training) {
   builder.begin_unit("stem");
-  auto x = builder.conv2d("conv1", images, 16, {3, 1, 1});
+  auto x = builder.conv2d("conv1", images, spec.width, {3, 1, 1});
   x = builder.relu("relu", builder.batch_norm("bn1", x, training));
   for (std::int64_t stage = 0; stage < 3; ++stage)
     for (std::int64_t i = 0; i < spec.n; ++i)
-      x = add_block(builder, x, fmt::format("layer{}.{}", stage + 1, i), std::int64_t{16} << stage,
+      x = add_block(builder, x, fmt::format("layer{}.{}", stage + 1, i), spec.width << stage,
                     stage > 0 && i == 0 ? 2 : 1, training);
   builder.begin_unit("head");
   return builder.flatten("flatten", builder.global_avg_pool("avgpool", x));

@@ -14,13 +14,15 @@ enum class BlockKind : std::uint8_t { basic, bottleneck };
 /// stride of a bottleneck is in its 3x3 convolution.
 struct ResNetSpec {
   BlockKind block;
-  std::array<std::int64_t, 4> blocks; ///< per stage, of 64, 128, 256, 512 channels
+  std::array<std::int64_t, 4> blocks; ///< per stage, of 1, 2, 4, 8 times the width in channels
+  std::int64_t width = 64;
 };
 
 /// The network for CIFAR-10 of the same paper, section 4.2: 6n + 2 layers, shortcuts without
 /// parameters (option A).
 struct CifarResNetSpec {
-  std::int64_t n;
+  std::int64_t n; ///< blocks per stage, of 1, 2, 4 times the width in channels
+  std::int64_t width = 16;
 };
 
 // Each returns the features (N, C), with the unit "head" begun.

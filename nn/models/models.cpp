@@ -53,7 +53,8 @@ Status check(const ModelConfig& model, const ModelOptions& options) {
   if (model.loss != losses[0] && model.loss != losses[1])
     return fail(Errc::invalid_input, "there is no loss \"{}\": {}", model.loss,
                 suggestion(model.loss, losses));
-  if (options.batch < 1 || options.image_size < 1 || model.in_channels < 1 || model.num_classes < 1)
+  if (options.batch < 1 || options.image_size < 1 || model.in_channels < 1 ||
+      model.num_classes < 1 || model.width.value_or(1) < 1)
     return fail(Errc::invalid_input, "{} needs a batch, an image, channels and classes",
                 model.name);
   return {};
@@ -65,10 +66,12 @@ struct AddFeatures {
   const ModelConfig& model;
   bool training;
 
-  TensorId operator()(const ResNetSpec& spec) const {
+  TensorId operator()(ResNetSpec spec) const {
+    spec.width = model.width.value_or(spec.width);
     return add_resnet(builder, images, spec, model.stem == "imagenet", training);
   }
-  TensorId operator()(const CifarResNetSpec& spec) const {
+  TensorId operator()(CifarResNetSpec spec) const {
+    spec.width = model.width.value_or(spec.width);
     return add_cifar_resnet(builder, images, spec, training);
   }
   TensorId operator()(const MlpSpec& spec) const {

@@ -20,7 +20,7 @@ public:
   TensorId stem(TensorId x, bool imagenet) {
     builder_.begin_unit("stem");
     const auto shape = imagenet ? Conv2dAttributes{7, 2, 3} : Conv2dAttributes{3, 1, 1};
-    x = builder_.relu("relu", convolve("conv1", "bn1", x, 64, shape));
+    x = builder_.relu("relu", convolve("conv1", "bn1", x, spec_.width, shape));
     if (!imagenet)
       return x;
     return builder_.max_pool("maxpool", x,
@@ -30,7 +30,7 @@ public:
   TensorId stages(TensorId x) {
     for (std::int64_t stage = 0; stage < 4; ++stage)
       for (std::int64_t i = 0; i < spec_.blocks[static_cast<std::size_t>(stage)]; ++i)
-        x = block(x, {fmt::format("layer{}.{}", stage + 1, i), std::int64_t{64} << stage,
+        x = block(x, {fmt::format("layer{}.{}", stage + 1, i), spec_.width << stage,
                       stage > 0 && i == 0 ? 2 : 1});
     return x;
   }

@@ -173,6 +173,13 @@ TEST_CASE("an mlp needs hidden layers") {
   CHECK(problems(synthetic, {"model.name=linear", "model.hidden=[]"}).empty());
 }
 
+TEST_CASE("a width is a ResNet's") {
+  CHECK(conflict({"model.name=mlp", "model.width=32"}) ==
+        "model.width: the layers of mlp have widths of their own; allowed: a resnet; for mlp "
+        "model.hidden");
+  CHECK(problems(synthetic, {"model.name=resnet32", "model.width=32"}).empty());
+}
+
 TEST_CASE("augmentation must make sense for the images") {
   CHECK(conflict({"data.augment=[crop]", "data.image_size=7"}) ==
         "data.augment: crop shifts by an eighth, which is nothing for image_size 7; allowed: crop "

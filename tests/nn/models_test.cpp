@@ -63,6 +63,18 @@ TEST_CASE("ResNets for CIFAR have the parameters of He et al. with option A") {
     CHECK(parameter_count(build(model(name, "cifar", 10), {})) == count);
 }
 
+TEST_CASE("the width of a ResNet is its first stage's, and doubles with every stage") {
+  auto config = model("resnet50", "imagenet", 10);
+  config.width = 16;
+  const auto wide = build(config, {.image_size = 32, .batch = 2});
+  CHECK(wide[*wide.find("conv1.weight")].shape == Shape{16, 3, 7, 7});
+  CHECK(wide[*wide.find("layer4.2.conv3.weight")].shape == Shape{512, 128, 1, 1});
+  config.name = "resnet20", config.stem = "cifar", config.width = 5;
+  const auto odd = build(config, {.batch = 2});
+  CHECK(odd[*odd.find("layer3.2.conv2.weight")].shape == Shape{20, 20, 3, 3});
+  CHECK(validate(odd).has_value());
+}
+
 TEST_CASE("tensors have PyTorch's names and shapes") {
   const auto graph = build(model("resnet50", "imagenet", 1000), {.image_size = 64, .batch = 2});
   const std::pair<const char*, Shape> some[] = {{"conv1.weight", {64, 3, 7, 7}},

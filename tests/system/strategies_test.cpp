@@ -56,8 +56,9 @@ TEST_CASE("every strategy trains what one worker does") {
 TEST_CASE("every strategy trains ResNet-50 as one worker does") {
   const auto count = GENERATE(1, 2, 3, 4);
   CAPTURE(count);
-  const Experiment experiment({"model.name=resnet50", "data.batch_size=12", "train.max_steps=10",
-                               "train.evaluate_every=0", "checkpoint.every=never"});
+  const Experiment experiment({"model.name=resnet50", "model.width=16", "data.batch_size=12",
+                               "train.max_steps=10", "train.evaluate_every=0",
+                               "checkpoint.every=never"});
   const auto alone = experiment.completed("alone", micro_batches(count));
   for (const std::string strategy : {"dp", "ddp", "zero1", "zero2", "zero3", "hsdp"}) {
     if (strategy == "hsdp" && count % 2 != 0)
@@ -66,7 +67,7 @@ TEST_CASE("every strategy trains ResNet-50 as one worker does") {
     const auto together = experiment.completed(strategy, workers(strategy, count));
     if (strategy == "hsdp" && count == 4) {
       // It sums within groups, then over them; batch norm over three samples makes much of that.
-      CHECK(largest_difference(first_two(together.losses()), first_two(alone.losses())) < 1e-4);
+      CHECK(largest_difference(first_two(together.losses()), first_two(alone.losses())) < 1e-3);
       continue;
     }
     CHECK(together.losses() == alone.losses());

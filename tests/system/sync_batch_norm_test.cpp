@@ -71,13 +71,13 @@ struct Model {
 } // namespace
 
 TEST_CASE("any number of workers trains what one worker does with the whole batch") {
-  const auto model =
-      GENERATE(Model{"resnet20", {}, 1e-5, 1e-5, 1e-5},
-               Model{"resnet50",
-                     {"model.name=resnet50", "data.image_size=16", "train.optimizer.lr=1e-6"},
-                     1e-2,
-                     1e-5,
-                     1e-2});
+  const auto model = GENERATE(Model{"resnet20", {}, 1e-5, 1e-5, 1e-5},
+                              Model{"resnet50",
+                                    {"model.name=resnet50", "model.width=16", "data.image_size=16",
+                                     "train.optimizer.lr=1e-6"},
+                                    1e-2,
+                                    1e-5,
+                                    1e-2});
   CAPTURE(model.name);
   const Experiment experiment{synchronized(model.settings)};
   const auto alone = experiment.completed("alone", {"model.sync_batch_norm=false"});
