@@ -33,6 +33,7 @@ nn::PreparedModel prepare(const std::string& name, Precision precision,
                           std::vector<std::string> autocast_off = {}) {
   Config config;
   config.model.name = name;
+  config.model.width = 16;
   config.model.autocast_off = std::move(autocast_off);
   config.data.image_size = 32;
   config.precision.mode = to_string(precision);

@@ -11,9 +11,11 @@ using namespace troupe::tests;
 
 namespace {
 
+/// Residual networks with 16 channels in their first stage.
 Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
   ModelConfig config;
   config.name = name;
+  config.width = 16;
   auto graph = nn::build_model(config, {.image_size = size, .batch = batch});
   if (!graph)
     FAIL(graph.error().to_string());

@@ -22,6 +22,7 @@ ModelConfig model(std::string name, std::string stem = "cifar") {
   ModelConfig config;
   config.name = std::move(name);
   config.stem = std::move(stem);
+  config.width = 16;
   config.num_classes = 5;
   config.hidden = {7, 6};
   return config;
