@@ -35,7 +35,8 @@ def train(rank, args, results):
     for step in range(args.steps + 3):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_function(model(images), labels)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = loss_function(model(images), labels)
         loss.backward()
         optimizer.step()
         loss.item()
@@ -55,6 +56,7 @@ def main():
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nhwc")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--port", type=int, default=29511)
     args = parser.parse_args()
 
