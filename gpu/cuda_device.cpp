@@ -31,6 +31,18 @@ Result<BufferPtr> CudaDevice::allocate_pinned(std::size_t bytes) {
   return context_->memory().allocate_pinned(bytes);
 }
 
+Status CudaDevice::open_memory_to(const CudaDevice& peer) const {
+  const int mine = info_.index, theirs = peer.info_.index;
+  if (mine == theirs)
+    return {};
+  int can = 0;
+  TROUPE_TRY(cuda_status(cudaDeviceCanAccessPeer(&can, theirs, mine), "asking for peers", theirs));
+  if (!can)
+    return fail(Errc::unsupported, "CUDA device {} cannot reach the memory of device {}", theirs,
+                mine);
+  return context_->memory().open_to(theirs);
+}
+
 std::unique_ptr<Stream> CudaDevice::create_stream(const StreamOptions& options) {
   return std::make_unique<CudaStream>(context_, options);
 }

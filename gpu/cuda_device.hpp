@@ -22,6 +22,9 @@ public:
   Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) override;
   /// Host memory that copies at full speed and asynchronously; it is in no account.
   Result<BufferPtr> allocate_pinned(std::size_t bytes);
+  /// Kernels of another device of this process may read and write this one's memory from now on.
+  /// Errors: unsupported, when it cannot reach it.
+  Status open_memory_to(const CudaDevice& peer) const;
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                               const CompileOptions& options) override;

@@ -153,6 +153,21 @@ Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
   return std::make_shared<DeviceBuffer>(shared_from_this(), memory, bytes, kind);
 }
 
+Status CudaMemory::open_to(int device) const {
+  if (pool_) { // a pool does not follow cudaDeviceEnablePeerAccess
+    const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, device},
+                                   cudaMemAccessFlagsProtReadWrite};
+    return cuda_status(cudaMemPoolSetAccess(pool_, &access, 1), "opening memory to a peer",
+                       device_);
+  }
+  const DeviceGuard guard{device};
+  const auto code = cudaDeviceEnablePeerAccess(device_, 0);
+  cudaGetLastError(); // that it was done before is no error
+  return code == cudaErrorPeerAccessAlreadyEnabled
+             ? Status{}
+             : cuda_status(code, "opening memory to a peer", device_);
+}
+
 Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
                                           std::shared_ptr<CudaMemory> counted) const {
   const DeviceGuard guard{device_};

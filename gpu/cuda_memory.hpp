@@ -29,6 +29,8 @@ public:
   /// account: what passes through on its way is no part of a job's state.
   Result<BufferPtr> allocate_pinned(std::size_t bytes) const { return take_pinned(bytes, nullptr); }
   MemoryUse use() const { return account_.use(); }
+  /// Kernels of another device, which reaches this one, may read and write all memory of it.
+  Status open_to(int device) const;
 
 private:
   class DeviceBuffer;

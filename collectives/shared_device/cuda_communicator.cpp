@@ -88,25 +88,6 @@ private:
   cpu::HostStream thread_; ///< last: it is drained before what it uses goes
 };
 
-/// Errors: unsupported.
-Status reach(const gpu::CudaDevice& from, const gpu::CudaDevice& to) {
-  const int mine = from.info().index, theirs = to.info().index;
-  if (mine == theirs)
-    return {};
-  int can = 0;
-  TROUPE_TRY(
-      gpu::cuda_status(cudaDeviceCanAccessPeer(&can, mine, theirs), "asking for peers", mine));
-  if (!can)
-    return fail(Errc::unsupported, "CUDA device {} cannot reach the memory of device {}", mine,
-                theirs);
-  const gpu::DeviceGuard guard{mine};
-  const auto code = cudaDeviceEnablePeerAccess(theirs, 0);
-  cudaGetLastError(); // that it was done before is no error
-  return code == cudaErrorPeerAccessAlreadyEnabled
-             ? Status{}
-             : gpu::cuda_status(code, "reaching a peer's memory", mine);
-}
-
 } // namespace
 
 Result<std::vector<std::unique_ptr<Communicator>>>
@@ -117,7 +98,7 @@ make_shared_cuda_group(std::span<const std::shared_ptr<gpu::CudaDevice>> devices
                 devices.size(), gpu::SumSources::most);
   for (const auto& from : devices)
     for (const auto& to : devices)
-      TROUPE_TRY(reach(*from, *to));
+      TROUPE_TRY(to->open_memory_to(*from));
   const auto rendezvous = std::make_shared<Rendezvous>(static_cast<int>(devices.size()), timeout);
   std::vector<std::unique_ptr<Communicator>> group;
   group.reserve(devices.size());

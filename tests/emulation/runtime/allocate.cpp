@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 /// What was given back to a pool stays the pool's, in pieces, until it is trimmed.
 struct CUmemPoolHandle_st {
@@ -159,6 +160,20 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
       attribute == cudaMemPoolAttrReleaseThreshold &&
       *static_cast<std::uint64_t*>(value) == std::numeric_limits<std::uint64_t>::max();
   return is_pool(pool) && keeps_all ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+
+/// For all pools of the device, since the product has one of each.
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses,
+                                 std::size_t count) {
+  for (const auto& access : std::span{accesses, count}) {
+    int can = 0;
+    if (!is_pool(pool) || access.location.type != cudaMemLocationTypeDevice ||
+        access.flags != cudaMemAccessFlagsProtReadWrite ||
+        cudaDeviceCanAccessPeer(&can, access.location.id, pool->device) != cudaSuccess || !can)
+      return remember(cudaErrorInvalidDevice);
+    enable_peer(access.location.id, pool->device);
+  }
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes) {

@@ -97,11 +97,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  if (!exists(peer) || peer == current)
-    return remember(cudaErrorInvalidDevice);
-  if (flags != 0)
-    return remember(cudaErrorInvalidValue);
-  return enable_peer(current, peer) ? cudaSuccess : remember(cudaErrorPeerAccessAlreadyEnabled);
+/// Would open what cudaMalloc gave; pools are opened one by one (cudaMemPoolSetAccess).
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  return remember(cudaErrorNotSupported);
 }
 }

@@ -29,7 +29,7 @@ constexpr Text texts[] = {
     EMULATION_TEXT(cudaErrorNotReady, "device not ready"),
     EMULATION_TEXT(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
     EMULATION_TEXT(cudaErrorLaunchFailure, "unspecified launch failure"),
-    EMULATION_TEXT(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"),
+    EMULATION_TEXT(cudaErrorNotSupported, "operation not supported"),
     EMULATION_TEXT(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     EMULATION_TEXT(cudaErrorStreamCaptureUnsupported,
                    "operation not permitted when stream is capturing"),

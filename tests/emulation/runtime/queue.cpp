@@ -92,8 +92,8 @@ void drain_device(int device) {
     queue->drain();
 }
 
-bool enable_peer(int device, int peer) {
-  return !device_at(device).peers[static_cast<std::size_t>(peer)].exchange(true);
+void enable_peer(int device, int peer) {
+  device_at(device).peers[static_cast<std::size_t>(peer)] = true;
 }
 
 } // namespace emulation

@@ -33,8 +33,7 @@ Queue& queue_of(int device, unsigned stream);
 /// Blocks until everything has run that was pushed to the device before.
 void drain_device(int device);
 
-/// From now on the device's operations may touch the memory of `peer`. False when they could
-/// before.
-bool enable_peer(int device, int peer);
+/// From now on the device's operations may touch the memory of `peer`.
+void enable_peer(int device, int peer);
 
 } // namespace emulation
