@@ -3,6 +3,7 @@
 #include "engines.hpp"
 #include "kernels/flat.hpp"
 #include "kernels/optimizer.hpp"
+#include "load_kernels.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cstring>
@@ -176,7 +177,9 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index) {
                   .bf16 = true,
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem};
-  return std::make_unique<CudaDevice>(std::move(*context), std::move(info));
+  auto device = std::make_unique<CudaDevice>(std::move(*context), std::move(info));
+  TROUPE_TRY(load_flat_kernels(*device));
+  return device;
 }
 
 } // namespace troupe::gpu

@@ -74,6 +74,7 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   made->layout_ = std::move((*lowering)->layout);
   made->places_ = std::move((*lowering)->placement.places);
   made->plans_ = std::move((*lowering)->plans);
+  TROUPE_TRY(made->load_kernels());
   return made;
 }
 
@@ -151,9 +152,13 @@ void CudaExecutable::refresh(Stream& stream, UnitId unit) {
   });
 }
 
-void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, std::span<const StepPtr> steps) {
+Binding CudaExecutable::binding_of(UnitId unit) const {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
-  const Binding binding{bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
+  return {bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
+}
+
+void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
+                             std::span<const StepPtr> steps) {
   const Frame frame{places_, binding, memory_};
   const auto launch = [&](cudaStream_t raw) {
     return Launch{raw, frame, stream.scratch(), copies_.data()};
@@ -169,11 +174,11 @@ void CudaExecutable::enqueue(CudaStream& stream, UnitId unit, std::span<const St
 }
 
 void CudaExecutable::forward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), unit, units_[static_cast<std::size_t>(unit)].forward);
+  enqueue(cuda_stream(stream), binding_of(unit), units_[static_cast<std::size_t>(unit)].forward);
 }
 
 void CudaExecutable::backward(Stream& stream, UnitId unit) {
-  enqueue(cuda_stream(stream), unit, units_[static_cast<std::size_t>(unit)].backward);
+  enqueue(cuda_stream(stream), binding_of(unit), units_[static_cast<std::size_t>(unit)].backward);
 }
 
 void CudaExecutable::run(Stream& stream) {
@@ -181,7 +186,7 @@ void CudaExecutable::run(Stream& stream) {
     return Executable::run(stream);
   auto& on = cuda_stream(stream);
   const auto [found, first] = graphs_.try_emplace({batch_.images, batch_.labels});
-  // The first pass loads kernels and makes the libraries' own choices: not for a capture.
+  // Buffers that are met once only are not worth a graph.
   if (first)
     return Executable::run(stream);
   auto& graph = found->second;

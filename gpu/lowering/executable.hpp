@@ -58,7 +58,9 @@ private:
   CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
   Status lower_nodes(Lowering& lowering);
   Status allocate(const Lowering& lowering);
-  void enqueue(CudaStream& stream, UnitId unit, std::span<const StepPtr> steps);
+  Status load_kernels();
+  Binding binding_of(UnitId unit) const;
+  void enqueue(CudaStream& stream, const Binding& binding, std::span<const StepPtr> steps);
   Result<CudaGraph> capture(CudaStream& stream);
 
   CudaDevice& device_;

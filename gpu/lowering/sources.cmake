@@ -6,6 +6,7 @@ set(TROUPE_LOWERING_SOURCES
   lowering/executable.cpp
   lowering/fusion.cpp
   lowering/loss.cpp
+  lowering/load_kernels.cpp
   lowering/lower.cpp
   lowering/lowering.cpp
   lowering/matmul.cpp

@@ -1,5 +1,6 @@
 // libcublasLt, as far as gpu/libraries.hpp asks for it: products of column-major matrices with f32
 // sums, and a bias for every row.
+#include "runtime/loading.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/stream.hpp"
 #include "values.hpp"
@@ -290,6 +291,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
+  load(of->device, operation);
   const auto code =
       enqueue(stream, [=, factor = as<const float>(alpha), used = algorithm.workspace_bytes] {
         if (used > 0)

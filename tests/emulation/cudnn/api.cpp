@@ -2,6 +2,7 @@
 #include "compute.hpp"
 #include "descriptor.hpp"
 
+#include "runtime/loading.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/stream.hpp"
 
@@ -192,6 +193,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     return give(std::vector<std::int64_t>{from.engine.index}, room, count, to);
   case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
     return give(from.engine.notes, room, count, to);
+  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+    return give(std::vector<cudnnBackendBehaviorNote_t>{}, room, count, to);
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     return give(std::vector<std::int64_t>{from.engine.workspace_bytes}, room, count, to);
   case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
@@ -224,6 +227,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     return refuse(CUDNN_STATUS_BAD_PARAM, "the workspace");
   if (pointers.empty())
     return CUDNN_STATUS_BAD_PARAM;
+  load(handle->device, &plan);
   const auto code = enqueue(handle->stream, [graph = plan.graph, pointers = std::move(pointers),
                                              tf32 = plan.engine.tf32, workspace, bytes] {
     if (bytes > 0)

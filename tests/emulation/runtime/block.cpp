@@ -2,6 +2,7 @@
 
 #include "device_code.hpp"
 #include "error.hpp"
+#include "loading.hpp"
 #include "memory.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
@@ -202,7 +203,7 @@ void fresh_shared(void* variable, std::size_t bytes) {
   std::memset(variable, 0xff, bytes);
 }
 
-void Launch::enqueue(std::function<void()> thread) const {
+void Launch::enqueue(const void* kernel, std::function<void()> thread) const {
   const auto threads = std::size_t{block.x} * block.y * block.z;
   const auto blocks = std::size_t{grid.x} * grid.y * grid.z;
   if (threads == 0 || threads > most_threads || block.z > 64 || blocks == 0 ||
@@ -215,6 +216,7 @@ void Launch::enqueue(std::function<void()> thread) const {
     remember(cudaErrorInvalidResourceHandle);
     return;
   }
+  load(of->device, kernel);
   remember(emulation::enqueue(stream, [size = *this, thread = std::move(thread)] {
     run_grid(size.grid, size.block, thread);
   }));

@@ -43,6 +43,10 @@ bool Capture::all_before(const Tips& tips) const {
   return std::ranges::all_of(seen, std::identity{});
 }
 
+bool capturing() {
+  return own_capture != nullptr;
+}
+
 cudaError_t refuse_while_capturing() {
   const std::lock_guard lock{capture_mutex()};
   if (!own_capture)

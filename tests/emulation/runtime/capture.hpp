@@ -37,6 +37,9 @@ struct Capture {
 };
 using CapturePtr = std::shared_ptr<Capture>;
 
+/// Whether the calling thread has begun a capture and not ended it.
+bool capturing();
+
 /// For calls that CUDA forbids to a thread that captures: the capture is lost with them.
 cudaError_t refuse_while_capturing();
 

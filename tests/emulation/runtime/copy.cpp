@@ -13,6 +13,9 @@ using namespace emulation;
 
 namespace {
 
+/// From pageable memory to a device.
+constexpr std::size_t most_taken_at_once = std::size_t{64} << 10;
+
 /// One end of a copy.
 struct End {
   std::optional<Allocation> allocation; ///< none: ordinary memory of the host
@@ -72,8 +75,8 @@ void fill(std::byte* memory, int value, std::size_t bytes) {
 
 extern "C" {
 
-/// As the driver does it: from pageable memory the bytes are taken before this returns, to pageable
-/// memory it returns when they are there.
+/// As the driver does it: from pageable memory a few bytes are taken before this returns, many go
+/// through a small buffer, piece by piece; to pageable memory it returns when they are there.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   const End target{to}, source{from};
@@ -91,7 +94,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
       copy(to, taken.data(), taken.size());
     }));
   }
-  return target.pageable() ? cudaStreamSynchronize(handle) : cudaSuccess;
+  const bool waits = target.pageable() || (source.pageable() && bytes > most_taken_at_once);
+  return waits ? cudaStreamSynchronize(handle) : cudaSuccess;
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {

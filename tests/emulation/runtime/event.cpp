@@ -1,3 +1,4 @@
+#include "loading.hpp"
 #include "stream.hpp"
 
 using namespace emulation;
@@ -19,6 +20,7 @@ cudaError_t check(cudaEvent_t event) {
   EMULATION_TRY(standing_error());
   if (!alive(event))
     return remember(cudaErrorInvalidResourceHandle);
+  wait_for_loading(event->device);
   const std::lock_guard lock{capture_mutex()};
   return event->captured ? cudaErrorCapturedEvent : cudaSuccess;
 }
@@ -50,6 +52,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   auto* const stream = stream_of(handle);
   if (!stream || !alive(event) || stream->device != event->device)
     return remember(cudaErrorInvalidResourceHandle);
+  wait_for_loading(stream->device);
   const std::lock_guard lock{capture_mutex()};
   if (stream->capture && !stream->capture->valid)
     return remember(cudaErrorStreamCaptureInvalidated);

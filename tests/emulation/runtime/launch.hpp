@@ -21,11 +21,15 @@ struct Launch {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...));
     static_assert((sizeof(Arguments) + ... + 0) <= 4096, "more than a kernel's parameters may be");
     if ((reachable(arguments) && ...))
-      enqueue([=] { kernel(arguments...); });
+      enqueue(&loaded_by<Kernel>, [=] { kernel(arguments...); });
   }
 
 private:
-  void enqueue(std::function<void()> thread) const;
+  /// Its address stands for a kernel.
+  template <class Kernel>
+  static inline char loaded_by = 0;
+
+  void enqueue(const void* kernel, std::function<void()> thread) const;
   static bool reachable_address(const void* address);
   /// Pointers must lead to memory that devices reach; those inside of structures are not seen.
   template <class Argument>

@@ -1,5 +1,6 @@
 #include "stream.hpp"
 
+#include "loading.hpp"
 #include "settings.hpp"
 
 #include <array>
@@ -88,6 +89,7 @@ cudaError_t enqueue(cudaStream_t handle, Work work) {
   auto* const stream = stream_of(handle);
   if (!stream)
     return cudaErrorInvalidResourceHandle;
+  wait_for_loading(stream->device);
   const std::lock_guard lock{capture_mutex()};
   if (!stream->capture)
     stream->queue.push(std::move(work));

@@ -1,0 +1,44 @@
+#include "loading.hpp"
+
+#include "queue.hpp"
+#include "stream.hpp"
+
+#include <array>
+#include <set>
+#include <shared_mutex>
+
+namespace emulation {
+
+namespace {
+
+struct Loaded {
+  std::shared_mutex loading; ///< held alone by who loads
+  std::mutex mutex;
+  std::set<const void*> codes;
+};
+
+Loaded& loaded_on(int device) {
+  static auto* const all = new std::array<Loaded, 8>; // as long as the devices' threads
+  return (*all)[static_cast<std::size_t>(device)];
+}
+
+} // namespace
+
+void load(int device, const void* code) {
+  auto& loaded = loaded_on(device);
+  {
+    const std::lock_guard lock{loaded.mutex};
+    if (!loaded.codes.insert(code).second)
+      return;
+  }
+  if (capturing())
+    return;
+  const std::lock_guard lock{loaded.loading};
+  drain_device(device);
+}
+
+void wait_for_loading(int device) {
+  const std::shared_lock lock{loaded_on(device).loading};
+}
+
+} // namespace emulation

@@ -1,0 +1,14 @@
+/// Kernels are loaded when they are first launched, as CUDA does by default (CUDA_MODULE_LOADING).
+#pragma once
+
+namespace emulation {
+
+/// To be called by what launches `code`. The first time on a device it waits until all that the
+/// device was given has run, and holds up other threads' calls until then: who waits on the device
+/// for such a call waits for ever. In a capture nothing is waited for.
+void load(int device, const void* code);
+
+/// Returns when no thread loads anything onto the device.
+void wait_for_loading(int device);
+
+} // namespace emulation

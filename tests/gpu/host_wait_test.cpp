@@ -1,0 +1,119 @@
+// A stream that waits for the host holds up nothing but itself: what actors enqueue meanwhile may
+// be what it waits for (gpu/load_kernels.hpp).
+#include "../devices/graph_runner.hpp"
+#include "../devices/op_cases.hpp"
+#include "truth.hpp"
+
+#include "troupe/gpu/kernels/sum.hpp"
+#include "troupe/gpu/wait_flags.hpp"
+#include "troupe/nn/builder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::tests;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HostWait : GpuFixture {
+  /// What `work` enqueues on another stream is done while the first one waits. That gives up in the
+  /// end, so that a call that waits for it comes back.
+  void runs_beside_it(const std::function<void(Stream&)>& work) {
+    const auto other = device().create_stream({.name = "other"});
+    WaitFlags flags{device().info().index};
+    auto* const flag = flags.take().value();
+    stream().enqueue("wait", [&](cudaStream_t raw) { return flags.enqueue_wait(raw, flag); });
+    std::atomic<bool> done = false, gave_up = false;
+    std::thread patience{[&] {
+      const auto end = Clock::now() + std::chrono::seconds{10};
+      while (!done && Clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      gave_up = !done;
+      WaitFlags::raise(flag);
+    }};
+    work(*other);
+    CHECK(other->synchronize());
+    done = true;
+    patience.join();
+    CHECK_FALSE(gave_up);
+    REQUIRE(stream().synchronize());
+  }
+};
+
+TensorId small_network(nn::GraphBuilder& b, TensorId x) {
+  x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 16, {3, 1, 1}), true));
+  x = b.batch_norm("bn2", b.conv2d("conv2", x, 16, {3, 1, 1}), true);
+  return b.global_avg_pool("pool", x);
+}
+
+} // namespace
+
+TEST_CASE_METHOD(HostWait, "kernels of optimizers run beside a stream that waits for the host") {
+  auto *const parameters = floats({1, 2}), *const gradients = floats({3, 4}),
+              *const first = floats({0, 0}), *const second = floats({0, 0}),
+              *const factor = floats({1});
+  auto* const norm = static_cast<double*>(room(2));
+  auto* const scaler = reinterpret_cast<LossScaleState*>(float_room(16));
+  const OptimizerArguments sgd, momentum{.momentum = 0.9f}, adamw{.kind = OptimizerKind::adamw};
+  runs_beside_it([&](Stream& on) {
+    device().check_finite(on, gradients, 2, &scaler->found_inf);
+    device().add_squared_norm(on, sgd, gradients, 2, norm, nullptr);
+    device().clip_factor(on, norm, 1, factor);
+    for (const auto& arguments : {sgd, momentum, adamw})
+      device().optimizer_step(on, arguments, {parameters, gradients, first, second, 2}, factor,
+                              nullptr);
+    device().update_loss_scale(on, {}, scaler);
+  });
+}
+
+TEST_CASE_METHOD(HostWait, "kernels of exchanges run beside a stream that waits for the host") {
+  auto *const values = floats({1, 2}), *const others = floats({3, 4});
+  runs_beside_it([&](Stream& on) {
+    device().add(on, values, others, 2);
+    device().scale(on, values, 2, 2);
+    device().round(on, values, DType::bf16, 2);
+    for (const auto type : {DType::f16, DType::bf16}) {
+      device().narrow(on, values, others, type, 2);
+      device().widen(on, others, type, values, 2);
+    }
+    for (const auto type : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8})
+      cuda_stream(on).enqueue("sum", [&](cudaStream_t raw) {
+        launch_sum(raw, type, {.data = {values, others}, .count = 2}, values, 2);
+      });
+  });
+}
+
+TEST_CASE_METHOD(HostWait, "a training pass runs beside a stream that waits for the host") {
+  for (const auto precision : {Precision::fp32, Precision::amp_fp16}) {
+    const auto model = make_model({4, 8, 8, 3}, small_network,
+                                  {.precision = precision,
+                                   .input = {compute_type(precision), 4},
+                                   .memory = {.alignment = 256}});
+    GraphRun run{device(), model.graph, options_for(precision, model.memory)};
+    runs_beside_it([&](Stream&) { run({.count = 4, .whole = true, .learn = true}); });
+  }
+}
+
+TEST_CASE_METHOD(HostWait, "memory and streams are had beside a stream that waits for the host") {
+  auto* const values = floats({1, 2, 3});
+  Floats read(3);
+  Result<BufferPtr> pinned; // freeing it would wait for the device
+  runs_beside_it([&](Stream& on) {
+    device().copy(on, read.data(), values, 3 * sizeof(float));
+    const auto memory = device().allocate(std::size_t{1} << 20, MemoryKind::data);
+    pinned = device().allocate(std::size_t{1} << 20, MemoryKind::pinned);
+    REQUIRE((memory && pinned));
+    device().zero(on, (*memory)->data(), (*memory)->bytes());
+    const auto third = device().create_stream({.name = "third"});
+    third->wait(on.record());
+    CHECK(third->synchronize());
+  });
+  CHECK(read == Floats{1, 2, 3});
+}
