@@ -57,7 +57,8 @@ public:
   static Result<Matmul> create(std::shared_ptr<CublasLt> handle, const MatmulOptions& options);
 
   /// `first` and `second` in the order of Product's comments; `bias` null unless options.bias;
-  /// `workspace` of options.workspace_bytes, 256-byte aligned. All 16-byte aligned.
+  /// `workspace` of options.workspace_bytes. All 256-byte aligned, as the heuristics take for
+  /// granted; `bias` 16.
   Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
              void* result, void* workspace) const;
 

@@ -59,6 +59,16 @@ Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& c
                         has(CUDNN_NUMERICAL_NOTE_FFT)};
 }
 
+bool compiles_at_run_time(const Target& target, const Descriptor& configuration) {
+  const auto engine = engine_of(target, configuration);
+  if (!engine)
+    return false;
+  const auto notes = get_attribute<cudnnBackendBehaviorNote_t>(target.library(), *engine,
+                                                               CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
+  return notes && std::find(notes->begin(), notes->end(),
+                            CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes->end();
+}
+
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration) {
   const auto engine = engine_of(target, configuration);
   if (!engine)

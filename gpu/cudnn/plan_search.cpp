@@ -47,6 +47,7 @@ std::string_view objection(const NumericalNotes& notes, const PlanPolicy& policy
 struct Candidate {
   Descriptor configuration;
   std::string tag;
+  bool compiled;
 };
 
 /// Asks the heuristics one mode after the other; keeps what it has shown, and why it refused.
@@ -65,13 +66,14 @@ public:
     }
     for (auto& configuration : *proposed) {
       const auto notes = numerical_notes(target_, configuration);
+      const bool compiled = compiles_at_run_time(target_, configuration);
       auto tag = describe_engine(target_, configuration);
       if (!notes || !tag || !seen_.insert(*tag).second)
         continue;
       if (const auto why = objection(*notes, policy_, fp32_); !why.empty())
         refused_ = fmt::format("{}: {}", *tag, why);
       else
-        allowed.push_back({std::move(configuration), std::move(*tag)});
+        allowed.push_back({std::move(configuration), std::move(*tag), compiled});
     }
     return allowed;
   }
@@ -100,6 +102,7 @@ Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph&
   const auto shared = std::make_shared<const LoweredGraph>(std::move(*lowered));
   Search search(target, graph, policy);
   std::vector<Plan> plans;
+  int compiled = 0;
   const auto enough = [&] { return static_cast<int>(plans.size()) >= policy.candidates; };
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
     if (enough())
@@ -107,6 +110,8 @@ Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph&
     for (auto& candidate : search.candidates(*shared, mode)) {
       if (enough())
         break;
+      if (candidate.compiled && ++compiled > policy.compiled)
+        continue;
       auto plan = Plan::from_configuration(target, shared, std::move(candidate.configuration));
       if (!plan)
         search.refuse(plan.error().message);

@@ -13,6 +13,7 @@ struct PlanPolicy {
   bool tf32 = false;
   std::size_t workspace_bytes = std::size_t{256} << 20; ///< the most that a plan may ask for
   int candidates = 1; ///< how many plans to make: several where they will be measured
+  int compiled = 2;   ///< how many of those may be compiled at run time, in seconds each
 };
 
 /// Up to `policy.candidates` plans, best first: heuristics mode A, then B, then the fallback.
