@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <sstream>
@@ -11,6 +12,16 @@
 namespace troupe::testing {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// What a GPU bundle starts is not where it was built, as with source_tree().
+std::string program() {
+  const char* moved = std::getenv("TROUPE_PROGRAM");
+  return moved != nullptr ? moved : TROUPE_PROGRAM;
+}
+
+} // namespace
 
 Settings operator+(Settings a, const Settings& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -60,7 +71,7 @@ Checkpoint RunFiles::newest_checkpoint() const {
 
 std::vector<std::string> Experiment::command(const std::string& verb, const std::string& name,
                                              const Settings& more) const {
-  std::vector<std::string> words = {TROUPE_PROGRAM, verb, config_.string()};
+  std::vector<std::string> words = {program(), verb, config_.string()};
   auto settings = settings_;
   settings.push_back("run.name=" + name);
   settings.push_back("run.output=" + output().string());

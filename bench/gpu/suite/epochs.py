@@ -11,6 +11,7 @@ from suite.programs import OutOfTime, Trouble
 from suite.rows import TRAININGS
 from suite.step import OURS
 
+TINY = {"model.name": "linear", "data.image_size": 32, "train.max_steps": 8}
 LEAST = 20.0  # seconds; nothing is begun with less
 
 
@@ -41,6 +42,7 @@ def our_command(suite, training, output):
         "train.epochs": suite.options.epochs,
         "checkpoint.every": "never",
         "metrics.listen": "127.0.0.1:0",
+        **(TINY if suite.options.tiny else {}),
     }
     changes = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     return [suite.program("troupe"), "train", suite.root / "configs/cifar10_resnet50.yaml", *changes]
@@ -50,6 +52,8 @@ def peer_command(suite, training, resize):
     script = suite.root / "bench/peers/gpu_epochs.py"
     options = ["--precision", training.precision, "--resize", resize]
     options += ["--epochs", suite.options.epochs, "--workers", suite.options.workers]
+    if suite.options.tiny:
+        options += ["--model", "resnet18", "--size", 32, "--limit", 64, "--batch", 8]
     return [*suite.python, script, "--data", suite.data, *options]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import time
 
 from suite import programs
 from suite.programs import Trouble
@@ -18,6 +19,7 @@ except ImportError:
 print(json.dumps(found))
 """
 FREE_PORTS = ["--set", "cluster.listen=127.0.0.1:0", "--set", "metrics.listen=127.0.0.1:0"]
+HOST_WAITS = "bench_gpu_host_waits"  # what the design takes for granted, asked of the driver
 NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
 
 
@@ -67,11 +69,23 @@ def plan(suite):
     yield [suite.program("troupe"), "doctor"]
     yield NVIDIA_SMI
     yield [*suite.python, "-c", "..."]
+    yield [suite.program(HOST_WAITS)]
 
 
-def run_part(suite, _log, _deadline):
+def run_part(suite, log, deadline):
     """The looking itself is done before every run."""
     if trouble := suite.report.data.get("doctor_trouble"):
         raise Trouble(trouble)
     if not suite.report.data["machine"]["device"]:
         raise Trouble("no CUDA device on this machine")
+    if suite.has(HOST_WAITS):
+        probe_host_waits(suite, log, deadline)
+
+
+def probe_host_waits(suite, log, deadline):
+    found = programs.run_for_object([suite.program(HOST_WAITS)], deadline - time.monotonic(), log)
+    suite.report.data["host_waits"] = found
+    suite.report.data["machine"]["streams that wait for the host"] = (
+        f"go on after {found['goes_on_after_us']:.0f} µs; {found['streams_that_may_wait']} may wait at a time; "
+        f"hold up: {', '.join(found['held_up']) or 'no call'}"
+    )

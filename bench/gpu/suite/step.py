@@ -53,9 +53,9 @@ def largest(results, key):
 
 
 def commands(suite, case):
-    timing = ["--seconds", str(suite.options.seconds)]
-    peer = [*suite.python, suite.root / "bench/peers/gpu_train_step.py", *case.options, *timing]
-    return [suite.program("bench_gpu_train_step"), *case.options, *timing], peer
+    options = [*suite.sized(case).options, "--seconds", str(suite.options.seconds)]
+    peer = [*suite.python, suite.root / "bench/peers/gpu_train_step.py", *options]
+    return [suite.program("bench_gpu_train_step"), *options], peer
 
 
 def sittings(suite):

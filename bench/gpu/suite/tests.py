@@ -7,8 +7,10 @@ import time
 from suite import programs
 from suite.programs import OutOfTime, Trouble
 
-PROGRAMS = ["troupe_gpu_tests", "troupe_cudnn_tests", "troupe_gpu_host_tests"]
+PROGRAMS = ["troupe_gpu_tests", "troupe_gpu_collectives_tests", "troupe_gpu_system_tests"]
+PROGRAMS += ["troupe_cudnn_tests", "troupe_gpu_host_tests"]  # which need no GPU
 SHARDS = 8
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS=32"  # as troupe itself asks for (gpu/wait_flags.hpp)
 
 RULE = re.compile(r"^-{70,}$")
 TOTALS = re.compile(r"(\d+) (passed|failed as expected|failed|skipped)")
@@ -79,7 +81,7 @@ def shard_command(suite, name, index):
     """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
     shard = ["--shard-count", str(SHARDS), "--shard-index", str(index)]
     options = ["--durations", "yes", "--colour-mode", "none", "--allow-running-no-tests"]
-    return ["stdbuf", "-oL", suite.program(name), *shard, *options]
+    return ["env", CONNECTIONS, "stdbuf", "-oL", suite.program(name), *shard, *options]
 
 
 class ProgramTests:

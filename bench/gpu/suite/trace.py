@@ -10,9 +10,10 @@ from suite.rows import AMP, TRACE
 
 
 def plan(suite):
-    ours = [suite.program("bench_gpu_train_step"), *AMP.options, "--seconds", "1", "--trace", "--profile"]
+    options = [*suite.sized(AMP).options, "--seconds", "1"]
+    ours = [suite.program("bench_gpu_train_step"), *options, "--trace", "--profile"]
     script = suite.root / "bench/peers/gpu_train_step.py"
-    peer = [*suite.python, script, *AMP.options, "--seconds", "1", "--variant", "fused", "--profile"]
+    peer = [*suite.python, script, *options, "--variant", "fused", "--profile"]
     return ours, peer
 
 
