@@ -23,8 +23,9 @@ float epsilon(Precision precision);
 enum class Depth { shallow, deep };
 
 /// Activations, gradients (the activations' too), statistics and loss of one pass. In fp32 value by
-/// value, to 1e-4 of a tensor's largest (deep: 2e-3, and 1e-4 on average but for gradients); in
-/// reduced precisions on average, by their epsilon.
+/// value, to 1e-4 of a tensor's largest (deep: 2e-3, and 1e-4 on average but for gradients, which
+/// are compared on average alone where a device has other relu edges); in reduced precisions on
+/// average, by their epsilon.
 void require_same_pass(const RunResult& got, const RunResult& truth, Precision precision,
                        Depth depth = Depth::shallow);
 

@@ -16,7 +16,8 @@ DeviceTraits test_traits() {
                          Precision::fp16, Precision::bf16},
           .image_channels = 4,
           .stores_indices = false,
-          .same_kernels = false};
+          .same_kernels = false,
+          .same_relu_edges = false};
 }
 
 } // namespace troupe::tests
