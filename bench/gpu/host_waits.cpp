@@ -99,6 +99,7 @@ public:
   int most_waiting() {
     constexpr int most = 32;
     std::vector<std::unique_ptr<Stream>> streams;
+    streams.reserve(most);
     for (int i = 0; i < most; ++i)
       streams.push_back(device_.create_stream({.name = "one of many"}));
     Gate gate{flags_};
