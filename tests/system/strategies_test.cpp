@@ -190,7 +190,8 @@ TEST_CASE("traffic and memory are what ZeRO's formulas say") {
   constexpr double parameter_bytes = 4 * 23520842; // torchvision's ResNet-50 with 10 classes
   const auto traffic = run.column<double>("collective_bytes")[1] / (parameter_bytes * (n - 1));
   CHECK(traffic == Catch::Approx(row.traffic).epsilon(0.01));
-  for (const auto& worker : run.summary().at("workers")) {
+  const auto summary = run.summary();
+  for (const auto& worker : summary.at("workers")) {
     const auto held = worker.at("parameter_bytes").get<double>() +
                       worker.at("gradient_bytes").get<double>() +
                       worker.at("optimizer_bytes").get<double>();
