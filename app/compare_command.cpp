@@ -146,7 +146,7 @@ std::string said_of(const metrics::ComparedRun& run) {
 }
 
 /// After each row: a comparison that is ended early has what it has.
-Status write(const fs::path& folder, const metrics::Comparison& comparison) {
+Status write_tables(const fs::path& folder, const metrics::Comparison& comparison) {
   TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
   TROUPE_TRY(write_file_atomically(folder / "compare.json", to_json(comparison)));
   return write_file_atomically(folder / "compare.html", to_html(comparison));
@@ -169,7 +169,7 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments) {
         comparison.title = fmt::format("{} on {}", config->model.name, config->data.dataset);
       comparison.runs.push_back(row.run());
       fmt::print("{}\n", said_of(row.run()));
-      TROUPE_TRY(write(arguments.output, comparison));
+      TROUPE_TRY(write_tables(arguments.output, comparison));
     }
   return comparison;
 }

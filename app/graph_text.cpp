@@ -15,7 +15,7 @@ namespace troupe::app {
 namespace {
 
 constexpr std::size_t columns = 8;
-using Row = std::array<std::string, columns>;
+using Cells = std::array<std::string, columns>;
 using Json = nlohmann::ordered_json;
 
 std::string_view phase_of(const Node& node) {
@@ -36,7 +36,7 @@ std::string describe_input(const Graph& graph, const Node& node, std::size_t inp
   return fmt::format("{}:{}[{}]", tensor.name, types, tensor.shape.to_string());
 }
 
-Row row_of(const Graph& graph, const Node& node) {
+Cells cells_of(const Graph& graph, const Node& node) {
   const auto& y = graph[node.outputs[0]];
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -58,9 +58,9 @@ Json describe(const Tensor& tensor) {
 } // namespace
 
 std::string graph_table(const Graph& graph) {
-  std::vector<Row> rows = {{"PHASE", "UNIT", "OP", "NAME", "IN", "OUT", "SHAPE", "READS"}};
+  std::vector<Cells> rows = {{"PHASE", "UNIT", "OP", "NAME", "IN", "OUT", "SHAPE", "READS"}};
   for (const auto& node : graph.nodes)
-    rows.push_back(row_of(graph, node));
+    rows.push_back(cells_of(graph, node));
   std::array<std::size_t, columns> widths = {};
   for (const auto& row : rows)
     for (std::size_t i = 0; i < columns; ++i)

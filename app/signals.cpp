@@ -20,7 +20,7 @@ sigset_t stop_signals() {
 }
 
 void say(std::string_view text) {
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 [[noreturn]] void end_at_once(std::string_view why) {

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t unit_elements = 5;
+constexpr std::size_t per_unit = 5;
 constexpr int units = 2;
 
 /// What the ranks have reported, from any thread.
@@ -57,9 +57,9 @@ private:
   std::vector<Error> errors_;
 };
 
-struct CoordinatorStub {
+struct ReportsCoordinator {
   static inline const char* name = "coordinator_stub";
-  CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Reports> to)
+  ReportsCoordinator(coordinator_actor::pointer, std::shared_ptr<Reports> to)
       : reports{std::move(to)} {}
   coordinator_actor::behavior_type make_behavior() {
     return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
@@ -77,9 +77,9 @@ struct CoordinatorStub {
 std::shared_ptr<Replica> make_replica(int rank, int world_size,
                                       const LossScaleOptions& loss_scale) {
   StorageLayout layout;
-  layout.parameters = {{"a", {unit_elements}, 0, 0, unit_elements, nullptr},
-                       {"b", {unit_elements}, 1, 0, unit_elements, nullptr}};
-  layout.unit_elements = {unit_elements, unit_elements};
+  layout.parameters = {{"a", {per_unit}, 0, 0, per_unit, nullptr},
+                       {"b", {per_unit}, 1, 0, per_unit, nullptr}};
+  layout.unit_elements = {per_unit, per_unit};
   layout.unit_names = {"a", "b"};
   auto replica = std::make_shared<Replica>();
   replica->rank = rank;
@@ -93,18 +93,18 @@ std::shared_ptr<Replica> make_replica(int rank, int world_size,
                        .value();
   Checkpoint start;
   const std::vector<float> values = {1, -2, 3, -4, 5};
-  start.tensors = {{"a", {unit_elements}, values}, {"b", {unit_elements}, values}};
+  start.tensors = {{"a", {per_unit}, values}, {"b", {per_unit}, values}};
   REQUIRE(replica->state->load(*replica->communication, start));
   return replica;
 }
 
 /// Ranks that are given gradients, without workers.
-class Company {
+class ShardCompany {
 public:
-  Company(int world_size, const LossScaleOptions& loss_scale,
-          const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
+  ShardCompany(int world_size, const LossScaleOptions& loss_scale,
+               const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
     auto everybody = collectives::make_shared_group(world_size, 10s);
-    coordinator_ = test::spawn_state<CoordinatorStub, coordinator_actor>(system_, reports_);
+    coordinator_ = test::spawn_state<ReportsCoordinator, coordinator_actor>(system_, reports_);
     for (int rank = 0; rank < world_size; ++rank) {
       replicas_.push_back(make_replica(rank, world_size, loss_scale));
       replicas_.back()->world = replicas_.back()->replica_group =
@@ -117,7 +117,7 @@ public:
                        .coordinator = coordinator_}));
     }
   }
-  ~Company() {
+  ~ShardCompany() {
     for (const auto& shard_manager : shard_managers_)
       caf::anon_send_exit(shard_manager, caf::exit_reason::kill);
     caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
@@ -129,7 +129,7 @@ public:
     for (const auto& replica : replicas_) {
       REQUIRE(replica->communication->synchronize());
       auto* const gradients = replica->state->gradients(0);
-      std::fill_n(gradients, units * unit_elements, value);
+      std::fill_n(gradients, units * per_unit, value);
       if (replica->rank == rank)
         gradients[at] = bad;
     }
@@ -150,7 +150,7 @@ public:
 
   std::vector<float> parameters(std::size_t rank) const {
     const auto* const first = replicas_[rank]->state->parameters(0);
-    return {first, first + units * unit_elements};
+    return {first, first + units * per_unit};
   }
 
 private:
@@ -169,7 +169,7 @@ TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agr
   const float bad = GENERATE(NAN, INFINITY, -INFINITY);
   const std::size_t at = GENERATE(0u, 7u);
   CAPTURE(world_size, bad, at);
-  Company company{world_size, {.initial = 1024, .interval = 2}};
+  ShardCompany company{world_size, {.initial = 1024, .interval = 2}};
   const auto start = company.parameters(0);
 
   for (const auto& report : company.step(0, 512, world_size - 1, at, bad)) {
@@ -196,7 +196,7 @@ TEST_CASE("what one rank alone finds makes all ranks skip the step, and then agr
 }
 
 TEST_CASE("gradients of all ranks are averaged before they are clipped by value") {
-  Company company{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
+  ShardCompany company{2, {.initial = 4}, {.lr = 1, .clip_value = 2}};
   const auto start = company.parameters(0);
   // Scaled by 4. On rank 1 one element is -40: the mean of 2 and -10 is -4, and is clipped to -2.
   company.step(0, 8, 1, 3, -40);
@@ -206,7 +206,7 @@ TEST_CASE("gradients of all ranks are averaged before they are clipped by value"
 }
 
 TEST_CASE("a loss that is not finite while the scale cannot fall any more ends the run") {
-  Company company{1, {.initial = 1}};
+  ShardCompany company{1, {.initial = 1}};
   company.begin_step(0, NAN, -1, 0, 0, NAN);
   const auto error = company.error();
   CHECK(error.code == Errc::numeric);

@@ -11,18 +11,6 @@
 using namespace troupe;
 using namespace troupe::cpu;
 
-namespace {
-
-std::vector<float> random_values(std::size_t n, std::uint64_t stream) {
-  CounterRng random{7, stream};
-  std::vector<float> values(n);
-  for (float& value : values)
-    value = random.normal();
-  return values;
-}
-
-} // namespace
-
 TEST_CASE("host memory is zeroed, aligned and accounted by kind") {
   const auto device = make_host_device(0, 2);
   auto small = device->allocate(1000, MemoryKind::parameters);
@@ -46,7 +34,10 @@ TEST_CASE("host memory is zeroed, aligned and accounted by kind") {
 
 TEST_CASE("the squared norm does not depend on the number of threads") {
   const auto device = make_host_device(0, 2);
-  const auto values = random_values(100000, 3);
+  CounterRng random{7, 3};
+  std::vector<float> values(100000);
+  for (float& value : values)
+    value = random.normal();
   double norms[2] = {};
   for (const int thread_count : {1, 2}) {
     const auto stream = device->create_stream({"compute", thread_count});

@@ -23,8 +23,8 @@ std::vector<float> random_values(std::size_t n, std::uint64_t stream) {
   return values;
 }
 
-struct Fixture {
-  Fixture() : device{make_test_device(why)} {
+struct KernelFixture {
+  KernelFixture() : device{make_test_device(why)} {
     if (!device)
       SKIP("no CUDA device: " << why);
     stream = device->create_stream({"compute", 2});
@@ -42,7 +42,7 @@ struct Fixture {
 
 } // namespace
 
-TEST_CASE_METHOD(Fixture, "flat kernels do what they say, on odd sizes and places too") {
+TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and places too") {
   for (const std::size_t n : {1u, 63u, 70001u})
     for (const std::size_t offset : {0u, 1u}) { // the second is not 16-byte aligned
       const auto a = random_values(n + offset, 1), b = random_values(n + offset, 2);
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(Fixture, "flat kernels do what they say, on odd sizes and place
     }
 }
 
-TEST_CASE_METHOD(Fixture, "the squared norm is the same bit by bit every time") {
+TEST_CASE_METHOD(KernelFixture, "the squared norm is the same bit by bit every time") {
   const auto values = upload(random_values(300000, 3));
   const auto norms = upload(std::vector<double>(3));
   for (int i = 0; i < 3; ++i)
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Fixture, "the squared norm is the same bit by bit every time") 
   REQUIRE(found[0] == found[2]);
 }
 
-TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definition") {
+TEST_CASE_METHOD(KernelFixture, "the optimizer kernels equal the shared scalar definition") {
   constexpr std::size_t n = 40001;
   for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw})
     for (const float momentum : {0.0f, 0.9f}) {
@@ -119,7 +119,8 @@ TEST_CASE_METHOD(Fixture, "the optimizer kernels equal the shared scalar definit
     }
 }
 
-TEST_CASE_METHOD(Fixture, "values are rounded to nearest, to infinity beyond a type's range") {
+TEST_CASE_METHOD(KernelFixture,
+                 "values are rounded to nearest, to infinity beyond a type's range") {
   auto values = random_values(40001, 5);
   values.insert(values.end(), {1 + 0x1p-11f, 1 + 0x3p-11f, 65519.996f, -65520.0f, 1e-8f, INFINITY});
   const auto rounded = [](DType type, float value) {
@@ -137,7 +138,8 @@ TEST_CASE_METHOD(Fixture, "values are rounded to nearest, to infinity beyond a t
   }
 }
 
-TEST_CASE_METHOD(Fixture, "optimizers that store a 16-bit type compute as in f32, then round") {
+TEST_CASE_METHOD(KernelFixture,
+                 "optimizers that store a 16-bit type compute as in f32, then round") {
   constexpr std::size_t n = 40001;
   for (const auto type : {DType::f16, DType::bf16})
     for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
@@ -161,7 +163,7 @@ TEST_CASE_METHOD(Fixture, "optimizers that store a 16-bit type compute as in f32
     }
 }
 
-TEST_CASE_METHOD(Fixture, "the clip factor is that of clip_grad_norm_, and never above one") {
+TEST_CASE_METHOD(KernelFixture, "the clip factor is that of clip_grad_norm_, and never above one") {
   const auto squared_norm = upload(std::vector<double>{100.0});
   const auto factor = upload(std::vector<float>(1));
   device->clip_factor(*stream, squared_norm.data(), 2.0f, factor.data());
@@ -170,7 +172,8 @@ TEST_CASE_METHOD(Fixture, "the clip factor is that of clip_grad_norm_, and never
   CHECK(factor.read()[0] == 1.0f);
 }
 
-TEST_CASE_METHOD(Fixture, "gradients are averaged, unscaled, clipped by value, then by norm") {
+TEST_CASE_METHOD(KernelFixture,
+                 "gradients are averaged, unscaled, clipped by value, then by norm") {
   const OptimizerArguments arguments{.lr = 1, .gradient_scale = 0.25f, .clip_value = 3};
   const LossScaleState state{.scale = 1024};
   // What four ranks sum up to, with the loss scale: without both 3, -2, 5 and -9000.
@@ -201,7 +204,7 @@ TEST_CASE_METHOD(Fixture, "gradients are averaged, unscaled, clipped by value, t
   CHECK(std::abs(before[1] - after[1]) > 0.04f);
 }
 
-TEST_CASE_METHOD(Fixture, "clipping by value leaves a NaN alone, for found_inf to see") {
+TEST_CASE_METHOD(KernelFixture, "clipping by value leaves a NaN alone, for found_inf to see") {
   const auto gradients = upload(std::vector<float>{NAN, INFINITY, -INFINITY});
   const auto parameters = upload(std::vector<float>(3));
   device->optimizer_step(*stream, {.lr = 1, .clip_value = 2},

@@ -12,8 +12,8 @@ using namespace troupe::tests;
 
 namespace {
 
-struct Fixture {
-  Fixture() : device{make_test_device(why)} {
+struct AnyDevice {
+  AnyDevice() : device{make_test_device(why)} {
     if (!device)
       SKIP("no CUDA device: " << why);
   }
@@ -42,7 +42,7 @@ bool comes_true(const std::atomic<bool>& flag) {
 
 } // namespace
 
-TEST_CASE_METHOD(Fixture, "memory is zeroed, accounted by kind, and may outlive its device") {
+TEST_CASE_METHOD(AnyDevice, "memory is zeroed, accounted by kind, and may outlive its device") {
   auto small = device->allocate(1000, MemoryKind::parameters).value();
   auto large = device->allocate(20u << 20, MemoryKind::activations).value();
   const auto before = device->memory();
@@ -63,7 +63,7 @@ TEST_CASE_METHOD(Fixture, "memory is zeroed, accounted by kind, and may outlive 
   REQUIRE(small->bytes() == 1000);
 }
 
-TEST_CASE_METHOD(Fixture, "pinned memory is the host's: counted by kind, but not in the total") {
+TEST_CASE_METHOD(AnyDevice, "pinned memory is the host's: counted by kind, but not in the total") {
   constexpr auto kind = static_cast<std::size_t>(MemoryKind::pinned);
   const auto before = device->memory();
   auto buffer = device->allocate(1000, MemoryKind::pinned).value();
@@ -82,13 +82,13 @@ TEST_CASE_METHOD(Fixture, "pinned memory is the host's: counted by kind, but not
   CHECK(device->memory().current[kind] == before.current[kind] + 4);
 }
 
-TEST_CASE_METHOD(Fixture, "an allocation that no device can serve is an error, not an abort") {
+TEST_CASE_METHOD(AnyDevice, "an allocation that no device can serve is an error, not an abort") {
   const auto buffer = device->allocate(SIZE_MAX / 4, MemoryKind::data);
   REQUIRE_FALSE(buffer);
   REQUIRE(buffer.error().code == Errc::out_of_memory);
 }
 
-TEST_CASE_METHOD(Fixture, "work behind another stream's event comes after it") {
+TEST_CASE_METHOD(AnyDevice, "work behind another stream's event comes after it") {
   const auto first = device->create_stream({"first"}), second = device->create_stream({"second"});
   constexpr std::size_t n = 1 << 20;
   const auto values = allocate(n * sizeof(float)), copy = allocate(n * sizeof(float));
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Fixture, "work behind another stream's event comes after it") {
   REQUIRE(found == std::vector<float>(n, 1024));
 }
 
-TEST_CASE_METHOD(Fixture, "events tell times of one clock, in the order of the work") {
+TEST_CASE_METHOD(AnyDevice, "events tell times of one clock, in the order of the work") {
   const auto stream = device->create_stream({});
   const auto other = device->create_stream({"other"});
   const auto begin = stream->record();
@@ -123,7 +123,7 @@ TEST_CASE_METHOD(Fixture, "events tell times of one clock, in the order of the w
   REQUIRE(std::chrono::abs(apart) < std::chrono::seconds{5}); // the host's steady clock, about
 }
 
-TEST_CASE_METHOD(Fixture, "callbacks come in order, once what was enqueued before is done") {
+TEST_CASE_METHOD(AnyDevice, "callbacks come in order, once what was enqueued before is done") {
   const auto stream = device->create_stream({});
   std::vector<int> order;
   for (int i = 0; i < 100; ++i)
@@ -137,7 +137,7 @@ TEST_CASE_METHOD(Fixture, "callbacks come in order, once what was enqueued befor
     REQUIRE(order[static_cast<std::size_t>(i)] == i);
 }
 
-TEST_CASE_METHOD(Fixture, "a stream waits for another device's event, its callers do not") {
+TEST_CASE_METHOD(AnyDevice, "a stream waits for another device's event, its callers do not") {
   const auto event = std::make_shared<ForeignEvent>();
   const auto stream = device->create_stream({});
   const auto values = allocate(sizeof(float));
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(Fixture, "a stream waits for another device's event, its caller
   REQUIRE(behind->ready());
 }
 
-TEST_CASE_METHOD(Fixture, "the end of a stream does not hang on another device's event") {
+TEST_CASE_METHOD(AnyDevice, "the end of a stream does not hang on another device's event") {
   std::atomic<bool> called = false;
   {
     const auto stream = device->create_stream({});
@@ -162,7 +162,7 @@ TEST_CASE_METHOD(Fixture, "the end of a stream does not hang on another device's
   REQUIRE(called);
 }
 
-TEST_CASE_METHOD(Fixture, "a callback may destroy its own stream") {
+TEST_CASE_METHOD(AnyDevice, "a callback may destroy its own stream") {
   std::atomic<bool> destroyed = false;
   auto stream = std::make_shared<std::unique_ptr<Stream>>(device->create_stream({}));
   auto* const raw = stream->get();

@@ -19,7 +19,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-Graph tiny(const std::string& name) {
+Graph four_small_images(const std::string& name) {
   ModelConfig config;
   config.name = name;
   const auto graph = build_model(config, {.image_size = 8, .batch = 4});
@@ -37,7 +37,8 @@ DType type_of(const Graph& graph, const char* name) {
 } // namespace
 
 TEST_CASE("activations become bf16, parameters and statistics and the loss stay f32") {
-  const auto graph = fuse(autocast(tiny("resnet18"), DType::bf16), FusePatterns::all());
+  const auto graph =
+      fuse(autocast(four_small_images("resnet18"), DType::bf16), FusePatterns::all());
   REQUIRE(validate(graph).has_value());
   for (const auto& tensor : graph.tensors) {
     INFO(tensor.name);
@@ -51,7 +52,7 @@ TEST_CASE("activations become bf16, parameters and statistics and the loss stay 
 }
 
 TEST_CASE("gradients of activations are bf16, those of parameters f32") {
-  const auto graph = autodiff(autocast(tiny("resnet20"), DType::bf16));
+  const auto graph = autodiff(autocast(four_small_images("resnet20"), DType::bf16));
   REQUIRE(graph.has_value());
   const auto valid = validate(*graph);
   INFO((valid ? "" : valid.error().to_string()));
@@ -63,7 +64,7 @@ TEST_CASE("gradients of activations are bf16, those of parameters f32") {
 }
 
 TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
-  const auto forward = tiny("resnet20");
+  const auto forward = four_small_images("resnet20");
   const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::bf16));
   REQUIRE(exact.has_value());
   REQUIRE(rounded.has_value());
@@ -80,7 +81,7 @@ TEST_CASE("a bf16 step is an f32 step up to bf16's rounding") {
 }
 
 TEST_CASE("an f16 step is an f32 step up to f16's rounding, which is finer than bf16's") {
-  const auto forward = tiny("resnet20");
+  const auto forward = four_small_images("resnet20");
   const auto exact = autodiff(forward), rounded = autodiff(autocast(forward, DType::f16));
   REQUIRE(exact.has_value());
   REQUIRE(rounded.has_value());
@@ -145,7 +146,7 @@ TEST_CASE("a tensor is cast once for all that read it") {
 }
 
 TEST_CASE("where autocast is off all is f32, and what comes in is cast") {
-  const auto graph = autocast(tiny("resnet20"), DType::f16, {"layer1.1", "fc"});
+  const auto graph = autocast(four_small_images("resnet20"), DType::f16, {"layer1.1", "fc"});
   REQUIRE(validate(graph).has_value());
   for (const auto* name :
        {"layer1.1.conv1", "layer1.1.bn1", "layer1.1.relu1", "layer1.1.conv2", "layer1.1.bn2",
@@ -160,8 +161,8 @@ TEST_CASE("where autocast is off all is f32, and what comes in is cast") {
 }
 
 TEST_CASE("autocast is on again inside of a region that is off") {
-  const auto graph =
-      autocast(tiny("resnet20"), DType::bf16, {"layer2", "-layer2.1", "layer2.1.conv2"});
+  const auto graph = autocast(four_small_images("resnet20"), DType::bf16,
+                              {"layer2", "-layer2.1", "layer2.1.conv2"});
   REQUIRE(validate(graph).has_value());
   CHECK(type_of(graph, "layer2.0.conv1") == DType::f32);
   CHECK(type_of(graph, "layer2.1.conv1") == DType::bf16);
@@ -172,7 +173,7 @@ TEST_CASE("autocast is on again inside of a region that is off") {
 }
 
 TEST_CASE("with autocast off everywhere a graph stays as it was") {
-  const auto forward = tiny("resnet20");
+  const auto forward = four_small_images("resnet20");
   const auto graph =
       autocast(forward, DType::f16,
                {"conv1", "bn1", "relu", "layer1", "layer2", "layer3", "avgpool", "flatten", "fc"});
@@ -183,7 +184,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
   const PassOptions apart{.fuse = FusePatterns::all(),
                           .precision = Precision::amp_bf16,
                           .autocast_off = {"layer1.0.add"}};
-  const auto prepared = run_passes(tiny("resnet20"), Purpose::training, apart);
+  const auto prepared = run_passes(four_small_images("resnet20"), Purpose::training, apart);
   REQUIRE(prepared.has_value());
   const auto& graph = prepared->graph;
   CHECK(type_of(graph, "layer1.0.bn2") == DType::bf16);
@@ -200,7 +201,7 @@ TEST_CASE("a batch norm, an addition and a relu in different regions are not fus
 }
 
 TEST_CASE("a region in f32 brings a step nearer to f32") {
-  const auto forward = tiny("resnet20");
+  const auto forward = four_small_images("resnet20");
   const auto run = [&](const PassOptions& options) {
     const auto prepared = run_passes(forward, Purpose::training, options);
     REQUIRE(prepared.has_value());
@@ -219,7 +220,7 @@ TEST_CASE("a region in f32 brings a step nearer to f32") {
 }
 
 TEST_CASE("entries that name nothing, or change nothing, are conflicts") {
-  const auto forward = tiny("resnet20");
+  const auto forward = four_small_images("resnet20");
   const auto what = [&](const AutocastRegions& off) {
     const auto found = find_conflicts(off, forward);
     REQUIRE(found.size() == 1);

@@ -17,7 +17,7 @@ using namespace troupe::nn::test;
 
 namespace {
 
-Graph tiny(const std::string& name, bool training = true) {
+Graph two_images(const std::string& name, bool training = true) {
   ModelConfig config;
   config.name = name;
   config.hidden = {6};
@@ -60,7 +60,7 @@ void check_same_results(const Graph& forward, const FusePatterns& patterns) {
 } // namespace
 
 TEST_CASE("all patterns of a residual network fuse, and the results stay") {
-  const auto forward = tiny("resnet18");
+  const auto forward = two_images("resnet18");
   const auto fused = fuse(forward, FusePatterns::all());
   CHECK(count(fused, Op::relu) == 0);
   CHECK(count(fused, Op::add) == 0);
@@ -72,19 +72,20 @@ TEST_CASE("all patterns of a residual network fuse, and the results stay") {
 TEST_CASE("each pattern fuses alone") {
   for (const auto& patterns : {FusePatterns{true, false, false}, FusePatterns{false, true, false},
                                FusePatterns{false, false, true}})
-    check_same_results(tiny("resnet20"), patterns);
-  CHECK(count(fuse(tiny("resnet20"), {true, false, false}), Op::relu) == 9); // those after an add
-  CHECK(count(fuse(tiny("resnet20"), {false, true, false}), Op::add) == 0);
-  CHECK(count(fuse(tiny("mlp"), {false, false, true}), Op::bias) == 0);
+    check_same_results(two_images("resnet20"), patterns);
+  CHECK(count(fuse(two_images("resnet20"), {true, false, false}), Op::relu) ==
+        9); // those after an add
+  CHECK(count(fuse(two_images("resnet20"), {false, true, false}), Op::add) == 0);
+  CHECK(count(fuse(two_images("mlp"), {false, false, true}), Op::bias) == 0);
 }
 
 TEST_CASE("nothing fuses that the device cannot run") {
-  const auto forward = tiny("resnet18");
+  const auto forward = two_images("resnet18");
   CHECK(fuse(forward, FusePatterns::none()).to_string() == forward.to_string());
 }
 
 TEST_CASE("evaluation graphs fuse too") {
-  const auto forward = tiny("resnet18", false);
+  const auto forward = two_images("resnet18", false);
   const auto fused = fuse(forward, FusePatterns::all());
   CHECK(count(fused, Op::relu) == 0);
   GraphRunner a{forward}, b{fused};
@@ -105,7 +106,7 @@ TEST_CASE("a result that somebody else reads, or that is kept, stays") {
   REQUIRE(graph.has_value());
   CHECK(count(fuse(*graph, FusePatterns::all()), Op::relu) == 1);
 
-  const auto forward = tiny("resnet20");
+  const auto forward = two_images("resnet20");
   const auto fused = fuse(forward, FusePatterns::all(), {"bn1", "layer1.0.add"});
   CHECK(count(fused, Op::relu) == 2);
   CHECK(fused.find("bn1").has_value());

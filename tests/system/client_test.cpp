@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Trains until it is told to stop; its checkpoint is the one that the stop asks for.
-const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 epochs",
-                          "metrics.listen=127.0.0.1:0"};
+const Settings trained_without_end = {"train.epochs=100000", "checkpoint.every=1000 epochs",
+                                      "metrics.listen=127.0.0.1:0"};
 
 Ended troupe_says(std::vector<std::string> words) {
   words.insert(words.begin(), TROUPE_PROGRAM);
@@ -41,7 +41,7 @@ Settings settings(const TlsConfig& tls) {
 
 TEST_CASE(
     "troupe status tells where a daemon's job stands, and troupe stop ends it with a checkpoint") {
-  const Experiment experiment(endless);
+  const Experiment experiment(trained_without_end);
   auto node = experiment.start_node("node", {"parallel.strategy=ddp", "devices.count=2"});
   const auto address = daemon_address(node);
   const auto run = experiment.run("node");
@@ -133,7 +133,7 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
 
 TEST_CASE("a daemon with certificates answers those of its authority alone") {
   const Certificates ours, others;
-  const Experiment experiment(endless);
+  const Experiment experiment(trained_without_end);
   auto node = experiment.start_node("node", settings(ours.of("node")));
   const auto address = daemon_address(node);
 
@@ -156,7 +156,7 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
 
 TEST_CASE("a daemon whose certificate has expired, or is not there, does not start") {
   const Certificates certificates;
-  const Experiment experiment(endless);
+  const Experiment experiment(trained_without_end);
   const auto expired = experiment.start_node("node", settings(certificates.expired())).wait();
   CHECK(expired.code == 2);
   CHECK(has(expired.err, "cluster.tls.certificate: " + certificates.path("expired.crt") +

@@ -19,8 +19,8 @@ void need(const std::string& program) {
 }
 
 /// Trains until it is told to stop.
-const Settings endless = {"train.epochs=100000", "checkpoint.every=never",
-                          "metrics.listen=127.0.0.1:0"};
+const Settings scraped_without_end = {"train.epochs=100000", "checkpoint.every=never",
+                                      "metrics.listen=127.0.0.1:0"};
 
 Ended promtool_check(const ScratchFolder& folder, const std::string& metrics) {
   write_bytes(folder / "metrics", metrics);
@@ -32,7 +32,7 @@ Ended promtool_check(const ScratchFolder& folder, const std::string& metrics) {
 } // namespace
 
 TEST_CASE("metrics, health and readiness are there while it trains") {
-  const Experiment experiment(endless);
+  const Experiment experiment(scraped_without_end);
   auto program = experiment.start("small", {"parallel.strategy=ddp", "devices.count=2"});
   const auto port = metrics_port(program);
   REQUIRE(becomes_true([&] { return experiment.run("small").epochs().size() >= 2; }));
@@ -55,7 +55,7 @@ TEST_CASE("metrics, health and readiness are there while it trains") {
 
 TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {
   need(TROUPE_PROMTOOL);
-  const Experiment experiment(endless);
+  const Experiment experiment(scraped_without_end);
   const ScratchFolder folder;
   auto program = experiment.start("small", {"checkpoint.every=10 steps"});
   const auto port = metrics_port(program);
@@ -68,7 +68,7 @@ TEST_CASE("promtool finds nothing to complain about in the metrics of a run") {
 
 TEST_CASE("a real Prometheus finds a run by its /sd and scrapes it") {
   need(TROUPE_PROMETHEUS);
-  const Experiment experiment(endless);
+  const Experiment experiment(scraped_without_end);
   auto program = experiment.start("small");
   PrometheusServer prometheus(
       TROUPE_PROMETHEUS,
