@@ -16,8 +16,8 @@ UNITY ?= ON
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 
 help:
-	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: about 10 minutes on 2 cores"
-	@echo "make test       set up, build, run all tests"
+	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
+	@echo "make test       set up, build, run all tests: about 12 minutes on 2 cores"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
