@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace troupe::tests {
 
@@ -13,8 +14,7 @@ constexpr float fp32_tolerance = 1e-4f;
 
 constexpr float deep_fp32_tolerance = 2e-3f;
 /// On average, of gradients behind a value that falls on the other side of a relu: one of a few
-/// thousand changes all before it by a few thousandths (found: 0.004 in ResNet-20, 0.014 in
-/// ResNet-50).
+/// thousand changes all before it by a few thousandths (found: 0.004 in ResNet-20).
 constexpr float relu_edge_tolerance = 3e-2f;
 /// Losses differ by 1e-6 until, some step, one value falls on the other side of a relu.
 constexpr float deep_fp32_losses = 1e-3f;
@@ -45,6 +45,39 @@ Values part_of(const Values& activations, bool gradients) {
     if ((name.find(".grad") != std::string::npos) == gradients)
       part.emplace(name, values);
   return part;
+}
+
+double norm(const std::vector<float>& tensor) {
+  double sum = 0;
+  for (const float value : tensor)
+    sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+double largest_norm(const Values& values) {
+  double largest = 0;
+  for (const auto& [name, tensor] : values)
+    largest = std::max(largest, norm(tensor));
+  return largest;
+}
+
+/// The norm of a - b.
+double distance(std::vector<float> a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  std::ranges::transform(a, b, a.begin(), std::minus{});
+  return norm(a);
+}
+
+void require_as_near(const Values& got, const Values& truth, const Values& rounded,
+                     float relative) {
+  REQUIRE(got.size() == truth.size());
+  const double largest = largest_norm(truth);
+  for (const auto& [name, wanted] : truth) {
+    const auto error = distance(got.at(name), wanted), own = distance(rounded.at(name), wanted);
+    INFO(name << " is off by " << error << ", by a rounding of the images alone " << own
+              << "; its norm is " << norm(wanted) << ", the largest " << largest);
+    REQUIRE(error <= 3 * own + static_cast<double>(relative) * std::max(norm(wanted), largest / 4));
+  }
 }
 
 void require_scalar(float got, float wanted, float relative) {
@@ -78,22 +111,10 @@ void require_close(const Values& values, const Values& expected, float relative)
 
 void require_close_on_average(const Values& values, const Values& expected, float relative) {
   REQUIRE(values.size() == expected.size());
-  const auto norm = [](const std::vector<float>& tensor) {
-    double sum = 0;
-    for (const float value : tensor)
-      sum += static_cast<double>(value) * static_cast<double>(value);
-    return std::sqrt(sum);
-  };
-  double largest = 0;
-  for (const auto& [name, wanted] : expected)
-    largest = std::max(largest, norm(wanted));
+  const double largest = largest_norm(expected);
   for (const auto& [name, wanted] : expected) {
     INFO(name);
-    auto difference = values.at(name);
-    REQUIRE(difference.size() == wanted.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      difference[i] -= wanted[i];
-    const auto error = norm(difference), size = norm(wanted);
+    const auto error = distance(values.at(name), wanted), size = norm(wanted);
     INFO("norm of the difference " << error << ", of the tensor " << size << ", of the largest "
                                    << largest);
     REQUIRE(error <= static_cast<double>(relative) * std::max(size, largest / 4));
@@ -151,6 +172,20 @@ void require_same_losses(const RunResult& got, const RunResult& truth, Precision
                        ? deep_fp32_losses
                        : tolerance(precision, depth).values);
   }
+}
+
+void require_as_near(const RunResult& got, const RunResult& truth, const RunResult& rounded,
+                     Precision precision) {
+  const float values = tolerance(precision, Depth::deep).values;
+  const float gradients = std::max(values, relu_edge_tolerance);
+  require_as_near(part_of(got.activations, false), part_of(truth.activations, false),
+                  part_of(rounded.activations, false), values);
+  require_as_near(part_of(got.activations, true), part_of(truth.activations, true),
+                  part_of(rounded.activations, true), gradients);
+  require_as_near(got.gradients, truth.gradients, rounded.gradients, gradients);
+  require_as_near(got.statistics, truth.statistics, rounded.statistics, values);
+  require_as_near({{"losses", got.losses()}}, {{"losses", truth.losses()}},
+                  {{"losses", rounded.losses()}}, values);
 }
 
 } // namespace troupe::tests

@@ -33,4 +33,10 @@ void require_same_pass(const RunResult& got, const RunResult& truth, Precision p
 void require_same_losses(const RunResult& got, const RunResult& truth, Precision precision,
                          Depth depth = Depth::shallow);
 
+/// For networks that amplify one rounding of their images until gradients change by a percent
+/// (fp32) or a half (fp16): values may be at most three times as far from the truth, on average, as
+/// the truth is from itself with such images (`rounded`), and the precision's tolerance on top.
+void require_as_near(const RunResult& got, const RunResult& truth, const RunResult& rounded,
+                     Precision precision);
+
 } // namespace troupe::tests

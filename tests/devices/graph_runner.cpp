@@ -88,7 +88,7 @@ public:
       steps.whole ? executable_->run(*stream_) : run_units();
       executable_->read_outputs(*stream_, &result.steps[static_cast<std::size_t>(step)]);
       if (steps.learn)
-        learn(step + 1, scale);
+        learn(step + 1, steps.lr, scale);
     }
     read_activations(result);
     require(stream_->synchronize());
@@ -139,7 +139,7 @@ private:
 
   BatchView batch(int number) {
     while (batches_.size() <= static_cast<std::size_t>(number)) {
-      const auto values = batch_values(graph_, static_cast<int>(batches_.size()));
+      const auto values = batch_values(graph_, static_cast<int>(batches_.size()), options_.noise);
       batches_.push_back({{device_, *stream_, values.images}, {device_, *stream_, values.targets}});
     }
     const auto& buffers = batches_[static_cast<std::size_t>(number)];
@@ -154,8 +154,8 @@ private:
       executable_->backward(*stream_, unit);
   }
 
-  void learn(int step, float scale) {
-    const OptimizerArguments arguments{.lr = 0.003f,
+  void learn(int step, float lr, float scale) {
+    const OptimizerArguments arguments{.lr = lr,
                                        .momentum = 0.9f,
                                        .step = step,
                                        .gradient_scale = 1 / scale,

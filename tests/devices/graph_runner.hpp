@@ -37,6 +37,7 @@ struct RunOptions {
   MemoryPlan memory = {};
   const StorageLayout* layout = nullptr;
   float loss_scale = 1;      ///< for graphs that have one
+  float noise = 0;           ///< of the images: see batch_values()
   DType stored = DType::f32; ///< of parameters, gradients, statistics and momentum
   /// Null: Device::compile.
   std::function<Result<std::unique_ptr<Executable>>(Device&, const Graph&, const CompileOptions&)>
@@ -52,6 +53,7 @@ struct Steps {
   bool whole = false; ///< Executable::run, else unit by unit
   /// After each pass a step of SGD with momentum. Else the parameters stay as they are.
   bool learn = false;
+  float lr = 0.003f;
   std::optional<float> loss_scale = {}; ///< instead of the options'
 };
 

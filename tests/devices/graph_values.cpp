@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 
 namespace troupe::tests {
@@ -48,12 +49,16 @@ std::size_t padded_channels(const Graph& graph, TensorId images) {
   return 0;
 }
 
-std::vector<std::byte> images_of(const Graph& graph, TensorId id, const std::string& suffix) {
+std::vector<std::byte> images_of(const Graph& graph, TensorId id, const std::string& suffix,
+                                 float noise) {
   const auto& tensor = graph[id];
   const auto channels = static_cast<std::size_t>(tensor.shape.dims.back());
   const auto filled = channels - padded_channels(graph, id);
   const auto pixels = static_cast<std::size_t>(tensor.shape.elements()) / channels;
-  const auto values = values_of("images" + suffix, pixels * filled, 1, 0);
+  auto values = values_of("images" + suffix, pixels * filled, 1, 0);
+  if (noise != 0)
+    std::ranges::transform(values, values_of("noise" + suffix, values.size(), noise, 1),
+                           values.begin(), std::multiplies{});
   std::vector<float> padded(pixels * channels);
   for (std::size_t pixel = 0; pixel < pixels; ++pixel)
     for (std::size_t channel = 0; channel < filled; ++channel)
@@ -85,11 +90,11 @@ std::vector<float> initial_values(const Slot& slot) {
   return values_of(slot.name, elements, std::sqrt(2.0f / static_cast<float>(fan_in)), 0.0f);
 }
 
-BatchValues batch_values(const Graph& graph, int number) {
+BatchValues batch_values(const Graph& graph, int number, float noise) {
   const auto suffix = number == 0 ? std::string{} : std::to_string(number);
   BatchValues values;
   for (const auto id : graph.with_role(Role::input))
-    values.images = images_of(graph, id, suffix);
+    values.images = images_of(graph, id, suffix, noise);
   for (const auto id : graph.with_role(Role::target))
     values.targets = targets_of(graph, id, number, suffix);
   return values;

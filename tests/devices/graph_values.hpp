@@ -18,7 +18,8 @@ struct BatchValues {
 };
 
 /// Images in the type and with the channels of the graph's input, those that are padding zero. The
-/// second label is ignored. `number` 0, 1, ...: different values.
-BatchValues batch_values(const Graph& graph, int number);
+/// second label is ignored. `number` 0, 1, ...: different values. Each pixel is off by a normal
+/// times `noise`, relatively.
+BatchValues batch_values(const Graph& graph, int number, float noise = 0);
 
 } // namespace troupe::tests

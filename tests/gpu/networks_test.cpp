@@ -11,11 +11,17 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace troupe;
 using namespace troupe::tests;
 
 namespace {
+
+/// To the type that a precision computes products of, relatively.
+float one_rounding(Precision precision) {
+  return epsilon(precision) / 2;
+}
 
 /// In channels that fused engines take.
 Graph bottlenecks() {
@@ -65,6 +71,15 @@ struct Fixture {
                       precision, Depth::deep);
   }
 
+  /// For ResNet-50, whose gradients no two engines agree on.
+  void check_chaotic_pass(const nn::PreparedModel& model, Precision precision) const {
+    auto options = options_for(precision);
+    const auto got = run_graph(*device, model.graph, options),
+               truth = run_truth(model.graph, options);
+    options.noise = one_rounding(precision);
+    require_as_near(got, truth, run_truth(model.graph, options), precision);
+  }
+
   static RunOptions options_for(Precision precision, const MemoryPlan& memory = {}) {
     return {.tf32 = precision == Precision::tf32,
             .memory = memory,
@@ -98,34 +113,45 @@ TEST_CASE_METHOD(Fixture, "fused steps in planned memory learn what the interpre
 }
 
 TEST_CASE_METHOD(Fixture, "a fused ResNet-50 is what its graph says") {
-  check_pass(fused(resnet50(), Precision::amp_fp16), Precision::amp_fp16);
+  check_chaotic_pass(fused(resnet50(), Precision::amp_fp16), Precision::amp_fp16);
 }
 
 TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in fp32") {
-  check_pass(prepare(resnet50(), Precision::fp32), Precision::fp32);
+  check_chaotic_pass(prepare(resnet50(), Precision::fp32), Precision::fp32);
 }
 
 TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in tf32") {
-  check_pass(prepare(resnet50(), Precision::tf32), Precision::tf32);
+  check_chaotic_pass(prepare(resnet50(), Precision::tf32), Precision::tf32);
 }
 
 TEST_CASE_METHOD(Fixture, "ResNet-50 apart is what its graph says, in bf16") {
-  check_pass(prepare(resnet50(), Precision::amp_bf16), Precision::amp_bf16);
+  check_chaotic_pass(prepare(resnet50(), Precision::amp_bf16), Precision::amp_bf16);
 }
 
 // Ten of the interpreter's steps would take minutes: its fast sibling stands in for it, on a graph
 // without padded channels, which that does not know.
 TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
-  Steps steps{.count = 10, .batches = 2, .learn = true};
+  Steps steps{.count = 10, .batches = 2, .learn = true, .lr = 1e-6f};
   const auto forward = resnet50();
   const auto model = nn::run_passes(
       forward, nn::Purpose::training,
       {.fuse = nn::FusePatterns::all(), .memory = {.alignment = gpu::tensor_alignment}});
   REQUIRE(model);
   const auto host = cpu::make_host_device(0, 0);
-  const auto truth = run_graph(*host, model->graph, {.threads = 2}, steps);
+  const auto truth = run_graph(*host, model->graph, {}, steps);
+  const auto rounded =
+      run_graph(*host, model->graph, {.noise = one_rounding(Precision::fp32)}, steps);
   steps.whole = true;
   const auto got = run_graph(*device, model->graph, {.memory = model->memory}, steps);
-  REQUIRE(truth.losses().back() != truth.losses()[1]);
-  require_same_losses(got, truth, Precision::fp32);
+  const auto losses = got.losses(), wanted = truth.losses(), others = rounded.losses();
+  float own = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    own = std::max(own, std::abs(others[i] - wanted[i]));
+  const float allowed = 2 * own + 1e-4f * wanted[0];
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    INFO("step " << i << ": " << losses[i] << ", expected " << wanted[i] << ", allowed "
+                 << allowed);
+    REQUIRE(std::abs(losses[i] - wanted[i]) <= allowed);
+  }
+  REQUIRE(wanted[0] - wanted[8] > 20 * allowed); // both of the first batch
 }

@@ -52,6 +52,12 @@ std::mutex& owners_mutex() {
   return mutex;
 }
 
+cudaMemPool_t owner_of(const void* address) {
+  const std::lock_guard lock{owners_mutex()};
+  const auto owner = owners().find(address);
+  return owner == owners().end() ? nullptr : owner->second;
+}
+
 /// A piece of the pool that is large enough, or none.
 void use_piece(CUmemPoolHandle_st& pool, std::size_t bytes) {
   if (const auto piece = pool.pieces.lower_bound(bytes); piece != pool.pieces.end()) {
@@ -211,14 +217,16 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
 
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const auto found = beginning_at(memory, false);
-  const std::lock_guard lock{owners_mutex()};
-  const auto owner = owners().find(memory);
-  if (!found || owner == owners().end())
+  const auto pool = owner_of(memory);
+  if (!found || !pool)
     return remember(cudaErrorInvalidValue);
   EMULATION_TRY(enqueue(stream, [data = found->data] { Memory::instance().close(data); }));
-  const std::lock_guard pool_lock{owner->second->mutex};
-  owner->second->pieces.insert(found->bytes);
-  owners().erase(owner);
+  {
+    const std::lock_guard lock{owners_mutex()};
+    owners().erase(memory);
+  }
+  const std::lock_guard lock{pool->mutex};
+  pool->pieces.insert(found->bytes);
   return cudaSuccess;
 }
 }
