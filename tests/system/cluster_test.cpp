@@ -109,8 +109,11 @@ TEST_CASE("a node may have several workers, whose shards are one group") {
       for_nodes(2, "hsdp") + Settings{"devices.count=2", "parallel.shard_group=2"};
   Daemons daemons{experiment, "nodes", settings};
   auto& leader = daemons.lead();
-  CHECK(daemons.join().wait().code == 0);
-  CHECK(stop(leader).code == 0);
+  const auto followed = daemons.join().wait();
+  const auto led = stop(leader);
+  INFO("follower: " << followed.out << followed.err << "\nleader: " << led.out << led.err);
+  CHECK(followed.code == 0);
+  CHECK(led.code == 0);
   const auto alone = experiment.completed(
       "alone", {"parallel.strategy=hsdp", "parallel.shard_group=2", "data.batch_size=12",
                 "data.synthetic_samples=96", "data.eval_batch_size=12", "devices.count=4"});
