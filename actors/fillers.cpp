@@ -24,7 +24,7 @@ Result<std::shared_ptr<BatchFiller>> shared(Result<std::unique_ptr<Filler>> fill
 
 } // namespace
 
-nn::InputFormat input_format(const Config& config, bool one_size) {
+nn::InputFormat preferred_input(const Config& config, bool one_size) {
   // Images of different sizes are augmented on the host, which writes f32.
   if (device_kind(config.devices) == DeviceKind::host || !one_size)
     return {};
@@ -82,7 +82,7 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
                                               .stream = stream,
                                               .slice = slice,
                                               .slots = static_cast<std::int32_t>(slots),
-                                              .format = input_format(config_, true)}));
+                                              .format = replica.input}));
 }
 
 Result<std::shared_ptr<const ResidentDataset>>

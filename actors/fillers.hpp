@@ -17,10 +17,10 @@
 
 namespace troupe::actors {
 
-/// What the loader of a device writes: images as f32 with the data's channels on the host; on a
-/// CUDA device, when all images have one size, the compute type, with channels padded as its
-/// convolutions like them.
-nn::InputFormat input_format(const Config& config, bool one_size);
+/// What the loader of a device would like to write: images as f32 with the data's channels on the
+/// host; on a CUDA device, when all images have one size, the compute type, with channels padded as
+/// its convolutions like them. What it writes is what the model takes (Replica::input).
+nn::InputFormat preferred_input(const Config& config, bool one_size);
 
 /// The fillers of all ranks of a node. Streams that they need beyond the node's host streams are
 /// added to `streams`, which must be drained before the devices go.

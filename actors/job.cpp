@@ -154,7 +154,7 @@ Status Preparation::compile(Replica& replica) {
   auto engine = engine_options(config_, *replica.device);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = input_format(config_, job_->training->dataset().extent().has_value());
+  engine->passes.input = preferred_input(config_, job_->training->dataset().extent().has_value());
   engine->passes.loss_rows = static_cast<double>(config_.data.batch_size) /
                              static_cast<double>(world_ * config_.train.accumulate);
   auto training = nn::prepare_model(config_, micro_batch_, nn::Purpose::training, engine->passes);
@@ -168,6 +168,7 @@ Status Preparation::compile(Replica& replica) {
   if (!train)
     return failure(train.error());
   replica.train = std::move(*train);
+  replica.input = nn::input_format(training->graph);
   const auto stored = stored_type(job_->precision);
   const auto buffers = float_type_of(config_.parallel.mixed_precision.buffers);
   const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};

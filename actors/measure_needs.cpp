@@ -74,7 +74,7 @@ Status Measurement::compile() {
   auto engine = engine_options(config_, *replica_.device);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = input_format(config_, training_->dataset().extent().has_value());
+  engine->passes.input = preferred_input(config_, training_->dataset().extent().has_value());
   const auto slice = training_->sampler().largest_slice(
       {0, world_, 0, static_cast<int>(config_.train.accumulate)});
   if (!slice)
@@ -93,6 +93,7 @@ Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptio
     return failure(model.error());
   if (purpose == nn::Purpose::training)
     statistics_bytes_ = statistics_bytes(model->graph);
+  replica_.input = nn::input_format(model->graph);
   engine.compile.memory = std::move(model->memory);
   auto compiled = replica_.device->compile(model->graph, engine.compile);
   if (!compiled)

@@ -5,6 +5,7 @@
 #include "model_state.hpp"
 
 #include "troupe/collectives/communicator.hpp"
+#include "troupe/nn/passes/format_input.hpp"
 
 #include <memory>
 
@@ -15,6 +16,7 @@ struct Replica {
   std::shared_ptr<Device> device;
   std::shared_ptr<ModelState> state;           ///< SHARD MANAGER
   std::unique_ptr<Executable> train, evaluate; ///< WORKER; evaluate is null when it never happens
+  nn::InputFormat input;                       ///< of both
   // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
   // the same shard of it (collectives/strategy.hpp). May be one and the same.
   std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;

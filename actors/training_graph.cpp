@@ -12,7 +12,7 @@ Result<Graph> training_graph(const Config& config) {
   auto engine = engine_options(config, **device);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = input_format(config, config.data.dataset != "image_folder");
+  engine->passes.input = preferred_input(config, config.data.dataset != "image_folder");
   const auto slices = config.workers() * config.train.accumulate;
   const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
   auto model = nn::prepare_model(config, micro_batch, nn::Purpose::training, engine->passes);

@@ -4,6 +4,17 @@
 
 namespace troupe::gpu {
 
+namespace {
+
+/// No memory to measure in says nothing about engines: the fused node stays, and lowering reports
+/// it.
+bool offered(PlanBook& plans, const cudnn::OperationGraph& graph) {
+  const auto plan = plans.plan(graph);
+  return plan || plan.error().code == Errc::out_of_memory;
+}
+
+} // namespace
+
 std::function<bool(const Graph&, const Node&)> fusion_support(std::shared_ptr<PlanBook> plans) {
   return [plans = std::move(plans)](const Graph& graph, const Node& node) {
     switch (node.op) {
@@ -11,13 +22,13 @@ std::function<bool(const Graph&, const Node&)> fusion_support(std::shared_ptr<Pl
       // No pattern of cuDNN normalizes its input and keeps the statistics to itself.
       const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
       return (attributes.statistics || !attributes.prologue) &&
-             plans->plan(convolution_graph(graph, node)).has_value();
+             offered(*plans, convolution_graph(graph, node));
     }
     case Op::conv2d_backward_data:
-      return plans->plan(convolution_graph(graph, node)).has_value();
+      return offered(*plans, convolution_graph(graph, node));
     case Op::conv2d_backward_weight:
-      return plans->plan(convolution_graph(graph, node)).has_value() ||
-             plans->plan(convolution_graph(graph, node, graph[node.inputs[1]].dtype)).has_value();
+      return offered(*plans, convolution_graph(graph, node)) ||
+             offered(*plans, convolution_graph(graph, node, graph[node.inputs[1]].dtype));
     default:
       return true;
     }

@@ -33,4 +33,9 @@ Graph format_input(const Graph& forward, const InputFormat& format) {
   return graph;
 }
 
+InputFormat input_format(const Graph& graph) {
+  const auto& images = graph[graph.with_role(Role::input).front()];
+  return {images.dtype, images.shape.dims.back()};
+}
+
 } // namespace troupe::nn

@@ -15,7 +15,10 @@ struct InputFormat {
 
 /// For forward graphs, before autocast. Gives the input tensor this dtype and, where convolutions
 /// alone read it, this many channels: their attributes say how many are padding, weights keep their
-/// shape. The graph's input tensor then tells what the loader has to write.
+/// shape.
 Graph format_input(const Graph& forward, const InputFormat& format);
+
+/// What the loader has to write for this graph.
+InputFormat input_format(const Graph& graph);
 
 } // namespace troupe::nn

@@ -74,6 +74,8 @@ TEST_CASE("channels are not padded where others than convolutions read the image
   const auto& images = graph[*graph.find("images")];
   CHECK(images.dtype == DType::bf16);
   CHECK(images.shape[3] == 3);
+  CHECK(input_format(graph).channels == 3);
+  CHECK(input_format(training("resnet20", Precision::amp_bf16, {DType::bf16, 4})).channels == 4);
 }
 
 TEST_CASE("images of another type than the arithmetic's are found") {

@@ -1,6 +1,7 @@
 // One job on several daemons of one machine.
 #include "../core/certificates.hpp"
 #include "experiment.hpp"
+#include "timeline.hpp"
 
 #include "troupe/metrics/socket.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <csignal>
 #include <list>
+#include <map>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -131,6 +133,30 @@ TEST_CASE("batch norm is synchronized over all nodes") {
   const auto alone =
       experiment.completed("alone", {"data.batch_size=12", "data.synthetic_samples=96"});
   CHECK(largest_difference(first_ten(run.losses()), first_ten(alone.losses())) < 1e-5);
+}
+
+TEST_CASE("each daemon writes the timeline of its own workers") {
+  const Experiment experiment;
+  const auto settings = for_nodes(2, "zero3") + Settings{"train.max_steps=4"};
+  const auto first = experiment / "first.json", second = experiment / "second.json";
+  Daemons daemons{experiment, "nodes", settings};
+  auto& leader = daemons.lead({"--trace=" + first.string()});
+  REQUIRE(daemons.join({"--trace=" + second.string()}).wait().code == 0);
+  REQUIRE(stop(leader).code == 0);
+  const Timeline led{first}, followed{second};
+  CHECK(led.rows().contains("node/coordinator"));
+  CHECK_FALSE(followed.rows().contains("node/coordinator"));
+  for (const std::string row : {"/worker", "/compute", "/communication"}) {
+    CHECK(led.rows().contains("rank 0" + row));
+    CHECK(followed.rows().contains("rank 1" + row));
+    CHECK_FALSE(led.rows().contains("rank 1" + row));
+    CHECK_FALSE(followed.rows().contains("rank 0" + row));
+  }
+  std::map<std::string, int> sent;
+  for (const auto& span : followed.spans("rank 1/communication", "collective"))
+    ++sent[span["name"]];
+  CHECK(sent["all_gather"] >= 8); // each of four steps gathers for forward and for backward
+  CHECK(sent["reduce_scatter"] >= 4);
 }
 
 TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same end") {

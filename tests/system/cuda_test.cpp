@@ -44,6 +44,20 @@ TEST_CASE("a GPU learns what the host learns, in every precision") {
   CHECK(found.epochs().size() == host.epochs().size());
 }
 
+TEST_CASE("a GPU learns what the host learns where no convolution reads the images") {
+  need_gpus(1);
+  const std::string model = GENERATE("mlp", "linear"), precision = GENERATE("fp32", "amp_fp16");
+  CAPTURE(model, precision);
+  const Experiment experiment{short_run({"model.name=" + model, "precision.mode=" + precision})};
+  const auto host = experiment.completed("host", {"devices.kind=cpu"});
+  for (const std::string residency : {"device", "host"}) {
+    CAPTURE(residency);
+    const auto found = experiment.completed(residency, {"data.residency=" + residency});
+    CHECK(largest_difference(found.losses(), host.losses()) <
+          (precision == "fp32" ? fp32_bound : narrow_bound));
+  }
+}
+
 TEST_CASE("where images lie, what is made again and what lies on the host changes nothing") {
   need_gpus(1);
   const Experiment experiment{short_run()};
