@@ -214,8 +214,9 @@ class GpuRun(unittest.TestCase):
         said = program.communicate(timeout=60)[0]
         self.assertEqual(program.returncode, 1, said)
         self.assertIn("interrupted", said)
-        started = mine.read_text().split() if mine.exists() else []  # gone, too
-        self.assertEqual([pid for pid in started if pathlib.Path(f"/proc/{pid}").exists()], [])
+        started = mine.read_text().split() if mine.exists() else []
+        for pid in started:  # they end, too
+            self.wait_for(lambda place=pathlib.Path("/proc", pid): not place.exists())
         report = json.loads((self.scratch / "out/report.json").read_text())
         self.assertEqual(report["parts"]["step"]["state"], "INTERRUPTED")
         self.assertEqual(report["step"][AMP]["summary"]["ratio_eager"], 3.0)

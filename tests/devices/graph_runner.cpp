@@ -12,11 +12,6 @@ namespace troupe::tests {
 
 namespace {
 
-void require(const Status& status) {
-  if (!status)
-    FAIL(status.error().to_string());
-}
-
 void store(const Slot& slot, const std::vector<float>& values, std::vector<float>& flat) {
   const std::span<float> place{flat.data() + slot.offset, slot.elements};
   if (slot.codec)

@@ -37,6 +37,13 @@ struct DeviceTraits {
 };
 DeviceTraits test_traits();
 
+/// For helpers that tests call in several threads at once: Catch2's assertions, except for one that
+/// fails, are for one thread at a time.
+inline void require(const Status& status) {
+  if (!status)
+    FAIL(status.error().to_string());
+}
+
 /// Values in a device's memory. Everything enqueued on `stream` and finished before it is read.
 template <class T>
 class DeviceVector {
@@ -49,16 +56,17 @@ public:
 
   /// As many values as there were at first.
   void write(const std::vector<T>& values) {
-    REQUIRE(values.size() == size_);
+    if (values.size() != size_)
+      FAIL(values.size() << " values for " << size_);
     device_.copy(stream_, buffer_->data(), values.data(), size_ * sizeof(T));
-    REQUIRE(stream_.synchronize());
+    require(stream_.synchronize());
   }
   std::size_t size() const { return size_; }
   T* data() const { return reinterpret_cast<T*>(buffer_->data()); }
   std::vector<T> read() const {
     std::vector<T> values(size_);
     device_.copy(stream_, values.data(), buffer_->data(), size_ * sizeof(T));
-    REQUIRE(stream_.synchronize());
+    require(stream_.synchronize());
     return values;
   }
 

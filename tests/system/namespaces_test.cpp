@@ -9,6 +9,7 @@
 #include <csignal>
 #include <list>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace troupe;
@@ -21,12 +22,17 @@ constexpr int hosts = 4;
 
 class Namespaces {
 public:
-  Namespaces() : made_{tool("up") == 0} {}
+  Namespaces() : made_{tool("up")} {}
   Namespaces(const Namespaces&) = delete;
   Namespaces& operator=(const Namespaces&) = delete;
   ~Namespaces() { tool("down"); }
 
-  bool made() const { return made_; }
+  /// Whether this machine has any; what goes wrong then is a failure.
+  bool made() const {
+    constexpr int not_here = 3;
+    REQUIRE((made_ == 0 || made_ == not_here));
+    return made_ == 0;
+  }
   /// The command, on host 1, 2, ...
   std::vector<std::string> on(int host, std::vector<std::string> command) const {
     command.insert(command.begin(),
@@ -37,13 +43,12 @@ public:
 private:
   int tool(const std::string& verb) const {
     const auto count = verb == "up" ? " " + std::to_string(hosts) : "";
-    return std::system(((source_tree() / "tools/network-namespaces").string() + " " + verb + " " +
-                        prefix_ + count + " 2>/dev/null")
-                           .c_str());
+    const auto tool = (source_tree() / "tools/network-namespaces").string();
+    return WEXITSTATUS(std::system((tool + " " + verb + " " + prefix_ + count).c_str()));
   }
 
   std::string prefix_ = "t" + std::to_string(::getpid());
-  bool made_;
+  int made_; ///< exit code
 };
 
 std::string address(int host, int port) {
