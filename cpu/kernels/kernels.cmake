@@ -1,6 +1,6 @@
 # The kernel sources, once for each instruction set. Only these files are compiled for a newer
 # processor than the oldest, and they hold no inline functions that the linker could hand to others.
-set(TROUPE_KERNEL_SOURCES batch_norm.cpp elementwise.cpp flat.cpp pooling.cpp table.cpp)
+set(TROUPE_KERNEL_SOURCES batch_norm.cpp elementwise.cpp flat.cpp pooling.cpp table.cpp winograd.cpp)
 list(TRANSFORM TROUPE_KERNEL_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
 set(TROUPE_KERNEL_OBJECTS)
 

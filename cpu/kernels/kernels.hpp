@@ -52,6 +52,20 @@ struct Kernels {
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
+  /// Weights to u, a matrix (in, out) for each of 36 points; of input channels [begin, end). Turned:
+  /// from the last weight to the first.
+  void (*winograd_weights)(const WinogradShape& shape, const float* weights, bool turned, float* u,
+                           std::size_t begin, std::size_t end);
+  /// Tiles [begin, end) of y.
+  void (*winograd_convolve)(const WinogradShape& shape, const float* x, const float* u, float* y,
+                            float* scratch, std::size_t begin, std::size_t end);
+  /// Adds what tiles [begin, end) give to sums, as u.
+  void (*winograd_gradient)(const WinogradShape& shape, const float* x, const float* dy,
+                            float* sums, float* scratch, std::size_t begin, std::size_t end);
+  /// Sums to the weights' gradient, of input channels [begin, end).
+  void (*winograd_weight_gradient)(const WinogradShape& shape, const float* sums, float* gradient,
+                                   std::size_t begin, std::size_t end);
+
   TypedKernels<float> f32;
   TypedKernels<Bf16> bf16;
   TypedKernels<F16> f16;

@@ -17,6 +17,7 @@ Kernels table() {
   set_batch_norm(kernels);
   set_elementwise(kernels);
   set_pooling(kernels);
+  set_winograd(kernels);
   return kernels;
 }
 

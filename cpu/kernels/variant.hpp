@@ -81,6 +81,7 @@ void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& r
 void set_batch_norm(Kernels& kernels);
 void set_elementwise(Kernels& kernels);
 void set_pooling(Kernels& kernels);
+void set_winograd(Kernels& kernels);
 
 Kernels table();
 

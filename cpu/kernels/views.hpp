@@ -61,4 +61,11 @@ struct PoolShape {
       padding;
 };
 
+/// A 3x3 convolution with stride 1 and padding 1; activations NHWC, weights (3, 3, in, out). The
+/// channels are multiples of 16. A tile has 4x4 outputs, or what of them lies in the image.
+struct WinogradShape {
+  std::size_t height, width, in, out;
+  std::size_t block; ///< tiles that are worked on at once
+};
+
 } // namespace troupe::cpu

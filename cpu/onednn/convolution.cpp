@@ -1,8 +1,10 @@
-// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations.
+// Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
+// Winograd kernels do not take them.
 #include "convert.hpp"
 #include "follow.hpp"
 #include "lowering.hpp"
 #include "slices.hpp"
+#include "winograd.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::cpu {
@@ -241,6 +243,10 @@ bool is_pointwise(const Node& node) {
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node) {
+  auto problem = convolution_problem(lowering.graph, node);
+  problem.activations = lowering.compute_type(problem.activations);
+  if (suits_winograd(problem))
+    return lower_winograd(lowering, node);
   if (node.op == Op::conv2d)
     return lower_activation(lowering, node, convolution_forward, true);
   if (node.op == Op::conv2d_backward_data)

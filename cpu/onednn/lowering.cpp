@@ -3,6 +3,7 @@
 #include "../processor.hpp"
 #include "codec.hpp"
 #include "convert.hpp"
+#include "winograd.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/storage_layout.hpp"
 
@@ -98,6 +99,8 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
     return plain;
   auto problem = convolution_problem(graph, *forward);
   problem.activations = compute_type(problem.activations);
+  if (suits_winograd(problem))
+    return winograd_weights(problem);
   const auto primitive = gradient ? convolution_backward_weights(library, problem, nullptr)
                                   : convolution_forward(library, problem, nullptr);
   if (!primitive)

@@ -12,4 +12,5 @@ set(TROUPE_ONEDNN_SOURCES
   onednn/matmul.cpp
   onednn/pooling.cpp
   onednn/primitives.cpp
-  onednn/products.cpp)
+  onednn/products.cpp
+  onednn/winograd.cpp)

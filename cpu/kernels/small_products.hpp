@@ -1,0 +1,129 @@
+/// Included by the kernel sources alone: products of matrices that lie in a core's caches, sums in
+/// registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16): distances
+/// are constants then, and a group is one to four vectors.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+namespace {
+
+constexpr std::size_t group = 16, group_vectors = group / lanes;
+
+/// Sums of products for `rows` rows and `groups` groups of columns, `vectors` a row.
+template <std::size_t rows, std::size_t groups>
+struct Sums {
+  static constexpr std::size_t vectors = groups * group_vectors;
+  Vector values[rows][vectors];
+
+  static std::size_t offset(std::size_t v, std::size_t group_stride) {
+    return v / group_vectors * group_stride + v % group_vectors * lanes;
+  }
+  void load(const float* c, std::size_t group_stride) {
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        values[r][v] = load_vector(c + r * group + offset(v, group_stride));
+  }
+  void store(float* c, std::size_t group_stride) const {
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        store_vector(c + r * group + offset(v, group_stride), values[r][v]);
+  }
+  /// One step: a row of b, and for each row of c a value of a.
+  template <std::size_t stride>
+  void add(const float* a, const float* b, std::size_t group_stride) {
+    Vector row[vectors];
+    for (std::size_t v = 0; v < vectors; ++v)
+      row[v] = load_vector(b + offset(v, group_stride));
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        values[r][v] += a[r * stride] * row[v];
+  }
+};
+
+/// A product's matrices, each with the floats from one group of columns to the next.
+struct Product {
+  const float* a;
+  std::size_t a_group;
+  const float* b;
+  std::size_t b_group;
+  float* c;
+  std::size_t c_group;
+};
+
+/// c = a * b, for `rows` rows of a.
+template <std::size_t rows, std::size_t groups>
+void multiply_rows(const Product& p, std::size_t steps) {
+  Sums<rows, groups> sums{};
+  for (std::size_t g = 0; g < steps / group; ++g)
+    for (std::size_t step = 0; step < group; ++step)
+      sums.template add<group>(p.a + g * p.a_group + step, p.b + (g * group + step) * group,
+                               p.b_group);
+  sums.store(p.c, p.c_group);
+}
+
+/// c += a^T * b, for `rows` columns of a that lie in one group.
+template <std::size_t rows, std::size_t groups>
+void add_transposed_rows(const Product& p, std::size_t steps) {
+  Sums<rows, groups> sums;
+  sums.load(p.c, p.c_group);
+  for (std::size_t step = 0; step < steps; ++step)
+    sums.template add<1>(p.a + step * group, p.b + step * group, p.b_group);
+  sums.store(p.c, p.c_group);
+}
+
+/// How many rows' sums fit into the registers, beside one or two groups of columns.
+constexpr std::size_t rows_of_one = lanes == 16 ? 16 : lanes == 8 ? 4 : 2, rows_of_two = 8;
+
+template <std::size_t rows, std::size_t groups>
+void multiply_groups(Product p, std::size_t count, std::size_t steps) {
+  for (; count >= rows; count -= rows) {
+    multiply_rows<rows, groups>(p, steps);
+    p.a += rows * group;
+    p.c += rows * group;
+  }
+  if constexpr (rows > 1)
+    if (count > 0)
+      multiply_groups<rows / 2, groups>(p, count, steps);
+}
+
+template <std::size_t rows, std::size_t groups>
+void add_transposed_groups(Product p, std::size_t count, std::size_t steps) {
+  for (std::size_t row = 0; row < count; row += rows) {
+    const std::size_t column = row % group;
+    add_transposed_rows<rows, groups>({p.a + row / group * p.a_group + column, 0, p.b, p.b_group,
+                                       p.c + row * group, p.c_group},
+                                      steps);
+  }
+}
+
+Product at_group(const Product& p, std::size_t g) {
+  return {p.a, p.a_group, p.b + g * p.b_group, p.b_group, p.c + g * p.c_group, p.c_group};
+}
+
+/// c = a * b: (rows, steps) by (steps, columns).
+void multiply(const Product& p, std::size_t rows, std::size_t steps, std::size_t columns) {
+  const std::size_t groups = columns / group;
+  std::size_t g = 0;
+  if constexpr (lanes == 16)
+    for (; g + 2 <= groups; g += 2)
+      multiply_groups<rows_of_two, 2>(at_group(p, g), rows, steps);
+  for (; g < groups; ++g)
+    multiply_groups<rows_of_one, 1>(at_group(p, g), rows, steps);
+}
+
+/// c += a^T * b: the transpose of (steps, rows) by (steps, columns).
+void add_transposed(const Product& p, std::size_t rows, std::size_t steps, std::size_t columns) {
+  const std::size_t groups = columns / group;
+  std::size_t g = 0;
+  if constexpr (lanes == 16)
+    for (; g + 2 <= groups; g += 2)
+      add_transposed_groups<rows_of_two, 2>(at_group(p, g), rows, steps);
+  for (; g < groups; ++g)
+    add_transposed_groups<rows_of_one, 1>(at_group(p, g), rows, steps);
+}
+
+} // namespace
+
+} // namespace troupe::cpu::TROUPE_VARIANT

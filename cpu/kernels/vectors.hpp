@@ -1,0 +1,31 @@
+/// Included by the kernel sources alone: one register of floats of the variant's instruction set.
+#pragma once
+
+#include <cstddef>
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t lanes = 16;
+#elif defined(__AVX2__)
+constexpr std::size_t lanes = 8;
+#else
+constexpr std::size_t lanes = 4;
+#endif
+
+using Vector [[gnu::vector_size(4 * lanes)]] = float;
+using UnalignedVector [[gnu::vector_size(4 * lanes), gnu::aligned(4), gnu::may_alias]] = float;
+
+inline Vector load_vector(const float* values) {
+  return *reinterpret_cast<const UnalignedVector*>(values);
+}
+
+inline void store_vector(float* values, Vector vector) {
+  *reinterpret_cast<UnalignedVector*>(values) = vector;
+}
+
+} // namespace
+
+} // namespace troupe::cpu::TROUPE_VARIANT

@@ -1,0 +1,261 @@
+#include "winograd.hpp"
+
+#include "convert.hpp"
+#include "follow.hpp"
+#include "slices.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+constexpr std::size_t winograd_points = 36;
+
+/// The largest product of channels: 36 values for each are read for every block of tiles, and held
+/// by every thread for the weights' gradient.
+constexpr std::int64_t most_weights = 256 * 256;
+
+/// Tiles that are worked on at once: their matrices should leave the second-level cache room for
+/// the transformed weights.
+std::size_t block_tiles(std::size_t in, std::size_t out) {
+  constexpr std::size_t budget = std::size_t{1} << 19;
+  const std::size_t fitting = budget / (winograd_points * (in + out) * sizeof(float));
+  return std::clamp<std::size_t>(fitting / 16 * 16, 16, 128);
+}
+
+struct TileSizes {
+  WinogradShape shape;
+  std::size_t batch, x, y; ///< elements of one image
+  std::size_t tiles;       ///< of one image
+  std::size_t block_bytes, transformed_bytes;
+
+  /// From `in` to `out` channels: of a gradient these are the other way round.
+  TileSizes(const ConvolutionProblem& p, std::int64_t in, std::int64_t out)
+      : shape{static_cast<std::size_t>(p.height), static_cast<std::size_t>(p.width),
+              static_cast<std::size_t>(in), static_cast<std::size_t>(out), 0},
+        batch{static_cast<std::size_t>(p.batch)}, x{shape.height * shape.width * shape.in},
+        y{shape.height * shape.width * shape.out},
+        tiles{(shape.height + 3) / 4 * ((shape.width + 3) / 4)} {
+    shape.block = block_tiles(shape.in, shape.out);
+    // Zeros, and for each point two matrices and a cache line behind each.
+    const std::size_t channels = shape.in + shape.out;
+    block_bytes =
+        aligned((channels + winograd_points * (shape.block * channels + 2 * 16)) * sizeof(float));
+    transformed_bytes = aligned(winograd_points * shape.in * shape.out * sizeof(float));
+  }
+};
+
+double operations(const ConvolutionProblem& p) {
+  return 2.0 * static_cast<double>(p.batch * p.height * p.width) *
+         static_cast<double>(p.in * p.out * 9);
+}
+
+/// Whole images of about one block.
+Slicing slice_tiles(const TileSizes& sizes, int threads) {
+  const std::size_t bytes_per_image = slice_bytes * sizes.tiles / sizes.shape.block;
+  return slice_batch(static_cast<std::int64_t>(sizes.batch), bytes_per_image, 0, threads);
+}
+
+/// y = x * weights, or dx = dy * weights turned around.
+class WinogradActivation final : public Step, public Leader {
+public:
+  WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
+                     const ParameterCopy* weights)
+      : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
+        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights} {
+    const auto images = static_cast<std::size_t>(slicing_.images);
+    x_bytes_ = widen_ ? aligned(images * sizes.x * sizeof(float)) : 0;
+    y_bytes_ = widen_ ? aligned(images * sizes.y * sizeof(float)) : 0;
+  }
+
+  bool writes_slices() const override { return slicing_.side_by_side; }
+
+  std::size_t scratch_bytes() const override {
+    return sizes_.transformed_bytes + team() * sizes_.block_bytes +
+           slicing_.workers(threads_) * (x_bytes_ + y_bytes_);
+  }
+
+  Status run(const Frame& frame) override {
+    auto* const u = reinterpret_cast<float*>(frame.scratch());
+    transform_weights(frame, u);
+    const auto images = static_cast<std::size_t>(slicing_.images);
+    begin_followers(frame, slicing_.workers(threads_));
+    for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
+      const std::size_t first = static_cast<std::size_t>(slice) * images;
+      auto* const x = frame.data<std::byte>(node_.inputs[0]) + first * sizes_.x * size_of(stored_);
+      auto* const y = frame.data<std::byte>(node_.outputs[0]) + first * sizes_.y * size_of(stored_);
+      if (widen_)
+        convolve_wide(frame, u, x, y, worker);
+      else
+        convolve(frame, u, reinterpret_cast<float*>(x), reinterpret_cast<float*>(y), worker);
+      lead(frame, worker, first * sizes_.y, (first + images) * sizes_.y);
+    });
+    return {};
+  }
+
+private:
+  std::size_t team() const { return static_cast<std::size_t>(threads_); }
+
+  void transform_weights(const Frame& frame, float* u) const {
+    const bool turned = node_.op == Op::conv2d_backward_data;
+    const auto* const weights = weights_ ? reinterpret_cast<const float*>(weights_->data())
+                                         : frame.data<float>(node_.inputs[1]);
+    parallel_for(sizes_.shape.in, 16, [&](std::size_t begin, std::size_t end) {
+      kernels().winograd_weights(sizes_.shape, weights, turned, u, begin, end);
+    });
+  }
+
+  /// A slice by its worker, or all of it by the whole team.
+  void convolve(const Frame& frame, const float* u, const float* x, float* y,
+                std::size_t worker) const {
+    const std::size_t tiles = static_cast<std::size_t>(slicing_.images) * sizes_.tiles;
+    const auto part = [&](std::size_t who, std::size_t begin, std::size_t end) {
+      auto* const scratch =
+          frame.scratch() + sizes_.transformed_bytes + who * sizes_.block_bytes;
+      kernels().winograd_convolve(sizes_.shape, x, u, y, reinterpret_cast<float*>(scratch), begin,
+                                  end);
+    };
+    if (slicing_.side_by_side)
+      return part(worker, 0, tiles);
+    parallel_parts(team(), [&](std::size_t who, std::size_t parts) {
+      part(who, tiles * who / parts, tiles * (who + 1) / parts);
+    });
+  }
+
+  void convolve_wide(const Frame& frame, const float* u, const std::byte* x, std::byte* y,
+                     std::size_t worker) const {
+    const auto images = static_cast<std::size_t>(slicing_.images);
+    auto* const wide = frame.scratch() + sizes_.transformed_bytes + team() * sizes_.block_bytes +
+                       worker * (x_bytes_ + y_bytes_);
+    auto* const wide_x = reinterpret_cast<float*>(wide);
+    auto* const wide_y = reinterpret_cast<float*>(wide + x_bytes_);
+    widen_slice(slicing_, stored_, x, wide_x, images * sizes_.x);
+    convolve(frame, u, wide_x, wide_y, worker);
+    narrow_slice(slicing_, stored_, wide_y, y, images * sizes_.y);
+  }
+
+  Node node_;
+  DType stored_; ///< of the activations
+  bool widen_;
+  TileSizes sizes_;
+  Slicing slicing_;
+  int threads_;
+  const ParameterCopy* weights_;
+  std::size_t x_bytes_, y_bytes_;
+};
+
+/// dweight from dy and x: each thread sums over its part of the tiles, in points; then the sums.
+class WinogradWeights final : public Step {
+public:
+  WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
+                  std::optional<Primitive> store)
+      : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
+        parts_{static_cast<std::size_t>(threads)}, store_{std::move(store)} {
+    x_bytes_ = widen_ ? aligned(sizes.batch * sizes.x * sizeof(float)) : 0;
+    y_bytes_ = widen_ ? aligned(sizes.batch * sizes.y * sizeof(float)) : 0;
+    result_bytes_ = store_ ? aligned(9 * sizes.shape.in * sizes.shape.out * sizeof(float)) : 0;
+    library_bytes_ = store_ ? aligned(store_->scratchpad_bytes()) : 0;
+  }
+
+  std::size_t scratch_bytes() const override {
+    return parts_ * part_bytes() + x_bytes_ + y_bytes_ + result_bytes_ + library_bytes_;
+  }
+
+  Status run(const Frame& frame) override {
+    std::byte* const wide = frame.scratch() + parts_ * part_bytes();
+    const auto* const dy = widened(frame.data<std::byte>(node_.inputs[0]), wide + x_bytes_,
+                                   sizes_.batch * sizes_.y);
+    const auto* const x =
+        widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
+    const std::size_t tiles = sizes_.batch * sizes_.tiles;
+    parallel_parts(parts_, [&](std::size_t part, std::size_t parts) {
+      float* const sums = sums_of(frame, part);
+      std::fill_n(sums, sum_count(), 0.0f);
+      kernels().winograd_gradient(sizes_.shape, x, dy, sums,
+                                  sums + sizes_.transformed_bytes / sizeof(float),
+                                  tiles * part / parts, tiles * (part + 1) / parts);
+    });
+    for (std::size_t part = 1; part < parts_; ++part)
+      parallel_for(sum_count(), convert_grain, [&](std::size_t begin, std::size_t end) {
+        kernels().add(sums_of(frame, 0) + begin, sums_of(frame, part) + begin, end - begin);
+      });
+    std::byte* const result = wide + x_bytes_ + y_bytes_;
+    auto* const gradient = frame.data<std::byte>(node_.outputs[0]);
+    auto* const written = reinterpret_cast<float*>(store_ ? result : gradient);
+    parallel_for(sizes_.shape.in, 16, [&](std::size_t begin, std::size_t end) {
+      kernels().winograd_weight_gradient(sizes_.shape, sums_of(frame, 0), written, begin, end);
+    });
+    if (store_)
+      store_->run({{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, gradient}}, result + result_bytes_);
+    return {};
+  }
+
+private:
+  std::size_t part_bytes() const { return sizes_.transformed_bytes + sizes_.block_bytes; }
+  std::size_t sum_count() const { return winograd_points * sizes_.shape.in * sizes_.shape.out; }
+  float* sums_of(const Frame& frame, std::size_t part) const {
+    return reinterpret_cast<float*>(frame.scratch() + part * part_bytes());
+  }
+  const float* widened(const std::byte* values, std::byte* wide, std::size_t elements) const {
+    if (!widen_)
+      return reinterpret_cast<const float*>(values);
+    widen_together(stored_, values, reinterpret_cast<float*>(wide), elements);
+    return reinterpret_cast<const float*>(wide);
+  }
+
+  Node node_;
+  DType stored_; ///< of the activations
+  bool widen_;
+  TileSizes sizes_;
+  std::size_t parts_;
+  std::optional<Primitive> store_; ///< where gradients lie in another layout
+  std::size_t x_bytes_, y_bytes_, result_bytes_, library_bytes_;
+};
+
+/// (3, 3, rows, columns), of (out, in, 3, 3); rows are one kind of channel and columns the other.
+dnnl::memory::desc by_point(const ConvolutionProblem& p, bool in_rows) {
+  const auto in_stride = in_rows ? p.out : 1, out_stride = in_rows ? 1 : p.in;
+  const auto plane = p.in * p.out;
+  return {{p.out, p.in, 3, 3},
+          dnnl::memory::data_type::f32,
+          dnnl::memory::dims{out_stride, in_stride, 3 * plane, plane}};
+}
+
+} // namespace
+
+bool suits_winograd(const ConvolutionProblem& p) {
+  return p.kernel == 3 && p.stride == 1 && p.padding == 1 && p.in % 16 == 0 && p.out % 16 == 0 &&
+         p.in * p.out <= most_weights && p.activations == DType::f32;
+}
+
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem) {
+  return by_point(problem, true);
+}
+
+Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node) {
+  auto problem = convolution_problem(lowering.graph, node);
+  const DType stored = problem.activations;
+  const int threads = lowering.options.threads;
+  StepPtr step;
+  if (node.op == Op::conv2d_backward_weight) {
+    const auto& wanted = lowering.stored(lowering.graph[node.outputs[0]].of);
+    const auto given = by_point(problem, true);
+    std::optional<Primitive> store;
+    if (given != wanted)
+      store = reorder(lowering.library, given, wanted);
+    step = std::make_unique<WinogradWeights>(node, stored, TileSizes{problem, problem.in, problem.out},
+                                             threads, std::move(store));
+  } else {
+    const bool forward = node.op == Op::conv2d;
+    const auto copy = lowering.copy_of(node.inputs[1], by_point(problem, forward), stored);
+    if (!copy)
+      return failure(copy.error());
+    const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
+                               : TileSizes{problem, problem.out, problem.in};
+    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, *copy);
+  }
+  step->name = std::string{to_string(node.op)} + " winograd";
+  step->operations = operations(problem);
+  return step;
+}
+
+} // namespace troupe::cpu

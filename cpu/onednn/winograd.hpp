@@ -1,0 +1,17 @@
+/// 3x3 convolutions in f32 by our own Winograd kernels (docs/adr/0014): less than half the time of
+/// the library's direct ones where activations are large and weights small.
+#pragma once
+
+#include "lowering.hpp"
+
+namespace troupe::cpu {
+
+/// Whether these kernels take the convolution, all three passes of it.
+bool suits_winograd(const ConvolutionProblem& problem);
+
+/// As they want weights stored: (3, 3, in, out).
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem);
+
+Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node);
+
+} // namespace troupe::cpu
