@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional as F
 
 from golden_recipe import digest, labels, short, uniform
-from make_golden import OPTIMIZER, CifarResNet, distance, fill, gradients
+from make_golden import OPTIMIZER, CifarResNet, distance, fill, gradients, images_named
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
@@ -151,7 +151,7 @@ def truth_gradients(images, targets):
 def resnet20():
     golden = json.loads((HERE / "resnet20.json").read_text())
     size, batch = golden["image_size"], golden["batch"]
-    images = torch.from_numpy(uniform("images", (batch, size, size, 3)).transpose(0, 3, 1, 2).copy())
+    images = images_named(golden["images"], size, batch)
     targets = torch.from_numpy(labels(batch, golden["classes"]))
     # oneDNN has f16's backward as loops that take minutes.
     with torch.backends.mkldnn.flags(enabled=False):

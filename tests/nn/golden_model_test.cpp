@@ -106,7 +106,8 @@ private:
   void load(EngineRunner& runner) const {
     runner.fill(golden_parameter);
     const auto& images = training_.graph[*training_.graph.find("images")].shape;
-    runner.set_batch(golden_uniform("images", static_cast<std::size_t>(images.elements())),
+    runner.set_batch(golden_uniform(golden_.at("images").get<std::string>(),
+                                    static_cast<std::size_t>(images.elements())),
                      golden_labels(images[0], config_.model.num_classes));
   }
 
