@@ -16,23 +16,21 @@ namespace baseline {
 Kernels table();
 }
 
-namespace {
-
-Kernels choose() {
+std::vector<Kernels> usable_kernels() {
+  std::vector<Kernels> usable;
 #if defined(TROUPE_X86_KERNELS)
   const auto features = processor();
   if (features.v4)
-    return v4::table();
+    usable.push_back(v4::table());
   if (features.v3)
-    return v3::table();
+    usable.push_back(v3::table());
 #endif
-  return baseline::table();
+  usable.push_back(baseline::table());
+  return usable;
 }
 
-} // namespace
-
 const Kernels& kernels() {
-  static const Kernels chosen = choose();
+  static const Kernels chosen = usable_kernels().front();
   return chosen;
 }
 

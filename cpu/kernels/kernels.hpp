@@ -5,6 +5,7 @@
 #include "views.hpp"
 
 #include <type_traits>
+#include <vector>
 
 namespace troupe::cpu {
 
@@ -94,7 +95,10 @@ decltype(auto) with_element(DType dtype, Fn&& fn) {
   }
 }
 
-/// The best that this processor runs.
+/// All that this processor runs, the best first.
+std::vector<Kernels> usable_kernels();
+
+/// The best of them.
 const Kernels& kernels();
 
 } // namespace troupe::cpu

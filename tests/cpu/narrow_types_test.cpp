@@ -53,6 +53,9 @@ void check(const cpu::TypedKernels<T>& kernels, Widen widen, Narrow narrow) {
 } // namespace
 
 TEST_CASE("kernels store and load f16 and bf16 as the definitions say") {
-  check(cpu::kernels().f16, float_from_f16, f16_from_float);
-  check(cpu::kernels().bf16, float_from_bf16, bf16_from_float);
+  for (const auto& kernels : cpu::usable_kernels()) {
+    INFO(kernels.name);
+    check(kernels.f16, float_from_f16, f16_from_float);
+    check(kernels.bf16, float_from_bf16, bf16_from_float);
+  }
 }

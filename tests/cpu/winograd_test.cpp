@@ -1,0 +1,150 @@
+// The Winograd kernels of every instruction set against the sums that define a convolution, in f64.
+#include "troupe/core/random.hpp"
+#include "troupe/cpu/kernels/kernels.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace troupe;
+
+namespace {
+
+/// The largest error, by the root mean square of the sums: several times the usual one, under 1e-6.
+constexpr double tolerance = 1e-5;
+
+std::vector<float> random_values(std::uint64_t stream, std::size_t count) {
+  CounterRng rng{7, stream};
+  std::vector<float> values(count);
+  for (auto& value : values)
+    value = 2 * rng.uniform() - 1;
+  return values;
+}
+
+struct Problem {
+  std::size_t images;
+  cpu::WinogradShape shape;
+
+  std::size_t tiles() const {
+    return images * ((shape.height + 3) / 4) * ((shape.width + 3) / 4);
+  }
+  std::size_t pixels() const { return images * shape.height * shape.width; }
+  std::size_t weights() const { return 9 * shape.in * shape.out; }
+  std::size_t points() const { return 36 * shape.in * shape.out; }
+  std::size_t scratch() const {
+    const std::size_t channels = shape.in + shape.out;
+    return channels + 36 * (shape.block * channels + 32);
+  }
+};
+
+/// Calls fn(output pixel, input pixel, weight's place) for all that meet.
+template <class Fn>
+void for_products(const Problem& p, Fn&& fn) {
+  const auto& s = p.shape;
+  for (std::size_t image = 0; image < p.images; ++image)
+    for (std::size_t row = 0; row < s.height; ++row)
+      for (std::size_t column = 0; column < s.width; ++column)
+        for (std::size_t i = 0; i < 3; ++i)
+          for (std::size_t j = 0; j < 3; ++j)
+            if (row + i >= 1 && row + i <= s.height && column + j >= 1 && column + j <= s.width)
+              fn((image * s.height + row) * s.width + column,
+                 (image * s.height + row + i - 1) * s.width + column + j - 1, i * 3 + j);
+}
+
+std::vector<double> convolve(const Problem& p, const std::vector<float>& x,
+                             const std::vector<float>& weights, bool turned) {
+  const auto& s = p.shape;
+  std::vector<double> y(p.pixels() * s.out);
+  for_products(p, [&](std::size_t to, std::size_t from, std::size_t at) {
+    const std::size_t place = turned ? 8 - at : at;
+    for (std::size_t in = 0; in < s.in; ++in)
+      for (std::size_t out = 0; out < s.out; ++out)
+        y[to * s.out + out] += double{x[from * s.in + in]} *
+                               double{weights[(place * s.in + in) * s.out + out]};
+  });
+  return y;
+}
+
+std::vector<double> weight_gradient(const Problem& p, const std::vector<float>& x,
+                                    const std::vector<float>& dy) {
+  const auto& s = p.shape;
+  std::vector<double> gradient(p.weights());
+  for_products(p, [&](std::size_t to, std::size_t from, std::size_t at) {
+    for (std::size_t in = 0; in < s.in; ++in)
+      for (std::size_t out = 0; out < s.out; ++out)
+        gradient[(at * s.in + in) * s.out + out] +=
+            double{x[from * s.in + in]} * double{dy[to * s.out + out]};
+  });
+  return gradient;
+}
+
+double largest_error(const std::vector<float>& found, const std::vector<double>& truth) {
+  double squares = 0, largest = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    squares += truth[i] * truth[i];
+    largest = std::max(largest, std::abs(double{found[i]} - truth[i]));
+  }
+  return largest / std::sqrt(squares / static_cast<double>(truth.size()));
+}
+
+// Images with and without inner tiles, cut tiles on both sides, less than one tile; one and several
+// groups of channels, in and out; blocks that end within an image and with too few tiles.
+const std::vector<Problem> problems{
+    {1, {1, 1, 16, 16, 16}},   {3, {4, 4, 16, 32, 16}},  {2, {3, 9, 32, 16, 16}},
+    {2, {13, 18, 16, 16, 16}}, {1, {32, 32, 16, 48, 32}}, {5, {8, 8, 64, 64, 16}},
+    {2, {7, 7, 48, 80, 32}}};
+
+} // namespace
+
+TEST_CASE("Winograd's convolution is the sum of products, with weights turned around too") {
+  for (const auto& kernels : cpu::usable_kernels())
+    for (const auto& p : problems)
+      for (const bool turned : {false, true}) {
+        CAPTURE(kernels.name, p.shape.height, p.shape.width, p.shape.in, p.shape.out, turned);
+        const auto x = random_values(1, p.pixels() * p.shape.in);
+        const auto weights = random_values(2, p.weights());
+        std::vector<float> u(p.points()), y(p.pixels() * p.shape.out, NAN), scratch(p.scratch());
+        kernels.winograd_weights(p.shape, weights.data(), turned, u.data(), 0, 16);
+        kernels.winograd_weights(p.shape, weights.data(), turned, u.data(), 16, p.shape.in);
+        const std::size_t half = p.tiles() / 2;
+        for (const auto& [begin, end] : {std::pair{half, p.tiles()}, std::pair{std::size_t{0}, half}})
+          kernels.winograd_convolve(p.shape, x.data(), u.data(), y.data(), scratch.data(), begin,
+                                    end);
+        CHECK(largest_error(y, convolve(p, x, weights, turned)) < tolerance);
+      }
+}
+
+TEST_CASE("Winograd's gradient of the weights is the sum of products, and adds up") {
+  for (const auto& kernels : cpu::usable_kernels())
+    for (const auto& p : problems) {
+      CAPTURE(kernels.name, p.shape.height, p.shape.width, p.shape.in, p.shape.out);
+      const auto x = random_values(3, p.pixels() * p.shape.in);
+      const auto dy = random_values(4, p.pixels() * p.shape.out);
+      std::vector<float> sums(p.points()), gradient(p.weights(), NAN), scratch(p.scratch());
+      const std::size_t half = p.tiles() / 2;
+      for (const auto& [begin, end] : {std::pair{half, p.tiles()}, std::pair{std::size_t{0}, half}})
+        kernels.winograd_gradient(p.shape, x.data(), dy.data(), sums.data(), scratch.data(), begin,
+                                  end);
+      kernels.winograd_weight_gradient(p.shape, sums.data(), gradient.data(), 0, p.shape.in);
+      CHECK(largest_error(gradient, weight_gradient(p, x, dy)) < tolerance);
+    }
+}
+
+TEST_CASE("A NaN reaches the outputs of its tiles") {
+  const Problem p{1, {8, 8, 16, 16, 16}};
+  for (const auto& kernels : cpu::usable_kernels()) {
+    INFO(kernels.name);
+    auto x = random_values(5, p.pixels() * p.shape.in);
+    x[(1 * 8 + 1) * 16 + 3] = NAN;
+    const auto weights = random_values(6, p.weights());
+    std::vector<float> u(p.points()), y(p.pixels() * p.shape.out), scratch(p.scratch());
+    kernels.winograd_weights(p.shape, weights.data(), false, u.data(), 0, 16);
+    kernels.winograd_convolve(p.shape, x.data(), u.data(), y.data(), scratch.data(), 0, p.tiles());
+    for (std::size_t row = 0; row < 3; ++row)
+      for (std::size_t column = 0; column < 3; ++column)
+        CHECK(std::isnan(y[(row * 8 + column) * 16]));
+    CHECK_FALSE(std::isnan(y[(7 * 8 + 7) * 16]));
+  }
+}
