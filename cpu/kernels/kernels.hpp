@@ -53,8 +53,8 @@ struct Kernels {
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-  /// Weights to u, a matrix (in, out) for each of 36 points; of input channels [begin, end). Turned:
-  /// from the last weight to the first.
+  /// Weights to u, a matrix (in, out) for each of 36 points; of input channels [begin, end).
+  /// Turned: from the last weight to the first.
   void (*winograd_weights)(const WinogradShape& shape, const float* weights, bool turned, float* u,
                            std::size_t begin, std::size_t end);
   /// Tiles [begin, end) of y.

@@ -1,6 +1,6 @@
 /// Included by the kernel sources alone: products of matrices that lie in a core's caches, sums in
-/// registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16): distances
-/// are constants then, and a group is one to four vectors.
+/// registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16):
+/// distances are constants then, and a group is one to four vectors.
 #pragma once
 
 #include "vectors.hpp"
@@ -92,9 +92,9 @@ template <std::size_t rows, std::size_t groups>
 void add_transposed_groups(Product p, std::size_t count, std::size_t steps) {
   for (std::size_t row = 0; row < count; row += rows) {
     const std::size_t column = row % group;
-    add_transposed_rows<rows, groups>({p.a + row / group * p.a_group + column, 0, p.b, p.b_group,
-                                       p.c + row * group, p.c_group},
-                                      steps);
+    add_transposed_rows<rows, groups>(
+        {p.a + row / group * p.a_group + column, 0, p.b, p.b_group, p.c + row * group, p.c_group},
+        steps);
   }
 }
 

@@ -65,7 +65,11 @@ struct PoolShape {
 /// channels are multiples of 16. A tile has 4x4 outputs, or what of them lies in the image.
 struct WinogradShape {
   std::size_t height, width, in, out;
-  std::size_t block; ///< tiles that are worked on at once
 };
+
+constexpr std::size_t winograd_points = 36; ///< that a tile is transformed to
+/// Tiles that are worked on at once. More are no faster: their matrices should leave the weights
+/// room in the core's second-level cache.
+constexpr std::size_t winograd_block = 16;
 
 } // namespace troupe::cpu

@@ -12,18 +12,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-constexpr std::size_t points = 36;
-
-/// Floats from one group of channels to the next in a matrix of a block's tiles.
-std::size_t group_stride(const WinogradShape& s) {
-  return s.block * group;
-}
-
-/// Floats from one point's matrix to the next; a cache line more than it holds, so that the stores
-/// of one tile do not fall into one set of the cache.
-std::size_t point_stride(const WinogradShape& s, std::size_t channels) {
-  return s.block * channels + group;
-}
+constexpr std::size_t points = winograd_points, block_size = winograd_block;
 
 /// Where a tile lies: its first output, of one image.
 struct Tile {
@@ -62,8 +51,7 @@ struct InnerPixels {
 
   template <std::size_t border>
   InnerPixels(const Source<size, border>& s, const Tile& tile)
-      : first{s.image(tile) +
-              ((tile.row - border) * s.width + tile.column - border) * s.channels},
+      : first{s.image(tile) + ((tile.row - border) * s.width + tile.column - border) * s.channels},
         row{s.width * s.channels}, column{s.channels} {}
   const float* at(std::size_t i, std::size_t j) const { return first + i * row + j * column; }
 };
@@ -129,11 +117,16 @@ void transform_back(const float* values, std::size_t stride, Vector (&out)[size]
   }
 }
 
-/// What belongs to one side of a block's tiles: a matrix (tiles, channels) for each point.
+/// What belongs to one side of a block's tiles: a matrix (tiles, channels) for each point. From one
+/// to the next it is a cache line more than a matrix holds, so that the stores of one tile do not
+/// fall into one set of the cache.
 struct Matrices {
+  static constexpr std::size_t group_stride = block_size * group;
   float* values;
-  std::size_t group_stride, point_stride;
+  std::size_t point_stride;
 
+  Matrices(float* memory, std::size_t channels)
+      : values{memory}, point_stride{block_size * channels + group} {}
   float* at(std::size_t tile, std::size_t channel) const {
     return values + channel / group * group_stride + tile * group + channel % group;
   }
@@ -182,9 +175,9 @@ struct Block {
   Matrices x, y;
 
   Block(const WinogradShape& s, float* scratch)
-      : zeros{scratch},
-        x{zeros + std::max(s.in, s.out), group_stride(s), point_stride(s, s.in)},
-        y{x.values + points * x.point_stride, group_stride(s), point_stride(s, s.out)} {
+      : zeros{scratch}, x{zeros + std::max(s.in, s.out), s.in}, y{x.values +
+                                                                      points * x.point_stride,
+                                                                  s.out} {
     std::fill(zeros, x.values, 0.0f);
   }
 };
@@ -213,13 +206,13 @@ void winograd_convolve(const WinogradShape& s, const float* x, const float* u, f
                        float* scratch, std::size_t begin, std::size_t end) {
   const Block block{s, scratch};
   const Source<6, 1> source{x, s.height, s.width, s.in, block.zeros};
-  for (std::size_t first = begin; first < end; first += s.block) {
-    const std::size_t count = std::min(s.block, end - first);
+  for (std::size_t first = begin; first < end; first += block_size) {
+    const std::size_t count = std::min(block_size, end - first);
     for (std::size_t t = 0; t < count; ++t)
       load_tile<6, transform_six>(source, {s, first + t}, block.x, t);
     for (std::size_t p = 0; p < points; ++p)
-      multiply({block.x.point(p), block.x.group_stride, u + p * s.in * s.out, s.in * group,
-                block.y.point(p), block.y.group_stride},
+      multiply({block.x.point(p), Matrices::group_stride, u + p * s.in * s.out, s.in * group,
+                block.y.point(p), Matrices::group_stride},
                count, s.in, s.out);
     for (std::size_t t = 0; t < count; ++t)
       store_tile(s, {s, first + t}, block.y, t, y);
@@ -231,15 +224,15 @@ void winograd_gradient(const WinogradShape& s, const float* x, const float* dy, 
   const Block block{s, scratch};
   const Source<6, 1> inputs{x, s.height, s.width, s.in, block.zeros};
   const Source<4, 0> outputs{dy, s.height, s.width, s.out, block.zeros};
-  for (std::size_t first = begin; first < end; first += s.block) {
-    const std::size_t count = std::min(s.block, end - first);
+  for (std::size_t first = begin; first < end; first += block_size) {
+    const std::size_t count = std::min(block_size, end - first);
     for (std::size_t t = 0; t < count; ++t) {
       load_tile<6, transform_six>(inputs, {s, first + t}, block.x, t);
       load_tile<4, transform_gradient>(outputs, {s, first + t}, block.y, t);
     }
     for (std::size_t p = 0; p < points; ++p)
-      add_transposed({block.x.point(p), block.x.group_stride, block.y.point(p),
-                      block.y.group_stride, sums + p * s.in * s.out, s.in * group},
+      add_transposed({block.x.point(p), Matrices::group_stride, block.y.point(p),
+                      Matrices::group_stride, sums + p * s.in * s.out, s.in * group},
                      s.in, count, s.out);
   }
 }

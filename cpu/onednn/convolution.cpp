@@ -4,8 +4,8 @@
 #include "follow.hpp"
 #include "lowering.hpp"
 #include "slices.hpp"
-#include "winograd.hpp"
 #include "troupe/core/fail.hpp"
+#include "winograd.hpp"
 
 namespace troupe::cpu {
 

@@ -3,9 +3,9 @@
 #include "../processor.hpp"
 #include "codec.hpp"
 #include "convert.hpp"
-#include "winograd.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/storage_layout.hpp"
+#include "winograd.hpp"
 
 #include <algorithm>
 

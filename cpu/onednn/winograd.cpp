@@ -8,19 +8,9 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr std::size_t winograd_points = 36;
-
 /// The largest product of channels: 36 values for each are read for every block of tiles, and held
 /// by every thread for the weights' gradient.
 constexpr std::int64_t most_weights = 256 * 256;
-
-/// Tiles that are worked on at once: their matrices should leave the second-level cache room for
-/// the transformed weights.
-std::size_t block_tiles(std::size_t in, std::size_t out) {
-  constexpr std::size_t budget = std::size_t{1} << 19;
-  const std::size_t fitting = budget / (winograd_points * (in + out) * sizeof(float));
-  return std::clamp<std::size_t>(fitting / 16 * 16, 16, 128);
-}
 
 struct TileSizes {
   WinogradShape shape;
@@ -31,15 +21,14 @@ struct TileSizes {
   /// From `in` to `out` channels: of a gradient these are the other way round.
   TileSizes(const ConvolutionProblem& p, std::int64_t in, std::int64_t out)
       : shape{static_cast<std::size_t>(p.height), static_cast<std::size_t>(p.width),
-              static_cast<std::size_t>(in), static_cast<std::size_t>(out), 0},
+              static_cast<std::size_t>(in), static_cast<std::size_t>(out)},
         batch{static_cast<std::size_t>(p.batch)}, x{shape.height * shape.width * shape.in},
-        y{shape.height * shape.width * shape.out},
-        tiles{(shape.height + 3) / 4 * ((shape.width + 3) / 4)} {
-    shape.block = block_tiles(shape.in, shape.out);
+        y{shape.height * shape.width * shape.out}, tiles{(shape.height + 3) / 4 *
+                                                         ((shape.width + 3) / 4)} {
     // Zeros, and for each point two matrices and a cache line behind each.
     const std::size_t channels = shape.in + shape.out;
-    block_bytes =
-        aligned((channels + winograd_points * (shape.block * channels + 2 * 16)) * sizeof(float));
+    block_bytes = aligned((channels + winograd_points * (winograd_block * channels + 2 * 16)) *
+                          sizeof(float));
     transformed_bytes = aligned(winograd_points * shape.in * shape.out * sizeof(float));
   }
 };
@@ -51,7 +40,7 @@ double operations(const ConvolutionProblem& p) {
 
 /// Whole images of about one block.
 Slicing slice_tiles(const TileSizes& sizes, int threads) {
-  const std::size_t bytes_per_image = slice_bytes * sizes.tiles / sizes.shape.block;
+  const std::size_t bytes_per_image = slice_bytes * sizes.tiles / winograd_block;
   return slice_batch(static_cast<std::int64_t>(sizes.batch), bytes_per_image, 0, threads);
 }
 
@@ -109,8 +98,7 @@ private:
                 std::size_t worker) const {
     const std::size_t tiles = static_cast<std::size_t>(slicing_.images) * sizes_.tiles;
     const auto part = [&](std::size_t who, std::size_t begin, std::size_t end) {
-      auto* const scratch =
-          frame.scratch() + sizes_.transformed_bytes + who * sizes_.block_bytes;
+      auto* const scratch = frame.scratch() + sizes_.transformed_bytes + who * sizes_.block_bytes;
       kernels().winograd_convolve(sizes_.shape, x, u, y, reinterpret_cast<float*>(scratch), begin,
                                   end);
     };
@@ -162,8 +150,8 @@ public:
 
   Status run(const Frame& frame) override {
     std::byte* const wide = frame.scratch() + parts_ * part_bytes();
-    const auto* const dy = widened(frame.data<std::byte>(node_.inputs[0]), wide + x_bytes_,
-                                   sizes_.batch * sizes_.y);
+    const auto* const dy =
+        widened(frame.data<std::byte>(node_.inputs[0]), wide + x_bytes_, sizes_.batch * sizes_.y);
     const auto* const x =
         widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
     const std::size_t tiles = sizes_.batch * sizes_.tiles;
@@ -242,8 +230,8 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node) {
     std::optional<Primitive> store;
     if (given != wanted)
       store = reorder(lowering.library, given, wanted);
-    step = std::make_unique<WinogradWeights>(node, stored, TileSizes{problem, problem.in, problem.out},
-                                             threads, std::move(store));
+    step = std::make_unique<WinogradWeights>(
+        node, stored, TileSizes{problem, problem.in, problem.out}, threads, std::move(store));
   } else {
     const bool forward = node.op == Op::conv2d;
     const auto copy = lowering.copy_of(node.inputs[1], by_point(problem, forward), stored);

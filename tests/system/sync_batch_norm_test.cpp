@@ -88,8 +88,8 @@ TEST_CASE("any number of workers trains what one worker does with the whole batc
     return experiment.completed(name + "_" + std::to_string(seed),
                                 more + Settings{"run.seed=" + std::to_string(seed)});
   };
-  // Rounding alone decides about a relu whose input is almost zero, and ten steps make 1e-4 and more
-  // of one such input. That happens with some seeds; if something was wrong it would with all.
+  // Rounding alone decides about a relu whose input is almost zero, and ten steps make 1e-4 and
+  // more of one such input. That happens with some seeds; if something was wrong it would with all.
   constexpr std::array seeds{7, 5, 2, 9, 11};
   std::map<int, RunFiles> alone;
   for (const int seed : seeds)
