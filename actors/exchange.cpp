@@ -145,6 +145,14 @@ bool Exchange::applies_early() const {
   return beside_backward && !setup_.clip_norm && !state().loss_scale();
 }
 
+/// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
+/// the bytes, and for up to half of the all-gathers. Those of the last units' parameters, which the
+/// next forward needs last, and would wait for if all were left to it.
+bool Exchange::publishes_early(const Bucket& bucket) const {
+  const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
+  return gathers && applies_early() && !host_ && 2 * bucket.offset >= plan().elements;
+}
+
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
   auto arguments = setup_.optimizer(step);
   const auto parts = static_cast<double>(strategy().world_size * setup_.accumulate);

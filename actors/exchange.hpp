@@ -56,6 +56,9 @@ public:
   /// Clips and applies what was not applied early, and ends the step of the loss scale; `scaler`
   /// gets its state, and must live until that is done.
   void finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done);
+  /// Whether a bucket's new parameters are sent as soon as they are there, beside the rest of
+  /// backward, and not beside the next forward.
+  bool publishes_early(const collectives::Bucket& bucket) const;
   /// A bucket's new parameters to all ranks that keep them whole.
   void publish(const collectives::Bucket& bucket, Collectives& done);
   /// The stream that is done when all of the step is.

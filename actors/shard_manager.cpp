@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace troupe::actors {
 
@@ -91,9 +92,11 @@ bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
 
 void ShardManagerState::open(const Use& use, std::size_t bucket) {
   open_.push_back(bucket);
-  if (strategy().divides_parameters && strategy().reshard_after_forward)
+  const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward;
+  if (gathers)
     gather(use, bucket);
-  opened_ = {bucket, use, replica().communication->record()};
+  opened_ = {bucket, use,
+             gathers || !last_reduced_ ? replica().communication->record() : last_reduced_};
 }
 
 void ShardManagerState::gather(const Use& use, std::size_t bucket) {
@@ -156,8 +159,11 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
   const bool last = micro + 1 == accumulate();
   if (last || replica().state->sums_shards())
     exchange_.reduce(bucket, micro, collectives_of(step));
+  last_reduced_ = replica().communication->record();
   if (last && exchange_.applies_early())
     exchange_.apply(bucket, step);
+  if (last && exchange_.publishes_early(bucket))
+    publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
     release(event);
 }
@@ -166,12 +172,16 @@ void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
   exchange_.finish_step(step, &flights_[step].scaler, done);
   // The next forward begins with the first units.
-  for (auto bucket = ready_.size(); bucket-- > 0;) {
-    exchange_.publish(exchange_.plan().buckets[bucket], done);
-    ready_[bucket] = replica().communication->record();
-  }
+  for (const auto& bucket : std::views::reverse(exchange_.plan().buckets))
+    if (!exchange_.publishes_early(bucket))
+      publish(bucket, done);
   gathered_.assign(gathered_.size(), false);
   announce(exchange_.last_stream(), atom::done_v, step);
+}
+
+void ShardManagerState::publish(const collectives::Bucket& bucket, Collectives& done) {
+  exchange_.publish(bucket, done);
+  ready_[bucket_of(bucket.units.first)] = replica().communication->record();
 }
 
 template <class Atom>

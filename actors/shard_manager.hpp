@@ -64,6 +64,7 @@ private:
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
   void finish_bucket(Pass pass, const collectives::Bucket& bucket, const EventPtr& event);
   void finish_step(std::int64_t step);
+  void publish(const collectives::Bucket& bucket, Collectives& done);
   void commit_if_done(std::int64_t step);
   Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
@@ -90,6 +91,7 @@ private:
   std::optional<Opened> opened_;
   std::deque<std::size_t> open_; ///< buckets that have a place in the window; released in order
   EventPtr last_release_;        ///< of the worker's stream
+  EventPtr last_reduced_;        ///< of the communication stream, after a bucket of gradients
   std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;

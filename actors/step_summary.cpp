@@ -14,6 +14,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.loss += worker.loss / ranks;
     record.samples += worker.samples;
     record.data_wait_seconds = std::max(record.data_wait_seconds, seconds(worker.data_wait));
+    record.compute_seconds += seconds(worker.busy) / ranks;
     record.collective_bytes += report.collective_bytes;
     correct += worker.correct;
     collective.total += seconds(report.collective);

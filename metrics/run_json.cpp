@@ -72,6 +72,7 @@ std::string to_json(const StepRecord& step) {
                  {"samples", step.samples},
                  {"seconds", step.seconds},
                  {"data_wait_seconds", step.data_wait_seconds},
+                 {"compute_seconds", step.compute_seconds},
                  {"collective_bytes", step.collective_bytes},
                  {"collective_seconds", step.collective_seconds},
                  {"overlap_ratio", step.overlap_ratio}};
@@ -141,6 +142,7 @@ std::optional<StepRecord> parse_step(std::string_view json) {
                     .samples = integer<std::int64_t>(object, "samples"),
                     .seconds = number(object, "seconds"),
                     .data_wait_seconds = number(object, "data_wait_seconds"),
+                    .compute_seconds = number(object, "compute_seconds"),
                     .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
                     .collective_seconds = number(object, "collective_seconds"),
                     .overlap_ratio = number(object, "overlap_ratio"),

@@ -22,6 +22,7 @@ struct StepRecord {
   std::int64_t samples = 0;           ///< of the global batch
   double seconds = 0;                 ///< since the step before was committed
   double data_wait_seconds = 0;       ///< of the rank that waited longest for its batch
+  double compute_seconds = 0;         ///< in forward and backward, mean over ranks
   std::uint64_t collective_bytes = 0; ///< summed over ranks
   double collective_seconds = 0;      ///< mean over ranks
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed

@@ -31,6 +31,7 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .samples = 128,
           .seconds = 0.125,
           .data_wait_seconds = 0.01,
+          .compute_seconds = 0.1,
           .collective_bytes = 1000,
           .collective_seconds = 0.02,
           .overlap_ratio = 0.75};

@@ -54,6 +54,38 @@ TEST_CASE("the overlap that a timeline shows is the one that the summary tells")
   CHECK(overlapped / collective == Catch::Approx(told).margin(0.1));
 }
 
+TEST_CASE("parameters of the last units are gathered beside backward, and the others after it") {
+  const std::string strategy = GENERATE("zero1", "zero2");
+  const bool clips = GENERATE(false, true); // then all wait for the norm
+  CAPTURE(strategy, clips);
+  Settings settings{"parallel.strategy=" + strategy, "devices.count=2",
+                    "parallel.bucket_size=64KiB", "train.max_steps=4", "train.evaluate_every=0"};
+  if (clips)
+    settings.push_back("train.clip_grad_norm=1");
+  const Experiment experiment{settings};
+  const auto file = experiment / "trace.json";
+  experiment.completed("traced", {"--trace=" + file.string()});
+  std::map<int, double> last_reduced;
+  const auto spans = Timeline{file}.spans("rank 0/communication", "collective");
+  for (const auto& span : spans)
+    if (span["name"] == "reduce_scatter")
+      last_reduced[span["args"]["step"]] = span["ts"];
+  REQUIRE(last_reduced.size() == 4);
+  std::map<int, std::int64_t> early, all;
+  for (const auto& span : spans)
+    if (span["name"] == "all_gather") {
+      const int step = span["args"]["step"];
+      const auto bytes = span["args"]["bytes"].get<std::int64_t>();
+      all[step] += bytes;
+      early[step] += span["ts"] < last_reduced.at(step) ? bytes : 0;
+    }
+  for (const auto& [step, bytes] : all) {
+    CHECK((early.at(step) > 0) == !clips);
+    CHECK(early.at(step) <= bytes / 2);
+  }
+  CHECK(all.size() == 4);
+}
+
 TEST_CASE("a timeline has a row for every stream and every actor, with units, steps and bytes") {
   const Experiment experiment{
       {"parallel.strategy=ddp", "devices.count=2", "train.max_steps=4", "data.loader_threads=2"}};
