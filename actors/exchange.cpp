@@ -1,7 +1,6 @@
 #include "exchange.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace troupe::actors {
 
@@ -201,8 +200,8 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
 void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
   host_->take_findings();
   // The next forward begins with the first units.
-  for (const auto& bucket : std::views::reverse(plan().buckets))
-    host_->apply(bucket, taken, setup_.clip_norm.has_value(), step);
+  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
+    host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
 }
 
 void Exchange::find_overflow(Collectives& done) {
@@ -260,7 +259,8 @@ void Exchange::copy_state(Snapshot* snapshot) {
   // The first replica is enough.
   if (!strategy().divides_optimizer || replica().rank >= strategy().shards)
     return;
-  for (const auto& bucket : std::views::reverse(plan().buckets)) {
+  for (auto it = plan().buckets.rbegin(); it != plan().buckets.rend(); ++it) {
+    const auto& bucket = *it;
     const auto mine = state().piece(bucket);
     const auto offloaded = state().host_piece(bucket).host;
     if (strategy().divides_parameters)

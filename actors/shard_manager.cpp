@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 
 namespace troupe::actors {
 
@@ -172,9 +171,10 @@ void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
   exchange_.finish_step(step, &flights_[step].scaler, done);
   // The next forward begins with the first units.
-  for (const auto& bucket : std::views::reverse(exchange_.plan().buckets))
-    if (!exchange_.publishes_early(bucket))
-      publish(bucket, done);
+  const auto& buckets = exchange_.plan().buckets;
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
+    if (!exchange_.publishes_early(*bucket))
+      publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
   announce(exchange_.last_stream(), atom::done_v, step);
 }

@@ -71,8 +71,7 @@ OpCase convolutions(const Shape& images, std::int64_t out, Conv2dAttributes attr
 
 std::vector<OpCase> common_convolutions() {
   return {convolutions({4, 8, 8, 16}, 16, {3, 1, 1}), convolutions({4, 9, 9, 16}, 32, {3, 2, 1}),
-          convolutions({3, 10, 7, 32}, 32, {3, 1, 1}),
-          convolutions({2, 8, 8, 32}, 64, {1, 1, 0})};
+          convolutions({3, 10, 7, 32}, 32, {3, 1, 1}), convolutions({2, 8, 8, 32}, 64, {1, 1, 0})};
 }
 
 std::vector<OpCase> odd_convolutions() {
