@@ -6,13 +6,20 @@
 #include "variant.hpp"
 #include "winograd_points.hpp"
 
-#include <algorithm>
-
 namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
 constexpr std::size_t points = winograd_points, block_size = winograd_block;
+
+// std::min and std::max would be inline functions of one instruction set for all.
+std::size_t smaller(std::size_t a, std::size_t b) {
+  return a < b ? a : b;
+}
+
+std::size_t larger(std::size_t a, std::size_t b) {
+  return a < b ? b : a;
+}
 
 /// Where a tile lies: its first output, of one image.
 struct Tile {
@@ -152,8 +159,8 @@ void store_tile(const WinogradShape& s, const Tile& tile, const Matrices& matric
                 std::size_t index, float* y) {
   float* const first = y + ((tile.image * s.height + tile.row) * s.width + tile.column) * s.out;
   const std::size_t row_stride = s.width * s.out, column_stride = s.out;
-  const std::size_t rows = std::min<std::size_t>(4, s.height - tile.row);
-  const std::size_t columns = std::min<std::size_t>(4, s.width - tile.column);
+  const std::size_t rows = smaller(4, s.height - tile.row);
+  const std::size_t columns = smaller(4, s.width - tile.column);
   for (std::size_t c = 0; c < column_stride; c += lanes) {
     Vector values[4][4];
     transform_back<4, transform_output>(matrices.at(index, c), matrices.point_stride, values);
@@ -175,10 +182,10 @@ struct Block {
   Matrices x, y;
 
   Block(const WinogradShape& s, float* scratch)
-      : zeros{scratch}, x{zeros + std::max(s.in, s.out), s.in}, y{x.values +
-                                                                      points * x.point_stride,
-                                                                  s.out} {
-    std::fill(zeros, x.values, 0.0f);
+      : zeros{scratch}, x{zeros + larger(s.in, s.out), s.in}, y{x.values + points * x.point_stride,
+                                                                s.out} {
+    for (float* value = zeros; value < x.values; ++value)
+      *value = 0;
   }
 };
 
@@ -207,7 +214,7 @@ void winograd_convolve(const WinogradShape& s, const float* x, const float* u, f
   const Block block{s, scratch};
   const Source<6, 1> source{x, s.height, s.width, s.in, block.zeros};
   for (std::size_t first = begin; first < end; first += block_size) {
-    const std::size_t count = std::min(block_size, end - first);
+    const std::size_t count = smaller(block_size, end - first);
     for (std::size_t t = 0; t < count; ++t)
       load_tile<6, transform_six>(source, {s, first + t}, block.x, t);
     for (std::size_t p = 0; p < points; ++p)
@@ -225,7 +232,7 @@ void winograd_gradient(const WinogradShape& s, const float* x, const float* dy, 
   const Source<6, 1> inputs{x, s.height, s.width, s.in, block.zeros};
   const Source<4, 0> outputs{dy, s.height, s.width, s.out, block.zeros};
   for (std::size_t first = begin; first < end; first += block_size) {
-    const std::size_t count = std::min(block_size, end - first);
+    const std::size_t count = smaller(block_size, end - first);
     for (std::size_t t = 0; t < count; ++t) {
       load_tile<6, transform_six>(inputs, {s, first + t}, block.x, t);
       load_tile<4, transform_gradient>(outputs, {s, first + t}, block.y, t);
