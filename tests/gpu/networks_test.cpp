@@ -147,7 +147,8 @@ TEST_CASE_METHOD(Fixture, "ResNet-50: ten steps with the host's losses") {
   float own = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     own = std::max(own, std::abs(others[i] - wanted[i]));
-  const float allowed = 2 * own + 1e-4f * wanted[0];
+  // As require_as_near: the host's own roundings, Winograd's, are not the device's either.
+  const float allowed = 3 * own + 1e-4f * wanted[0];
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     INFO("step " << i << ": " << losses[i] << ", expected " << wanted[i] << ", allowed "
                  << allowed);
