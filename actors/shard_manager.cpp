@@ -94,6 +94,8 @@ void ShardManagerState::open(const Use& use, std::size_t bucket) {
   const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward;
   if (gathers)
     gather(use, bucket);
+  // A place for gradients is free when the bucket that had it is reduced: parameters that are
+  // published behind that are not waited for.
   opened_ = {bucket, use,
              gathers || !last_reduced_ ? replica().communication->record() : last_reduced_};
 }

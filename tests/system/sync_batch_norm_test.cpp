@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -90,29 +91,36 @@ TEST_CASE("any number of workers trains what one worker does with the whole batc
   };
   // Rounding alone decides about a relu whose input is almost zero, and ten steps make 1e-4 and
   // more of one such input. That happens with some seeds; if something was wrong it would with all.
-  constexpr std::array seeds{7, 5, 2, 9, 11};
+  // Also then the course is the same, as it is not without synchronization.
+  constexpr std::array seeds{5, 2, 7, 9, 11};
+  constexpr double same_course = 0.02;
   std::map<int, RunFiles> alone;
   for (const int seed : seeds)
     alone.emplace(seed, completed("alone", seed, {"model.sync_batch_norm=false"}));
   for (const std::string strategy : {"ddp", "zero3"})
-    for (int count = 1; count <= 4; ++count)
-      CHECK(std::ranges::any_of(seeds, [&](int seed) {
+    for (int count = 1; count <= 4; ++count) {
+      std::ostringstream found;
+      const bool same = std::ranges::any_of(seeds, [&](int seed) {
         const auto together =
             completed(strategy + std::to_string(count), seed, workers(strategy, count));
         const auto& one = alone.at(seed);
-        const auto found = distance(together.newest_checkpoint(), one.newest_checkpoint(),
-                                    largest_difference(together.losses(), one.losses()));
-        UNSCOPED_INFO(strategy << " of " << count << ", seed " << seed << ": losses "
-                               << found.losses << ", parameters " << found.parameters
-                               << ", statistics " << found.statistics);
-        return together.losses().size() == 10 && found.within(model.bound);
-      }));
+        REQUIRE(together.losses().size() == 10);
+        const auto far = distance(together.newest_checkpoint(), one.newest_checkpoint(),
+                                  largest_difference(together.losses(), one.losses()));
+        found << "seed " << seed << ": losses " << far.losses << ", parameters " << far.parameters
+              << ", statistics " << far.statistics << '\n';
+        REQUIRE(far.losses < same_course);
+        return far.within(model.bound);
+      });
+      CAPTURE(strategy, count, found.str());
+      CHECK(same);
+    }
   // That is not so without.
   const auto apart =
       completed("apart", 7, workers("ddp", 4) + Settings{"model.sync_batch_norm=false"});
   const auto far = distance(apart.newest_checkpoint(), alone.at(7).newest_checkpoint(),
                             largest_difference(apart.losses(), alone.at(7).losses()));
-  CHECK(far.losses > 5 * model.bound.losses);
+  CHECK(far.losses > std::max(same_course, 5 * model.bound.losses));
   CHECK(far.statistics > 5 * model.bound.statistics);
 }
 
