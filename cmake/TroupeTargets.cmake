@@ -21,9 +21,8 @@ endfunction()
 function(troupe_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
-  target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_compile_options troupe_quick_options
-    Catch2::Catch2WithMain)
-  target_compile_definitions(troupe_${name}_tests PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
+    troupe_quick_options Catch2::Catch2WithMain)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

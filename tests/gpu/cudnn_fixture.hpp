@@ -1,24 +1,26 @@
 /// cuDNN, and GPUs that are only described, for tests without a GPU.
 #pragma once
 
+#include "../source_tree.hpp"
 #include "troupe/gpu/cudnn/patterns.hpp"
 #include "troupe/gpu/cudnn/plan_search.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 namespace troupe::tests {
 
-inline std::string read_text(const std::string& path) {
+inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 inline std::string properties_of(const std::string& device) {
-  return read_text(TROUPE_SOURCE_DIR "/tests/gpu/devices/" + device + ".json");
+  return read_text(testing::source_tree() / "tests/gpu/devices" / (device + ".json"));
 }
 
 /// Skips the test where cuDNN cannot be opened.
