@@ -7,6 +7,7 @@
 #include "troupe/core/config_cluster.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -29,11 +30,20 @@ public:
   TlsConfig of(const std::string& name) const {
     return {path(name + ".crt"), path(name + ".key"), path("ca.crt")};
   }
-  /// One that was valid until yesterday, for the key of "node".
+  /// One whose only day was long ago, for the key of "node". By `openssl ca`, which alone takes
+  /// dates in every version.
   TlsConfig expired() const {
-    run_command("openssl req -new -subj /CN=expired -key " + path("node.key") +
-                " | openssl x509 -req -days -1 -CA " + path("ca.crt") + " -CAkey " +
-                path("ca.key") + " -out " + path("expired.crt"));
+    std::ofstream{path("ca.cnf")} << "[ca]\ndefault_ca = own\n[own]\nrand_serial = yes\n"
+                                  << "default_md = sha256\npolicy = any\nnew_certs_dir = "
+                                  << path("") << "\ndatabase = " << path("index.txt")
+                                  << "\n[any]\ncommonName = supplied\n";
+    std::ofstream{path("index.txt")};
+    run_command("openssl req -new -subj /CN=expired -key " + path("node.key") + " -out " +
+                path("expired.csr"));
+    run_command("openssl ca -batch -notext -config " + path("ca.cnf") + " -cert " + path("ca.crt") +
+                " -keyfile " + path("ca.key") +
+                " -startdate 20200101000000Z -enddate 20200102000000Z -in " + path("expired.csr") +
+                " -out " + path("expired.crt"));
     return {path("expired.crt"), path("node.key"), path("ca.crt")};
   }
 
