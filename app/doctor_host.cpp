@@ -4,6 +4,7 @@
 #include "troupe/core/precision.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/cpu/engines.hpp"
+#include "troupe/cpu/processor.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,33 +56,27 @@ std::string gibibytes(const std::string& proc_kilobytes) {
   return fmt::format("{:.1f} GiB", kilobytes / (1024.0 * 1024.0));
 }
 
-Finding bf16_finding(const std::vector<std::string>& flags) {
-  const auto has = [&](std::string_view name) {
-    return std::find(flags.begin(), flags.end(), name) != flags.end();
-  };
-  Finding finding{"host", "bf16", "", Finding::State::good};
-  if (has("amx_bf16"))
-    finding.value = "fast (AMX)";
-  else if (has("avx512_bf16"))
-    finding.value = "fast (AVX-512 BF16)";
-  else if (host_capabilities().host_bf16)
-    finding.value = "works, slower than fp32 (emulated with AVX-512)";
-  else
-    finding = {"host", "bf16", "no AVX-512: precision amp_bf16 is refused", Finding::State::absent};
-  return finding;
+/// What is used of the vectors: "avx2 of avx512_core_bf16 (TROUPE_ISA)".
+Finding isa_finding() {
+  const auto used = cpu::isa_name(cpu::processor());
+  const auto whole = cpu::isa_name(cpu::whole_processor());
+  return {"host", "isa", used == whole ? used : fmt::format("{} of {} (TROUPE_ISA)", used, whole)};
+}
+
+Finding bf16_finding() {
+  const bool multiplies = cpu::arithmetic_type(DType::bf16) == DType::bf16;
+  return {"host", "bf16",
+          multiplies ? "fast"
+                     : "stored as bf16, computed in fp32: half the memory, about fp32's speed"};
 }
 
 /// What the CPU makes of every precision that it has.
 Findings precision_findings() {
   Findings all;
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
-                               Precision::amp_fp16, Precision::amp_bf16}) {
-    const auto type = compute_type(precision);
-    if (type == DType::bf16 && !host_capabilities().host_bf16)
-      continue; // refused
+                               Precision::amp_fp16, Precision::amp_bf16})
     all.push_back({"precision", std::string{to_string(precision)},
-                   describe(precision, cpu::arithmetic_type(type))});
-  }
+                   describe(precision, cpu::arithmetic_type(compute_type(precision)))});
   return all;
 }
 
@@ -114,7 +109,8 @@ Findings host_findings() {
       {"host", "cores", fmt::format("{} usable of {}", usable, sysconf(_SC_NPROCESSORS_CONF))});
   all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")),
                  flags.empty() ? Finding::State::absent : Finding::State::good});
-  all.push_back(bf16_finding(flags));
+  all.push_back(isa_finding());
+  all.push_back(bf16_finding());
   all.push_back({"host", "memory",
                  fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
                              gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});

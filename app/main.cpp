@@ -4,6 +4,7 @@
 #include "machine.hpp"
 
 #include "troupe/core/nearest.hpp"
+#include "troupe/cpu/processor.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -41,6 +42,10 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv) {
+  if (const auto limit = cpu::isa_limit(); !limit) {
+    complain(limit.error().message);
+    return wrong_input;
+  }
   CLI::App app{"Trains neural networks on a company of actors", "troupe"};
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
   app.require_subcommand(1);

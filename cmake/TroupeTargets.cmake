@@ -14,12 +14,30 @@ function(troupe_library name)
   target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC} PRIVATE troupe_compile_options ${arg_PRIVATE})
 endfunction()
 
-# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value])
+# The instruction sets below this processor's best, as TROUPE_ISA calls them: the tests of the host
+# device run at each, too. Looked up where it is built, as a test's name says what it ran with.
+set(TROUPE_LOWER_LEVELS)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
+  file(STRINGS /proc/cpuinfo processor_flags REGEX "^flags" LIMIT_COUNT 1)
+  if(processor_flags MATCHES " avx2 ")
+    list(APPEND TROUPE_LOWER_LEVELS baseline)
+  endif()
+  if(processor_flags MATCHES " avx512bw ")
+    list(APPEND TROUPE_LOWER_LEVELS avx2)
+  endif()
+  if(processor_flags MATCHES " (avx512_bf16|amx_bf16) ")
+    list(APPEND TROUPE_LOWER_LEVELS avx512)
+  endif()
+endif()
+
+# troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
+#   [AT_EVERY_LEVEL [spec]])
 #
 # One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
-# another is given.
+# another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
+# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...".
 function(troupe_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
     troupe_quick_options Catch2::Catch2WithMain)
@@ -39,4 +57,11 @@ function(troupe_test name)
   endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ${environment})
+  if(arg_AT_EVERY_LEVEL OR "AT_EVERY_LEVEL" IN_LIST arg_KEYWORDS_MISSING_VALUES)
+    foreach(level ${TROUPE_LOWER_LEVELS})
+      catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name} [${level}]: " DISCOVERY_MODE PRE_TEST
+        TEST_SPEC ${arg_AT_EVERY_LEVEL} EXTRA_ARGS --name ${level} # by which Catch2 tells the lists apart, too
+        PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT TROUPE_ISA=${level})
+    endforeach()
+  endif()
 endfunction()

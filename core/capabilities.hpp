@@ -8,12 +8,11 @@ namespace troupe {
 struct Capabilities {
   bool cuda_build = false;     ///< the CUDA backend was compiled in
   int cuda_devices = 0;        ///< that the driver shows
-  bool host_bf16 = false;      ///< the CPU has what oneDNN's bf16 needs (AVX-512 core)
   std::int64_t host_cores = 1; ///< this process may run on
   bool cuda_pinned = false;    ///< CUDA devices have memory of their own, and pinned beside it
 
   /// Everything: to check a config that is meant for another machine.
-  static Capabilities all() { return {true, 1 << 16, true, 1 << 16, true}; }
+  static Capabilities all() { return {true, 1 << 16, 1 << 16, true}; }
 };
 
 /// The host's part, looked up now. CUDA stays off: the CUDA backend adds its own part.

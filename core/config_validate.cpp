@@ -182,12 +182,7 @@ ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& 
   if (on_host && devices.kind != "cuda" && precision.mode == "tf32")
     return {{{"precision.mode", "devices.kind"},
              "tf32 is the arithmetic of CUDA devices",
-             "fp32, amp_bf16, amp_fp16"}};
-  if ((precision.mode == "amp_bf16" || precision.mode == "bf16") && on_host &&
-      devices.engine == "fastest" && devices.kind != "cuda" && !capabilities.host_bf16)
-    return {{{"precision.mode", "devices.kind"},
-             fmt::format("this CPU has no AVX-512, which {} needs", precision.mode),
-             "fp32, amp_fp16"}};
+             "fp32, fp16, bf16, amp_fp16, amp_bf16"}};
   return {};
 }
 

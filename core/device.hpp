@@ -100,7 +100,6 @@ struct DeviceInfo {
   DeviceKind kind = DeviceKind::host;
   int index = 0;
   std::string name;    ///< "host:0 (2 threads, avx512_core_bf16)"
-  bool bf16 = false;   ///< computes convolutions in bf16 at a profit
   bool pinned = false; ///< allocates MemoryKind::pinned, which is not its own memory
   std::size_t memory_bytes = 0;
 };

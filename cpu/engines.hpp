@@ -19,13 +19,16 @@ Result<std::unique_ptr<Executable>> compile_interpreter(HostDevice& device, cons
 /// always, as the library computes in f16 on the newest processors at best; weights are rounded.
 enum class Bf16Mode : std::uint8_t {
   automatic, ///< what the processor is faster at
-  native,    ///< by oneDNN on bf16 operands; weights are rounded to bf16
+  native,    ///< by oneDNN on bf16 operands (has_native_bf16()); weights are rounded to bf16
   widened    ///< in f32 on pieces that are widened in the cache; weights stay f32
 };
 
 /// What the fastest engine multiplies activations of a type in on this processor, in the automatic
 /// mode. Takes a moment: it may be measured.
 DType arithmetic_type(DType activations);
+
+/// Whether oneDNN has Bf16Mode::native on this processor.
+bool has_native_bf16();
 
 /// oneDNN's primitives and our own vectorized kernels (cpu/onednn/).
 Result<std::unique_ptr<Executable>> compile_onednn(HostDevice& device, const Graph& graph,

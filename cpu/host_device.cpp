@@ -22,12 +22,10 @@ constexpr std::size_t flat_grain = 16384;
 } // namespace
 
 HostDevice::HostDevice(int index, int threads) {
-  const auto features = processor();
   info_.kind = DeviceKind::host;
   info_.index = index;
   info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
-                           isa_name(features));
-  info_.bf16 = features.avx512_bf16;
+                           isa_name(processor()));
   info_.pinned = true; // its own memory, counted apart
   info_.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));

@@ -1,7 +1,13 @@
 #include "processor.hpp"
 
+#include "troupe/core/fail.hpp"
+#include "troupe/core/nearest.hpp"
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
+#include <fmt/ranges.h>
 #include <sched.h>
 
 namespace troupe::cpu {
@@ -57,7 +63,30 @@ bool multiplies_bf16_fast() {
 }
 #endif
 
+Result<IsaLimit> isa_limit() {
+  static const std::array<std::string, 4> words = {"baseline", "avx2", "avx512", "best"};
+  const char* const given = std::getenv("TROUPE_ISA");
+  if (given == nullptr || *given == '\0')
+    return IsaLimit::best;
+  const auto found = std::ranges::find(words, given);
+  if (found != words.end())
+    return static_cast<IsaLimit>(found - words.begin());
+  const auto meant = nearest(given, words);
+  return fail(Errc::invalid_input, "TROUPE_ISA: unknown value \"{}\"; allowed: {}{}", given,
+              fmt::join(words, ", "),
+              meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
+}
+
 Processor processor() {
+  auto result = whole_processor();
+  const auto limit = isa_limit().value_or(IsaLimit::best);
+  result.v3 = result.v3 && limit >= IsaLimit::avx2;
+  result.v4 = result.v4 && limit >= IsaLimit::avx512;
+  result.avx512_bf16 = result.avx512_bf16 && limit == IsaLimit::best;
+  return result;
+}
+
+Processor whole_processor() {
   Processor result;
 #if defined(__x86_64__)
   __builtin_cpu_init();

@@ -174,7 +174,6 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index) {
                   .index = index,
                   .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
                                       properties.major, properties.minor),
-                  .bf16 = true,
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem};
   auto device = std::make_unique<CudaDevice>(std::move(*context), std::move(info));

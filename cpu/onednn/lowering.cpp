@@ -1,8 +1,8 @@
 #include "lowering.hpp"
 
-#include "../processor.hpp"
 #include "codec.hpp"
 #include "convert.hpp"
+#include "instruction_set.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/storage_layout.hpp"
 #include "winograd.hpp"
@@ -17,18 +17,11 @@ namespace {
 constexpr std::size_t slot_alignment = 16;
 constexpr std::size_t tensor_alignment = 64; ///< bytes
 
-/// Matrix units, or a bf16 dot product that is worth its name.
-bool multiplies_bf16() {
-  const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa());
-  const auto matrix_units = static_cast<int>(dnnl::cpu_isa::avx512_core_amx);
-  return (isa & matrix_units) == matrix_units || multiplies_bf16_fast();
-}
-
 } // namespace
 
 DType arithmetic_type(DType activations) {
   const bool widens =
-      activations == DType::f16 || (activations == DType::bf16 && !multiplies_bf16());
+      activations == DType::f16 || (activations == DType::bf16 && !library_multiplies_bf16_fast());
   return widens ? DType::f32 : activations;
 }
 
@@ -45,7 +38,7 @@ Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph
                                                  const CompileOptions& options, Bf16Mode bf16) {
   std::unique_ptr<Lowering> lowering{new Lowering{device, graph, options}};
   lowering->widen_bf16 =
-      bf16 == Bf16Mode::automatic ? !multiplies_bf16() : bf16 == Bf16Mode::widened;
+      bf16 == Bf16Mode::automatic ? !library_multiplies_bf16_fast() : bf16 == Bf16Mode::widened;
   if (options.layout)
     TROUPE_TRY(lowering->take_layout(*options.layout));
   else

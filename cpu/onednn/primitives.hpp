@@ -2,6 +2,7 @@
 /// primitives from operation descriptors, 3.x has none.
 #pragma once
 
+#include "instruction_set.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/tensor.hpp"
 
@@ -17,7 +18,7 @@ namespace troupe::cpu {
 
 /// The library's engine and stream; oneDNN runs on the thread that calls it.
 struct Library {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::engine engine{(limit_library(), dnnl::engine::kind::cpu), 0};
   dnnl::stream stream{engine};
 };
 

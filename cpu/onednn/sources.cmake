@@ -6,6 +6,7 @@ set(TROUPE_ONEDNN_SOURCES
   onednn/elementwise.cpp
   onednn/executable.cpp
   onednn/follow.cpp
+  onednn/instruction_set.cpp
   onednn/loss.cpp
   onednn/lower.cpp
   onednn/lowering.cpp

@@ -166,7 +166,7 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
   const auto outcome = troupe_program("doctor --json " + configs + "debug.yaml");
   CHECK(outcome.code == 0);
   const auto found = nlohmann::json::parse(outcome.out);
-  for (const auto* name : {"cpu", "cores", "vectors", "bf16", "memory"})
+  for (const auto* name : {"cpu", "cores", "vectors", "isa", "bf16", "memory"})
     CHECK(found["host"].contains(name));
   for (const auto* name : {"oneDNN", "CAF", "prometheus-cpp", "yaml-cpp"})
     CHECK(!found["libraries"][name]["value"].get<std::string>().empty());
@@ -177,6 +177,26 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
   CHECK(found["cuda"].contains("build"));
   CHECK(found["clock"]["steady"]["state"] == "ok");
   CHECK(found["ports"]["metrics.listen"]["value"] == "127.0.0.1:0: takes a free one");
+}
+
+TEST_CASE("TROUPE_ISA limits what the host device uses, and doctor shows it") {
+  const auto isa = [](const std::string& limit) -> std::string {
+    const auto outcome = troupe_program("doctor --json", "TROUPE_ISA=" + limit);
+    REQUIRE(outcome.code == 0);
+    const auto found = nlohmann::json::parse(outcome.out);
+    CHECK(found["precision"]["amp_bf16"]["state"] == "ok");
+    return found["host"]["isa"]["value"];
+  };
+  const auto best = isa("best");
+  CHECK(isa("") == best);
+  const auto limited = best == "baseline" ? best : "baseline of " + best + " (TROUPE_ISA)";
+  CHECK(isa("baseline") == limited);
+
+  const auto refused = troupe_program("doctor", "TROUPE_ISA=avx");
+  CHECK(refused.code == 2);
+  CHECK(refused.err ==
+        "troupe: TROUPE_ISA: unknown value \"avx\"; allowed: baseline, avx2, avx512, "
+        "best; did you mean \"avx2\"?\n");
 }
 
 TEST_CASE("doctor fails when a port of the config is taken") {

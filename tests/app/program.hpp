@@ -15,12 +15,12 @@ struct Outcome {
   std::string out, err;
 };
 
-/// `arguments` as a shell takes them.
-inline Outcome troupe_program(const std::string& arguments) {
+/// `arguments` as a shell takes them; `environment` as "NAME=value".
+inline Outcome troupe_program(const std::string& arguments, const std::string& environment = {}) {
   const ScratchFolder folder;
   const auto out = folder / "out", err = folder / "err";
   const auto command =
-      std::string{TROUPE_PROGRAM " "} + arguments + " >" + out.string() + " 2>" + err.string();
+      environment + " " TROUPE_PROGRAM " " + arguments + " >" + out.string() + " 2>" + err.string();
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_bytes(out),
           read_bytes(err)};

@@ -1,0 +1,14 @@
+/// What the library may use of the processor.
+#pragma once
+
+namespace troupe::cpu {
+
+/// Tells the library $TROUPE_ISA's limit. It takes one only before it has looked at the processor,
+/// so whoever asks or uses it calls this before. Without TROUPE_ISA the library's own variable
+/// (ONEDNN_MAX_CPU_ISA) stands.
+void limit_library();
+
+/// Whether it has matrix units, or dot products of bf16 that are worth their name.
+bool library_multiplies_bf16_fast();
+
+} // namespace troupe::cpu
