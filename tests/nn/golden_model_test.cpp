@@ -23,6 +23,12 @@ namespace {
 
 using Engine = CompileOptions::Engine;
 
+/// How far ResNet-50's gradients in fp32 are from the truth when its images are rounded otherwise,
+/// each by one unit in the last place: 4e-4 to 3e-3, measured with ten roundings on one processor.
+/// Of the inputs of its relus some are so near to zero that rounding decides about them, as it does
+/// between instruction sets. (Images of ResNet-20 were chosen so that none is.)
+constexpr double rounded_images_error = 3e-3;
+
 /// Rounding of one operation in the 2-norm, times a few.
 double slack(Precision precision) {
   switch (compute_type(precision)) {
@@ -146,7 +152,9 @@ private:
             10 * allowed("gradients"));
     }
     CHECK(golden_.at("gradients").size() == runner_->executable().layout().parameters.size());
-    check("all gradients", distance(all, all_expected), allowed("gradients"));
+    const bool rounding_decides = precision_ == Precision::fp32 && config_.model.name == "resnet50";
+    check("all gradients", distance(all, all_expected),
+          rounding_decides ? 3 * rounded_images_error : allowed("gradients"));
   }
 
   void check_statistics() const {
