@@ -1,5 +1,6 @@
 #include "curves.hpp"
 
+#include "palette.hpp"
 #include "readable.hpp"
 
 #include <algorithm>
@@ -140,6 +141,8 @@ Histogram step_time_chart(const RunHistory& history) {
     chart.values.push_back(step.seconds);
   return chart;
 }
+
+static_assert(memory_kinds <= palette.size(), "two kinds of memory would share a colour");
 
 StackedBars memory_chart(const std::vector<WorkerSummary>& workers) {
   StackedBars chart{
