@@ -67,11 +67,11 @@ def known_options(command):
 
 
 def wrong_commands(line):
-    for command, arguments in COMMAND.findall(line):
+    for command, arguments in COMMAND.findall(re.split(r"\s#\s", line)[0]):
         if command not in subcommands():
             yield f"there is no subcommand `troupe {command}`"
             continue
-        arguments = re.split(r"   +|  +#", arguments.strip())[0].split()  # without what a second column says
+        arguments = re.split(r"   +", arguments.strip())[0].split()  # without what a second column says
         if subcommands(command) and arguments:
             for nested in arguments[0].split("|"):
                 if nested not in subcommands(command):
