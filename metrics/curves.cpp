@@ -160,6 +160,7 @@ StackedBars memory_chart(const std::vector<WorkerSummary>& workers) {
 
 double step_time_quantile(const std::vector<StepRecord>& steps, double part) {
   std::vector<double> seconds;
+  seconds.reserve(steps.size());
   for (const auto& step : steps)
     seconds.push_back(step.seconds);
   if (seconds.empty())

@@ -69,17 +69,18 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
 }
 
 std::string progress_bar(const Progress& progress, int width) {
-  const auto parts = parts_of(progress);
+  const auto [place, loss, left, rate, accuracy] = parts_of(progress);
   const auto epoch = epoch_of(progress);
-  const auto loss = "  " + parts.loss, left = "  " + parts.left, rate = "  " + parts.rate;
   for (const auto& rest :
-       {loss + "  " + parts.accuracy + rate + left, loss + rate + left, loss + left, loss}) {
-    const auto room = width - 1 - std::ssize(epoch + "  " + parts.place + rest);
+       {fmt::format("{}  {}  {}  {}  {}", place, loss, accuracy, rate, left),
+        fmt::format("{}  {}  {}  {}", place, loss, rate, left),
+        fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
+    const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
     if (room >= least_bar)
-      return epoch + " " + bar(progress, std::min(room, most_bar)) + " " + parts.place + rest;
+      return fmt::format("{} {} {}", epoch, bar(progress, std::min(room, most_bar)), rest);
   }
   for (const auto& text :
-       {epoch + " " + parts.place + loss, epoch + " " + parts.place, parts.place})
+       {fmt::format("{} {}  {}", epoch, place, loss), fmt::format("{} {}", epoch, place), place})
     if (std::ssize(text) < width)
       return text;
   return {};

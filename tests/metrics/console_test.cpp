@@ -117,7 +117,7 @@ TEST_CASE("the bar fits into any width, and loses the least important first") {
   CHECK(at(30) == "epoch 2/3 5/10  loss 0.1333");
   CHECK(at(20) == "epoch 2/3 5/10");
   CHECK(at(10) == "5/10");
-  CHECK(at(4) == "");
+  CHECK(at(4).empty());
 }
 
 TEST_CASE("at 80 columns a long run of long epochs has a bar too") {
