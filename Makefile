@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build demo test test-emulated asan tsan lint format bench gpu-bundle install clean
+.PHONY: help bootstrap configure build everything demo test test-emulated asan tsan lint format bench gpu-bundle install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -32,17 +32,22 @@ help:
 bootstrap:
 	@tools/bootstrap --quiet
 
-build: bootstrap
+configure: bootstrap
 	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
-	@cmake --build --preset release -j $(JOBS) $(TARGETS)
 
-# Only the programs it runs: tests and benchmarks would double the time. And without a GPU no CUDA.
-demo: TARGETS := --target troupe cifar10-from-png
+# The programs that are installed: tests and benchmarks would double the time.
+build: configure
+	@cmake --build --preset release -j $(JOBS) --target troupe cifar10-from-png
+
+everything: configure
+	@cmake --build --preset release -j $(JOBS)
+
+# Without a GPU no CUDA, which would take longer to build than the demo takes.
 demo: CUDA := $(if $(wildcard /dev/nvidia0),AUTO,OFF)
 demo: build
 	@tools/demo
 
-test: build
+test: everything
 	@$(CTEST) --preset release
 
 # Two devices, for NCCL: a test that wants one takes the first.
@@ -69,10 +74,10 @@ format: bootstrap
 lint: bootstrap
 	@tools/lint
 
-bench: build
+bench: everything
 	@tools/bench
 
-gpu-bundle: build
+gpu-bundle: everything
 	@tools/gpu-bundle
 
 install: build

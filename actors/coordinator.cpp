@@ -305,7 +305,7 @@ JobStatus CoordinatorState::status() const {
           .generation = setup_.generation.number,
           .step = committed_,
           .total_steps = setup_.plan.total_steps(),
-          .epoch = setup_.plan.epoch_of(committed_),
+          .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
           .world_size = world_size(),
           .loss = summary_.loss,
           .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),

@@ -28,7 +28,8 @@ struct NodeStatus {
   }
 };
 
-/// Where the job stands. Steps are committed ones, epochs are counted from 0.
+/// Where the job stands. Steps are committed ones; the epoch is that of the next step, or the last
+/// one, counted from 0.
 struct JobStatus {
   std::string name;
   /// joining, training, evaluating, saving, finishing, ended; before: starting, or who is missing.

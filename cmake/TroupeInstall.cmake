@@ -5,11 +5,47 @@ if(TARGET troupe)
   set_target_properties(troupe PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS troupe RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
+set(data "${CMAKE_INSTALL_DATADIR}/troupe")
 foreach(folder configs dashboards)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe"
-    OPTIONAL PATTERN "CMakeLists.txt" EXCLUDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${data}" PATTERN "CMakeLists.txt" EXCLUDE)
 endforeach()
-# Where systemd looks, whatever the library directory is called here.
+
+# install_link(TARGET LINK): a relative one, which survives a move; both are below the prefix.
+function(install_link target link)
+  cmake_path(GET link PARENT_PATH folder)
+  cmake_path(GET link FILENAME name)
+  cmake_path(RELATIVE_PATH target BASE_DIRECTORY "${folder}" OUTPUT_VARIABLE relative)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/links/${folder}")
+  file(CREATE_LINK "${relative}" "${PROJECT_BINARY_DIR}/links/${link}" SYMBOLIC)
+  install(FILES "${PROJECT_BINARY_DIR}/links/${link}" DESTINATION "${folder}")
+endfunction()
+
+# The scripts lie as in the source tree, beside what they need; bin/ has them by names that are
+# nobody else's.
+set(tools lib/troupe/tools)
+foreach(tool fetch-data make-certs)
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/${tool}" DESTINATION ${tools})
+  install_link("${tools}/${tool}" "${CMAKE_INSTALL_BINDIR}/troupe-${tool}")
+endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/tools/lib/common.sh" DESTINATION ${tools}/lib)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/checksums" DESTINATION ${tools})
+install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
+
+# Pages refer to each other, and to configs and dashboards, as in the source tree.
+set(pages README.md CONTRIBUTING.md CHANGELOG.md LICENSE)
+list(TRANSFORM pages PREPEND "${PROJECT_SOURCE_DIR}/")
+install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+foreach(folder configs dashboards)
+  install_link("${data}/${folder}" "${CMAKE_INSTALL_DOCDIR}/${folder}")
+endforeach()
+
+# Where systemd looks, whatever the library directory is called here. The unit names the pages by
+# their place, which only the installation knows: --prefix may be another than at configuration.
+set(unit lib/systemd/system/troupe-node.service)
 install(FILES "${PROJECT_SOURCE_DIR}/packaging/troupe-node.service" DESTINATION lib/systemd/system)
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(CODE "
+  set(unit \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${unit}\")
+  file(READ \"\${unit}\" text)
+  string(REPLACE \"file:///usr/local/share/doc/troupe/\" \"file://\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/\" text \"\${text}\")
+  file(WRITE \"\${unit}\" \"\${text}\")")

@@ -33,10 +33,11 @@ void add_run(Keys& keys, RunConfig& c) {
                   "Name of the run; its files go to output/name/"});
   keys.push_back({"run.output", &c.output, {}, "Folder of all runs"});
   keys.push_back({"run.seed", &c.seed, {}, "Seeds initialization, shuffling and augmentation"});
-  keys.push_back({"run.deterministic",
-                  &c.deterministic,
-                  {},
-                  "Only kernels that give the same bits every time"});
+  keys.push_back(
+      {"run.deterministic",
+       &c.deterministic,
+       {},
+       "Only kernels that give the same bits every time, with equal threads_per_worker"});
 }
 
 void add_model(Keys& keys, ModelConfig& c) {
@@ -90,11 +91,11 @@ void add_data(Keys& keys, DataConfig& c) {
                   "Samples of one evaluation batch, per worker"});
   keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
                   "Random changes to training images: shift by up to an eighth, mirror"});
-  keys.push_back(
-      {"data.drop_last",
-       &c.drop_last,
-       {},
-       "Leave out the epoch's incomplete last batch, else fill it up with first samples"});
+  keys.push_back({"data.drop_last",
+                  &c.drop_last,
+                  {},
+                  "Leave out the epoch's incomplete last batch, else fill it up to a whole global "
+                  "batch with first samples"});
   keys.push_back(
       {"data.prefetch", &c.prefetch, {.min = 1, .max = 1024}, "Batches in flight per worker"});
   keys.push_back({"data.loader_threads",
@@ -168,10 +169,12 @@ void add_parallel(Keys& keys, ParallelConfig& c) {
                   &c.bucket_size,
                   {.min = 1024, .format = Format::size},
                   "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
-  keys.push_back({"parallel.prefetch",
-                  &c.prefetch,
-                  {.min = 0, .max = 1024},
-                  "Buckets that are gathered before they are needed (zero3, fsdp, hsdp)"});
+  keys.push_back(
+      {"parallel.prefetch",
+       &c.prefetch,
+       {.min = 0, .max = 1024},
+       "Buckets that are gathered before they are needed (zero3, fsdp, hsdp), or whose gradients "
+       "may travel beside those under way (zero2 too)"});
   keys.push_back(
       {"parallel.max_units_alive", &c.max_units_alive, at_least(1),
        "Most buckets that are gathered, or whose gradients travel, at a time: for less memory "
@@ -256,7 +259,7 @@ void add_execution(Keys& keys, Config& c) {
   keys.push_back({"devices.threads_per_worker",
                   &c.devices.threads_per_worker,
                   {.min = 0, .max = 1024},
-                  "0: the host's cores divided by count"});
+                  "0: the host's cores divided by count; results depend on it in the last bits"});
   keys.push_back({"devices.engine", &c.devices.engine, one_of({"fastest", "interpreter"}),
                   "Kernels; interpreter is the slow reference"});
   keys.push_back({"devices.fusion", &c.devices.fusion, one_of({"full", "basic"}),

@@ -28,7 +28,7 @@ std::string Error::to_string() const {
   if (where.rank >= 0)
     parts.push_back(fmt::format("rank {}", where.rank));
   if (where.step >= 0)
-    parts.push_back(fmt::format("step {}", where.step));
+    parts.push_back(fmt::format("step {}", where.step + 1));
   if (!where.actor.empty())
     parts.push_back(fmt::format("actor {}", where.actor));
   const auto place = parts.empty() ? std::string{} : fmt::format(" ({})", fmt::join(parts, ", "));

@@ -33,7 +33,7 @@ struct Where {
   std::string node = {};
   std::string actor = {};
   int rank = -1;
-  std::int64_t step = -1;
+  std::int64_t step = -1; ///< counted from 0, and from 1 in to_string: for people
 };
 
 struct Error {

@@ -82,7 +82,8 @@ Result<std::vector<std::uint8_t>> read_maybe_gzip(const fs::path& path) {
 }
 
 std::string fetch_hint(std::string_view name, const fs::path& root) {
-  return fmt::format("fetch it with `tools/fetch-data {} {}`", name, root.string());
+  return fmt::format("fetch it with `tools/fetch-data {} {}` (installed: troupe-fetch-data)", name,
+                     root.string());
 }
 
 Status check_root(std::string_view name, const fs::path& root) {

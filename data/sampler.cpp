@@ -71,8 +71,8 @@ Status DistributedSampler::indices(Position at, const Slice& slice,
   if (!count)
     return failure(count.error());
   if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
-    return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps", at.step,
-                at.epoch, steps_);
+    return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps",
+                at.step + 1, at.epoch + 1, steps_);
   if (static_cast<std::int64_t>(indices.size()) != *room)
     return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
                 indices.size(), *room);

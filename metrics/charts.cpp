@@ -1,6 +1,7 @@
 #include "charts.hpp"
 
 #include "axis.hpp"
+#include "palette.hpp"
 
 #include <fmt/format.h>
 
@@ -76,7 +77,8 @@ struct Range {
 };
 
 std::string classes_of(const Series& series) {
-  return fmt::format("{} c{}", series.look == Series::Look::faint ? "faint" : "line", series.color);
+  const auto* const look = series.look == Series::Look::faint ? "faint " : "line ";
+  return look + color_class(series.color);
 }
 
 /// Gaps where values are missing or not finite.
@@ -104,8 +106,8 @@ void draw(Drawing& drawing, const Series& series, const LineChart& chart, const 
   for (const auto& point : series.points)
     if (std::isfinite(point.y))
       drawing.add(
-          R"(<circle class="c{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}: {} ({} {})</title></circle>)",
-          series.color, x.at(point.x), y.at(point.y), escaped(series.name),
+          R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}: {} ({} {})</title></circle>)",
+          color_class(series.color), x.at(point.x), y.at(point.y), escaped(series.name),
           escaped(chart.y_format(point.y)), escaped(chart.x_label), point.x);
 }
 
@@ -162,8 +164,8 @@ std::string svg(const Histogram& chart) {
   for (std::size_t i = 0; i < bins; ++i)
     if (counts[i] > 0)
       drawing.add(
-          R"(<rect class="c0" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}: {}{}</title></rect>)",
-          left + step * static_cast<double>(i) + 0.5, y.at(counts[i]), step - 1,
+          R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}: {}{}</title></rect>)",
+          color_class(0), left + step * static_cast<double>(i) + 0.5, y.at(counts[i]), step - 1,
           y.at(0) - y.at(counts[i]),
           escaped(chart.x_format(x.low + (x.high - x.low) * static_cast<double>(i) / bins)),
           counts[i], i + 1 == bins ? " (with all longer ones)" : "");
@@ -189,8 +191,8 @@ std::string svg(const StackedBars& chart) {
       const double from = x.at(sum), to = x.at(sum += bar.parts[i]);
       if (to - from > 0.1)
         drawing.add(
-            R"(<rect class="c{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}"><title>{}: {}</title></rect>)",
-            i, from, y, to - from, thick, escaped(chart.parts[i]),
+            R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}"><title>{}: {}</title></rect>)",
+            color_class(i), from, y, to - from, thick, escaped(chart.parts[i]),
             escaped(chart.format(bar.parts[i])));
     }
     drawing.text(x.at(sum) + 8, y + 15, "start", chart.format(sum));
@@ -200,7 +202,7 @@ std::string svg(const StackedBars& chart) {
     return drawing.take();
   Legend entries;
   for (std::size_t i = 0; i < chart.parts.size(); ++i)
-    entries.emplace_back(chart.parts[i], fmt::format("c{}", i));
+    entries.emplace_back(chart.parts[i], color_class(i));
   return drawing.take() + legend(entries);
 }
 

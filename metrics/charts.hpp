@@ -1,4 +1,4 @@
-/// Charts as inline SVG, without scripts. Colours are the classes c0, c1, ... of the page's style.
+/// Charts as inline SVG, without scripts. Colours are numbers of the palette.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct Series {
 
   std::string name;
   std::vector<Point> points;
-  int color = 0;
+  std::size_t color = 0;
   Look look = Look::line;
 };
 

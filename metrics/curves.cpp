@@ -1,5 +1,6 @@
 #include "curves.hpp"
 
+#include "palette.hpp"
 #include "readable.hpp"
 
 #include <algorithm>
@@ -141,6 +142,8 @@ Histogram step_time_chart(const RunHistory& history) {
   return chart;
 }
 
+static_assert(memory_kinds <= palette.size(), "two kinds of memory would share a colour");
+
 StackedBars memory_chart(const std::vector<WorkerSummary>& workers) {
   StackedBars chart{
       .label = "Peak memory by kind and worker", .parts = {}, .bars = {}, .format = readable_bytes};
@@ -157,6 +160,7 @@ StackedBars memory_chart(const std::vector<WorkerSummary>& workers) {
 
 double step_time_quantile(const std::vector<StepRecord>& steps, double part) {
   std::vector<double> seconds;
+  seconds.reserve(steps.size());
   for (const auto& step : steps)
     seconds.push_back(step.seconds);
   if (seconds.empty())

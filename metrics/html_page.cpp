@@ -2,6 +2,7 @@
 
 #include "charts.hpp"
 #include "html_style.hpp"
+#include "palette.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +11,9 @@ namespace troupe::metrics {
 std::string html_page(std::string_view title, std::string_view body) {
   return fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<title>{} – troupe</title>\n<style>{}</style>\n</head>\n<body>\n{}"
+                     "<title>{} – troupe</title>\n<style>{}{}</style>\n</head>\n<body>\n{}"
                      "</body>\n</html>\n",
-                     escaped(title), html_style, body);
+                     escaped(title), html_style, palette_style(), body);
 }
 
 std::string html_section(std::string_view title, std::string_view content, std::string_view note,

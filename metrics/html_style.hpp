@@ -1,4 +1,4 @@
-/// The report's style sheet. Colours of data tell apart also for people who see few of them.
+/// The style sheet of the pages, but for the colours of data, which palette.hpp has.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,9 @@ namespace troupe::metrics {
 
 inline constexpr std::string_view html_style = R"css(
 :root { color-scheme: light dark; --page: #f6f7f9; --card: #ffffff; --text: #1c2230; --soft: #626b7d; --line: #e1e5ec;
-  --good: #0b7a4b; --warn: #9a6200; --bad: #b3261e;
-  --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b0629a; --c4: #3fa2d9; --c5: #8a8f98; }
+  --good: #0b7a4b; --warn: #9a6200; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --page: #12151c; --card: #1b202a; --text: #e6e9ef; --soft: #9aa4b5;
-  --line: #303846; --good: #5fd39f; --warn: #f0b94d; --bad: #ff8a80;
-  --c0: #58a9e6; --c1: #f08a4b; --c2: #3cc79a; --c3: #d58fc1; --c4: #8fd0f5; --c5: #9aa1ad; } }
+  --line: #303846; --good: #5fd39f; --warn: #f0b94d; --bad: #ff8a80; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1180px; padding: 28px 20px 48px; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif; }
@@ -47,14 +45,10 @@ svg path { fill: none; }
 svg .rule { stroke: var(--line); } svg .axis { stroke: var(--soft); }
 svg .line { stroke-width: 2; stroke-linejoin: round; } svg .faint { stroke-width: 1; }
 .faint { opacity: 0.32; }
-path.c0 { stroke: var(--c0); } path.c1 { stroke: var(--c1); } path.c2 { stroke: var(--c2); }
-path.c3 { stroke: var(--c3); } path.c4 { stroke: var(--c4); } path.c5 { stroke: var(--c5); }
-rect.c0, circle.c0 { fill: var(--c0); } rect.c1, circle.c1 { fill: var(--c1); } rect.c2, circle.c2 { fill: var(--c2); }
-rect.c3, circle.c3 { fill: var(--c3); } rect.c4, circle.c4 { fill: var(--c4); } rect.c5, circle.c5 { fill: var(--c5); }
-i.c0 { background: var(--c0); } i.c1 { background: var(--c1); } i.c2 { background: var(--c2); }
-i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { background: var(--c5); }
+svg .line, svg .faint { stroke: var(--data); }
+rect, circle { fill: var(--data); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 6px 0 0; color: var(--soft); font-size: 13px; }
-.legend i { display: inline-block; width: 11px; height: 11px; margin-right: 6px; border-radius: 3px; }
+.legend i { display: inline-block; width: 11px; height: 11px; margin-right: 6px; border-radius: 3px; background: var(--data); }
 .empty { color: var(--soft); }
 @media (max-width: 560px) { svg text { font-size: 16px; } }
 @media print { body { background: none; } section { break-inside: avoid; } }

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace troupe::metrics {
@@ -70,26 +69,21 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
 }
 
 std::string progress_bar(const Progress& progress, int width) {
-  const auto parts = parts_of(progress);
-  auto start = epoch_of(progress);
-  // In the order in which they are left out, last first.
-  std::array<const std::string*, 4> wanted = {&parts.loss, &parts.left, &parts.rate,
-                                              &parts.accuracy};
-  std::size_t fitting = 0;
-  auto room = width - 1 - std::ssize(start) - 1 - std::ssize(parts.place);
-  for (; fitting < wanted.size() && room >= std::ssize(*wanted[fitting]) + 2; ++fitting)
-    room -= std::ssize(*wanted[fitting]) + 2;
-  if (room > least_bar)
-    start += " " + bar(progress, std::min(room - 1, most_bar));
-  start += " " + parts.place;
-  const auto has = [&](const std::string& part) {
-    return std::find(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(fitting),
-                     &part) != wanted.begin() + static_cast<std::ptrdiff_t>(fitting);
-  };
-  for (const auto* part : {&parts.loss, &parts.accuracy, &parts.rate, &parts.left})
-    if (has(*part))
-      start += "  " + *part;
-  return start;
+  const auto [place, loss, left, rate, accuracy] = parts_of(progress);
+  const auto epoch = epoch_of(progress);
+  for (const auto& rest :
+       {fmt::format("{}  {}  {}  {}  {}", place, loss, accuracy, rate, left),
+        fmt::format("{}  {}  {}  {}", place, loss, rate, left),
+        fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
+    const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
+    if (room >= least_bar)
+      return fmt::format("{} {} {}", epoch, bar(progress, std::min(room, most_bar)), rest);
+  }
+  for (const auto& text :
+       {fmt::format("{} {}  {}", epoch, place, loss), fmt::format("{} {}", epoch, place), place})
+    if (std::ssize(text) < width)
+      return text;
+  return {};
 }
 
 std::string progress_line(const Progress& progress) {

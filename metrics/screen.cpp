@@ -23,6 +23,13 @@ void write_all(int descriptor, std::string_view text) {
   }
 }
 
+/// A bar in its line, with the cursor in front of it: a terminal that becomes narrow may break the
+/// line, and then takes the cursor to the first piece, from where all of them can be erased. Should
+/// it become narrow just now, the rest is clipped (no automatic margin) instead of going on below.
+std::string drawn(std::string_view bar) {
+  return bar.empty() ? "" : "\033[?7l" + std::string(bar) + "\r\033[?7h";
+}
+
 bool can_rewrite_lines(int descriptor) {
   const char* terminal = std::getenv("TERM");
   return ::isatty(descriptor) == 1 && terminal && std::string_view(terminal) != "dumb";
@@ -44,11 +51,9 @@ int Screen::width() const {
 
 void Screen::write_line(Target target, std::string_view line) {
   const std::lock_guard lock(mutex_);
-  const auto bar = bar_;
   erase_bar();
   write_all(target == Target::out ? out_ : err_, std::string(line) + "\n");
-  bar_ = bar;
-  write_all(out_, bar_);
+  write_all(out_, drawn(bar_));
 }
 
 void Screen::show_bar(std::string_view bar) {
@@ -59,13 +64,13 @@ void Screen::show_bar(std::string_view bar) {
     return;
   erase_bar();
   bar_ = fitting;
-  write_all(out_, bar_);
+  write_all(out_, drawn(bar_));
 }
 
+/// With all below it: the pieces of a bar that was broken.
 void Screen::erase_bar() {
   if (!bar_.empty())
-    write_all(out_, "\r\033[K");
-  bar_.clear();
+    write_all(out_, "\r\033[J");
 }
 
 } // namespace troupe::metrics

@@ -4,9 +4,9 @@
 
 using namespace troupe;
 
-TEST_CASE("an error says what happened and where") {
+TEST_CASE("an error says what happened and where, with steps counted from 1") {
   const Error error{
-      Errc::numeric, "the loss is nan", {.node = "a", .actor = "worker", .rank = 1, .step = 42}};
+      Errc::numeric, "the loss is nan", {.node = "a", .actor = "worker", .rank = 1, .step = 41}};
   CHECK(error.to_string() == "numeric: the loss is nan (node a, rank 1, step 42, actor worker)");
   CHECK(Error{Errc::io, "cannot open x"}.to_string() == "i/o: cannot open x");
 }

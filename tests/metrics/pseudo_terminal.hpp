@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace troupe::testing {
@@ -24,6 +25,12 @@ public:
   ~PseudoTerminal() {
     ::close(own_);
     ::close(programs_);
+  }
+
+  void resize(unsigned short columns) {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    if (::ioctl(programs_, TIOCSWINSZ, &size) != 0)
+      throw std::runtime_error("cannot resize the pseudo-terminal");
   }
 
   /// What a program writes to.
@@ -46,26 +53,5 @@ public:
 private:
   int own_ = -1, programs_ = -1;
 };
-
-/// What the screen shows in the end: carriage returns and "erase to the end of the line" obeyed.
-inline std::string shown(const std::string& written) {
-  std::string screen, line;
-  std::size_t column = 0;
-  for (std::size_t i = 0; i < written.size(); ++i)
-    if (written[i] == '\r') {
-      column = 0;
-    } else if (written[i] == '\n') {
-      screen += line + "\n";
-      line.clear();
-      column = 0;
-    } else if (written.compare(i, 3, "\033[K") == 0) {
-      line.resize(column);
-      i += 2;
-    } else {
-      line.resize(std::max(line.size(), column + 1));
-      line[column++] = written[i];
-    }
-  return screen + line;
-}
 
 } // namespace troupe::testing

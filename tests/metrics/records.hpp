@@ -1,6 +1,7 @@
 /// Records of a small run, for tests.
 #pragma once
 
+#include "troupe/metrics/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 namespace troupe::testing {
@@ -44,6 +45,15 @@ inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
           .test_loss = 1.25,
           .test_accuracy = 0.625,
           .seconds = 1.5};
+}
+
+inline metrics::RunHistory small_history(std::int64_t steps = 30) {
+  metrics::RunHistory history;
+  for (std::int64_t step = 0; step < steps; ++step)
+    history.steps.push_back(small_step(step));
+  for (std::int64_t epoch = 0; epoch < steps / 10; ++epoch)
+    history.epochs.push_back(small_epoch(epoch));
+  return history;
 }
 
 inline metrics::WorkerSummary small_worker(int rank) {

@@ -22,15 +22,6 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-RunHistory small_history(std::int64_t steps = 30) {
-  RunHistory history;
-  for (std::int64_t step = 0; step < steps; ++step)
-    history.steps.push_back(small_step(step));
-  for (std::int64_t epoch = 0; epoch < steps / 10; ++epoch)
-    history.epochs.push_back(small_epoch(epoch));
-  return history;
-}
-
 } // namespace
 
 TEST_CASE("the report is one file with all charts, and asks for nothing else") {

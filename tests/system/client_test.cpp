@@ -94,7 +94,8 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
   CHECK(status.at("phase") == "ended");
   CHECK(status.at("error").is_null());
   CHECK(status.at("step") == status.at("total_steps"));
-  CHECK(status.at("nodes").at(0).at("metrics") == "");
+  CHECK(status.at("nodes").at(0).at("metrics").get<std::string>().empty());
+  CHECK(has(ask("status", address).out, "node: ended, epoch 5, step 40 of 40"));
   CHECK(ask("stop", address).code == 0);
   CHECK(node.wait().code == 0);
 }

@@ -9,6 +9,9 @@ program=${program:-$(basename "$0")}
 say() { echo "$program: $*" >&2; }
 die() { say "$*"; exit 1; }
 
+# The comment at the head of the script, with the name by which it was called: installed, it has another.
+usage() { sed -n "2,/^set/{/^set/d;s/^# \{0,1\}//;s|^tools/$program|$0|;p}" "$0"; }
+
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
