@@ -89,7 +89,8 @@ class Company {
 public:
   Company(const Config& config, const RunOptions& options, NodeSetup node)
       : config_{config}, options_{options}, network_{options.version, config.cluster.tls,
-                                                     config.cluster.timeouts},
+                                                     config.cluster.timeouts,
+                                                     config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
         log_{make_run_logger(screen_, options)} {}
@@ -302,6 +303,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
 } // namespace
 
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
+  if (options.daemon)
+    TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
   if (options.daemon && config.cluster.tls.enabled()) // CAF ends the process where they do not fit
     if (const auto tls = open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
