@@ -2,7 +2,6 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
-#include "troupe/core/tensor.hpp"
 
 #include <cstdint>
 #include <map>
@@ -61,8 +60,10 @@ struct Generation {
 struct Seat {
   std::optional<Error> refused;
   Generation generation = {};
-  std::int32_t node = 0;    ///< of generation.nodes
-  std::int32_t tensors = 0; ///< of the checkpoint that the job goes on from; 0: begins afresh
+  std::int32_t node = 0; ///< of generation.nodes
+  /// Of the checkpoint that the job goes on from, as it travels (checkpoint_pieces.hpp); 0: the job
+  /// begins afresh.
+  std::int64_t checkpoint_bytes = 0;
 
   const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }
   bool leads() const { return node == 0; }
@@ -70,22 +71,8 @@ struct Seat {
   template <class Inspector>
   friend bool inspect(Inspector& f, Seat& x) {
     return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
-                              f.field("node", x.node), f.field("tensors", x.tensors));
-  }
-};
-
-/// One tensor of the checkpoint that a job goes on from.
-struct CheckpointPart {
-  std::int64_t step = 0, epoch = 0; ///< the checkpoint's
-  std::string name;
-  Shape shape;
-  std::vector<float> values; ///< canonical layout
-
-  template <class Inspector>
-  friend bool inspect(Inspector& f, CheckpointPart& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("epoch", x.epoch),
-                              f.field("name", x.name), f.field("shape", x.shape.dims),
-                              f.field("values", x.values));
+                              f.field("node", x.node),
+                              f.field("checkpoint_bytes", x.checkpoint_bytes));
   }
 };
 

@@ -89,7 +89,8 @@ class Company {
 public:
   Company(const Config& config, const RunOptions& options, NodeSetup node)
       : config_{config}, options_{options}, network_{options.version, config.cluster.tls,
-                                                     config.cluster.timeouts},
+                                                     config.cluster.timeouts,
+                                                     config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
         log_{make_run_logger(screen_, options)} {}
@@ -178,8 +179,13 @@ Result<JobStart> Company::lead(const Applicant& applicant) {
     return failure(beginning.error());
   membership_ = joined_ = lead_job(applicant, *beginning);
   auto start = take_seat(applicant, membership_);
-  if (start)
-    start->beginning = std::move(*beginning);
+  if (!start)
+    return start;
+  if (const auto fetched = await_fetchers(applicant, membership_, start->seat); !fetched) {
+    give_up(fetched.error());
+    return failure(fetched.error());
+  }
+  start->beginning = std::move(*beginning);
   return start;
 }
 
@@ -192,8 +198,11 @@ Result<JobStart> Company::follow(const Applicant& applicant) {
   if (!start)
     return start;
   auto beginning = fetch_beginning(applicant, joined_, start->seat);
-  if (!beginning)
+  if (!beginning) {
+    if (beginning.error().code != Errc::network) // the leader knows, or cannot be told
+      give_up(beginning.error());
     return failure(beginning.error());
+  }
   start->beginning = std::move(*beginning);
   return start;
 }
@@ -208,9 +217,13 @@ Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Tra
 }
 
 void Company::give_up(Error error) {
+  if (!joined_)
+    return;
   error.where.node = address_;
-  if (joined_)
-    caf::anon_send(joined_, atom::failed_v, std::move(error));
+  // Until they know: who goes before is taken for dead.
+  caf::scoped_actor self{system_};
+  self->request(joined_, 2 * config_.cluster.timeouts.detection, atom::failed_v, std::move(error))
+      .receive([] {}, [](const caf::error&) {});
 }
 
 RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view) {
@@ -267,6 +280,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   Company company{config,
                   options,
                   {.run = config.run.name,
+                   .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
                    .row = trace.track(node_rows, NodeState::name)}};
   drain->watch(company.node());
@@ -285,7 +299,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   const bool stays = options.daemon && start->seat.leads();
   auto job = company.prepare(std::move(*start), trace);
   if (!job)
-    return failure(job.error());
+    return not_begun(config, job.error());
   auto view = RunView::open(**job, options);
   if (!view) {
     company.give_up(view.error());
@@ -302,6 +316,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
 } // namespace
 
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
+  if (options.daemon)
+    TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
   if (options.daemon && config.cluster.tls.enabled()) // CAF ends the process where they do not fit
     if (const auto tls = open_tls(config.cluster.tls); !tls)
       return failure(tls.error());

@@ -124,20 +124,26 @@ using member_actor = caf::typed_actor<
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part; answered when all are there, or with why it may not.
     caf::result<Seat, store_actor>(atom::join, NodeInfo, member_actor),
-    // A tensor of the checkpoint that the job goes on from, for nodes that have not its file.
-    caf::result<CheckpointPart>(atom::fetch, std::int32_t),
+    // A piece of the checkpoint that the job goes on from, for nodes that have not its file: the
+    // bytes from there on. From its end: nothing, once all nodes have it.
+    caf::result<std::string>(atom::fetch, std::int64_t),
     // The COORDINATOR is there: all have come together.
     caf::result<void>(atom::lead, coordinator_actor),
     // The COORDINATOR, once it is there.
     caf::result<coordinator_actor>(atom::lead),
-    // A node cannot do its part: nothing will come of the job.
+    // A node cannot do its part: nothing will come of the job. Answered as `finish`.
     caf::result<void>(atom::failed, Error),
-    // The job has ended: tells the members.
+    // The job has ended: tells the members; answered when those that are there know.
     caf::result<void>(atom::finish, JobEnd),
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
     // What nodes are waited for; empty when all are there.
     caf::result<std::string>(atom::status)>;
+
+/// FETCHER: brings the leader's checkpoint to a node that has not its file.
+using fetcher_actor = caf::typed_actor<
+    // The checkpoint, once all nodes have it.
+    caf::result<CheckpointPtr>(atom::fetch)>;
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<

@@ -1,5 +1,7 @@
 #include "joining.hpp"
 
+#include "carried_error.hpp"
+#include "fetcher.hpp"
 #include "membership.hpp"
 #include "store.hpp"
 
@@ -41,23 +43,6 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
   return found;
 }
 
-/// Owns the values of a checkpoint that came in messages.
-struct ReceivedCheckpoint {
-  std::vector<CheckpointPart> parts;
-};
-
-Checkpoint assemble(std::vector<CheckpointPart> parts) {
-  const auto owner =
-      std::make_shared<const ReceivedCheckpoint>(ReceivedCheckpoint{std::move(parts)});
-  Checkpoint checkpoint;
-  checkpoint.step = owner->parts.front().step;
-  checkpoint.epoch = owner->parts.front().epoch;
-  for (const auto& part : owner->parts)
-    checkpoint.tensors.push_back({part.name, part.shape, part.values});
-  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner.get())};
-  return checkpoint;
-}
-
 } // namespace
 
 membership_actor lead_job(const Applicant& applicant, const Beginning& beginning) {
@@ -65,6 +50,7 @@ membership_actor lead_job(const Applicant& applicant, const Beginning& beginning
   MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                         .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
                         .quorum = cluster.timeouts.quorum,
+                        .detection = cluster.timeouts.detection,
                         .beginning = nullptr,
                         .say = applicant.say};
   if (beginning.checkpoint)
@@ -113,18 +99,30 @@ Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& m
 Result<Beginning> fetch_beginning(const Applicant& applicant, const membership_actor& membership,
                                   const Seat& seat) {
   Result<Beginning> beginning;
-  std::vector<CheckpointPart> parts;
+  if (seat.checkpoint_bytes == 0)
+    return beginning;
+  const auto fetcher = applicant.system.spawn<fetcher_actor::stateful_impl<FetcherState>>(
+      FetcherSetup{.membership = membership,
+                   .bytes = seat.checkpoint_bytes,
+                   .timeouts = applicant.config.cluster.timeouts,
+                   .say = applicant.say});
   caf::scoped_actor self{applicant.system};
-  for (std::int32_t i = 0; i < seat.tensors && beginning; ++i)
-    self->request(membership, applicant.config.cluster.timeouts.collective, atom::fetch_v, i)
-        .receive([&](CheckpointPart& part) { parts.push_back(std::move(part)); },
-                 [&](const caf::error& error) {
-                   beginning = fail(Errc::network, "fetching the leader's checkpoint: {}",
-                                    caf::to_string(error));
-                 });
-  if (beginning && !parts.empty())
-    beginning->checkpoint = assemble(std::move(parts));
+  self->request(fetcher, caf::infinite, atom::fetch_v)
+      .receive([&](const CheckpointPtr& checkpoint) { beginning->checkpoint = *checkpoint; },
+               [&](const caf::error& error) { beginning = failure(carried(error)); });
   return beginning;
+}
+
+Status await_fetchers(const Applicant& applicant, const membership_actor& membership,
+                      const Seat& seat) {
+  Status status;
+  if (seat.checkpoint_bytes == 0)
+    return status;
+  caf::scoped_actor self{applicant.system};
+  self->request(membership, caf::infinite, atom::fetch_v, seat.checkpoint_bytes)
+      .receive([](const std::string&) {},
+               [&](const caf::error& error) { status = failure(carried(error)); });
+  return status;
 }
 
 } // namespace troupe::actors

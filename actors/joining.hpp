@@ -35,8 +35,14 @@ Result<membership_actor> find_job(const Applicant& applicant);
 /// asked for it.
 Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& membership);
 
-/// The leader's checkpoint, or nothing when the job begins afresh. Errors: network.
+/// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.
+/// Errors: network; stopped, when somebody asked for it.
 Result<Beginning> fetch_beginning(const Applicant& applicant, const membership_actor& membership,
                                   const Seat& seat);
+
+/// For the node that leads: waits until all others have its checkpoint. Errors: why one will never
+/// have it; stopped, when somebody asked for it.
+Status await_fetchers(const Applicant& applicant, const membership_actor& membership,
+                      const Seat& seat);
 
 } // namespace troupe::actors

@@ -1,5 +1,6 @@
 #include "membership.hpp"
 
+#include "carried_error.hpp"
 #include "store.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -16,17 +17,15 @@ std::string ranks(const NodePlace& place) {
                             : fmt::format("ranks {} to {}", place.first_rank, last);
 }
 
-std::string reason(const caf::error& why) {
-  // What CAF says when heartbeats are missed, or a connection is closed.
-  return why == caf::exit_reason::remote_link_unreachable ? "its connection is lost"
-                                                          : caf::to_string(why);
-}
-
 } // namespace
 
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
-    : self_{self}, setup_{std::move(setup)}, roster_{setup_.min_nodes, setup_.max_nodes},
-      store_{self->spawn<store_actor::stateful_impl<StoreState>, caf::linked>()} {}
+    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection},
+      roster_{setup_.min_nodes, setup_.max_nodes},
+      store_{self->spawn<store_actor::stateful_impl<StoreState>, caf::linked>()} {
+  if (setup_.beginning)
+    pieces_.emplace(setup_.beginning);
+}
 
 membership_actor::behavior_type MembershipState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
@@ -38,21 +37,21 @@ membership_actor::behavior_type MembershipState::make_behavior() {
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
           },
-          [this](atom::fetch, std::int32_t index) { return part(index); },
+          [this](atom::fetch, std::int64_t offset) { return piece(offset); },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },
-          [this](atom::failed, const Error& error) { fail(error); },
-          [this](atom::finish, const JobEnd& end) { finish(end); },
+          [this](atom::failed, const Error& error) { return fail(error); },
+          [this](atom::finish, const JobEnd& end) { return finish(end); },
           [this](atom::stop) { stop(); },
-          [this](atom::status) { return roster_.waiting_for(); }};
+          [this](atom::status) { return status(); }};
 }
 
 caf::result<Seat, store_actor> MembershipState::admit(const NodeInfo& info,
                                                       const member_actor& node) {
-  const auto admitted = closed_ ? Status{failure(*closed_)} : roster_.admit(info);
+  const auto admitted = closed_ ? Status{failure(refusal(info))} : roster_.admit(info);
   if (!admitted)
     return {Seat{.refused = admitted.error()}, store_};
-  self_->monitor(node);
+  lost_.watch(node);
   auto promise = self_->make_response_promise<Seat, store_actor>();
   members_.push_back({info.address, node, promise});
   if (roster_.complete())
@@ -62,15 +61,20 @@ caf::result<Seat, store_actor> MembershipState::admit(const NodeInfo& info,
   return promise;
 }
 
+/// What is wrong with its config is worth more to a person than that it comes too late.
+Error MembershipState::refusal(const NodeInfo& info) const {
+  const auto same = generation_ ? roster_.check_same_job(info) : Status{};
+  return same ? *closed_ : same.error();
+}
+
 void MembershipState::form() {
   generation_ = roster_.generation(1);
   closed_ = Error{Errc::invalid_input, "the job has begun, with all its nodes"};
-  const auto tensors = setup_.beginning ? std::ssize(setup_.beginning->tensors) : 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
     members_[i].seat.deliver(Seat{.refused = {},
                                   .generation = *generation_,
                                   .node = static_cast<std::int32_t>(i),
-                                  .tensors = static_cast<std::int32_t>(tensors)},
+                                  .checkpoint_bytes = pieces_ ? pieces_->bytes() : 0},
                              store_);
 }
 
@@ -84,37 +88,47 @@ void MembershipState::refuse_all(const Error& error) {
 void MembershipState::member_down(const caf::down_msg& down) {
   const auto gone = std::ranges::find_if(
       members_, [&](const Member& member) { return member.node.address() == down.source; });
-  if (gone == members_.end() || ended_)
+  if (gone == members_.end())
     return;
+  gone->gone = true;
+  if (ended_ || (unstarted_ && !coordinator_))
+    return; // it knows why it goes
   if (generation_) {
     const auto& place = generation_->nodes[static_cast<std::size_t>(gone - members_.begin())];
-    return fail(
-        {Errc::network,
-         fmt::format("node {} ({}) is gone: {}", place.address, ranks(place), reason(down.reason)),
-         {.node = place.address}});
+    std::ignore = fail({Errc::network,
+                        fmt::format("node {} ({}) is gone: {}", place.address, ranks(place),
+                                    lost_.why(gone->node.node(), down.reason)),
+                        {.node = place.address}});
+    return;
   }
   roster_.remove(gone->address);
   members_.erase(gone);
   setup_.say(roster_.waiting_for());
 }
 
-caf::result<CheckpointPart> MembershipState::part(std::int32_t index) const {
-  if (!setup_.beginning || index < 0 || index >= std::ssize(setup_.beginning->tensors))
-    return caf::make_error(caf::sec::invalid_argument, "there is no such tensor");
-  const auto& tensor = setup_.beginning->tensors[static_cast<std::size_t>(index)];
-  return CheckpointPart{.step = setup_.beginning->step,
-                        .epoch = setup_.beginning->epoch,
-                        .name = tensor.name,
-                        .shape = tensor.shape,
-                        .values = {tensor.values.begin(), tensor.values.end()}};
+caf::result<std::string> MembershipState::piece(std::int64_t offset) {
+  if (unstarted_)
+    return carry(*unstarted_);
+  if (!pieces_ || offset < 0 || offset > pieces_->bytes())
+    return caf::make_error(caf::sec::invalid_argument, "the checkpoint has no such piece");
+  if (offset < pieces_->bytes())
+    return pieces_->piece(offset);
+  auto promise = fetched_.emplace_back(self_->make_response_promise<std::string>());
+  if (fetched_.size() == members_.size())
+    for (auto& waiting : std::exchange(fetched_, {}))
+      waiting.deliver(std::string{});
+  return promise;
 }
 
 void MembershipState::lead(const coordinator_actor& coordinator) {
   coordinator_ = coordinator;
-  setup_.beginning = nullptr; // all have read it: their ranks are connected
+  pieces_.reset(); // all have them: their ranks are connected
+  setup_.beginning = nullptr;
   for (auto& follower : followers_)
     follower.deliver(coordinator_);
   followers_.clear();
+  if (unstarted_ && std::ranges::any_of(members_, &Member::gone))
+    self_->send(coordinator_, atom::failed_v, *unstarted_);
   if (stopping_)
     self_->send(coordinator_, atom::stop_v);
 }
@@ -125,18 +139,50 @@ caf::result<coordinator_actor> MembershipState::leader() {
   return followers_.emplace_back(self_->make_response_promise<coordinator_actor>());
 }
 
-void MembershipState::fail(const Error& error) {
-  self_->send(store_, atom::failed_v, error); // ranks that wait for it to connect
-  if (coordinator_)
+caf::result<void> MembershipState::fail(const Error& error) {
+  if (coordinator_) {
+    self_->send(store_, atom::failed_v, error); // ranks that wait for it to connect
     self_->send(coordinator_, atom::failed_v, error);
-  else
-    finish({.status = "failed", .error = error});
+    return caf::unit;
+  }
+  if (!unstarted_)
+    break_off(error);
+  const bool stopped = unstarted_->code == Errc::stopped;
+  auto promise = self_->make_response_promise<void>();
+  tell_end({.status = stopped ? "stopped" : "failed", .error = stopped ? std::nullopt : unstarted_},
+           [promise]() mutable { promise.deliver(); });
+  return promise;
 }
 
-void MembershipState::finish(const JobEnd& end) {
+/// Before there is a COORDINATOR: nobody need wait for ranks to come, or for pieces.
+void MembershipState::break_off(const Error& error) {
+  unstarted_ = error;
+  self_->send(store_, atom::failed_v, error);
+  for (auto& waiting : std::exchange(fetched_, {}))
+    waiting.deliver(carry(error));
+}
+
+/// Who has not answered within the detection timeout will learn it from its lost connection.
+void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
+  const auto open =
+      std::make_shared<std::ptrdiff_t>(std::ranges::count(members_, false, &Member::gone));
+  const auto answered = [open, told] {
+    if (--*open == 0)
+      told();
+  };
   for (const auto& member : members_)
-    self_->send(member.node, atom::finish_v, end);
+    if (!member.gone)
+      self_->request(member.node, setup_.detection, atom::finish_v, end)
+          .then(answered, [answered](const caf::error&) { answered(); });
+  if (*open == 0)
+    told();
+}
+
+caf::result<void> MembershipState::finish(const JobEnd& end) {
+  auto promise = self_->make_response_promise<void>();
+  tell_end(end, [promise]() mutable { promise.deliver(); });
+  return promise;
 }
 
 void MembershipState::stop() {
@@ -145,6 +191,15 @@ void MembershipState::stop() {
     self_->send(coordinator_, atom::stop_v);
   else if (!generation_)
     refuse_all({Errc::stopped, "asked to stop before all nodes were there"});
+  else if (members_.size() > 1)
+    break_off({Errc::stopped, "asked to stop before all nodes were connected"});
+}
+
+std::string MembershipState::status() const {
+  if (generation_ && pieces_ && !coordinator_ && members_.size() > 1)
+    return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_.size(),
+                       members_.size());
+  return roster_.waiting_for();
 }
 
 } // namespace troupe::actors

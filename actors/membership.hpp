@@ -2,7 +2,9 @@
 /// generation from its first step to its last.
 #pragma once
 
+#include "checkpoint_pieces.hpp"
 #include "interfaces.hpp"
+#include "lost_nodes.hpp"
 #include "roster.hpp"
 
 #include "troupe/core/checkpoint.hpp"
@@ -19,6 +21,7 @@ namespace troupe::actors {
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
   std::chrono::milliseconds quorum;            ///< for min_nodes to come together
+  std::chrono::milliseconds detection;         ///< without a sign of life, a node is dead
   std::shared_ptr<const Checkpoint> beginning; ///< what the job goes on from; null: begins afresh
   std::function<void(const std::string&)> say; ///< tells a person who is missing
 };
@@ -37,28 +40,37 @@ private:
     std::string address;
     member_actor node;
     caf::typed_response_promise<Seat, store_actor> seat;
+    bool gone = false;
   };
 
   caf::result<Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);
   void form();
   void refuse_all(const Error& error);
   void member_down(const caf::down_msg& down);
-  caf::result<CheckpointPart> part(std::int32_t index) const;
+  Error refusal(const NodeInfo& info) const;
+  caf::result<std::string> piece(std::int64_t offset);
+  void break_off(const Error& error);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
-  void fail(const Error& error);
-  void finish(const JobEnd& end);
+  caf::result<void> fail(const Error& error);
+  void tell_end(const JobEnd& end, const std::function<void()>& told);
+  caf::result<void> finish(const JobEnd& end);
   void stop();
+  std::string status() const;
 
   membership_actor::pointer self_;
   MembershipSetup setup_;
+  LostNodes lost_;
   Roster roster_;
   std::vector<Member> members_; ///< in the order of their ranks, once formed
   std::optional<Generation> generation_;
   store_actor store_;
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
-  std::optional<Error> closed_; ///< why nobody is admitted any more
+  std::optional<CheckpointPieces> pieces_;                                ///< until all have them
+  std::vector<caf::typed_response_promise<std::string>> fetched_; ///< of those that have them
+  std::optional<Error> closed_;    ///< why nobody is admitted any more
+  std::optional<Error> unstarted_; ///< why the ranks will not all be connected
   bool stopping_ = false, ended_ = false;
 };
 

@@ -195,14 +195,22 @@ bool inspect(Inspector& f, Where& x) {
                             f.field("rank", x.rank), f.field("step", x.step));
 }
 
+/// A message's most; what is longer is cut.
+constexpr std::size_t most_error_bytes = 16 << 10;
+
 template <class Inspector>
 bool inspect(Inspector& f, Error& x) {
   auto get = [&x] { return static_cast<std::uint8_t>(x.code); };
+  auto get_message = [&x] { return x.message.substr(0, most_error_bytes); };
+  auto set_message = [&x](std::string message) {
+    x.message = std::move(message);
+    return true;
+  };
   auto set = [&x](std::uint8_t code) {
     x.code = static_cast<Errc>(code);
     return true;
   };
-  return f.object(x).fields(f.field("code", get, set), f.field("message", x.message),
+  return f.object(x).fields(f.field("code", get, set), f.field("message", get_message, set_message),
                             f.field("where", x.where));
 }
 

@@ -6,6 +6,9 @@
 #include "troupe/metrics/socket.hpp"
 
 #include <caf/io/all.hpp>
+#if __has_include(<caf/io/basp/limits.hpp>)
+#include <caf/io/basp/limits.hpp>
+#endif
 #include <caf/openssl/all.hpp>
 
 #include <mutex>
@@ -13,6 +16,9 @@
 namespace troupe::actors {
 
 namespace {
+
+/// Beside the nodes': of those who ask for the status, and who have not yet said who they are.
+constexpr std::size_t connections_to_spare = 256;
 
 /// CAF keeps the types of messages in a table of the process.
 void register_messages() {
@@ -40,6 +46,9 @@ SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   load<caf::io::middleman>(); // which knows the next keys
   set("caf.middleman.heartbeat-interval", caf::timespan{options->timeouts.heartbeat});
   set("caf.middleman.connection-timeout", caf::timespan{options->timeouts.detection});
+  set("caf.middleman.handshake-timeout", caf::timespan{options->timeouts.handshake});
+  set("caf.middleman.max-connections",
+      static_cast<std::size_t>(options->max_nodes) + connections_to_spare);
   set("caf.middleman.app-identifiers", std::vector{application_id(options->version)});
   if (!options->tls.enabled())
     return;
@@ -47,6 +56,24 @@ SystemConfig::SystemConfig(const std::optional<NetworkOptions>& options) {
   openssl_certificate = *options->tls.certificate;
   openssl_key = *options->tls.key;
   openssl_cafile = *options->tls.ca;
+}
+
+bool network_is_bounded() {
+#ifdef CAF_IO_BASP_LIMITS
+  return true;
+#else
+  return false;
+#endif
+}
+
+Status check_reach(const Endpoint& listen, bool bounded) {
+  if (bounded || is_loopback(listen))
+    return {};
+  return fail(Errc::invalid_input,
+              "cluster.listen: {} can be reached from other hosts, and this build's CAF lets them "
+              "crash it; allowed: an address on loopback, or a build with the CAF that "
+              "tools/bootstrap makes",
+              metrics::to_string(listen));
 }
 
 Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {

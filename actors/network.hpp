@@ -17,7 +17,15 @@ struct NetworkOptions {
   std::string version; ///< of the program; those of another one are refused
   TlsConfig tls = {};
   TimeoutsConfig timeouts = {};
+  std::int64_t max_nodes = 1; ///< of the job; those who only ask come beside them
 };
+
+/// Whether this build's CAF bounds what strangers can make it allocate and keep open
+/// (cmake/patches/caf-3-basp-limits.patch).
+bool network_is_bounded();
+
+/// Without bounds, a daemon may listen on loopback only. Error: invalid_input.
+Status check_reach(const Endpoint& listen, bool bounded);
 
 /// Of every actor system of ours.
 class SystemConfig : public caf::actor_system_config {

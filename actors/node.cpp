@@ -36,7 +36,7 @@ caf::result<membership_actor> NodeState::membership() const {
 caf::result<Seat, store_actor> NodeState::take_part(const membership_actor& membership,
                                                     const NodeInfo& info) {
   membership_ = membership;
-  self_->monitor(membership_);
+  lost_.watch(membership_);
   seat_ = self_->make_response_promise<Seat, store_actor>();
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
       .then([this](const Seat& seat, const store_actor& store) { seat_.deliver(seat, store); },
@@ -178,7 +178,7 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
 
 void NodeState::down(const caf::down_msg& down) {
   if (membership_ && down.source == membership_.address())
-    return lost_leader();
+    return lost_leader(down.reason);
   const auto died =
       std::ranges::find_if(roles_, [&](const auto& role) { return role.address() == down.source; });
   if (died == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
@@ -190,17 +190,22 @@ void NodeState::down(const caf::down_msg& down) {
 }
 
 /// Whether it is still waited for, or trains.
-void NodeState::lost_leader() {
-  const Error error{Errc::network, "the node that leads the job is gone"};
+void NodeState::lost_leader(const caf::error& reason) {
+  const Error error{Errc::network, "the node that leads the job is gone: " +
+                                       lost_.why(membership_.node(), reason)};
   if (seat_.pending())
     seat_.deliver(Seat{.refused = error}, store_actor{});
   finish({.status = "failed", .error = error});
 }
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
+  if (!membership_)
+    return outcome_.deliver(outcome);
   const auto& summary = outcome->summary;
-  if (membership_)
-    self_->send(membership_, atom::finish_v,
+  // This daemon may go once the others know: they would take its end for a failure.
+  const auto answer = [this, outcome] { outcome_.deliver(RunOutcomePtr{outcome}); };
+  self_
+      ->request(membership_, caf::infinite, atom::finish_v,
                 JobEnd{.status = summary.status,
                        .error = outcome->error,
                        .steps = summary.steps,
@@ -209,13 +214,15 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
                        .samples_per_second = summary.samples_per_second,
                        .loss = summary.loss,
                        .accuracy = summary.accuracy,
-                       .parameters_sha256 = summary.parameters_sha256});
-  outcome_.deliver(outcome);
+                       .parameters_sha256 = summary.parameters_sha256})
+      .then(answer, [answer](const caf::error&) { answer(); });
 }
 
 void NodeState::finish(const JobEnd& end) {
   if (order_ && order_->job->seat.leads() && coordinator_)
     return; // this end is its COORDINATOR's
+  if (end_)
+    return; // what is lost after the end was needed no more
   end_ = end;
   if (order_)
     tell_outcome(end);

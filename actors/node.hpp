@@ -3,6 +3,7 @@
 
 #include "interfaces.hpp"
 #include "job.hpp"
+#include "lost_nodes.hpp"
 
 #include <functional>
 #include <memory>
@@ -14,9 +15,10 @@
 namespace troupe::actors {
 
 struct NodeSetup {
-  std::string run;               ///< its name
-  std::function<void()> stopped; ///< called when somebody asks the node to stop
-  metrics::Track row = {};       ///< of the actor in the timeline
+  std::string run;                           ///< its name
+  std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
+  std::function<void()> stopped;             ///< called when somebody asks the node to stop
+  metrics::Track row = {};                   ///< of the actor in the timeline
 };
 
 struct RunOrder {
@@ -31,7 +33,8 @@ class NodeState {
 public:
   static inline const char* name = "node";
 
-  NodeState(node_actor::pointer self, NodeSetup setup) : self_{self}, setup_{std::move(setup)} {}
+  NodeState(node_actor::pointer self, NodeSetup setup)
+      : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
   node_actor::behavior_type make_behavior();
 
 private:
@@ -53,7 +56,7 @@ private:
   void ended(const RunOutcomePtr& outcome);
   void finish(const JobEnd& end);
   void tell_outcome(const JobEnd& end);
-  void lost_leader();
+  void lost_leader(const caf::error& reason);
   void lost_coordinator(const caf::error& error);
   void stop();
   caf::result<JobStatus> status();
@@ -61,13 +64,14 @@ private:
 
   node_actor::pointer self_;
   NodeSetup setup_;
+  LostNodes lost_;
   membership_actor membership_;
   caf::typed_response_promise<Seat, store_actor> seat_;
   RunOrderPtr order_;
   coordinator_actor coordinator_;
   std::vector<caf::actor> roles_;
   Promise outcome_;
-  std::optional<JobEnd> end_; ///< came before the order to run
+  std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
 };
 

@@ -3,6 +3,7 @@
 #include "troupe/core/config_schema.hpp"
 #include "troupe/core/config_text.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,17 @@ bool is_own(std::string_view key) {
   });
 }
 
+/// A list of thousands of layers must not make a message that is too large to be sent.
+std::string in_short(const std::string& value) {
+  constexpr std::size_t most = 200;
+  if (value.size() <= most)
+    return value;
+  Sha256 digest;
+  digest.update(value);
+  return fmt::format("{}... ({} characters, SHA-256 {})", value.substr(0, most / 2), value.size(),
+                     digest.hex_digest());
+}
+
 } // namespace
 
 std::map<std::string, std::string> shared_settings(const Config& config) {
@@ -31,7 +43,7 @@ std::map<std::string, std::string> shared_settings(const Config& config) {
   std::map<std::string, std::string> settings;
   for (const auto& key : config_keys(copy))
     if (!is_own(key.path))
-      settings.emplace(key.path, config_value_text(key));
+      settings.emplace(key.path, in_short(config_value_text(key)));
   return settings;
 }
 

@@ -13,7 +13,8 @@
 namespace troupe::actors {
 
 /// What all nodes of a job must agree on: every key but those of where a node keeps its files, of
-/// its devices and of its ports. Values as in a config file.
+/// its devices and of its ports. Values as in a config file; of long ones the beginning, and their
+/// digest.
 std::map<std::string, std::string> shared_settings(const Config& config);
 
 class Roster {
@@ -24,6 +25,8 @@ public:
   /// The first is the leader, whom the others are compared with. Errors: invalid_input says what
   /// differs (version, or keys with both values), or that there is no place.
   Status admit(const NodeInfo& node);
+  /// Error: what differs from the leader. Precondition: there is one.
+  Status check_same_job(const NodeInfo& node) const;
   /// A node that left before the job began.
   void remove(std::string_view address);
 
@@ -35,8 +38,6 @@ public:
   Generation generation(std::int64_t number) const;
 
 private:
-  Status check_same_job(const NodeInfo& node) const;
-
   std::int32_t min_nodes_, max_nodes_;
   std::vector<NodeInfo> nodes_;
 };

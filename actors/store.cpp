@@ -1,5 +1,7 @@
 #include "store.hpp"
 
+#include "carried_error.hpp"
+
 #include "troupe/core/fail.hpp"
 
 #include <cstring>
@@ -33,7 +35,7 @@ caf::result<caf::byte_buffer> StoreState::get(const std::string& key) {
 }
 
 void StoreState::fail(const Error& error) {
-  failed_ = caf::make_error(caf::sec::runtime_error, error.to_string());
+  failed_ = carry(error);
   for (auto& [key, waiter] : waiting_)
     waiter.deliver(*failed_);
   waiting_.clear();
@@ -58,7 +60,7 @@ Result<std::vector<char>> MessageStore::wait(const std::string& key,
           [&](const caf::error& error) {
             result = error == caf::sec::request_timeout
                          ? fail(Errc::network, "nobody put {} within {} ms", key, timeout.count())
-                         : fail(Errc::network, "waiting for {}: {}", key, caf::to_string(error));
+                         : failure(carried(error));
           });
   return result;
 }

@@ -5,6 +5,7 @@
 #include "job_status.hpp"
 #include "messages.hpp"
 
+#include "troupe/core/checkpoint.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <caf/all.hpp>
@@ -27,6 +28,7 @@ using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// In which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
+using CheckpointPtr = std::shared_ptr<const Checkpoint>;
 /// What NODE needs for its part of a job (node.hpp).
 struct RunOrder;
 using RunOrderPtr = std::shared_ptr<const RunOrder>;
@@ -59,7 +61,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Seat))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointPart))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
@@ -101,4 +103,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOrderPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -20,10 +20,11 @@ struct TlsConfig {
   bool operator==(const TlsConfig&) const = default;
 };
 
-/// heartbeat < detection < collective < quorum, and collective <= drain: what is noticed first has
-/// the shorter time, so that an error names its cause.
+/// heartbeat < detection < collective < quorum, heartbeat < handshake, and collective <= drain:
+/// what is noticed first has the shorter time, so that an error names its cause.
 struct TimeoutsConfig {
   std::chrono::milliseconds heartbeat{100};    ///< between signs of life of a node
+  std::chrono::milliseconds handshake{10000};  ///< for whoever connects to say who it is
   std::chrono::milliseconds detection{5000};   ///< without one, a node is dead
   std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
   std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together

@@ -37,6 +37,8 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
   auto& t = c.timeouts;
   keys.push_back(
       {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between signs of life of a node"});
+  keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
+                  "Whoever connects and has not said in time who it is loses its connection"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
                   "A node that gives none for so long is dead"});
   keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,

@@ -20,6 +20,11 @@ ConfigConflicts validate_order(const TimeoutsConfig& t) {
                                        {"collective", t.collective},
                                        {"quorum", t.quorum}}};
   ConfigConflicts found;
+  if (t.handshake <= t.heartbeat)
+    found.push_back({{"cluster.timeouts.handshake", "cluster.timeouts.heartbeat"},
+                     fmt::format("{} is not longer than heartbeat, which is {}",
+                                 format_duration(t.handshake), format_duration(t.heartbeat)),
+                     "heartbeat < handshake"});
   for (std::size_t i = 1; i < order.size(); ++i)
     if (const auto& shorter = order[i - 1], &longer = order[i]; longer.value <= shorter.value)
       found.push_back(

@@ -17,7 +17,8 @@ class KeyValueStore {
 public:
   virtual ~KeyValueStore() = default;
   virtual Status put(const std::string& key, std::vector<char> value) = 0;
-  /// The key's value, once somebody has put it. Errors: network, when that takes too long.
+  /// The key's value, once somebody has put it. Errors: network, when that takes too long; why
+  /// nobody will ever put it.
   virtual Result<std::vector<char>> wait(const std::string& key,
                                          std::chrono::milliseconds timeout) = 0;
 };

@@ -31,9 +31,11 @@ public:
   }
   std::vector<char> get(const std::string& key) override {
     auto value = store_.wait(full(key), options_.connect_timeout);
-    if (!value)
-      throw std::runtime_error{value.error().message};
-    return std::move(*value);
+    if (value)
+      return std::move(*value);
+    if (value.error().code == Errc::stopped || !value.error().where.node.empty())
+      cause_ = value.error();
+    throw std::runtime_error{value.error().message};
   }
   void wait(const std::vector<std::string>& keys) override {
     for (const auto& key : keys)
@@ -42,6 +44,8 @@ public:
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
     wait(keys);
   }
+  /// Why there is nobody to connect to, where that is known.
+  const std::optional<Error>& cause() const { return cause_; }
 
 private:
   std::string full(const std::string& key) const {
@@ -50,6 +54,7 @@ private:
 
   KeyValueStore& store_;
   const GlooOptions& options_;
+  std::optional<Error> cause_;
 };
 
 /// The library's message without the place in its sources.
@@ -72,16 +77,18 @@ Transport::~Transport() = default;
 Result<std::shared_ptr<Transport>> Transport::connect(const GlooOptions& options,
                                                       KeyValueStore& store) {
   const NoSigpipe no_sigpipe; // the device's thread inherits it
+  GlooStore gloo_store{store, options};
   try {
     std::shared_ptr<Transport> transport{new Transport{options}};
     transport->context_->setTimeout(options.connect_timeout);
     gloo::transport::tcp::attr address;
     address.hostname = options.address;
     auto device = gloo::transport::tcp::CreateDevice(address);
-    GlooStore gloo_store{store, options};
     transport->context_->connectFullMesh(gloo_store, device);
     return transport;
   } catch (const std::exception& error) {
+    if (gloo_store.cause())
+      return failure(*gloo_store.cause());
     return failure({Errc::network,
                     fmt::format("rank {} could not connect to the {} ranks of {}: {}", options.rank,
                                 options.world_size, options.group, message_of(error)),

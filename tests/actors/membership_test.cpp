@@ -1,118 +1,15 @@
-#include "deterministic.hpp"
+#include "membership_fixture.hpp"
 
-#include "troupe/actors/membership.hpp"
+#include "troupe/actors/carried_error.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include <map>
-#include <string>
-#include <vector>
 
 using namespace troupe;
 using namespace troupe::actors;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-/// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
-struct Applicant {
-  std::optional<Seat> seat;
-  store_actor store;
-  std::optional<JobEnd> end;
-};
-
-struct DaemonStub {
-  static inline const char* name = "daemon_stub";
-  DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
-             std::shared_ptr<Applicant> seen_by)
-      : self{stub}, membership{std::move(asked)}, info{std::move(its_info)}, seen{std::move(
-                                                                                 seen_by)} {}
-  member_actor::behavior_type make_behavior() {
-    self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
-        .then([this](const Seat& seat, const store_actor& store) {
-          seen->seat = seat;
-          seen->store = store;
-        });
-    return {[this](atom::finish, const JobEnd& end) { seen->end = end; }};
-  }
-  member_actor::pointer self;
-  membership_actor membership;
-  NodeInfo info;
-  std::shared_ptr<Applicant> seen;
-};
-
-/// The coordinator's part in this: what it was told.
-struct Told {
-  std::vector<Error> failures;
-  int stops = 0;
-};
-
-struct CoordinatorStub {
-  static inline const char* name = "coordinator_stub";
-  CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Told> seen_by)
-      : told{std::move(seen_by)} {}
-  coordinator_actor::behavior_type make_behavior() {
-    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
-               const metrics_actor&) {},
-            [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
-            [](atom::step_committed, const StepReport&) {},
-            [](atom::evaluated, const EvaluationReport&) {},
-            [this](atom::failed, const Error& error) { told->failures.push_back(error); },
-            [this](atom::stop) { ++told->stops; },
-            [](atom::status) { return JobStatus{}; }};
-  }
-  std::shared_ptr<Told> told;
-};
-
-struct Cluster : test::Deterministic {
-  explicit Cluster(std::int32_t min_nodes, std::shared_ptr<const Checkpoint> beginning = nullptr) {
-    membership = test::spawn_state<MembershipState, membership_actor>(
-        system, MembershipSetup{.min_nodes = min_nodes,
-                                .max_nodes = min_nodes,
-                                .quorum = 60s,
-                                .beginning = std::move(beginning),
-                                .say = [this](const std::string& text) { said.push_back(text); }});
-  }
-  ~Cluster() {
-    for (const auto& [address, stub] : stubs)
-      self->send_exit(stub, caf::exit_reason::kill);
-    self->send_exit(coordinator, caf::exit_reason::kill);
-    self->send_exit(membership, caf::exit_reason::kill);
-    scheduler.run();
-  }
-  std::shared_ptr<Applicant> join(const std::string& address) {
-    auto daemon = std::make_shared<Applicant>();
-    stubs[address] = test::spawn_state<DaemonStub, member_actor>(
-        system, membership,
-        NodeInfo{.address = address, .host = {}, .version = "1", .workers = 1, .job = {}}, daemon);
-    scheduler.run();
-    return daemon;
-  }
-  void lead() {
-    coordinator = test::spawn_state<CoordinatorStub, coordinator_actor>(system, told);
-    self->send(membership, atom::lead_v, coordinator);
-    scheduler.run();
-  }
-  void kill(const std::string& address) {
-    self->send_exit(stubs.at(address), caf::exit_reason::kill);
-    scheduler.run();
-  }
-  template <class... Message>
-  void tell(Message&&... message) {
-    self->send(membership, std::forward<Message>(message)...);
-    scheduler.run();
-  }
-
-  membership_actor membership;
-  coordinator_actor coordinator;
-  std::map<std::string, member_actor> stubs;
-  std::vector<std::string> said;
-  std::shared_ptr<Told> told = std::make_shared<Told>();
-};
-
-} // namespace
+using test::Cluster;
 
 TEST_CASE("the job begins when all nodes are there, and says who is waited for") {
   Cluster cluster{3};
@@ -132,6 +29,18 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   REQUIRE(late->seat);
   REQUIRE(late->seat->refused);
   CHECK_THAT(late->seat->refused->message, ContainsSubstring("has begun"));
+}
+
+TEST_CASE("a node that comes too late, and with another config, hears what differs") {
+  Cluster cluster{2};
+  cluster.join("a:1", {{"seed", "1"}});
+  cluster.join("b:1", {{"seed", "1"}});
+  const auto other = cluster.join("c:1", {{"seed", "2"}});
+  REQUIRE(other->seat);
+  REQUIRE(other->seat->refused);
+  CHECK_THAT(other->seat->refused->message, ContainsSubstring("seed: 2 here, 1 at the leader"));
+  const auto same = cluster.join("d:1", {{"seed", "1"}});
+  CHECK_THAT(same->seat->refused->message, ContainsSubstring("has begun"));
 }
 
 TEST_CASE("a node that goes before the beginning is waited for again") {
@@ -211,25 +120,39 @@ TEST_CASE(
   CHECK(formed.told->stops == 1);
 }
 
-TEST_CASE("a node gets the leader's checkpoint tensor by tensor") {
-  const std::vector<float> values = {1, 2, 3, 4};
-  auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->step = 7;
-  checkpoint->tensors = {{"weight", Shape{2, 2}, values}};
-  Cluster cluster{1, checkpoint};
-  CHECK(cluster.join("a:1")->seat->tensors == 1);
-  const auto fetch = [&](std::int32_t index) {
-    std::optional<CheckpointPart> part;
-    auto asked = cluster.self->request(cluster.membership, caf::infinite, atom::fetch_v, index);
-    cluster.scheduler.run();
-    asked.receive([&](const CheckpointPart& got) { part = got; }, [](const caf::error&) {});
-    return part;
-  };
-  const auto part = fetch(0);
-  REQUIRE(part);
-  CHECK(part->step == 7);
-  CHECK(part->name == "weight");
-  CHECK(part->shape == Shape{2, 2});
-  CHECK(part->values == values);
-  CHECK_FALSE(fetch(1));
+TEST_CASE("who tells the end is answered when all members have heard it") {
+  Cluster cluster{2};
+  cluster.join("a:1");
+  const auto slow = cluster.join("b:1");
+  cluster.lead();
+  slow->slow = true;
+  bool answered = false;
+  cluster.system.spawn([&](caf::event_based_actor* leader) {
+    leader
+        ->request(cluster.membership, caf::infinite, atom::finish_v,
+                  JobEnd{.status = "stopped", .error = {}})
+        .then([&] { answered = true; });
+  });
+  cluster.scheduler.run();
+  CHECK(slow->end);
+  CHECK_FALSE(answered);
+  REQUIRE(cluster.scheduler.trigger_timeout());
+  cluster.scheduler.run();
+  CHECK(answered);
+}
+
+TEST_CASE("asked to stop while nodes still connect, it tells those who wait for others") {
+  Cluster cluster{2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.tell(atom::stop_v);
+  std::optional<Error> why;
+  auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");
+  cluster.scheduler.run();
+  asked.receive([](const caf::byte_buffer&) { FAIL("nobody has put it"); },
+                [&](const caf::error& error) { why = carried(error); });
+  REQUIRE(why);
+  CHECK(why->code == Errc::stopped);
+  // Who goes then has done what it was asked.
+  cluster.kill("b:1");
+  CHECK_FALSE(a->end);
 }

@@ -175,3 +175,13 @@ TEST_CASE("files that do not fit together are named, with the reason") {
             .starts_with("invalid input: cluster.tls.certificate: " + ours.path("expired.crt") +
                          ": certificate has expired"));
 }
+
+TEST_CASE("a CAF without limits for strangers serves on loopback only") {
+  CHECK(network_is_bounded()); // the one that tools/bootstrap makes
+  CHECK(check_reach({"10.0.0.1", 7401}, true));
+  CHECK(check_reach({"127.0.0.1", 7401}, false));
+  const auto refused = check_reach({"10.0.0.1", 7401}, false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().exit_code() == 2);
+  CHECK(has(refused.error().message, "cluster.listen: 10.0.0.1:7401 can be reached"));
+}

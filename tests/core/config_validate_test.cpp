@@ -258,6 +258,9 @@ TEST_CASE("timeouts keep their order") {
             .starts_with("cluster.timeouts.collective: 4s is not longer than detection"));
   CHECK(conflict({"cluster.timeouts.quorum=30s"})
             .starts_with("cluster.timeouts.quorum: 30s is not longer than collective"));
+  CHECK(conflict({"cluster.timeouts.handshake=100ms"}) ==
+        "cluster.timeouts.handshake: 100ms is not longer than heartbeat, which is 100ms; allowed: "
+        "heartbeat < handshake");
   CHECK(problems(synthetic, {"cluster.timeouts={heartbeat: 1ms, detection: 2ms, collective: 3ms, "
                              "quorum: 4ms, drain: 3ms}"})
             .empty());

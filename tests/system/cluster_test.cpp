@@ -199,6 +199,8 @@ TEST_CASE("a node that dies ends the job, which names it") {
   const auto ended = stop(leader);
   CHECK(ended.code == 1);
   CHECK_THAT(ended.err, ContainsSubstring("node " + dying + " (rank "));
+  CHECK_THAT(ended.err, ContainsSubstring(frozen ? "is gone: it has been silent for 2s"
+                                                 : "is gone: its connection was closed"));
   const auto run = experiment.run("nodes");
   CHECK(run.summary().at("status") == "failed");
   CHECK_FALSE(run.checkpoints().empty());
@@ -226,6 +228,23 @@ TEST_CASE("a node that is asked to stop ends the job on all") {
   REQUIRE(becomes_true([&] { return experiment.run("nodes").has("summary.json"); }));
   CHECK(stop(leader).code == 0);
   CHECK(experiment.run("nodes").summary().at("status") == "stopped");
+}
+
+TEST_CASE("all nodes know that a job was stopped before its leader goes") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(4, "ddp") + Settings{"data.batch_size=16", "train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  std::vector<RunningProgram*> others = {&daemons.join(), &daemons.join(), &daemons.join()};
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 2; }));
+  CHECK(stop(leader).code == 0);
+  for (auto* other : others) {
+    const auto ended = other->wait();
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+    CHECK_THAT(ended.out, ContainsSubstring("stopped"));
+    CHECK_THAT(ended.out + ended.err, !ContainsSubstring("failed"));
+  }
 }
 
 TEST_CASE("over TLS, who asks a node and goes away takes no other connection with him") {
@@ -262,6 +281,19 @@ TEST_CASE("a node with the config of another job is refused, with what differs")
   CHECK(leader.running());
   CHECK(daemons.join().wait().code == 0);
   CHECK(stop(leader).code == 0);
+}
+
+TEST_CASE("a node that joins with another config when the job has begun hears what differs") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 2; }));
+  const auto refused = daemons.join({"train.optimizer.lr=0.01"}).wait();
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("train.optimizer.lr: 0.01 here, 0.05 at the leader"));
+  CHECK(stop(leader).code == 0);
+  CHECK(second.wait().code == 0);
 }
 
 TEST_CASE("a node that cannot do its part ends the job on all, with its reason") {

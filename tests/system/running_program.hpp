@@ -45,6 +45,7 @@ public:
   std::string out() const { return read_bytes(folder_ / "out"); }
   std::string err() const { return read_bytes(folder_ / "err"); }
 
+  pid_t id() const { return id_; } ///< -1 once it has ended
   bool running();
   void send(int signal) const;
   /// Until it has printed this to stdout; false when it ends without.

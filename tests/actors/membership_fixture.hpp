@@ -1,0 +1,124 @@
+/// MEMBERSHIP with daemons and a COORDINATOR that only note what they are told.
+#pragma once
+
+#include "deterministic.hpp"
+
+#include "troupe/actors/membership.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors::test {
+
+using namespace std::chrono_literals;
+
+/// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
+struct Applicant {
+  std::optional<Seat> seat;
+  store_actor store;
+  std::optional<JobEnd> end;
+  bool slow = false; ///< answers a second after it was told the end
+};
+
+struct DaemonStub {
+  static inline const char* name = "daemon_stub";
+  DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
+             std::shared_ptr<Applicant> seen_by)
+      : self{stub}, membership{std::move(asked)}, info{std::move(its_info)}, seen{std::move(
+                                                                                 seen_by)} {}
+  member_actor::behavior_type make_behavior() {
+    self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
+        .then([this](const Seat& seat, const store_actor& store) {
+          seen->seat = seat;
+          seen->store = store;
+        });
+    return {[this](atom::finish, const JobEnd& end) -> caf::result<void> {
+      seen->end = end;
+      if (!seen->slow)
+        return caf::unit;
+      auto answer = self->make_response_promise<void>();
+      self->run_delayed(1s, [answer]() mutable { answer.deliver(); });
+      return answer;
+    }};
+  }
+  member_actor::pointer self;
+  membership_actor membership;
+  NodeInfo info;
+  std::shared_ptr<Applicant> seen;
+};
+
+/// The coordinator's part in this: what it was told.
+struct Told {
+  std::vector<Error> failures;
+  int stops = 0;
+};
+
+struct CoordinatorStub {
+  static inline const char* name = "coordinator_stub";
+  CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Told> seen_by)
+      : told{std::move(seen_by)} {}
+  coordinator_actor::behavior_type make_behavior() {
+    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
+               const metrics_actor&) {},
+            [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
+            [](atom::step_committed, const StepReport&) {},
+            [](atom::evaluated, const EvaluationReport&) {},
+            [this](atom::failed, const Error& error) { told->failures.push_back(error); },
+            [this](atom::stop) { ++told->stops; },
+            [](atom::status) { return JobStatus{}; }};
+  }
+  std::shared_ptr<Told> told;
+};
+
+struct Cluster : Deterministic {
+  explicit Cluster(std::int32_t min_nodes, std::shared_ptr<const Checkpoint> beginning = nullptr) {
+    membership = spawn_state<MembershipState, membership_actor>(
+        system, MembershipSetup{.min_nodes = min_nodes,
+                                .max_nodes = min_nodes,
+                                .quorum = 60s,
+                                .detection = 5s,
+                                .beginning = std::move(beginning),
+                                .say = [this](const std::string& text) { said.push_back(text); }});
+  }
+  ~Cluster() {
+    for (const auto& [address, stub] : stubs)
+      self->send_exit(stub, caf::exit_reason::kill);
+    self->send_exit(coordinator, caf::exit_reason::kill);
+    self->send_exit(membership, caf::exit_reason::kill);
+    scheduler.run();
+  }
+  std::shared_ptr<Applicant> join(const std::string& address,
+                                  const std::map<std::string, std::string>& job = {}) {
+    auto daemon = std::make_shared<Applicant>();
+    stubs[address] = spawn_state<DaemonStub, member_actor>(
+        system, membership,
+        NodeInfo{.address = address, .host = {}, .version = "1", .workers = 1, .job = job}, daemon);
+    scheduler.run();
+    return daemon;
+  }
+  void lead() {
+    coordinator = spawn_state<CoordinatorStub, coordinator_actor>(system, told);
+    self->send(membership, atom::lead_v, coordinator);
+    scheduler.run();
+  }
+  void kill(const std::string& address) {
+    self->send_exit(stubs.at(address), caf::exit_reason::kill);
+    scheduler.run();
+  }
+  template <class... Message>
+  void tell(Message&&... message) {
+    self->send(membership, std::forward<Message>(message)...);
+    scheduler.run();
+  }
+
+  membership_actor membership;
+  coordinator_actor coordinator;
+  std::map<std::string, member_actor> stubs;
+  std::vector<std::string> said;
+  std::shared_ptr<Told> told = std::make_shared<Told>();
+};
+
+} // namespace troupe::actors::test

@@ -1,0 +1,201 @@
+// Who can reach a daemon's port, and does not keep to the protocol, does a job no harm.
+#include "../core/certificates.hpp"
+#include "experiment.hpp"
+#include "stranger.hpp"
+
+#include "troupe/core/sigpipe.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <list>
+#include <random>
+#include <sstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A header of CAF's protocol: operation, length of what follows, operation's data, two actors.
+std::string header(char operation, std::uint32_t length, char data = 0, char source = 0,
+                   char destination = 0) {
+  std::string bytes(32, '\0');
+  bytes[3] = operation;
+  for (std::size_t i = 0; i < 4; ++i)
+    bytes[4 + i] = static_cast<char>(length >> (24 - 8 * i));
+  bytes[15] = data;
+  bytes[23] = source;
+  bytes[31] = destination;
+  return bytes;
+}
+
+constexpr char operations = 7; ///< and some more numbers, which are none
+
+/// Two daemons that train until they are stopped, and whoever else comes.
+class AttackedJob {
+public:
+  explicit AttackedJob(bool secured) {
+    if (!secured)
+      return;
+    const auto& tls = tls_.emplace().of("node");
+    settings_ = settings_ + Settings{"cluster.tls.certificate=" + *tls.certificate,
+                                     "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca};
+  }
+
+  void start() {
+    auto& leader = start("attacked", {});
+    REQUIRE(becomes_true([&] { return run("attacked").steps_done() > 5; }));
+    peak_before_ = peak_memory(leader);
+  }
+  RunFiles run(const std::string& name) const { return experiment_.run(name); }
+  RunningProgram& leader() { return programs_.front(); }
+  bool trains_on() {
+    const auto before = run("attacked").steps_done();
+    return becomes_true([&] { return run("attacked").steps_done() > before + 5; });
+  }
+  bool answers() {
+    std::vector<std::string> words = {TROUPE_PROGRAM, "status", address_, "--timeout", "60s"};
+    if (const auto tls = certificates())
+      words.insert(words.end(),
+                   {"--tls-cert", *tls->certificate, "--tls-key", *tls->key, "--tls-ca", *tls->ca});
+    return RunningProgram{words}.wait().code == 0;
+  }
+  /// By which the leader's memory has grown at most, in bytes.
+  std::int64_t growth() { return peak_memory(leader()) - peak_before_; }
+  void stop() {
+    leader().send(SIGTERM);
+    for (auto& program : programs_) {
+      const auto ended = program.wait();
+      INFO(ended.out << ended.err);
+      CHECK(ended.code == 0);
+    }
+    programs_.clear();
+  }
+  /// The same job with nobody else, for so many steps.
+  void repeat(std::int64_t steps) {
+    start("undisturbed", {"train.max_steps=" + std::to_string(steps)});
+    REQUIRE(becomes_true([&] { return run("undisturbed").has("summary.json"); }));
+    stop();
+  }
+
+  Stranger stranger() const { return Stranger{*parse_endpoint(address_)}; }
+  /// One who has a certificate, where they are asked for.
+  Stranger trusted_stranger() const { return Stranger{*parse_endpoint(address_), certificates()}; }
+
+private:
+  RunningProgram& start(const std::string& name, const Settings& more) {
+    auto& leader = programs_.emplace_back(experiment_.command("node", name, settings_ + more));
+    address_ = daemon_address(leader);
+    const auto folder = experiment_ / ("second " + name);
+    programs_.emplace_back(experiment_.command(
+        "node", name,
+        settings_ + more + Settings{"--join=" + address_, "run.output=" + folder.string()}));
+    return leader;
+  }
+  std::optional<TlsConfig> certificates() const {
+    return tls_ ? std::optional{tls_->of("client")} : std::nullopt;
+  }
+  static std::int64_t peak_memory(const RunningProgram& program) {
+    std::istringstream status(read_bytes("/proc/" + std::to_string(program.id()) + "/status"));
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("VmHWM:"))
+        return std::stoll(line.substr(6)) * 1024;
+    throw std::runtime_error("no peak memory in /proc");
+  }
+
+  Experiment experiment_{{"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp",
+                          "train.epochs=100000", "train.schedule={name: constant}",
+                          "train.evaluate_every=0", "checkpoint.every=1000 epochs",
+                          "cluster.timeouts.handshake=2s"}};
+  Settings settings_;
+  std::optional<Certificates> tls_;
+  std::string address_;
+  std::list<RunningProgram> programs_;
+  std::int64_t peak_before_ = 0;
+};
+
+void send_headers_without_payload(const AttackedJob& job) {
+  for (char operation = 0; operation <= operations + 1; ++operation)
+    for (const auto& bytes : {header(operation, 0), header(operation, 0, 1, 0, 1),
+                              header(operation, 0, 4), header(operation, 0, 0, 1, 1)}) {
+      job.stranger().send(bytes + bytes);
+      job.trusted_stranger().send(bytes + bytes);
+    }
+}
+
+/// Stay connected, and would fill what the daemon had allocated for them.
+std::list<Stranger> announce_4_gib(const AttackedJob& job) {
+  std::list<Stranger> strangers;
+  for (char operation = 0; operation < operations; ++operation)
+    for (const auto& bytes :
+         {header(operation, 0xffffffff, 4), header(operation, 0xffffffff, 1, 1, 1),
+          header(operation, 0xffffffff, 0, 0, 1)})
+      strangers.emplace_back(job.trusted_stranger()).send(bytes + std::string(3000, 'x'));
+  return strangers;
+}
+
+std::list<Stranger> stay_silent(const AttackedJob& job, int count) {
+  std::list<Stranger> strangers;
+  for (int i = 0; i < count; ++i)
+    strangers.push_back(job.stranger());
+  return strangers;
+}
+
+/// Noise, or a header of noise that is nearly right.
+void send_random_strings(const AttackedJob& job, int count) {
+  std::mt19937 random{16};
+  const auto number = [&](int most) { return std::uniform_int_distribution<int>{0, most}(random); };
+  for (int i = 0; i < count; ++i) {
+    std::string bytes(static_cast<std::size_t>(number(300)), '\0');
+    for (auto& byte : bytes)
+      byte = static_cast<char>(number(255));
+    if (i % 2 == 0)
+      bytes.insert(0, header(static_cast<char>(number(operations)),
+                             static_cast<std::uint32_t>(number(400)), static_cast<char>(number(4)),
+                             static_cast<char>(number(1)), static_cast<char>(number(1))));
+    (i % 50 == 0 ? job.trusted_stranger() : job.stranger()).send(bytes);
+  }
+}
+
+bool all_see_the_end(std::list<Stranger>& strangers) {
+  return becomes_true([&] {
+    std::erase_if(strangers, [](Stranger& stranger) { return stranger.sees_the_end(); });
+    return strangers.empty();
+  });
+}
+
+} // namespace
+
+TEST_CASE("strangers do a job that trains no harm") {
+  const NoSigpipe no_sigpipe; // OpenSSL writes to connections that daemons have closed
+  const bool secured = GENERATE(false, true);
+  CAPTURE(secured);
+  AttackedJob job{secured};
+  job.start();
+
+  send_headers_without_payload(job);
+  CHECK(job.trains_on());
+
+  auto announcers = announce_4_gib(job);
+  CHECK(job.trains_on());
+  CHECK(all_see_the_end(announcers));
+
+  auto silent = stay_silent(job, 500);
+  CHECK(job.answers()); // whoever says who he is gets through
+  CHECK(job.trains_on());
+  CHECK(all_see_the_end(silent));
+
+  send_random_strings(job, 10000);
+  CHECK(job.trains_on());
+  CHECK(job.answers());
+
+  CHECK(job.growth() <= 64 << 20);
+  job.stop();
+  const auto attacked = job.run("attacked").summary();
+  CHECK(attacked.at("status") == "stopped");
+  job.repeat(attacked.at("steps"));
+  CHECK(job.run("undisturbed").digest() == attacked.at("parameters_sha256"));
+}

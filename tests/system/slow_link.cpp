@@ -1,0 +1,67 @@
+#include "slow_link.hpp"
+
+#include <array>
+#include <limits>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace troupe::testing {
+
+using namespace std::chrono_literals;
+
+SlowLink::SlowLink(Endpoint daemon, double bytes_per_second)
+    : daemon_{std::move(daemon)}, bytes_per_second_{bytes_per_second},
+      listener_{metrics::listen_on({"127.0.0.1", 0}).value()}, accepting_{
+                                                                   [this] { accept_all(); }} {}
+
+SlowLink::~SlowLink() {
+  ended_ = true;
+  accepting_.join();
+  for (auto& connection : connections_) {
+    ::shutdown(connection.asking.number(), SHUT_RDWR);
+    ::shutdown(connection.asked.number(), SHUT_RDWR);
+    connection.there.join();
+    connection.back.join();
+  }
+}
+
+void SlowLink::accept_all() {
+  while (!ended_) {
+    pollfd ready{.fd = listener_.socket.number(), .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, 20) > 0)
+      accept_one();
+  }
+}
+
+void SlowLink::accept_one() {
+  metrics::Descriptor asking{::accept4(listener_.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
+  auto asked = metrics::connect_to(daemon_, 3600s);
+  if (!asking || !asked)
+    return;
+  auto& connection = connections_.emplace_back();
+  connection.asking = std::move(asking);
+  connection.asked = std::move(*asked);
+  const int client = connection.asking.number(), server = connection.asked.number();
+  connection.there = std::thread{
+      [this, client, server] { forward(client, server, std::numeric_limits<double>::infinity()); }};
+  connection.back =
+      std::thread{[this, client, server] { forward(server, client, bytes_per_second_); }};
+}
+
+/// Until either side closes; then both do.
+void SlowLink::forward(int from, int to, double bytes_per_second) const {
+  std::array<char, 2048> bytes;
+  while (!ended_) {
+    const auto count = ::recv(from, bytes.data(), bytes.size(), 0);
+    if (count <= 0 ||
+        ::send(to, bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) != count)
+      break;
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>{static_cast<double>(count) / bytes_per_second});
+  }
+  ::shutdown(from, SHUT_RDWR);
+  ::shutdown(to, SHUT_RDWR);
+}
+
+} // namespace troupe::testing

@@ -1,0 +1,80 @@
+// Going on from a checkpoint that only the leader has, over a slow connection.
+#include "experiment.hpp"
+#include "slow_link.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A tensor takes twice the detection timeout, a piece a sixth of it: 768 KiB, and its momentum.
+constexpr double bytes_per_second = 128 << 10;
+
+const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
+                                "train.evaluate_every=0",
+                                "checkpoint.every=1000 epochs",
+                                "cluster.min_nodes=2",
+                                "cluster.max_nodes=2",
+                                "parallel.strategy=ddp",
+                                "cluster.timeouts.heartbeat=100ms",
+                                "cluster.timeouts.detection=3s"};
+
+/// The first steps, which leave a checkpoint.
+bool trained_alone(const Experiment& experiment) {
+  return experiment
+             .train("job", {"train.max_steps=4", "cluster.min_nodes=1", "cluster.max_nodes=1",
+                            "parallel.strategy=single"})
+             .code == 0;
+}
+
+/// A job that goes on after four steps, on a leader and a node that is connected slowly.
+struct SlowJob {
+  Experiment experiment{large_tensors};
+  bool has_checkpoint = trained_alone(experiment);
+  RunningProgram leader = experiment.start_node("job", {"train.max_steps=8"});
+  SlowLink link{*parse_endpoint(daemon_address(leader)), bytes_per_second};
+  RunningProgram second =
+      experiment.start_node("job", {"train.max_steps=8", "--join=" + link.address(),
+                                    "run.output=" + (experiment / "second").string()});
+};
+
+Ended ended_by_us(RunningProgram& leader) {
+  leader.send(SIGTERM);
+  return leader.wait();
+}
+
+} // namespace
+
+TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says how far it is") {
+  SlowJob job;
+  REQUIRE(job.has_checkpoint);
+  const auto followed = job.second.wait();
+  INFO(followed.out << followed.err);
+  CHECK(followed.code == 0);
+  CHECK(has(followed.out, "fetching the leader's checkpoint ("));
+  CHECK(has(followed.out, "fetching the leader's checkpoint: "));
+  const auto led = ended_by_us(job.leader);
+  INFO(led.out << led.err);
+  CHECK(led.code == 0);
+  const auto summary = job.experiment.run("job").summary();
+  CHECK(summary.at("status") == "completed");
+  CHECK(summary.at("steps") == 8);
+}
+
+TEST_CASE("a node that is asked to stop while it gets the checkpoint ends, and the job with it") {
+  SlowJob job;
+  REQUIRE(job.second.prints("fetching the leader's checkpoint: "));
+  job.second.send(SIGTERM);
+  const auto followed = job.second.wait(30s);
+  INFO(followed.out << followed.err);
+  CHECK(followed.code == 0);
+  const auto led = job.leader.wait(30s);
+  INFO(led.out << led.err);
+  CHECK(led.code == 0);
+  CHECK_FALSE(has(led.err, "error"));
+}

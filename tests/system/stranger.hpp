@@ -1,0 +1,31 @@
+/// Somebody who connects to a daemon and does not keep to the protocol.
+#pragma once
+
+#include "troupe/actors/tls.hpp"
+#include "troupe/core/units.hpp"
+#include "troupe/metrics/descriptor.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace troupe::testing {
+
+/// A connection. What cannot be sent or read any more is no error: daemons may close it at any
+/// time.
+class Stranger {
+public:
+  /// With TLS, he has a certificate that the daemon trusts, and waits until he is let in.
+  explicit Stranger(const Endpoint& daemon, const std::optional<TlsConfig>& tls = {});
+
+  void send(std::string_view bytes);
+  /// Reads what there is; true once the daemon has closed the connection.
+  bool sees_the_end();
+
+private:
+  metrics::Descriptor socket_;
+  actors::TlsContext context_;
+  actors::TlsSession session_;
+};
+
+} // namespace troupe::testing
