@@ -167,6 +167,21 @@ TEST_CASE("a run that has gone further than it is now asked to is refused, and k
   CHECK(run.newest_checkpoint().step == 40);
 }
 
+TEST_CASE("a run that an earlier version of the program began goes on from its checkpoint") {
+  const auto old_run = source_tree() / "tests/fixtures/old_run";
+  const Experiment experiment({}, old_run / "config.yaml");
+  const auto run = experiment.run("old");
+  std::filesystem::create_directories(experiment.output());
+  std::filesystem::copy(old_run, run.folder(), std::filesystem::copy_options::recursive);
+  const auto losses = run.losses(); // of all 12 steps, as that version trained them
+  const auto ended = experiment.train("old");
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.out, "goes on after step 6"));
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(largest_difference(run.losses(), losses) < 1e-4);
+}
+
 TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
   const Experiment experiment;
   const auto first = experiment.completed("small");
