@@ -74,6 +74,12 @@ void CoordinatorState::join(const RankInfo& info, Member member) {
         {Errc::data,
          fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
          {.rank = info.rank}});
+  if (info.data != setup_.data)
+    return fail({Errc::data,
+                 fmt::format("the training data here have the fingerprint {}, those of the leader "
+                             "{}: data.root must hold the same files on every node",
+                             info.data, setup_.data),
+                 {.rank = info.rank}});
   members_[info.rank] = std::move(member);
   begin_if_ready();
 }
@@ -89,8 +95,8 @@ void CoordinatorState::begin_if_ready() {
 }
 
 void CoordinatorState::resume_training() {
-  if (is_over())
-    return save(false); // nothing (more) to train: only the digest
+  if (is_over()) // nothing (more) to train: only the digest
+    return save_pieces(false, 0);
   phase_ = Phase::training;
   last_commit_ = Clock::now(); // what lay between is not the next step's time
   grant();
@@ -201,55 +207,93 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
 }
 
 void CoordinatorState::save_if_due() {
-  if (setup_.plan.checkpoint_due(committed_) || is_over())
-    return save(true);
-  resume_training();
+  const bool saves = setup_.plan.saves();
+  if (!is_over() && !setup_.plan.checkpoint_due(committed_))
+    return resume_training();
+  phase_ = Phase::saving;
+  save_due_ = writing_;
+  if (writing_)
+    return;
+  is_over() ? save_pieces(saves, 0) : save();
 }
 
-void CoordinatorState::save(bool write) {
-  phase_ = Phase::saving;
-  ++saves_;
-  const bool wanted = write && setup_.plan.saves();
-  // Rank 0 gets the copy; what the strategy divides, the others give to it.
+/// Rank 0 gets the copy; what the strategy divides, the others give to it.
+template <class... Arguments>
+void CoordinatorState::contribute(const Arguments&... arguments) {
   for (const auto& [rank, member] : members_)
     if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_)
+      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, arguments...)
           .then([] {},
                 [this](const caf::error& error) {
                   fail({Errc::internal, caf::to_string(error)});
                 });
+}
+
+void CoordinatorState::save() {
+  const auto failed = [this](const caf::error& error) {
+    fail({Errc::internal, caf::to_string(error)});
+  };
+  writing_ = true;
+  contribute(committed_);
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
       .then(
-          [this, wanted](const SnapshotPtr& snapshot) {
-            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot, wanted)
-                .then([this](const CheckpointOutcome& outcome) { count_saved(outcome); },
-                      [this](const caf::error& error) {
-                        fail({Errc::internal, caf::to_string(error)});
-                      });
+          [this, failed](const SnapshotPtr& snapshot) {
+            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot)
+                .then(
+                    [this](const CheckpointOutcome& outcome) {
+                      writing_ = false;
+                      count_saved(outcome);
+                      if (std::exchange(save_due_, false))
+                        save_if_due();
+                      else if (phase_ == Phase::finishing)
+                        finish();
+                    },
+                    failed);
             // The copy is taken: training goes on while it is written.
             if (is_over())
               phase_ = Phase::finishing;
             else
               resume_training();
           },
-          [this](const caf::error& error) {
-            fail({Errc::internal, caf::to_string(error)});
-          });
+          failed);
+}
+
+/// Nothing is trained any more, so what is saved need not be copied before it is written.
+void CoordinatorState::save_pieces(bool write, std::uint64_t index) {
+  const auto failed = [this](const caf::error& error) {
+    fail({Errc::internal, caf::to_string(error)});
+  };
+  if (phase_ == Phase::ended)
+    return;
+  phase_ = Phase::finishing;
+  contribute(committed_, index);
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_, index)
+      .then(
+          [this, write, failed](const StatePiecePtr& piece) {
+            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, piece, write)
+                .then(
+                    [this, write, next = piece->index + 1](const CheckpointOutcome& outcome) {
+                      if (next < (write ? setup_.pieces : setup_.parameter_pieces))
+                        return save_pieces(write, next);
+                      count_saved(outcome);
+                      finish();
+                    },
+                    failed);
+          },
+          failed);
 }
 
 void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
-  --saves_;
   summary_.parameters_sha256 = outcome.parameters_sha256;
-  if (!outcome.path.empty()) {
-    ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
-    unsaved_ = outcome.failure;
-    self_->send(setup_.metrics, atom::saved_v, outcome);
-  }
-  finish_if_saved();
+  if (outcome.path.empty())
+    return;
+  ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
+  unsaved_ = outcome.failure;
+  self_->send(setup_.metrics, atom::saved_v, outcome);
 }
 
-void CoordinatorState::finish_if_saved() {
-  if (phase_ != Phase::finishing || saves_ > 0)
+void CoordinatorState::finish() {
+  if (phase_ == Phase::ended)
     return;
   if (!unsaved_)
     return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
@@ -289,12 +333,12 @@ void CoordinatorState::end(std::string_view status) {
   summary_.overlap_ratio = ratio(overlapped_, collective_);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
-  const auto answer = [this, outcome] {
+  const auto answer = [this](const RunOutcomePtr& ended) {
     if (promise_)
-      promise_->deliver(RunOutcomePtr{outcome});
+      promise_->deliver(ended);
   };
   self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
-      .then(answer, [answer](const caf::error&) { answer(); });
+      .then(answer, [answer, outcome](const caf::error&) { answer(outcome); });
 }
 
 JobStatus CoordinatorState::status() const {
