@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <tuple>
 
@@ -13,50 +12,97 @@ namespace troupe::actors {
 
 namespace {
 
-/// The name of a tensor that no run could go on from; empty: all can be used.
-std::string not_finite(const Checkpoint& checkpoint) {
-  for (const auto& tensor : checkpoint.tensors)
-    if (!std::ranges::all_of(tensor.values, [](float value) { return std::isfinite(value); }))
-      return tensor.name;
-  return {};
+bool are_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
 } // namespace
 
 checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
   std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
-  return traced<checkpointer_actor>(setup_.row,
-                                    [this](atom::snapshot, const SnapshotPtr& snapshot, bool save) {
-                                      return take(*snapshot, save);
-                                    });
+  return traced<checkpointer_actor>(
+      setup_.row, [this](atom::snapshot, const SnapshotPtr& snapshot) { return take(*snapshot); },
+      [this](atom::snapshot, const StatePiecePtr& piece, bool save) { return take(*piece, save); });
 }
 
-CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot, bool save) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto checkpoint = setup_.state->decode(snapshot);
-  checkpoint.epoch = snapshot.step / setup_.steps_per_epoch;
-  checkpoint.metadata.insert(setup_.metadata.begin(), setup_.metadata.end());
-  CheckpointOutcome outcome{.step = snapshot.step, .parameters_sha256 = digest(checkpoint)};
-  if (save) {
-    outcome.path = setup_.store.path_of(snapshot.step).string();
-    if (const auto tensor = not_finite(checkpoint); !tensor.empty())
-      outcome.failure =
-          Error{Errc::numeric, fmt::format("{} has values that are not finite", tensor)};
-    else if (const auto saved = setup_.store.save(checkpoint); !saved)
-      outcome.failure = saved.error();
-    else if (const auto pruned = setup_.store.prune(setup_.keep); !pruned)
-      outcome.failure = pruned.error();
+CheckpointOutcome CheckpointerState::take(const Snapshot& snapshot) {
+  begin(snapshot.step, snapshot.loss_scale, true);
+  const auto& state = *setup_.state;
+  for (const auto& piece : state.saved())
+    for (const auto& range : piece.ranges)
+      add(range, state.snapshot(range.array) + state.place_of(range));
+  return end();
+}
+
+CheckpointOutcome CheckpointerState::take(const StatePiece& piece, bool save) {
+  if (piece.index == 0)
+    begin(piece.step, piece.loss_scale, save);
+  const auto& pieces = setup_.state->saved();
+  const float* stored = piece.values.data();
+  for (const auto& range : pieces[piece.index].ranges) {
+    add(range, stored);
+    stored += range.elements;
   }
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return outcome;
+  const auto count = save ? pieces.size() : count_parameter_pieces(pieces);
+  return piece.index + 1 < count ? work_->outcome : end();
 }
 
-std::string CheckpointerState::digest(const Checkpoint& checkpoint) const {
-  std::map<std::string, std::span<const float>> parameters;
-  for (const auto& slot : setup_.state->layout().parameters)
-    if (const auto* tensor = checkpoint.find(slot.name))
-      parameters.emplace(slot.name, tensor->values);
-  return parameters_sha256(parameters);
+void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale,
+                              bool save) {
+  work_.emplace(Work{.outcome = {.step = step}});
+  if (!save)
+    return;
+  work_->outcome.path = setup_.store.path_of(step).string();
+  auto header = setup_.state->describe(loss_scale);
+  header.step = step;
+  header.epoch = step / setup_.steps_per_epoch;
+  header.metadata.insert(setup_.metadata.begin(), setup_.metadata.end());
+  auto writer = setup_.store.begin(header);
+  if (writer)
+    work_->writer.emplace(std::move(*writer));
+  else
+    fail(writer.error());
+}
+
+void CheckpointerState::add(const SavedRange& range, const float* stored) {
+  std::span<const float> values{stored, range.elements};
+  if (const auto& codec = range.slot->codec) {
+    canonical_.resize(range.values());
+    codec->decode(values, canonical_);
+    values = canonical_;
+  }
+  if (range.array == parameters_array)
+    work_->digest.update(std::as_bytes(values));
+  if (work_->writer)
+    write(range, values);
+}
+
+void CheckpointerState::write(const SavedRange& range, std::span<const float> values) {
+  if (!are_finite(values)) // no run could go on from it
+    return fail(
+        {Errc::numeric, fmt::format("{} has values that are not finite", range.slot->name)});
+  if (const auto written = work_->writer->append(values); !written)
+    fail(written.error());
+}
+
+void CheckpointerState::fail(Error error) {
+  work_->writer.reset();
+  work_->outcome.failure = std::move(error);
+}
+
+CheckpointOutcome CheckpointerState::end() {
+  auto& outcome = work_->outcome;
+  outcome.parameters_sha256 = work_->digest.hex_digest();
+  if (work_->writer) {
+    if (const auto saved = setup_.store.finish(*work_->writer, outcome.step); !saved)
+      fail(saved.error());
+    else if (const auto pruned = setup_.store.prune(setup_.keep); !pruned)
+      fail(pruned.error());
+  }
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - work_->begin).count();
+  auto ended = std::move(outcome);
+  work_.reset();
+  return ended;
 }
 
 } // namespace troupe::actors

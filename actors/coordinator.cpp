@@ -74,6 +74,12 @@ void CoordinatorState::join(const RankInfo& info, Member member) {
         {Errc::data,
          fmt::format("{} training samples here, {} at the leader", info.samples, setup_.samples),
          {.rank = info.rank}});
+  if (info.data != setup_.data)
+    return fail({Errc::data,
+                 fmt::format("the training data here have the fingerprint {}, those of the leader "
+                             "{}: data.root must hold the same files on every node",
+                             info.data, setup_.data),
+                 {.rank = info.rank}});
   members_[info.rank] = std::move(member);
   begin_if_ready();
 }
@@ -89,8 +95,8 @@ void CoordinatorState::begin_if_ready() {
 }
 
 void CoordinatorState::resume_training() {
-  if (is_over())
-    return save(false); // nothing (more) to train: only the digest
+  if (is_over()) // nothing (more) to train: only the digest
+    return save_pieces(false, 0);
   phase_ = Phase::training;
   last_commit_ = Clock::now(); // what lay between is not the next step's time
   grant();
@@ -200,63 +206,6 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
   self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
 }
 
-void CoordinatorState::save_if_due() {
-  if (setup_.plan.checkpoint_due(committed_) || is_over())
-    return save(true);
-  resume_training();
-}
-
-void CoordinatorState::save(bool write) {
-  phase_ = Phase::saving;
-  ++saves_;
-  const bool wanted = write && setup_.plan.saves();
-  // Rank 0 gets the copy; what the strategy divides, the others give to it.
-  for (const auto& [rank, member] : members_)
-    if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_)
-          .then([] {},
-                [this](const caf::error& error) {
-                  fail({Errc::internal, caf::to_string(error)});
-                });
-  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
-      .then(
-          [this, wanted](const SnapshotPtr& snapshot) {
-            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot, wanted)
-                .then([this](const CheckpointOutcome& outcome) { count_saved(outcome); },
-                      [this](const caf::error& error) {
-                        fail({Errc::internal, caf::to_string(error)});
-                      });
-            // The copy is taken: training goes on while it is written.
-            if (is_over())
-              phase_ = Phase::finishing;
-            else
-              resume_training();
-          },
-          [this](const caf::error& error) {
-            fail({Errc::internal, caf::to_string(error)});
-          });
-}
-
-void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
-  --saves_;
-  summary_.parameters_sha256 = outcome.parameters_sha256;
-  if (!outcome.path.empty()) {
-    ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
-    unsaved_ = outcome.failure;
-    self_->send(setup_.metrics, atom::saved_v, outcome);
-  }
-  finish_if_saved();
-}
-
-void CoordinatorState::finish_if_saved() {
-  if (phase_ != Phase::finishing || saves_ > 0)
-    return;
-  if (!unsaved_)
-    return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
-  unsaved_->message = "the last checkpoint was not written: " + unsaved_->message;
-  fail(*std::move(unsaved_));
-}
-
 /// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
 /// wants to hear of. With one node there is nothing to learn.
 void CoordinatorState::suspect(const Error& error) {
@@ -289,12 +238,12 @@ void CoordinatorState::end(std::string_view status) {
   summary_.overlap_ratio = ratio(overlapped_, collective_);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
-  const auto answer = [this, outcome] {
+  const auto answer = [this](const RunOutcomePtr& ended) {
     if (promise_)
-      promise_->deliver(RunOutcomePtr{outcome});
+      promise_->deliver(ended);
   };
   self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
-      .then(answer, [answer](const caf::error&) { answer(); });
+      .then(answer, [answer, outcome](const caf::error&) { answer(outcome); });
 }
 
 JobStatus CoordinatorState::status() const {

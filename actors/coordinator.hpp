@@ -21,13 +21,17 @@ struct CoordinatorSetup {
   JobPlan plan;
   std::int64_t first_step = 0;
   Generation generation;
-  std::int64_t samples = 0; ///< of the training set: every node must have the same
+  // Of the training set: every node must have the same.
+  std::int64_t samples = 0;
+  std::string data = {}; ///< its fingerprint
   /// When a collective fails, how long it may take to learn which node is gone.
   std::chrono::milliseconds detection{5000};
   std::int64_t window = 4; ///< steps that may be under way
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::RunHistory history = {}; ///< of the steps before first_step
+  // What a state is saved in at the end (saved_state.hpp), and the parameters alone.
+  std::uint64_t pieces = 1, parameter_pieces = 1;
   checkpointer_actor checkpointer;
   metrics_actor metrics;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -82,9 +86,12 @@ private:
   void count_evaluation(const EvaluationReport& report);
   void record_epoch(const EvaluationReport* test);
   void save_if_due();
-  void save(bool write);
+  void save();
+  void save_pieces(bool write, std::uint64_t index);
+  template <class... Arguments>
+  void contribute(const Arguments&... arguments);
   void count_saved(const CheckpointOutcome& outcome);
-  void finish_if_saved();
+  void finish();
   void tell_workers_status();
   void suspect(const Error& error);
   void fail(Error error);
@@ -100,7 +107,8 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
-  std::int64_t saves_ = 0; ///< under way
+  bool writing_ = false;  ///< a snapshot: there is memory for one
+  bool save_due_ = false; ///< when that is written
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   Sums epoch_, run_;

@@ -65,9 +65,13 @@ public:
   Stream& last_stream() { return host_ ? host_->join() : stream(); }
   /// Rank 0's statistics to all, as DistributedDataParallel does.
   void share_statistics();
-  /// A copy of the whole state into rank 0's snapshot, which must live until it is done. All ranks
-  /// call it; the others' snapshot is null.
+
+  // Copies of the state at rank 0, for which all ranks make the same calls; others give no memory.
+
+  /// All of it into ModelState::snapshot().
   void copy_state(Snapshot* snapshot);
+  /// One of ModelState::saved(), from the first to the last: no more memory than that takes.
+  void copy_piece(std::size_t index, StatePiece* piece);
 
 private:
   Replica& replica() const { return *setup_.replica; }
@@ -88,7 +92,10 @@ private:
   float* shard_of_parameters(const collectives::Bucket& bucket);
   const float* whole_piece(const collectives::Bucket& bucket, const float* kept,
                            const float* offloaded);
-  void copy_shards(const collectives::Bucket& bucket, const float* mine, float* host);
+  void await_host();
+  const float* shard_of(std::size_t array, const collectives::Bucket& bucket);
+  const float* gather_saved(std::size_t array, const collectives::Bucket& bucket, bool here);
+  bool takes_part_in_saving() const;
   bool has_optimizer() const { return !strategy().root_only || replica().rank == 0; }
 
   ExchangeSetup setup_;

@@ -27,13 +27,17 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::saved, CheckpointOutcome),
     // Reads CAF's own counters, then again a second later.
     caf::result<void>(atom::tick),
-    // The run has ended: writes summary and report, then answers.
-    caf::result<void>(atom::finish, RunOutcomePtr)>;
+    // The run has ended: writes summary and report, then answers how it ended. A run whose record
+    // is not whole has failed.
+    caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr)>;
 
 /// CHECKPOINTER: writes snapshots to disk while training goes on. Detached: it waits for files.
 using checkpointer_actor = caf::typed_actor<
-    // Writes and prunes (unless only the digest is wanted); the outcome says what failed.
-    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr, bool)>;
+    // Writes the state's snapshot and prunes; the outcome says what failed.
+    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr),
+    // The same piece by piece, from the first to the last. Unless it is to be written: the digest
+    // alone, which parameters are enough for. The outcome of the last piece counts.
+    caf::result<CheckpointOutcome>(atom::snapshot, StatePiecePtr, bool)>;
 
 /// WORKER: one per device; enqueues forward and backward.
 using worker_actor = caf::typed_actor<
@@ -83,8 +87,12 @@ using shard_manager_actor = caf::typed_actor<
     // Rank 0: a copy of the state after `step` steps; all steps before are committed, none later
     // has begun.
     caf::result<SnapshotPtr>(atom::snapshot, std::int64_t),
-    // The other ranks, at the same time: give rank 0 what the strategy divides.
+    // Rank 0: the same of one piece of the state.
+    caf::result<StatePiecePtr>(atom::snapshot, std::int64_t, std::uint64_t),
+    // The other ranks, at the same time: give rank 0 what the strategy divides, of all or of a
+    // piece.
     caf::result<void>(atom::contribute, std::int64_t),
+    caf::result<void>(atom::contribute, std::int64_t, std::uint64_t),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t)>;
 

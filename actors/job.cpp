@@ -1,5 +1,6 @@
 #include "job.hpp"
 
+#include "data_identity.hpp"
 #include "devices.hpp"
 #include "fillers.hpp"
 #include "groups.hpp"
@@ -75,6 +76,7 @@ Status Preparation::open_data() {
   // prepare_model refuses what is no precision.
   job_->precision = precision_of(config_.precision.mode).value_or(Precision::fp32);
   job_->training = std::make_shared<const data::BatchAssembler>(std::move(*training));
+  job_->data_fingerprint = job_->training->dataset().fingerprint();
   if (config_.train.evaluate_every > 0) {
     auto evaluation = data::evaluation_batches(config_, world_);
     if (!evaluation)
@@ -88,6 +90,13 @@ Status Preparation::begin() {
   const auto& beginning = start_.beginning;
   job_->notes = beginning.notes;
   job_->checkpoint_metadata = checkpoint_metadata(config_);
+  job_->checkpoint_metadata.merge(describe_data(job_->training->dataset(), job_->data_fingerprint));
+  if (start_.seat.leads()) { // the others have not the checkpoint's metadata
+    auto noted = check_same_data(beginning, job_->checkpoint_metadata);
+    if (!noted)
+      return failure(noted.error());
+    std::ranges::move(*noted, std::back_inserter(job_->notes));
+  }
   if (beginning.checkpoint)
     job_->first_step = beginning.checkpoint->step;
   if (job_->first_step > job_->plan.total_steps())
@@ -195,15 +204,17 @@ Status Preparation::compile_evaluation(Replica& replica, EngineOptions& engine) 
 
 Status Preparation::load(Replica& replica, const Graph& graph) {
   const auto& layout = replica.train->layout();
-  auto state = ModelState::create(*replica.device, layout,
-                                  {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
-                                   .accumulate = config_.train.accumulate > 1,
-                                   .loss_scale = job_->loss_scale,
-                                   .stored = stored_type(job_->precision),
-                                   .strategy = strategy_,
-                                   .rank = replica.rank,
-                                   .buckets = collectives::wrap_units(
-                                       config_.parallel, layout.unit_elements, layout.unit_names)});
+  auto state =
+      ModelState::create(*replica.device, layout,
+                         {.optimizer_slots = optimizer_slot_names(job_->optimizer(0)),
+                          .accumulate = config_.train.accumulate > 1,
+                          .loss_scale = job_->loss_scale,
+                          .stored = stored_type(job_->precision),
+                          .strategy = strategy_,
+                          .rank = replica.rank,
+                          .buckets = collectives::wrap_units(config_.parallel, layout.unit_elements,
+                                                             layout.unit_names),
+                          .snapshots = replica.rank == 0 && job_->plan.saves_while_training()});
   if (!state)
     return failure(state.error());
   replica.state = std::move(*state);
@@ -240,6 +251,7 @@ void Preparation::describe() {
   info.name = config_.run.name;
   info.model = config_.model.name;
   info.dataset = config_.data.dataset;
+  info.class_names = job_->training->dataset().info().class_names;
   info.strategy = config_.parallel.strategy;
   info.precision = config_.precision.mode;
   job_->arithmetic = arithmetic(config_, job_->precision);

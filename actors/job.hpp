@@ -30,6 +30,7 @@ struct Job {
   std::filesystem::path folder;                   ///< runs/NAME
   std::vector<std::shared_ptr<Replica>> replicas; ///< this node's, by rank
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
+  std::string data_fingerprint;                  ///< of the training set
   std::vector<DataLoaderSetup::Fillers> fillers; ///< by replica
   std::vector<LoaderStream> loader_streams;
   metrics::Trace trace; ///< off unless it was asked for

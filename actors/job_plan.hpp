@@ -21,6 +21,8 @@ public:
 
   /// Whether checkpoints are written at all.
   bool saves() const { return save_every_ != 0; }
+  /// Whether some are while steps are still to come.
+  bool saves_while_training() const { return saves() && save_every_ < total_steps_; }
 
   // After `done` steps:
   bool epoch_ends(std::int64_t done) const;

@@ -2,6 +2,7 @@
 // counted by the device. Large memory of a host is not touched, so it costs nothing.
 #include "devices.hpp"
 #include "fillers.hpp"
+#include "job_plan.hpp"
 #include "memory_prediction.hpp"
 #include "model_state.hpp"
 
@@ -108,6 +109,7 @@ Result<WorkerNeeds> Measurement::needs() const {
     return failure(optimizer.error());
   const auto& layout = replica_.train->layout();
   const auto& info = replica_.device->info();
+  const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
   // Workers of a host share its memory.
   const auto workers = static_cast<std::size_t>(config_.devices.count);
   const bool on_host = info.kind == DeviceKind::host;
@@ -119,6 +121,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .optimizer_slots = optimizer_slot_names(*optimizer).size(),
                      .accumulate = config_.train.accumulate,
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
+                     .snapshots = plan.saves_while_training(),
                      .statistics_bytes = statistics_bytes_,
                      .undivided = replica_.device->memory().peak,
                      .capacity = on_host ? host : info.memory_bytes,

@@ -1,6 +1,7 @@
 #include "memory_prediction.hpp"
 
 #include "host_shard.hpp"
+#include "model_state.hpp"
 
 #include "troupe/collectives/strategy.hpp"
 #include "troupe/core/loss_scale.hpp"
@@ -58,6 +59,10 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())
     of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
+  if (needs.snapshots)
+    of(bytes, MemoryKind::pinned) +=
+        sizeof(float) * ModelState::snapshot_elements(plan.elements, needs.statistic_elements,
+                                                      needs.optimizer_slots);
   of(bytes, MemoryKind::workspace) += clipping_scratch;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +

@@ -27,6 +27,7 @@ struct WorkerNeeds {
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
   std::int64_t accumulate = 1;
   bool scales_loss = false;
+  bool snapshots = false; ///< rank 0 copies what it saves, to go on while that is written
   std::uint64_t statistics_bytes = 0; ///< that ranks sum up in a pass: synchronized batch norms
   /// What no strategy divides: activations, workspace, batches, copies of parameters in the layouts
   /// that kernels like.

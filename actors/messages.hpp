@@ -58,11 +58,13 @@ struct RankInfo {
   std::string metrics;      ///< HOST:PORT of its node's endpoint; empty: off
   std::string device;       ///< its name
   std::int64_t samples = 0; ///< of the training set
+  std::string data = {};    ///< the training set's fingerprint
 
   template <class Inspector>
   friend bool inspect(Inspector& f, RankInfo& x) {
     return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
-                              f.field("device", x.device), f.field("samples", x.samples));
+                              f.field("device", x.device), f.field("samples", x.samples),
+                              f.field("data", x.data));
   }
 };
 
@@ -141,11 +143,18 @@ struct EvaluationReport {
   }
 };
 
-/// A copy of a rank's state at a committed step, in host memory and in the device's layout.
+/// A copy of a rank's state at a committed step. The values lie in ModelState::snapshot(), of which
+/// there is one.
 struct Snapshot {
   std::int64_t step = 0;
-  std::vector<float> parameters, statistics;
-  std::vector<std::vector<float>> optimizer; ///< one flat vector per state slot
+  std::optional<LossScaleState> loss_scale = {};
+};
+
+/// One piece (saved_state.hpp) of such a copy, where the whole is not copied.
+struct StatePiece {
+  std::int64_t step = 0;
+  std::size_t index = 0;     ///< of the pieces that a state is saved in
+  std::vector<float> values; ///< in host memory and in the device's layout
   std::optional<LossScaleState> loss_scale = {};
 };
 

@@ -26,7 +26,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       },
       [this](atom::finish, const RunOutcomePtr& outcome) {
         sample();
-        view_->finish(outcome->summary);
+        return RunOutcomePtr{std::make_shared<const RunOutcome>(view_->finish(*outcome))};
       });
 }
 

@@ -22,7 +22,8 @@ ModelState::ModelState(Device& device, const StorageLayout& layout, const Option
                                   : options.buckets,
           layout.unit_elements, static_cast<std::size_t>(strategy_.shards))},
       optimizer_slots_{options.optimizer_slots.begin(), options.optimizer_slots.end()},
-      loss_scale_options_{options.loss_scale}, stored_{options.stored} {}
+      loss_scale_options_{options.loss_scale}, stored_{options.stored},
+      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())} {}
 
 Result<std::shared_ptr<ModelState>> ModelState::create(Device& device, const StorageLayout& layout,
                                                        const Options& options) {
@@ -69,6 +70,11 @@ Status ModelState::allocate(const Options& options) {
   TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
   if (options.accumulate)
     TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
+  if (options.snapshots)
+    TROUPE_TRY(
+        take(snapshot_,
+             snapshot_elements(plan_.elements, layout_.statistic_elements, optimizer_slots_.size()),
+             MemoryKind::pinned));
   if (loss_scale_options_)
     TROUPE_TRY(take(scaler_, sizeof(LossScaleState) / sizeof(float), MemoryKind::optimizer));
   if (strategy_.root_only && options.rank != 0)

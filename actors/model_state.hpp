@@ -3,6 +3,7 @@
 
 #include "host_shard.hpp"
 #include "messages.hpp"
+#include "saved_state.hpp"
 
 #include "troupe/collectives/strategy.hpp"
 #include "troupe/core/checkpoint.hpp"
@@ -15,6 +16,9 @@
 #include <vector>
 
 namespace troupe::actors {
+
+/// Of a checkpoint's metadata.
+inline constexpr const char* loss_scale_key = "loss_scale";
 
 /// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
 std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer);
@@ -32,6 +36,7 @@ public:
     collectives::Strategy strategy = {};
     int rank = 0;
     std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
+    bool snapshots = false; ///< memory for a copy of all that is saved (rank 0)
   };
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
@@ -40,11 +45,27 @@ public:
   /// Takes parameters, statistics and, when the checkpoint has them, optimizer state and loss
   /// scale. Blocks: for set-up only. Errors: a tensor is missing or has another shape (named).
   Status load(Stream& stream, const Checkpoint& checkpoint);
-  /// Enqueues a copy of what this rank has whole into the snapshot, which must live until it is
-  /// done. What is divided keeps its place free.
-  void copy_to(Stream& stream, Snapshot& snapshot) const;
-  /// The snapshot in canonical layout. `storage` of the result owns the values. Pure, thread-safe.
-  Checkpoint decode(const Snapshot& snapshot) const;
+
+  /// What is saved, in this order.
+  const std::vector<SavedPiece>& saved() const { return saved_; }
+  /// The optimizer's values for each parameter, also where another rank has them.
+  std::size_t saved_slots() const { return optimizer_slots_.size(); }
+  /// Whether the strategy divides an array (saved_state.hpp) among ranks.
+  bool is_divided(std::size_t array) const;
+  /// In an array: a range, whether all of it is here or not.
+  std::size_t place_of(const SavedRange& range) const;
+  /// Enqueues a copy to the host's memory of what is not divided.
+  void copy_range(Stream& stream, const SavedRange& range, float* to) const;
+  /// The same of a whole array, to its place in the snapshot.
+  void copy_array(Stream& stream, std::size_t array) const;
+  /// To what must live until it is done; empty where losses are not scaled.
+  void copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const;
+  /// An array in the copy of the state, in the host's memory. Only with Options::snapshots.
+  float* snapshot(std::size_t array) const;
+  static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
+                                       std::size_t slots);
+  /// A checkpoint of this state, before its values. `step` and metadata are the caller's to fill.
+  CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
 
   const StorageLayout& layout() const { return layout_; }
   const collectives::FlatPlan& plan() const { return plan_; }
@@ -116,6 +137,8 @@ private:
     return places[static_cast<std::size_t>(unit)];
   }
   std::size_t place_of(const Slot& slot) const;
+  void copy_optimizer(Stream& stream, std::size_t slot, std::size_t first, std::size_t elements,
+                      float* to) const;
 
   Device& device_;
   StorageLayout layout_;
@@ -128,6 +151,8 @@ private:
   BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;
+  BufferPtr snapshot_;
+  std::vector<SavedPiece> saved_;
   std::vector<BufferPtr> optimizer_;
   std::size_t kept_ = 0; ///< elements of the optimizer's part that are not offloaded
   std::optional<HostShard> host_;

@@ -58,15 +58,19 @@ caf::result<RunOutcomePtr> NodeState::run(const RunOrderPtr& order) {
 
 void NodeState::lead() {
   const auto& job = *order_->job;
+  const auto& state = *job.replicas.front()->state;
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       node_rows, CoordinatorSetup{.plan = job.plan,
                                   .first_step = job.first_step,
                                   .generation = job.seat.generation,
                                   .samples = job.training->dataset().size(),
+                                  .data = job.data_fingerprint,
                                   .detection = job.config.cluster.timeouts.detection,
                                   .learning_rate = job.learning_rate,
                                   .info = job.info,
                                   .history = job.history,
+                                  .pieces = state.saved().size(),
+                                  .parameter_pieces = count_parameter_pieces(state.saved()),
                                   .checkpointer = spawn_checkpointer(),
                                   .metrics = order_->metrics});
   spawn_workers();
@@ -172,7 +176,8 @@ void NodeState::spawn_replica(const std::shared_ptr<Replica>& replica,
               RankInfo{.rank = replica->rank,
                        .metrics = order_->metrics_address,
                        .device = replica->device->info().name,
-                       .samples = job.training->dataset().size()},
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint},
               worker, shard_manager, order_->metrics);
 }
 
@@ -241,9 +246,9 @@ void NodeState::tell_outcome(const JobEnd& end) {
   if (end.error)
     outcome.summary.error = end.error->to_string();
   const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));
-  const auto answer = [this, shared] { outcome_.deliver(RunOutcomePtr{shared}); };
+  const auto answer = [this](const RunOutcomePtr& ended) { outcome_.deliver(ended); };
   self_->request(order_->metrics, caf::infinite, atom::finish_v, shared)
-      .then(answer, [answer](const caf::error&) { answer(); });
+      .then(answer, [answer, shared](const caf::error&) { answer(shared); });
 }
 
 void NodeState::stop() {

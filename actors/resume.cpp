@@ -1,6 +1,7 @@
 #include "resume.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 #include "troupe/metrics/descriptor.hpp"
 #include "troupe/nn/initialize.hpp"
 
@@ -18,18 +19,35 @@ namespace fs = std::filesystem;
 
 /// Of a checkpoint's metadata: may differ, as parameters and state are fp32 in any case.
 constexpr const char* precision_key = "precision";
+/// Checkpoints of earlier versions have not this one: they shuffled always.
+constexpr const char* shuffle_key = "shuffle";
+
+std::string to_text(bool value) {
+  return value ? "true" : "false";
+}
 
 /// A run that went on with other values of these would be neither the old run nor the new one.
-Status check_same_run(const Checkpoint& checkpoint, const Config& config,
-                      const std::string& where) {
+Status check_same_run(const Beginning& beginning, const Config& config) {
+  constexpr std::string_view way_out =
+      "set checkpoint.resume to never to begin afresh (the earlier "
+      "run is kept), or choose another run.name";
+  const auto& checkpoint = *beginning.checkpoint;
   for (const auto& [key, value] : checkpoint_metadata(config)) {
+    if (key == precision_key)
+      continue;
     const auto found = checkpoint.metadata.find(key);
-    if (key != precision_key && found != checkpoint.metadata.end() && found->second != value)
+    const bool is_said = found != checkpoint.metadata.end();
+    if (!is_said && key != shuffle_key)
+      return fail(
+          Errc::invalid_input,
+          "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
+          "{}",
+          escaped(beginning.file.string()), key, way_out);
+    const auto before = is_said ? found->second : to_text(true);
+    if (before != value)
       return fail(Errc::invalid_input,
-                  "{} was made with {} {}, the config says {}; set checkpoint.resume to never to "
-                  "begin afresh (the "
-                  "earlier run is kept), or choose another run.name",
-                  where, key, found->second, value);
+                  "the checkpoint of step {} was made with {} {}, the config says {}; {}",
+                  checkpoint.step, key, echoed(before), echoed(value), way_out);
   }
   return {};
 }
@@ -98,6 +116,7 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
           {"batch_size", std::to_string(config.data.batch_size)},
           {"seed", std::to_string(config.run.seed)},
           {"optimizer", config.train.optimizer.name},
+          {shuffle_key, to_text(config.data.shuffle)},
           {precision_key, config.precision.mode}};
 }
 
@@ -119,18 +138,19 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
     for (const auto& skipped : newest.skipped)
       beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
-    if (newest.entry)
+    if (newest.entry) {
       beginning.checkpoint = std::move(newest.checkpoint);
+      beginning.file = newest.entry->path;
+    }
   } else {
     auto checkpoint = read_named("checkpoint.resume", resume);
     if (!checkpoint)
       return failure(checkpoint.error());
     beginning.checkpoint = std::move(*checkpoint);
+    beginning.file = resume;
   }
   if (beginning.checkpoint) {
-    TROUPE_TRY(
-        check_same_run(*beginning.checkpoint, config,
-                       fmt::format("the checkpoint of step {}", beginning.checkpoint->step)));
+    TROUPE_TRY(check_same_run(beginning, config));
     note_precision(beginning, config.precision.mode);
     return beginning;
   }

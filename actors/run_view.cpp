@@ -97,14 +97,14 @@ void RunView::show(const metrics::StepRecord& step) {
   live_->registry.record(step);
   console_.show(step);
   if (folder_)
-    warn_once(folder_->append(step));
+    keep_first_failure(folder_->append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
   live_->registry.record(epoch);
   console_.show(epoch);
   if (folder_)
-    warn_once(folder_->append(epoch));
+    keep_first_failure(folder_->append(epoch));
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
@@ -117,12 +117,31 @@ void RunView::show(const CheckpointOutcome& checkpoint) {
               checkpoint.failure->to_string());
 }
 
-void RunView::finish(const metrics::RunSummary& summary) {
+RunOutcome RunView::finish(RunOutcome outcome) {
   live_->set(false, "the run has ended");
-  const auto written = folder_ ? folder_->finish(summary) : Status{};
-  if (!written)
+  const auto fail = [&outcome](Error error) {
+    if (outcome.error)
+      return;
+    error.message = "the record of the run is not whole: " + error.message;
+    outcome.summary.status = "failed";
+    outcome.summary.error = error.to_string();
+    outcome.error = std::move(error);
+  };
+  if (lost_)
+    fail(*lost_);
+  const auto written = folder_ ? folder_->finish(outcome.summary) : Status{};
+  if (!written) {
     log_->error("{}", written.error().to_string());
-  console_.end(summary, folder_ && written ? folder_->report().string() : "");
+    fail(written.error());
+  }
+  console_.end(outcome.summary, folder_ && written ? folder_->report().string() : "");
+  return outcome;
+}
+
+void RunView::keep_first_failure(const Status& written) {
+  warn_once(written);
+  if (!written && !lost_)
+    lost_ = written.error();
 }
 
 void RunView::warn_once(const Status& status) {

@@ -34,8 +34,10 @@ public:
   void show(const metrics::WorkerSummary& worker) { live_->registry.record(worker); }
   void show(const metrics::MailboxSample& sample) { live_->registry.record(sample); }
   void show(const CheckpointOutcome& checkpoint);
-  void finish(const metrics::RunSummary& summary);
-  /// A full disk must not end a run; it is said once.
+  /// Writes and shows how the run ended, and gives it back: failed, where a step, an epoch or the
+  /// summary could not be written.
+  RunOutcome finish(RunOutcome outcome);
+  /// Said once.
   void warn_once(const Status& status);
 
 private:
@@ -55,12 +57,16 @@ private:
           std::unique_ptr<metrics::HttpEndpoint> endpoint,
           std::optional<metrics::RunFolder> folder);
   void begin(const Job& job);
+  /// A full disk must not end a run: it fails when it has come to its end.
+  void keep_first_failure(const Status& written);
+
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
   std::unique_ptr<Live> live_;
   std::unique_ptr<metrics::HttpEndpoint> endpoint_; ///< reads live_: ends before it; null: off
   std::optional<metrics::RunFolder> folder_;        ///< of the node that leads
+  std::optional<Error> lost_;                       ///< why the record of the run is not whole
   bool warned_ = false;
 };
 

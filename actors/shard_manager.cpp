@@ -53,8 +53,14 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::snapshot, std::int64_t step) { return snapshot(step); },
+      [this](atom::snapshot, std::int64_t step, std::uint64_t piece) {
+        return snapshot(step, piece);
+      },
       [this](atom::contribute, std::int64_t) { exchange_.copy_state(nullptr); },
-      [this](atom::saved, std::int64_t step) { deliver_snapshot(step); });
+      [this](atom::contribute, std::int64_t, std::uint64_t piece) {
+        exchange_.copy_piece(piece, nullptr);
+      },
+      [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); });
 }
 
 void ShardManagerState::answer_requests() {
@@ -238,15 +244,27 @@ caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
   auto copy = std::make_shared<Snapshot>();
   copy->step = step;
   exchange_.copy_state(copy.get());
-  auto promise = self_->make_response_promise<SnapshotPtr>();
-  copies_[step] = {copy, promise};
-  announce(*replica().communication, atom::saved_v, step);
-  return promise;
+  return deliver(copy);
 }
 
-void ShardManagerState::deliver_snapshot(std::int64_t step) {
-  auto node = copies_.extract(step);
-  node.mapped().promise.deliver(SnapshotPtr{node.mapped().snapshot});
+caf::result<StatePiecePtr> ShardManagerState::snapshot(std::int64_t step, std::size_t piece) {
+  if (piece_.use_count() != 1) // somebody still reads the last one
+    piece_ = std::make_shared<StatePiece>();
+  piece_->step = step;
+  piece_->index = piece;
+  exchange_.copy_piece(piece, piece_.get());
+  return deliver(piece_);
+}
+
+/// When the stream has come that far.
+template <class Copy>
+caf::result<std::shared_ptr<const Copy>>
+ShardManagerState::deliver(const std::shared_ptr<Copy>& copy) {
+  using Pointer = std::shared_ptr<const Copy>;
+  auto promise = self_->make_response_promise<Pointer>();
+  copies_[copy->step] = [promise, copy]() mutable { promise.deliver(Pointer{copy}); };
+  announce(*replica().communication, atom::saved_v, copy->step);
+  return promise;
 }
 
 void ShardManagerState::fail(Error error) {

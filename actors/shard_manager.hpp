@@ -7,6 +7,7 @@
 #include "interfaces.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -38,10 +39,6 @@ private:
     bool applied = false;
     LossScaleState scaler = {}; ///< after the step, when losses are scaled
   };
-  struct Copy {
-    std::shared_ptr<Snapshot> snapshot;
-    caf::typed_response_promise<SnapshotPtr> promise;
-  };
   /// The bucket that was opened last, what for, and when it can be used.
   struct Opened {
     std::size_t bucket;
@@ -69,7 +66,9 @@ private:
   Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
   caf::result<SnapshotPtr> snapshot(std::int64_t step);
-  void deliver_snapshot(std::int64_t step);
+  caf::result<StatePiecePtr> snapshot(std::int64_t step, std::size_t piece);
+  template <class Copy>
+  caf::result<std::shared_ptr<const Copy>> deliver(const std::shared_ptr<Copy>& copy);
   /// Tells this actor when the stream has come this far, or that it has failed.
   template <class Atom>
   void announce(Stream& stream, Atom atom, std::int64_t step);
@@ -95,7 +94,8 @@ private:
   std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
-  std::map<std::int64_t, Copy> copies_;
+  std::shared_ptr<StatePiece> piece_;                    ///< its memory serves the next one too
+  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: deliver what is enqueued
 };
 
 } // namespace troupe::actors

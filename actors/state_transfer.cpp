@@ -1,4 +1,4 @@
-// Between a state in the device's layout and checkpoints in canonical layout.
+// From checkpoints, in canonical layout, to a state in the device's.
 #include "model_state.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -9,26 +9,11 @@ namespace troupe::actors {
 
 namespace {
 
-/// Of a checkpoint's metadata.
-constexpr const char* loss_scale_key = "loss_scale";
-
-/// Statistics lie in one buffer of their own; parameters behind their unit's offset.
-std::size_t elements_of(const Slot& slot) {
-  return static_cast<std::size_t>(slot.shape.elements());
-}
-
 void encode(const Slot& slot, std::span<const float> canonical, std::span<float> stored) {
   if (slot.codec)
     slot.codec->encode(canonical, stored);
   else
     std::ranges::copy(canonical, stored.begin());
-}
-
-void decode_slot(const Slot& slot, std::span<const float> stored, std::span<float> canonical) {
-  if (slot.codec)
-    slot.codec->decode(stored, canonical);
-  else
-    std::ranges::copy(stored, canonical.begin());
 }
 
 } // namespace
@@ -153,62 +138,6 @@ Status ModelState::load_statistics(Stream& stream, const Checkpoint& checkpoint)
   device_.copy(stream, statistics(), flat.data(), flat.size() * sizeof(float));
   device_.round(stream, statistics(), stored_, flat.size());
   return stream.synchronize();
-}
-
-void ModelState::copy_to(Stream& stream, Snapshot& snapshot) const {
-  const auto copy = [&](float* to, const float* from, std::size_t elements) {
-    if (elements > 0)
-      device_.copy(stream, to, from, elements * sizeof(float));
-  };
-  snapshot.parameters.resize(plan_.elements);
-  if (!strategy_.divides_parameters)
-    copy(snapshot.parameters.data(), parameters_->floats(), plan_.elements);
-  snapshot.statistics.resize(layout_.statistic_elements);
-  copy(snapshot.statistics.data(), statistics(), layout_.statistic_elements);
-  snapshot.optimizer.resize(optimizer_.size());
-  for (std::size_t i = 0; i < optimizer_.size(); ++i) {
-    auto& values = snapshot.optimizer[i];
-    values.resize(plan_.elements);
-    if (strategy_.divides_optimizer)
-      continue;
-    if (kept_ > 0)
-      copy(values.data(), optimizer_[i]->floats(), kept_);
-    if (host_)
-      copy(values.data() + kept_, host_->state(i), host_->range().elements());
-  }
-  if (scaler_)
-    device_.copy(stream, &snapshot.loss_scale.emplace(), loss_scale(), sizeof(LossScaleState));
-}
-
-Checkpoint ModelState::decode(const Snapshot& snapshot) const {
-  std::size_t total = 0;
-  for (const auto& slot : layout_.parameters)
-    total += elements_of(slot) * (1 + snapshot.optimizer.size());
-  for (const auto& slot : layout_.statistics)
-    total += elements_of(slot);
-
-  Checkpoint checkpoint;
-  checkpoint.step = snapshot.step;
-  if (snapshot.loss_scale)
-    checkpoint.metadata[loss_scale_key] = to_string(*snapshot.loss_scale);
-  const std::shared_ptr<std::byte[]> storage{new std::byte[total * sizeof(float)]};
-  checkpoint.storage = storage;
-  auto* next = reinterpret_cast<float*>(storage.get());
-  const auto emit = [&](const Slot& slot, const std::string& name, const float* flat) {
-    const std::span values{next, elements_of(slot)};
-    decode_slot(slot, {flat, slot.elements}, values);
-    checkpoint.tensors.push_back({name, slot.shape, values});
-    next += values.size();
-  };
-  for (const auto& slot : layout_.parameters)
-    emit(slot, slot.name, snapshot.parameters.data() + place_of(slot));
-  for (const auto& slot : layout_.statistics)
-    emit(slot, slot.name, snapshot.statistics.data() + slot.offset);
-  for (std::size_t i = 0; i < snapshot.optimizer.size(); ++i)
-    for (const auto& slot : layout_.parameters)
-      emit(slot, optimizer_tensor_name(optimizer_slots_[i], slot.name),
-           snapshot.optimizer[i].data() + place_of(slot));
-  return checkpoint;
 }
 
 } // namespace troupe::actors

@@ -23,6 +23,7 @@ struct RunOutcome {
 // Shared with other roles of the same process; the pointee is never changed after sending.
 using MicroBatchPtr = std::shared_ptr<const MicroBatch>;
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
+using StatePiecePtr = std::shared_ptr<const StatePiece>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// In which the worker computed, in order.
@@ -93,12 +94,15 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, lead)
   CAF_ADD_ATOM(troupe, troupe::atom, put)
 
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
+
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 // These hold pointers into this process and must not leave it.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)

@@ -1,8 +1,12 @@
 #include "complain.hpp"
 
+#include "troupe/core/printable.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <new>
 
 namespace troupe::app {
 
@@ -12,12 +16,23 @@ void say_line(std::string_view line) {
 }
 
 void complain(std::string_view text) {
-  say_line(fmt::format("troupe: {}", text));
+  say_line(fmt::format("troupe: {}", escaped_lines(text)));
 }
 
 int complain(const Error& error) {
   complain(error.to_string());
   return error.exit_code();
+}
+
+void complain(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return complain("there is not enough memory");
+  if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return complain(fmt::format("{}: {}", of_file->path1().string(), of_file->code().message()));
+  std::string_view text{error.what()};
+  if (const auto end = text.find("] "); text.starts_with('[') && end != std::string_view::npos)
+    text.remove_prefix(end + 2);
+  complain(echoed(text));
 }
 
 } // namespace troupe::app

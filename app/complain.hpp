@@ -4,6 +4,7 @@
 
 #include "troupe/core/error.hpp"
 
+#include <exception>
 #include <string_view>
 
 namespace troupe::app {
@@ -15,5 +16,9 @@ void complain(std::string_view text);
 
 /// The same with an error; gives its exit code.
 int complain(const Error& error);
+
+/// The same with what a library has thrown, without its own words for where in the library that
+/// was.
+void complain(const std::exception& error);
 
 } // namespace troupe::app

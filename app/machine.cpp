@@ -1,10 +1,13 @@
 #include "machine.hpp"
 
+#include <csignal>
 #include <cstdlib>
 
 namespace troupe::app {
 
 void prepare_process() {
+  // A limit of a file's size is an error where the file is written, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
 #ifdef TROUPE_HAS_CUDA
   // CUDA's most. With its 8, streams of workers that share a GPU would share hardware queues, and
   // those that wait for the host hold up the others (gpu/wait_flags.hpp).

@@ -4,6 +4,7 @@
 #include "machine.hpp"
 
 #include "troupe/core/nearest.hpp"
+#include "troupe/core/printable.hpp"
 #include "troupe/cpu/processor.hpp"
 
 #include <CLI/CLI.hpp>
@@ -28,7 +29,7 @@ std::string unknown_command(const CLI::App& app) {
   if (extras.empty() || names.empty())
     return {};
   const auto meant = nearest(extras.front(), names);
-  return fmt::format("unknown command \"{}\"{}", extras.front(),
+  return fmt::format("unknown command \"{}\"{}", echoed(extras.front()),
                      meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
 }
 
@@ -36,7 +37,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) // --help, --version
     return app.exit(error);
   const auto unknown = unknown_command(app);
-  complain(unknown.empty() ? error.what() : unknown);
+  complain(unknown.empty() ? echoed(error.what()) : unknown);
   say_line("Run with --help to see what is possible.");
   return wrong_input;
 }
@@ -78,7 +79,7 @@ int main(int argc, char** argv) {
   try {
     return troupe::app::run(argc, argv);
   } catch (const std::exception& error) { // ours return errors; libraries may throw
-    troupe::app::complain(error.what());
+    troupe::app::complain(error);
     return troupe::app::run_failed;
   }
 }

@@ -77,6 +77,22 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status AtomicFile::overwrite(std::uint64_t offset, std::string_view text) {
+  if (descriptor_ < 0 || offset + text.size() > bytes_written_)
+    return fail(Errc::internal, "{} has no bytes at {} to be written again", path_.string(),
+                offset);
+  while (!text.empty()) {
+    const auto count = ::pwrite(descriptor_, text.data(), text.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failed("write");
+    text.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
 Status AtomicFile::commit() {
   if (descriptor_ < 0)
     return fail(Errc::internal, "{} is committed twice", path_.string());

@@ -27,6 +27,9 @@ public:
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
 
+  /// Writes again what was written at `offset`. Errors: as write.
+  Status overwrite(std::uint64_t offset, std::string_view text);
+
   /// Flushes the file to the disk, gives it its name, flushes the folder. Once.
   Status commit();
 

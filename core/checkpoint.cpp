@@ -1,9 +1,8 @@
 #include "checkpoint.hpp"
 
-#include "atomic_file.hpp"
 #include "fail.hpp"
+#include "printable.hpp"
 #include "safetensors.hpp"
-#include "sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,38 +20,36 @@ constexpr std::string_view format_version = "1";
 constexpr std::array<std::string_view, 5> own_keys = {"checksum", "troupe_checkpoint", "format",
                                                       "step", "epoch"};
 
-SafetensorsMetadata make_metadata(const Checkpoint& checkpoint) {
+SafetensorsMetadata make_metadata(const CheckpointHeader& header) {
   SafetensorsMetadata metadata = {
       {"checksum", std::string(checksum_size, '0')},
       {"troupe_checkpoint", std::string{format_version}},
       {"format", "pt"}, // libraries built on PyTorch load only what says so
-      {"step", std::to_string(checkpoint.step)},
-      {"epoch", std::to_string(checkpoint.epoch)},
+      {"step", std::to_string(header.step)},
+      {"epoch", std::to_string(header.epoch)},
   };
-  for (const auto& [key, value] : checkpoint.metadata)
+  for (const auto& [key, value] : header.metadata)
     if (std::ranges::find(own_keys, key) == own_keys.end())
       metadata.emplace_back(key, value);
   return metadata;
 }
 
-std::vector<SafetensorsView> make_views(const Checkpoint& checkpoint) {
-  std::vector<SafetensorsView> views;
-  views.reserve(checkpoint.tensors.size());
+CheckpointHeader header_of(const Checkpoint& checkpoint) {
+  CheckpointHeader header{.step = checkpoint.step,
+                          .epoch = checkpoint.epoch,
+                          .metadata = checkpoint.metadata,
+                          .tensors = {}};
   for (const auto& tensor : checkpoint.tensors)
-    views.push_back({tensor.name, "F32", tensor.shape, std::as_bytes(tensor.values)});
-  return views;
+    header.tensors.push_back({tensor.name, tensor.shape});
+  return header;
 }
 
-/// Writes header and data as they are.
-Status write_whole(const std::filesystem::path& path, std::string_view header,
-                   std::span<const SafetensorsView> views) {
-  auto file = AtomicFile::create(path);
-  if (!file)
-    return failure(file.error());
-  TROUPE_TRY(file->write(std::as_bytes(std::span{header})));
-  for (const auto& view : views)
-    TROUPE_TRY(file->write(view.bytes));
-  return file->commit();
+std::vector<SafetensorsView> make_views(const CheckpointHeader& header) {
+  std::vector<SafetensorsView> views;
+  views.reserve(header.tensors.size());
+  for (const auto& [name, shape] : header.tensors)
+    views.push_back({name, "F32", shape, {}});
+  return views;
 }
 
 /// Bytes that can still be written where `path` will be; huge when nobody can say.
@@ -104,7 +101,7 @@ Result<Checkpoint> read_description(const SafetensorsReader& reader) {
     checkpoint.metadata.erase(std::string{key});
   for (const auto& entry : reader.entries())
     if (entry.dtype != "F32" || entry.begin % sizeof(float) != 0)
-      return corrupt(reader, "tensor '{}' is {} at byte {}, not aligned F32", entry.name,
+      return corrupt(reader, "tensor '{}' is {} at byte {}, not aligned F32", echoed(entry.name),
                      entry.dtype, entry.begin);
   return checkpoint;
 }
@@ -148,27 +145,56 @@ std::string optimizer_tensor_name(std::string_view state, std::string_view name)
   return fmt::format("optimizer.{}.{}", state, name);
 }
 
-Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  const auto views = make_views(checkpoint);
-  auto header = make_safetensors_header(make_metadata(checkpoint), views);
-  if (!header)
-    return failure(header.error());
-  std::uintmax_t needed = header->size();
-  for (const auto& view : views)
-    needed += view.bytes.size();
+Result<CheckpointWriter> CheckpointWriter::create(const std::filesystem::path& path,
+                                                  const CheckpointHeader& header) {
+  const auto text = make_safetensors_header(make_metadata(header), make_views(header));
+  if (!text)
+    return failure(text.error());
+  std::uint64_t bytes = text->size();
+  for (const auto& tensor : header.tensors)
+    bytes += sizeof(float) * static_cast<std::uint64_t>(tensor.shape.elements());
   // Asked first: a disk that is filled to its last byte harms the run's other files too.
-  if (const auto available = free_bytes(path); available < needed)
-    return no_room(path, needed, available, {});
-  // The checksum stands before what it covers: one pass over memory to hash, one to write.
-  Sha256 sha;
-  sha.update(*header);
-  for (const auto& view : views)
-    sha.update(view.bytes);
-  header->replace(checksum_at, checksum_size, sha.hex_digest());
-  auto status = write_whole(path, *header, views);
+  if (const auto available = free_bytes(path); available < bytes)
+    return no_room(path, bytes, available, {});
+  auto file = AtomicFile::create(path);
+  if (!file)
+    return failure(file.error());
+  CheckpointWriter writer{path, std::move(*file), bytes};
+  TROUPE_TRY(writer.write(std::as_bytes(std::span{*text})));
+  return writer;
+}
+
+Status CheckpointWriter::append(std::span<const float> values) {
+  return write(std::as_bytes(values));
+}
+
+Status CheckpointWriter::write(std::span<const std::byte> bytes) {
+  sha_.update(bytes);
+  return explained(file_.write(bytes));
+}
+
+Status CheckpointWriter::commit() {
+  if (file_.bytes_written() != bytes_)
+    return fail(Errc::internal, "{}: {} of {} bytes were given", path_.string(),
+                file_.bytes_written(), bytes_);
+  // It stands before what it covers, and is known last.
+  TROUPE_TRY(file_.overwrite(checksum_at, sha_.hex_digest()));
+  return explained(file_.commit());
+}
+
+Status CheckpointWriter::explained(Status status) const {
   if (!status && status.error().code == Errc::no_space)
-    return no_room(path, needed, free_bytes(path), status.error().message);
+    return no_room(path_, bytes_, free_bytes(path_), status.error().message);
   return status;
+}
+
+Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  auto writer = CheckpointWriter::create(path, header_of(checkpoint));
+  if (!writer)
+    return failure(writer.error());
+  for (const auto& tensor : checkpoint.tensors)
+    TROUPE_TRY(writer->append(tensor.values));
+  return writer->commit();
 }
 
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {

@@ -2,7 +2,9 @@
 /// whose damage, anywhere, is found.
 #pragma once
 
+#include "atomic_file.hpp"
 #include "error.hpp"
+#include "sha256.hpp"
 #include "tensor.hpp"
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -45,9 +48,47 @@ struct Checkpoint {
 /// "optimizer.momentum." + name, for state "momentum".
 std::string optimizer_tensor_name(std::string_view state, std::string_view name);
 
-/// Writes the file whole or, on an error, leaves what was there before. The checksum in
-/// `__metadata__` is the SHA-256 of the whole file with the checksum's 64 characters taken as zeros
-/// ('0'). Errors: no_space names the path, the bytes needed and the bytes free.
+struct CheckpointEntry {
+  std::string name;
+  Shape shape;
+};
+
+/// A checkpoint before its values.
+struct CheckpointHeader {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  std::map<std::string, std::string> metadata;
+  std::vector<CheckpointEntry> tensors; ///< in the order of the file
+};
+
+/// Writes a checkpoint whose values come in pieces, so that they need not be in memory at once. The
+/// file is there whole after commit(); until then, and after an error, what was there before is.
+/// The checksum in `__metadata__` is the SHA-256 of the whole file with the checksum's 64
+/// characters taken as zeros ('0'). Errors: no_space names the path, the bytes needed and the bytes
+/// free.
+class CheckpointWriter {
+public:
+  static Result<CheckpointWriter> create(const std::filesystem::path& path,
+                                         const CheckpointHeader& header);
+
+  /// The next values, of one tensor after the other, cut anywhere.
+  Status append(std::span<const float> values);
+  /// Errors also: internal, when values are missing.
+  Status commit();
+
+private:
+  CheckpointWriter(std::filesystem::path path, AtomicFile file, std::uint64_t bytes)
+      : path_{std::move(path)}, file_{std::move(file)}, bytes_{bytes} {}
+  Status write(std::span<const std::byte> bytes);
+  Status explained(Status status) const;
+
+  std::filesystem::path path_;
+  AtomicFile file_;
+  Sha256 sha_;
+  std::uint64_t bytes_; ///< that the file will have
+};
+
+/// Writes all of it at once.
 Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 /// Reads and verifies. Errors: io when it cannot be read; corrupt names the file and what is wrong.

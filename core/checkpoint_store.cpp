@@ -55,12 +55,30 @@ fs::path CheckpointStore::path_of(std::int64_t step) const {
   return folder_ / fmt::format("{}{:09}{}", prefix, step, suffix);
 }
 
-Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
+Status CheckpointStore::make_folder() const {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error)
     return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
                 "cannot make the folder {}: {}", folder_.string(), error.message());
+  return {};
+}
+
+Result<CheckpointWriter> CheckpointStore::begin(const CheckpointHeader& header) const {
+  TROUPE_TRY(make_folder());
+  return CheckpointWriter::create(path_of(header.step), header);
+}
+
+Result<CheckpointStore::Entry> CheckpointStore::finish(CheckpointWriter& writer,
+                                                       std::int64_t step) {
+  Entry entry{step, path_of(step)};
+  TROUPE_TRY(writer.commit());
+  remember(entry);
+  return entry;
+}
+
+Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
+  TROUPE_TRY(make_folder());
   Entry entry{checkpoint.step, path_of(checkpoint.step)};
   TROUPE_TRY(write_checkpoint(entry.path, checkpoint));
   remember(entry);

@@ -32,6 +32,10 @@ public:
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path path_of(std::int64_t step) const;
 
+  /// Begins a file under its step's name; makes the folder when needed.
+  Result<CheckpointWriter> begin(const CheckpointHeader& header) const;
+  /// Commits what begin() has begun for this step.
+  Result<Entry> finish(CheckpointWriter& writer, std::int64_t step);
   /// Writes `checkpoint` under its step's name, atomically; makes the folder when needed.
   Result<Entry> save(const Checkpoint& checkpoint);
 
@@ -56,6 +60,7 @@ private:
     std::filesystem::file_time_type written;
   };
 
+  Status make_folder() const;
   std::vector<std::filesystem::path> temporaries() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
   bool is_verified(const Entry& entry) const;

@@ -83,7 +83,9 @@ struct ValueSchema {
   }
   template <class T>
   Json operator()(const std::vector<T>*) const {
-    return {{"type", "array"}, {"items", (*this)(static_cast<const T*>(nullptr))}};
+    return {{"type", "array"},
+            {"items", (*this)(static_cast<const T*>(nullptr))},
+            {"maxItems", longest_config_list}};
   }
 };
 
@@ -182,7 +184,8 @@ std::string config_markdown() {
       "# The config file\n\n"
       "Made by `troupe config schema --format markdown`. Every key has a default, "
       "which the table shows; a short file is enough.\n"
-      "`troupe config check FILE` checks a file, `--set KEY=VALUE` overrides a key.\n";
+      "`troupe config check FILE` checks a file, `--set KEY=VALUE` overrides a key. Lists have at "
+      "most 1024 items.\n";
   Config defaults;
   const auto keys = config_keys(defaults);
   for (const auto& section : config_sections()) {

@@ -91,6 +91,10 @@ void add_data(Keys& keys, DataConfig& c) {
                   "Samples of one evaluation batch, per worker"});
   keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
                   "Random changes to training images: shift by up to an eighth, mirror"});
+  keys.push_back({"data.shuffle",
+                  &c.shuffle,
+                  {},
+                  "Training samples in another order in each epoch, else in that of the files"});
   keys.push_back({"data.drop_last",
                   &c.drop_last,
                   {},

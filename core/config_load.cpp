@@ -3,6 +3,7 @@
 #include "config_reader.hpp"
 #include "config_validate.hpp"
 #include "nearest.hpp"
+#include "printable.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -32,7 +33,7 @@ ConfigResult unreadable(const std::filesystem::path& path, std::string why) {
   std::error_code error;
   const bool is_there = exists(std::filesystem::symlink_status(path, error));
   return tl::unexpected(
-      std::vector<ConfigProblem>{{.source = path.string(),
+      std::vector<ConfigProblem>{{.source = echoed(path.string()),
                                   .what = std::move(why),
                                   .nearest = is_there ? std::string{} : nearest_file(path)}});
 }

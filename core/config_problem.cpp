@@ -1,8 +1,8 @@
 #include "config_problem.hpp"
 
-#include <fmt/format.h>
+#include "printable.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace troupe {
 
@@ -10,17 +10,15 @@ std::string ConfigProblem::to_string() const {
   std::string text = source;
   if (line > 0)
     text += fmt::format(":{}:{}", line, column);
-  for (const auto& part : {key, what})
+  for (const auto& part : {echoed(key), what})
     if (!part.empty())
       text.append(text.empty() ? "" : ": ").append(part);
   if (!allowed.empty())
     text += "; allowed: " + allowed;
   if (!nearest.empty())
-    text += fmt::format("; did you mean \"{}\"?", nearest);
+    text += fmt::format("; did you mean \"{}\"?", echoed(nearest));
   // One problem is one line, whatever was pasted into the file.
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  return text;
+  return escaped(text);
 }
 
 Error to_error(const std::vector<ConfigProblem>& problems) {

@@ -2,12 +2,14 @@
 
 #include "config_value.hpp"
 #include "nearest.hpp"
+#include "printable.hpp"
 #include "yaml_document.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 namespace troupe {
@@ -93,7 +95,7 @@ void ConfigReader::read_document(std::string_view text, const std::string& sourc
 }
 
 void ConfigReader::read_override(const std::string& assignment) {
-  const auto file = std::exchange(source_, "--set " + assignment);
+  const auto file = std::exchange(source_, "--set " + echoed(assignment));
   in_override_ = true;
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -118,23 +120,35 @@ void ConfigReader::read_section(const std::string& path, const YAML::Node& node)
            fmt::format("a mapping with {}", fmt::join(children(path), ", ")));
     return;
   }
-  std::map<std::string, int> seen; // name to line
+  struct Seen {
+    int line = 0, times = 0;
+    Place again; ///< the second
+  };
+  std::map<std::string, Seen> names;
   for (const auto& entry : node) {
-    const auto name = place(entry.first.Mark());
+    const auto at = place(entry.first.Mark());
     if (!entry.first.IsScalar()) {
-      report(name, path, "a key must be a name",
-             fmt::format("{}", fmt::join(children(path), ", ")));
+      report(at, path, "a key must be a name", fmt::format("{}", fmt::join(children(path), ", ")));
       continue;
     }
-    const auto key = join_path(path, entry.first.Scalar());
-    const auto [first, is_new] = seen.emplace(entry.first.Scalar(), name.line);
-    if (!is_new)
-      report(name, key,
-             in_override_ ? "given twice"
-                          : fmt::format("given twice, first in line {}", first->second));
-    else
-      read_entry(key, entry.second, name);
+    auto& seen = names[entry.first.Scalar()];
+    if (++seen.times == 1) {
+      seen.line = at.line;
+      read_entry(join_path(path, entry.first.Scalar()), entry.second, at);
+    } else if (seen.times == 2) {
+      seen.again = at;
+    }
   }
+  for (const auto& [name, seen] : names)
+    if (seen.times > 1)
+      report_repeated(join_path(path, name), seen.again, seen.times, seen.line);
+}
+
+void ConfigReader::report_repeated(const std::string& key, const Place& at, int times,
+                                   int first_line) {
+  const auto how_often = times == 2 ? "given twice" : fmt::format("given {} times", times);
+  report(at, key,
+         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, first_line));
 }
 
 void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {
@@ -153,7 +167,9 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
     return value.IsNull() || own.line == 0 ? name : own;
   };
   given_[key.path] = at(node);
-  for (const auto& problem : assign_value(node, key)) {
+  constexpr std::size_t most = 10; // of a list's items
+  const auto problems = assign_value(node, key);
+  for (const auto& problem : std::span{problems}.first(std::min(problems.size(), most))) {
     const bool of_item = problem.item >= 0 && node.IsSequence();
     const auto index = static_cast<std::size_t>(std::max(problem.item, 0));
     report(of_item ? at(node[index]) : at(node),
@@ -161,6 +177,8 @@ void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, cons
            allowed_values(key), problem.nearest);
     broken_.insert(key.path);
   }
+  if (problems.size() > most)
+    report(at(node), key.path, fmt::format("{} more items are wrong", problems.size() - most));
 }
 
 void ConfigReader::report_unknown(const std::string& path, const Place& name) {

@@ -44,6 +44,7 @@ private:
   void read_section(const std::string& path, const YAML::Node& node);
   void read_entry(const std::string& path, const YAML::Node& node, const Place& name);
   void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);
+  void report_repeated(const std::string& key, const Place& place, int times, int first_line);
   void report_unknown(const std::string& path, const Place& name);
   const ConfigKey* find(const std::string& path) const;
   /// The key that text sets in place of the section; null: none.

@@ -1,6 +1,7 @@
 #include "config_schema.hpp"
 
 #include "nearest.hpp"
+#include "printable.hpp"
 
 #include <fmt/format.h>
 
@@ -67,12 +68,6 @@ struct Describe {
   }
 };
 
-/// A text that was pasted by mistake would hide the message.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t longest = 60;
-  return text.size() > longest ? text.substr(0, longest) + "..." : text;
-}
-
 /// A line break in it would tear lines of the log apart.
 bool is_folder_name(const std::string& text) {
   return !text.empty() && text != "." && text != ".." &&
@@ -111,14 +106,14 @@ struct Check {
   void operator()(const std::string* v) const {
     if (!rule.choices.empty()) {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
-        fails(fmt::format("\"{}\" is not a choice", shortened(*v)), nearest(*v, rule.choices));
+        fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), nearest(*v, rule.choices));
     } else if (rule.format == ConfigFormat::folder_name) {
       if (!is_folder_name(*v))
-        fails(fmt::format("\"{}\" is no folder name", shortened(*v)));
+        fails(fmt::format("\"{}\" is no folder name", echoed(*v, 60)));
     } else if (rule.format == ConfigFormat::endpoint ||
                (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {
       if (!parse_endpoint(*v))
-        fails(fmt::format("\"{}\" is no address", shortened(*v)));
+        fails(fmt::format("\"{}\" is no address", echoed(*v, 60)));
     }
   }
   template <class T>

@@ -4,6 +4,7 @@
 
 #include "config.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,10 @@ enum class ConfigFormat : std::uint8_t {
   endpoint,        ///< of text: HOST:PORT
   endpoint_or_off, ///< of text: HOST:PORT or off
 };
+
+/// Items of a list. Models of more layers, and their parts, are no use; passes over graphs and
+/// names are made for thousands.
+inline constexpr std::size_t longest_config_list = 1024;
 
 /// What a value may be, beyond its type. For a list, what its items may be.
 struct ConfigRule {

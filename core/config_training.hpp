@@ -39,6 +39,7 @@ struct DataConfig {
   std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
   std::int64_t eval_batch_size = 256; ///< per worker
   std::vector<std::string> augment;   ///< crop, flip
+  bool shuffle = true;                ///< training samples, anew in each epoch
   bool drop_last =
       true; ///< else the last batch is filled up with the first samples, as PyTorch does
   std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits

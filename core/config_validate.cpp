@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 
 namespace troupe {
 
@@ -98,9 +99,10 @@ ConfigConflicts validate(const DataConfig& data) {
                      fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
                                  data.image_size),
                      "crop for an image_size of at least 8"});
-  for (auto a = data.augment.begin(); a != data.augment.end(); ++a)
-    if (std::find(data.augment.begin(), a, *a) != a)
-      found.push_back({{"data.augment"}, fmt::format("{} is there twice", *a), "each once"});
+  std::map<std::string_view, int> times;
+  for (const auto& name : data.augment)
+    if (++times[name] == 2) // said once, however often it is there
+      found.push_back({{"data.augment"}, fmt::format("{} is there twice", name), "each once"});
   if (data.drop_last && data.limit && *data.limit < data.batch_size)
     found.push_back(
         {{"data.limit", "data.batch_size", "data.drop_last"},

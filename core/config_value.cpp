@@ -1,6 +1,7 @@
 #include "config_value.hpp"
 
 #include "nearest.hpp"
+#include "printable.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -88,7 +89,7 @@ struct Assign {
     if (!is_plain(node) || node.Scalar().find_first_not_of("+-0123456789") != std::string::npos)
       wrong_type();
     else if (!parse_number(node.Scalar(), *target)) // too big for the type, or negative
-      fails(node.Scalar() + " is out of range");
+      fails(echoed(node.Scalar()) + " is out of range");
   }
 
   bool is_quoted_number() const {
@@ -122,7 +123,7 @@ struct Assign {
     if (!node.IsScalar() || is_null(node))
       wrong_type();
     else if (!is_text(node))
-      fails(node.Scalar() + " is not text; write it in quotes");
+      fails(echoed(node.Scalar()) + " is not text; write it in quotes");
     else
       *target = node.Scalar();
   }
@@ -190,6 +191,10 @@ struct Assign {
                                                    : std::string{});
       return;
     }
+    if (node.size() > longest_config_list) {
+      fails(fmt::format("{} items are more than {}", node.size(), longest_config_list));
+      return;
+    }
     std::vector<T> values(node.size());
     const auto before = problems.size();
     for (std::size_t i = 0; i < node.size(); ++i) {
@@ -210,10 +215,7 @@ std::string describe_node(const YAML::Node& node) {
     return "a mapping";
   if (!node.IsScalar() || is_null(node))
     return "null";
-  constexpr std::size_t longest = 60;
-  auto text = node.Scalar().substr(0, longest);
-  if (node.Scalar().size() > longest)
-    text += "...";
+  const auto text = echoed(node.Scalar(), 60);
   return is_text(node) ? fmt::format("\"{}\"", text) : text;
 }
 

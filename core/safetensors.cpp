@@ -2,6 +2,8 @@
 
 #include "atomic_file.hpp"
 #include "fail.hpp"
+#include "printable.hpp"
+#include "safetensors_header.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -60,7 +62,7 @@ constexpr std::array<DTypeSize, 16> dtypes = {{
 Result<std::uint64_t> tensor_bytes(std::string_view dtype, const Shape& shape) {
   const auto element = safetensors_dtype_size(dtype);
   if (!element)
-    return fail(Errc::corrupt, "unknown dtype '{}'", dtype);
+    return fail(Errc::corrupt, "unknown dtype '{}'", echoed(dtype));
   std::uint64_t bytes = *element;
   for (const auto size : shape.dims)
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes))
@@ -90,33 +92,6 @@ Status in_file(const std::filesystem::path& path, Status status) {
   return {};
 }
 
-/// Parses and refuses a key that stands twice in one object: readers would not agree on its
-/// meaning.
-Result<Json> parse_json(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::optional<std::string> repeated;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start)
-      keys.emplace_back();
-    else if (event == Json::parse_event_t::object_end)
-      keys.pop_back();
-    else if (event == Json::parse_event_t::key &&
-             !keys.back().insert(value.get<std::string>()).second)
-      repeated = value.get<std::string>();
-    return true;
-  };
-  try {
-    auto json = Json::parse(text, watch);
-    if (repeated)
-      return fail(Errc::corrupt, "the header has the key '{}' twice", *repeated);
-    if (!json.is_object())
-      return fail(Errc::corrupt, "the header is not a JSON object");
-    return json;
-  } catch (const Json::exception& error) {
-    return fail(Errc::corrupt, "the header is not JSON: {}", error.what());
-  }
-}
-
 Result<std::uint64_t> read_unsigned(const Json& json) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > INT64_MAX)
     return fail(Errc::corrupt, "a size or offset is not a whole number from 0 on");
@@ -125,7 +100,7 @@ Result<std::uint64_t> read_unsigned(const Json& json) {
 
 Result<SafetensorsEntry> read_entry(const std::string& name, const Json& json) {
   const auto refuse = [&](std::string_view what) {
-    return fail(Errc::corrupt, "tensor '{}': {}", name, what);
+    return fail(Errc::corrupt, "tensor '{}': {}", echoed(name), what);
   };
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
@@ -184,9 +159,8 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
   std::uint64_t offset = 0;
   for (const auto& tensor : tensors) {
     const auto bytes = tensor_bytes(tensor.dtype, tensor.shape);
-    if (!bytes || *bytes != tensor.bytes.size())
-      return fail(Errc::internal, "tensor '{}': {} bytes given for {} {}", tensor.name,
-                  tensor.bytes.size(), tensor.dtype, tensor.shape.to_string());
+    if (!bytes)
+      return fail(Errc::internal, "tensor '{}': {}", tensor.name, bytes.error().message);
     if (!names.insert(tensor.name).second)
       return fail(Errc::internal, "there are two tensors '{}'", tensor.name);
     json.get_ref<OrderedJson::object_t&>().push_back(
@@ -198,8 +172,8 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
   std::string text;
   try {
     text = json.dump();
-  } catch (const OrderedJson::exception& error) {
-    return fail(Errc::internal, "a name or value is not UTF-8: {}", error.what());
+  } catch (const OrderedJson::exception&) {
+    return fail(Errc::internal, "a tensor's name, or a value of the metadata, is not UTF-8");
   }
   text.resize((text.size() + alignment - 1) / alignment * alignment, ' ');
   const std::uint64_t length = text.size();
@@ -214,6 +188,10 @@ Status write_safetensors(const std::filesystem::path& path, const SafetensorsMet
   const auto header = make_safetensors_header(metadata, tensors);
   if (!header)
     return failure(header.error());
+  for (const auto& tensor : tensors)
+    if (tensor_bytes(tensor.dtype, tensor.shape).value() != tensor.bytes.size())
+      return fail(Errc::internal, "tensor '{}': {} bytes given for {} {}", tensor.name,
+                  tensor.bytes.size(), tensor.dtype, tensor.shape.to_string());
   auto file = AtomicFile::create(path);
   if (!file)
     return failure(file.error());
@@ -226,8 +204,8 @@ Status write_safetensors(const std::filesystem::path& path, const SafetensorsMet
 Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {
   // Without O_NONBLOCK, opening a pipe of that name would wait for ever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
-    return fail(Errc::io, "cannot open {}: {}", path.string(), std::strerror(errno));
+  if (const int number = errno; descriptor < 0)
+    return fail(Errc::io, "cannot open {}: {}", echoed(path.string()), std::strerror(number));
   SafetensorsReader reader;
   reader.path_ = path;
   reader.descriptor_ = {new int(descriptor), [](const int* open) {
@@ -261,7 +239,7 @@ Status SafetensorsReader::read_header() {
 }
 
 Status SafetensorsReader::parse_header(std::string_view json_text) {
-  const auto json = parse_json(json_text);
+  const auto json = parse_safetensors_header(json_text);
   if (!json)
     return failure(json.error());
   for (const auto& [name, value] : json->items()) {
@@ -270,7 +248,7 @@ Status SafetensorsReader::parse_header(std::string_view json_text) {
         return fail(Errc::corrupt, "__metadata__ is not an object");
       for (const auto& [key, text] : value.items()) {
         if (!text.is_string())
-          return fail(Errc::corrupt, "__metadata__: '{}' is not a string", key);
+          return fail(Errc::corrupt, "__metadata__: '{}' is not a string", echoed(key));
         metadata_.emplace(key, text.get<std::string>());
       }
       continue;
@@ -287,7 +265,8 @@ Status SafetensorsReader::parse_header(std::string_view json_text) {
   for (const auto& entry : entries_) {
     if (entry.begin != end)
       return fail(Errc::corrupt, "tensor '{}' begins at byte {} of the data, not at {} ({})",
-                  entry.name, entry.begin, end, entry.begin < end ? "they overlap" : "a hole");
+                  echoed(entry.name), entry.begin, end,
+                  entry.begin < end ? "they overlap" : "a hole");
     end = entry.end;
   }
   if (end != data_bytes_)

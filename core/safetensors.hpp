@@ -46,8 +46,9 @@ std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
 /// Puts the tensors in the order of the file: wide elements first, so that each tensor is aligned.
 void sort_for_safetensors(std::vector<SafetensorsView>& tensors);
 
-/// What stands before the data of `tensors`, which must be in the order of the file: the length,
-/// and the header with `__metadata__` first, padded so that the data is aligned.
+/// What stands before the data of `tensors`, which must be in the order of the file and whose bytes
+/// it does not look at: the length, and the header with `__metadata__` first, padded so that the
+/// data is aligned.
 Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
                                             std::span<const SafetensorsView> tensors);
 

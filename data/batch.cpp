@@ -68,7 +68,7 @@ Result<BatchAssembler> assemble(const Config& config, Split split, int world_siz
           : SamplerOptions{.size = size,
                            .global_batch = config.data.batch_size,
                            .seed = config.run.seed,
-                           .shuffle = true,
+                           .shuffle = config.data.shuffle,
                            .last_batch =
                                config.data.drop_last ? LastBatch::drop : LastBatch::pad_with_first};
   const auto sampler = DistributedSampler::create(options);

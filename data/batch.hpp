@@ -54,8 +54,8 @@ private:
 };
 
 /// The two assemblers of a run, from its config: training (data.batch_size over all ranks,
-/// shuffled, augmented) and evaluation (data.eval_batch_size on each of `world_size` ranks, in
-/// order, once).
+/// in the order that data.shuffle says, augmented) and evaluation (data.eval_batch_size on each of
+/// `world_size` ranks, in order, once).
 Result<BatchAssembler> training_batches(const Config& config);
 Result<BatchAssembler> evaluation_batches(const Config& config, int world_size = 1);
 

@@ -34,17 +34,19 @@ void interleave(const std::uint8_t* planes, std::uint8_t* pixels) {
 Status append_file(const fs::path& path, const fs::path& root, std::int64_t records,
                    std::vector<std::int32_t>& labels, std::vector<std::uint8_t>& pixels) {
   const auto hint = fetch_hint("cifar10", root);
-  const auto bytes = read_file(path);
-  if (!bytes)
-    return bytes.error().code == Errc::data
-               ? fail(Errc::data, "{}; {}", bytes.error().message, hint)
-               : failure(bytes.error());
+  auto file = InputFile::open(path);
+  if (!file)
+    return file.error().code == Errc::data ? fail(Errc::data, "{}; {}", file.error().message, hint)
+                                           : failure(file.error());
   const auto expected = static_cast<std::size_t>(records) * record_bytes;
-  if (bytes->size() != expected)
+  if (file->bytes() != expected)
     return fail(Errc::data,
                 "{}: expected {} bytes ({} records of {}), found {}: the file is {}; {}",
-                path.string(), expected, records, record_bytes, bytes->size(),
-                bytes->size() < expected ? "truncated" : "too long", hint);
+                path.string(), expected, records, record_bytes, file->bytes(),
+                file->bytes() < expected ? "truncated" : "too long", hint);
+  const auto bytes = read_file(path);
+  if (!bytes)
+    return failure(bytes.error());
   for (std::size_t record = 0; record < static_cast<std::size_t>(records); ++record) {
     const auto* source = bytes->data() + record * record_bytes;
     if (*source > 9)

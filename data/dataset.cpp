@@ -2,6 +2,7 @@
 
 #include "formats.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
 
 #include <algorithm>
 
@@ -14,6 +15,13 @@ std::string_view to_string(Split split) {
 void Dataset::keep_first(std::int64_t count) {
   if (count < size())
     labels_.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+}
+
+std::string Dataset::fingerprint() const {
+  Sha256 sha;
+  sha.update(std::as_bytes(std::span{labels_}));
+  add_content(sha);
+  return sha.hex_digest().substr(0, 32);
 }
 
 Status check_fits_model(const Dataset& dataset, const ModelConfig& model) {

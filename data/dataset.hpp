@@ -14,6 +14,10 @@
 #include <string_view>
 #include <vector>
 
+namespace troupe {
+class Sha256;
+}
+
 namespace troupe::data {
 
 enum class Split : std::uint8_t { train, test };
@@ -66,6 +70,11 @@ public:
   /// Height and width of every image; empty where they differ.
   virtual std::optional<Extent> extent() const { return std::nullopt; }
 
+  /// 32 hexadecimal digits that sets of the same labels and content share, on every machine and
+  /// wherever the files lie. Content is all pixels where they are in memory; of an image folder the
+  /// names of all files, and the sizes of up to 4096 of them, as reading them would take too long.
+  std::string fingerprint() const;
+
   /// Forgets all samples but the first `count` (data.limit). Only before the set is shared.
   void keep_first(std::int64_t count);
 
@@ -74,6 +83,9 @@ protected:
       : info_{std::move(info)}, labels_{std::move(labels)} {}
 
 private:
+  /// Of the first size() samples, for the fingerprint.
+  virtual void add_content(Sha256& sha) const = 0;
+
   DatasetInfo info_;
   std::vector<std::int32_t> labels_;
 };

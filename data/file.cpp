@@ -1,11 +1,16 @@
 #include "file.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 namespace troupe::data {
@@ -14,12 +19,32 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
+using Bytes = std::vector<std::uint8_t>;
 
-bool is_gzip(const std::vector<std::uint8_t>& bytes) {
-  return bytes.size() > 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+constexpr std::size_t packed_piece = std::size_t{64} << 10;
+constexpr std::size_t unpacked_piece = std::size_t{1} << 20;
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode))
+    return "a folder";
+  if (S_ISFIFO(mode))
+    return "a pipe";
+  if (S_ISSOCK(mode))
+    return "a socket";
+  return "a device";
+}
+
+Status expect_regular(const fs::path& path, const struct ::stat& status) {
+  if (!S_ISREG(status.st_mode))
+    return fail(Errc::data, "{}: it is {}, not a regular file", path.string(),
+                kind_of(status.st_mode));
+  return {};
+}
+
+tl::unexpected<Error> cannot_open(const fs::path& path, int number) {
+  if (number == ENOENT)
+    return fail(Errc::data, "{}: there is no such file", path.string());
+  return fail(Errc::io, "{}: cannot be opened: {}", path.string(), std::strerror(number));
 }
 
 struct Inflater {
@@ -34,56 +59,112 @@ struct Inflater {
   }
 };
 
-} // namespace
-
-Result<std::vector<std::uint8_t>> read_file(const fs::path& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file{std::fopen(path.c_str(), "rb")};
-  if (!file)
-    return errno == ENOENT
-               ? fail(Errc::data, "{}: there is no such file", path.string())
-               : fail(Errc::io, "{}: cannot be opened: {}", path.string(), std::strerror(errno));
-  std::error_code unknown_size;
-  const auto size = fs::file_size(path, unknown_size);
-  if (unknown_size)
-    return fail(Errc::io, "{}: {}", path.string(), unknown_size.message());
-  std::vector<std::uint8_t> bytes(size);
-  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
-    return fail(Errc::io, "{}: reading {} bytes failed: {}", path.string(), bytes.size(),
-                std::ferror(file.get()) != 0 ? std::strerror(errno) : "the file became shorter");
-  return bytes;
+/// Unpacks into `bytes` until it has `most`: zlib's state then, Z_OK or how the stream ended.
+Result<int> unpack(InputFile& file, Bytes packed, std::uint64_t most, z_stream& stream,
+                   Bytes& bytes) {
+  stream.next_in = packed.data();
+  stream.avail_in = static_cast<uInt>(packed.size());
+  int state = Z_OK;
+  while (state == Z_OK && bytes.size() < most) {
+    if (stream.avail_in == 0) {
+      packed.resize(packed_piece);
+      const auto count = file.read(packed);
+      if (!count)
+        return failure(count.error());
+      stream.next_in = packed.data();
+      stream.avail_in = static_cast<uInt>(*count);
+    }
+    const auto done = bytes.size();
+    bytes.resize(done + std::min<std::uint64_t>(most - done, unpacked_piece));
+    stream.next_out = bytes.data() + done;
+    stream.avail_out = static_cast<uInt>(bytes.size() - done);
+    state = inflate(&stream, Z_NO_FLUSH);
+    bytes.resize(bytes.size() - stream.avail_out);
+  }
+  return state;
 }
 
-Result<std::vector<std::uint8_t>> read_maybe_gzip(const fs::path& path) {
-  auto packed = read_file(path);
-  if (!packed || !is_gzip(*packed))
-    return packed;
+Result<Bytes> unpacked(const fs::path& path, InputFile& file, Bytes begin, std::uint64_t most) {
   Inflater inflater;
   if (!inflater.ready)
     return fail(Errc::internal, "zlib cannot start");
-  inflater.stream.next_in = packed->data();
-  inflater.stream.avail_in = static_cast<uInt>(packed->size());
-  std::vector<std::uint8_t> bytes;
-  int state = Z_OK;
-  while (state == Z_OK) {
-    const auto done = bytes.size();
-    bytes.resize(done + (std::size_t{4} << 20));
-    inflater.stream.next_out = bytes.data() + done;
-    inflater.stream.avail_out = static_cast<uInt>(bytes.size() - done);
-    state = inflate(&inflater.stream, Z_NO_FLUSH);
-    bytes.resize(bytes.size() - inflater.stream.avail_out);
-  }
-  if (state == Z_BUF_ERROR)
+  Bytes bytes;
+  const auto state = unpack(file, std::move(begin), most, inflater.stream, bytes);
+  if (!state)
+    return failure(state.error());
+  if (*state == Z_BUF_ERROR)
     return fail(Errc::data, "{}: the gzip stream ends early, after {} unpacked bytes",
                 path.string(), bytes.size());
-  if (state != Z_STREAM_END)
+  if (*state != Z_STREAM_END && *state != Z_OK)
     return fail(Errc::data, "{}: damaged gzip stream: {}", path.string(),
                 inflater.stream.msg != nullptr ? inflater.stream.msg : "no reason given");
   return bytes;
 }
 
+} // namespace
+
+Result<InputFile> InputFile::open(const fs::path& path) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return cannot_open(path, errno);
+  TROUPE_TRY(expect_regular(path, status)); // opening some devices has effects
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return cannot_open(path, errno);
+  InputFile file{path, ::fdopen(descriptor, "rb"), 0};
+  if (!file.file_)
+    ::close(descriptor);
+  if (!file.file_ || ::fstat(descriptor, &status) != 0)
+    return cannot_open(path, errno);
+  TROUPE_TRY(expect_regular(path, status)); // another file may have taken its place
+  file.bytes_ = static_cast<std::uint64_t>(status.st_size);
+  return file;
+}
+
+Result<std::size_t> InputFile::read(std::span<std::uint8_t> into) {
+  const auto count = std::fread(into.data(), 1, into.size(), file_.get());
+  if (count < into.size() && std::ferror(file_.get()) != 0)
+    return fail(Errc::io, "{}: cannot be read: {}", path_.string(), std::strerror(errno));
+  return count;
+}
+
+Result<Bytes> read_file(const fs::path& path) {
+  auto file = InputFile::open(path);
+  if (!file)
+    return failure(file.error());
+  Bytes bytes(file->bytes());
+  const auto count = file->read(bytes);
+  if (!count)
+    return failure(count.error());
+  if (*count != bytes.size())
+    return fail(Errc::io, "{}: after {} of {} bytes the file became shorter", path.string(), *count,
+                bytes.size());
+  return bytes;
+}
+
+Result<Bytes> read_maybe_gzip(const fs::path& path, std::uint64_t most) {
+  auto file = InputFile::open(path);
+  if (!file)
+    return failure(file.error());
+  Bytes begin(2);
+  auto count = file->read(begin);
+  if (!count)
+    return failure(count.error());
+  if (begin == Bytes{0x1f, 0x8b})
+    return unpacked(path, *file, std::move(begin), most);
+  Bytes bytes(std::min(file->bytes(), most));
+  const auto have = std::min<std::uint64_t>(*count, bytes.size());
+  std::copy_n(begin.begin(), have, bytes.begin());
+  count = file->read(std::span{bytes}.subspan(have));
+  if (!count)
+    return failure(count.error());
+  bytes.resize(have + *count);
+  return bytes;
+}
+
 std::string fetch_hint(std::string_view name, const fs::path& root) {
   return fmt::format("fetch it with `tools/fetch-data {} {}` (installed: troupe-fetch-data)", name,
-                     root.string());
+                     echoed(root.string()));
 }
 
 Status check_root(std::string_view name, const fs::path& root) {
@@ -92,7 +173,7 @@ Status check_root(std::string_view name, const fs::path& root) {
     return fail(Errc::data, "data.root is empty: it must name the folder of the {} files; {}", name,
                 fetch_hint(name, fs::path{"data"} / name));
   if (!fs::is_directory(root, ignored))
-    return fail(Errc::data, "{}: there is no such folder (data.root); {}", root.string(),
+    return fail(Errc::data, "{}: there is no such folder (data.root); {}", echoed(root.string()),
                 fetch_hint(name, root));
   return {};
 }

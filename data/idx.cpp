@@ -3,6 +3,7 @@
 #include "memory_dataset.hpp"
 #include "troupe/core/fail.hpp"
 
+#include <array>
 #include <limits>
 
 namespace troupe::data {
@@ -46,30 +47,34 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
          std::uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
-/// Finds NAME or NAME.gz, also with the dot that some copies have ("train-images.idx3-ubyte").
+/// Finds NAME or NAME.gz, also with the dot that some copies have ("train-images.idx3-ubyte"). What
+/// is no regular file is found last, and refused when it is read.
 Result<fs::path> find_file(const fs::path& root, const std::string& name) {
   auto dotted = name;
   dotted[dotted.rfind("-idx")] = '.';
-  for (const auto& candidate : {name, name + ".gz", dotted, dotted + ".gz"})
-    if (std::error_code ignored; fs::is_regular_file(root / candidate, ignored))
+  const std::array candidates = {name, name + ".gz", dotted, dotted + ".gz"};
+  std::error_code ignored;
+  for (const auto& candidate : candidates)
+    if (fs::is_regular_file(root / candidate, ignored))
+      return root / candidate;
+  for (const auto& candidate : candidates)
+    if (fs::exists(root / candidate, ignored))
       return root / candidate;
   return fail(Errc::data, "{}: there is no such file, nor {}.gz", (root / name).string(), name);
 }
 
-/// An IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the values.
-Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
-  const auto path = find_file(root, name);
-  if (!path)
-    return failure(path.error());
-  auto bytes = read_maybe_gzip(*path);
-  if (!bytes)
-    return failure(bytes.error());
-  IdxFile file{path->string(), {}, std::move(*bytes), 4 + 4 * rank};
-  if (file.bytes.size() < file.data)
+constexpr auto absurd = std::numeric_limits<std::size_t>::max();
+
+/// What the header of an IDX file promises: the number of values, `absurd` where it overflows.
+Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
+  const auto header = read_maybe_gzip(file.path, file.data);
+  if (!header)
+    return failure(header.error());
+  if (header->size() < file.data)
     return fail(Errc::data,
                 "{}: expected a header of {} bytes, found {} bytes: the file is truncated",
-                file.path, file.data, file.bytes.size());
-  const auto magic = big_endian(file.bytes.data());
+                file.path, file.data, header->size());
+  const auto magic = big_endian(header->data());
   if (magic != 0x800 + rank)
     return fail(
         Errc::data,
@@ -78,14 +83,36 @@ Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::siz
         file.path, 0x800 + rank, rank, magic);
   std::size_t values = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    file.sizes.push_back(big_endian(file.bytes.data() + 4 + 4 * axis));
-    const bool absurd = file.sizes.back() != 0 &&
-                        values > std::numeric_limits<std::size_t>::max() / file.sizes.back();
-    values = absurd ? std::numeric_limits<std::size_t>::max() : values * file.sizes.back();
+    file.sizes.push_back(big_endian(header->data() + 4 + 4 * axis));
+    const auto size = file.sizes.back();
+    values = size != 0 && values > absurd / size ? absurd : values * size;
   }
-  if (const auto found = file.bytes.size() - file.data; found != values)
-    return fail(Errc::data, "{}: the header promises {} values, found {}: the file is {}",
-                file.path, values, found, found < values ? "truncated" : "too long");
+  return values;
+}
+
+/// An IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the values. A
+/// packed file is unpacked as far as the header promises, and one byte further to see its end.
+Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
+  const auto path = find_file(root, name);
+  if (!path)
+    return failure(path.error());
+  IdxFile file{path->string(), {}, {}, 4 + 4 * rank};
+  const auto values = read_header(file, rank);
+  if (!values)
+    return failure(values.error());
+  const auto whole = *values < absurd - file.data ? file.data + *values + 1 : absurd;
+  auto bytes = read_maybe_gzip(*path, whole);
+  if (!bytes)
+    return failure(bytes.error());
+  file.bytes = std::move(*bytes);
+  if (const auto found = file.bytes.size() - file.data; found > *values)
+    return fail(Errc::data,
+                "{}: the header promises {} values, and more follow: the file is too "
+                "long",
+                file.path, *values);
+  else if (found < *values)
+    return fail(Errc::data, "{}: the header promises {} values, found {}: the file is truncated",
+                file.path, *values, found);
   return file;
 }
 

@@ -7,9 +7,9 @@
 
 namespace troupe::data {
 
-/// Larger images are refused: a damaged header must not make us ask for gigabytes. Pillow refuses
-/// about as many.
-inline constexpr std::uint64_t max_image_pixels = 180'000'000;
+/// Larger images are refused: a damaged header must not make us ask for gigabytes. 8192 x 8192, 192
+/// MiB of colour, is more than cameras make, and 4 times data.image_size's largest value.
+inline constexpr std::uint64_t max_image_pixels = std::uint64_t{1} << 26;
 
 /// True for .jpg, .jpeg and .png, whatever the case.
 bool is_image_file(const std::filesystem::path& path);

@@ -2,6 +2,8 @@
 #include "formats.hpp"
 #include "image_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/core/sha256.hpp"
 
 #include <algorithm>
 
@@ -16,14 +18,30 @@ constexpr std::string_view layout_hint =
 
 class ImageFolder : public Dataset {
 public:
-  ImageFolder(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<fs::path> files)
-      : Dataset{std::move(info), std::move(labels)}, files_{std::move(files)} {}
+  /// `files` lie below `folder`.
+  ImageFolder(DatasetInfo info, std::vector<std::int32_t> labels, fs::path folder,
+              std::vector<fs::path> files)
+      : Dataset{std::move(info), std::move(labels)}, folder_{std::move(folder)}, files_{std::move(
+                                                                                     files)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
     return read_image(files_[static_cast<std::size_t>(index)], scratch);
   }
 
 private:
+  void add_content(Sha256& sha) const override {
+    constexpr std::size_t most_sizes = 4096; // asking for a size may go to a disk far away
+    const auto count = static_cast<std::size_t>(size());
+    const auto every = (count + most_sizes - 1) / most_sizes;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::error_code none; // a size of its own
+      const std::uint64_t bytes = i % every == 0 ? fs::file_size(files_[i], none) : 0;
+      sha.update(std::string_view{files_[i].native()}.substr(folder_.native().size()));
+      sha.update(std::as_bytes(std::span{&bytes, 1}));
+    }
+  }
+
+  fs::path folder_;
   std::vector<fs::path> files_;
 };
 
@@ -61,9 +79,15 @@ Result<std::vector<fs::path>> images_in(const fs::path& folder) {
   fs::recursive_directory_iterator at{folder, fs::directory_options::follow_directory_symlink,
                                       error},
       end;
-  for (; !error && at != end; at.increment(error))
-    if (std::error_code ignored; is_image_file(at->path()) && at->is_regular_file(ignored))
+  for (; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!is_image_file(at->path()) || at->is_directory(ignored))
+      continue;
+    if (at->is_regular_file(ignored))
       files.push_back(at->path());
+    else if (at->exists(ignored))
+      return fail(Errc::data, "{}: it is no regular file; remove it", at->path().string());
+  }
   if (error)
     return fail(Errc::io, "{}: {}", folder.string(), error.message());
   if (files.empty())
@@ -82,7 +106,7 @@ Result<std::shared_ptr<Dataset>> open_image_folder(const fs::path& root, Split s
   std::error_code ignored;
   if (root.empty() || !fs::is_directory(root, ignored))
     return fail(Errc::data, "{}: there is no such folder (data.root); {}",
-                root.empty() ? "(empty)" : root.string(), layout_hint);
+                root.empty() ? "(empty)" : echoed(root.string()), layout_hint);
   const auto folder = split_folder(root, split);
   if (!folder)
     return failure(folder.error());
@@ -116,7 +140,7 @@ Result<std::shared_ptr<Dataset>> open_image_folder(const fs::path& root, Split s
                   .class_names = std::move(*classes),
                   .channels = 3,
                   .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
-      std::move(labels), std::move(files));
+      std::move(labels), *folder, std::move(files));
 }
 
 } // namespace troupe::data

@@ -60,14 +60,15 @@ bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const st
   const auto width = std::size_t{info.output_width};
   pixels.resize(width * info.output_height * 3);
   cmyk.resize(four ? width * 4 : 0);
-  while (info.output_scanline < info.output_height) {
+  while (info.output_scanline < info.output_height && !errors.truncated) {
     auto* row = pixels.data() + info.output_scanline * width * 3;
     JSAMPROW target = four ? cmyk.data() : row;
     jpeg_read_scanlines(&info, &target, 1);
     if (four)
       cmyk_to_rgb(cmyk.data(), row, width);
   }
-  jpeg_finish_decompress(&info);
+  if (!errors.truncated)
+    jpeg_finish_decompress(&info);
   return true;
 }
 

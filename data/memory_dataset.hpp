@@ -13,16 +13,14 @@ public:
       : Dataset{std::move(info), std::move(labels)}, pixels_{std::move(pixels)}, height_{height},
         width_{width} {}
 
-  Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>&) const override {
-    const auto bytes = static_cast<std::size_t>(height_) * static_cast<std::size_t>(width_) *
-                       static_cast<std::size_t>(info().channels);
-    const auto first = static_cast<std::size_t>(index) * bytes;
-    return ImageView{{pixels_.data() + first, bytes}, height_, width_, info().channels};
-  }
+  Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>&) const override;
 
   std::optional<Extent> extent() const override { return Extent{height_, width_}; }
 
 private:
+  void add_content(Sha256& sha) const override;
+  std::size_t image_bytes() const;
+
   std::vector<std::uint8_t> pixels_;
   int height_, width_;
 };

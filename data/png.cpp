@@ -2,6 +2,7 @@
 #include "troupe/core/fail.hpp"
 
 #include <csetjmp>
+#include <cstdio>
 #include <cstring>
 #include <png.h>
 
@@ -31,17 +32,33 @@ void on_read(png_structp png, png_bytep target, std::size_t bytes) {
   source->rest = source->rest.subspan(bytes);
 }
 
+/// Before memory is asked for. Deflate makes at most 1032 bytes of one.
+void check_size(png_structp png, png_infop info, std::size_t file_bytes) {
+  const std::uint64_t width = png_get_image_width(png, info),
+                      height = png_get_image_height(png, info);
+  char message[100];
+  if (width * height > max_image_pixels) {
+    std::snprintf(message, sizeof message, "%u x %u pixels are too many",
+                  static_cast<unsigned>(width), static_cast<unsigned>(height));
+    png_error(png, message);
+  }
+  if (png_get_rowbytes(png, info) * height / 1032 > file_bytes) {
+    std::snprintf(message, sizeof message, "%u x %u pixels do not fit in %zu bytes",
+                  static_cast<unsigned>(width), static_cast<unsigned>(height), file_bytes);
+    png_error(png, message);
+  }
+}
+
 /// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
 /// source.
 bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std::uint8_t>& pixels,
             std::vector<std::uint8_t*>& rows) {
   if (setjmp(png_jmpbuf(png)) != 0)
     return false;
+  const auto file_bytes = source.rest.size();
   png_set_read_fn(png, &source, on_read);
   png_read_info(png, info);
-  if (std::uint64_t{png_get_image_width(png, info)} * png_get_image_height(png, info) >
-      max_image_pixels)
-    png_error(png, "too many pixels");
+  check_size(png, info, file_bytes);
   png_set_expand(png); // palettes and fewer than 8 bits
   png_set_scale_16(png);
   png_set_gray_to_rgb(png);

@@ -1,8 +1,10 @@
 #include "formats.hpp"
 #include "keys.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::data {
 
@@ -65,6 +67,12 @@ public:
   }
 
 private:
+  /// What the images follow from, beside the labels.
+  void add_content(Sha256& sha) const override {
+    const std::array<std::uint64_t, 3> content = {size_, channels_, noise_key_};
+    sha.update(std::as_bytes(std::span{content}));
+  }
+
   /// Four bytes of every word that the generator gives.
   void fill_noise(std::uint64_t sample, std::span<std::uint8_t> bytes) const {
     CounterRng rng{noise_key_, sample};

@@ -3,6 +3,8 @@
 #include "readable.hpp"
 #include "run_json.hpp"
 
+#include "troupe/core/printable.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -149,7 +151,7 @@ void Console::end(const RunSummary& summary, std::string_view report) {
   const auto target = summary.status == "failed" ? Screen::Target::err : Screen::Target::out;
   screen_.write_line(target, closing(summary));
   if (!summary.error.empty())
-    screen_.write_line(target, "error: " + summary.error);
+    screen_.write_line(target, "error: " + escaped_lines(summary.error));
   if (!report.empty())
     screen_.write_line(target, fmt::format("report: {}", report));
 }

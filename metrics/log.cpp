@@ -1,5 +1,7 @@
 #include "log.hpp"
 
+#include "troupe/core/printable.hpp"
+
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/sink.h>
@@ -17,7 +19,7 @@ std::string_view level_name(spdlog::level::level_enum level) {
 
 std::string as_text(const spdlog::details::log_msg& message) {
   const auto time = fmt::localtime(std::chrono::system_clock::to_time_t(message.time));
-  const std::string_view text(message.payload.data(), message.payload.size());
+  const auto text = escaped_lines({message.payload.data(), message.payload.size()});
   if (message.level == spdlog::level::info)
     return fmt::format("{:%H:%M:%S} {}", time, text);
   return fmt::format("{:%H:%M:%S} {}: {}", time, level_name(message.level), text);

@@ -5,6 +5,7 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <fstream>
 #include <system_error>
@@ -55,7 +56,8 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error)
-    return fail(code_of(error), "cannot make the folder {}: {}", path.string(), error.message());
+    return fail(code_of(error), "cannot make the folder {}: {}", echoed(path.string()),
+                error.message());
   auto steps = JsonLines::open(path / steps_file, "step", run.first_step);
   if (!steps)
     return failure(std::move(steps).error());

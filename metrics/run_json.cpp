@@ -106,6 +106,7 @@ std::string to_json(const RunSummary& summary) {
                  {"accuracy", number(summary.accuracy)},
                  {"model", summary.model},
                  {"dataset", summary.dataset},
+                 {"class_names", summary.class_names},
                  {"world_size", summary.world_size},
                  {"strategy", summary.strategy},
                  {"precision", summary.precision},

@@ -63,8 +63,9 @@ struct RecomputeRecord {
 /// What is known of a run before its first step.
 struct RunInfo {
   std::string name = "run";
-  std::string model = {};   ///< "resnet20"
-  std::string dataset = {}; ///< "cifar10"
+  std::string model = {};                    ///< "resnet20"
+  std::string dataset = {};                  ///< "cifar10"
+  std::vector<std::string> class_names = {}; ///< by label
   std::string strategy = "single";
   std::string precision = "fp32";
   std::int32_t world_size = 1;

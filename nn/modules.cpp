@@ -1,6 +1,8 @@
 #include "modules.hpp"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 namespace troupe::nn {
 
@@ -19,14 +21,14 @@ bool is_within(std::string_view module, std::string_view name) {
 
 std::vector<std::string> module_names(const Graph& forward) {
   std::vector<std::string> names;
+  std::unordered_set<std::string> known;
   for (const auto& node : forward.nodes) {
     if (forward[node.outputs[0]].role == Role::output)
       continue;
     const auto module = module_of(forward, node);
     for (auto dot = module.find('.');; dot = module.find('.', dot + 1)) {
-      const auto name = module.substr(0, dot);
-      if (std::ranges::count(names, name) == 0)
-        names.push_back(name);
+      if (auto name = module.substr(0, dot); known.insert(name).second)
+        names.push_back(std::move(name));
       if (dot == std::string::npos)
         break;
     }

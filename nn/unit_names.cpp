@@ -1,11 +1,14 @@
 #include "unit_names.hpp"
 
 #include "troupe/core/nearest.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 namespace troupe::nn {
 
@@ -14,10 +17,11 @@ namespace {
 /// What names may say: units ("layer1.0"), and what is around some ("layer1").
 std::vector<std::string> all_names(const std::vector<std::string>& units) {
   std::vector<std::string> names;
+  std::unordered_set<std::string> known;
   for (const auto& unit : units)
     for (auto dot = unit.find('.');; dot = unit.find('.', dot + 1)) {
-      if (const auto name = unit.substr(0, dot); std::ranges::count(names, name) == 0)
-        names.push_back(name);
+      if (auto name = unit.substr(0, dot); known.insert(name).second)
+        names.push_back(std::move(name));
       if (dot == std::string::npos)
         break;
     }
@@ -33,7 +37,7 @@ ConfigConflicts unknown_units(const std::string& key, const std::vector<std::str
   for (const auto& name : used)
     if (std::ranges::count(names, name) == 0)
       found.push_back({{key, "model.name"},
-                       fmt::format("the model has no unit \"{}\"", name),
+                       fmt::format("the model has no unit \"{}\"", echoed(name)),
                        fmt::format("{}", fmt::join(names, ", ")),
                        nearest(name, names)});
   return found;

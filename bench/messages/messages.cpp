@@ -36,7 +36,11 @@ struct Server {
               snapshot->step = received;
               return SnapshotPtr{snapshot};
             },
+            [](atom::snapshot, std::int64_t, std::uint64_t) -> caf::result<StatePiecePtr> {
+              return StatePiecePtr{};
+            },
             [](atom::contribute, std::int64_t) {},
+            [](atom::contribute, std::int64_t, std::uint64_t) {},
             [](atom::saved, std::int64_t) {}};
   }
   shard_manager_actor::pointer self;

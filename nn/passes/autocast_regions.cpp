@@ -2,6 +2,7 @@
 
 #include "../modules.hpp"
 #include "troupe/core/nearest.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,7 +60,7 @@ ConfigConflicts find_conflicts(const AutocastRegions& off, const Graph& forward)
     const auto same = [&](const auto& other) { return name_of(other) == name; };
     if (std::ranges::count(modules, name) == 0)
       found.push_back(conflict(
-          fmt::format("the model has no module \"{}\"", name),
+          fmt::format("the model has no module \"{}\"", echoed(name)),
           fmt::format("{}, and the modules inside them", fmt::join(outermost(modules), ", ")),
           nearest(name, modules)));
     else if (std::any_of(off.begin(), entry, same))

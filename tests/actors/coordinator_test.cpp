@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,20 @@ using namespace troupe::actors;
 
 namespace {
 
+/// That a state is saved in.
+constexpr std::uint64_t pieces = 2;
+
 /// Everything the coordinator's neighbours were told.
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
   std::vector<bool> writes;
   std::vector<StepRecordPtr> steps;
   std::vector<EpochRecordPtr> epochs;
   RunOutcomePtr outcome;
   int failing_writes = 0; ///< so many, from the first
+  bool is_slow = false;   ///< a snapshot is written when the clock is moved
 };
 
 struct WorkerStub {
@@ -64,7 +70,18 @@ struct ShardManagerStub {
               snapshot->step = step;
               return SnapshotPtr{snapshot};
             },
+            [this](atom::snapshot, std::int64_t step,
+                   std::uint64_t piece) -> caf::result<StatePiecePtr> {
+              seen->pieces.emplace_back(step, piece);
+              auto copy = std::make_shared<StatePiece>();
+              copy->step = step;
+              copy->index = piece;
+              return StatePiecePtr{copy};
+            },
             [this](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
+            [this](atom::contribute, std::int64_t step, std::uint64_t piece) {
+              seen->pieces.emplace_back(step, piece);
+            },
             [](atom::saved, std::int64_t) {}};
   }
   int rank;
@@ -73,21 +90,35 @@ struct ShardManagerStub {
 
 struct CheckpointerStub {
   static inline const char* name = "checkpointer_stub";
-  CheckpointerStub(checkpointer_actor::pointer, std::shared_ptr<Seen> seen_by)
-      : seen{std::move(seen_by)} {}
+  CheckpointerStub(checkpointer_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
+      : self{its_self}, seen{std::move(seen_by)} {}
   checkpointer_actor::behavior_type make_behavior() {
-    return {[this](atom::snapshot, const SnapshotPtr& snapshot, bool write) {
-      seen->writes.push_back(write);
-      CheckpointOutcome outcome{.step = snapshot->step, .parameters_sha256 = "digest"};
-      if (write)
-        outcome.path = "somewhere";
-      if (seen->failing_writes > 0 && write) {
-        --seen->failing_writes;
-        outcome.failure = Error{Errc::no_space, "the disk is full"};
-      }
-      return outcome;
-    }};
+    return {[this](atom::snapshot, const SnapshotPtr& snapshot) -> caf::result<CheckpointOutcome> {
+              if (!seen->is_slow)
+                return finish(snapshot->step, true);
+              auto promise = self->make_response_promise<CheckpointOutcome>();
+              self->run_delayed(std::chrono::hours{1},
+                                [this, promise, step = snapshot->step]() mutable {
+                                  promise.deliver(finish(step, true));
+                                });
+              return promise;
+            },
+            [this](atom::snapshot, const StatePiecePtr& piece, bool write) {
+              return piece->index + 1 < pieces ? CheckpointOutcome{} : finish(piece->step, write);
+            }};
   }
+  CheckpointOutcome finish(std::int64_t step, bool write) const {
+    seen->writes.push_back(write);
+    CheckpointOutcome outcome{.step = step, .parameters_sha256 = "digest"};
+    if (write)
+      outcome.path = "somewhere";
+    if (seen->failing_writes > 0 && write) {
+      --seen->failing_writes;
+      outcome.failure = Error{Errc::no_space, "the disk is full"};
+    }
+    return outcome;
+  }
+  checkpointer_actor::pointer self;
   std::shared_ptr<Seen> seen;
 };
 
@@ -104,7 +135,7 @@ struct MetricsStub {
         [](atom::status, const WorkerSummaries&) {},
         [](atom::saved, const CheckpointOutcome&) {},
         [](atom::tick) {},
-        [this](atom::finish, const RunOutcomePtr& outcome) { seen->outcome = outcome; }};
+        [this](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; }};
   }
   std::shared_ptr<Seen> seen;
 };
@@ -126,6 +157,8 @@ struct Company : test::Deterministic {
                            .nodes = {{.address = "here", .host = "here", .workers = 2}}},
             .window = 4,
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .pieces = pieces,
+            .parameter_pieces = pieces,
             .checkpointer = checkpointer,
             .metrics = metrics});
   }
@@ -188,6 +221,29 @@ TEST_CASE("a job starts when all ranks have joined, and grants a window of steps
   CHECK(company.seen->limits == std::vector<std::int64_t>{4});
 }
 
+TEST_CASE("a rank whose training data are not the leader's ends the job") {
+  Company company;
+  company.self->send(company.coordinator, atom::run_v);
+  company.join(0);
+  RankInfo other{.rank = 1, .metrics = {}, .device = "b"};
+  std::string difference;
+  SECTION("by their number") {
+    other.samples = 5;
+    difference = "5 training samples here, 0 at the leader";
+  }
+  SECTION("by their content") {
+    other.data = "abc";
+    difference = "the training data here have the fingerprint abc, those of the leader :";
+  }
+  company.self->send(company.coordinator, atom::join_v, other, worker_actor{},
+                     shard_manager_actor{}, company.metrics);
+  company.scheduler.run();
+  REQUIRE(company.seen->outcome);
+  REQUIRE(company.seen->outcome->error);
+  CHECK(company.seen->outcome->error->code == Errc::data);
+  CHECK(company.seen->outcome->error->message.starts_with(difference));
+}
+
 TEST_CASE("a step counts as committed when all ranks have committed it") {
   Company company;
   company.start();
@@ -215,6 +271,24 @@ TEST_CASE("no step beyond a pause is granted until evaluation and snapshot are d
   CHECK(company.seen->epochs[0]->test_loss == 1.5);
   CHECK(company.seen->snapshots == std::vector<std::int64_t>{6, 6}); // both ranks
   CHECK(company.seen->limits.back() == 10);
+}
+
+TEST_CASE("the next checkpoint waits until the one before is written: there is one copy") {
+  Company company;
+  company.seen->is_slow = true;
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated();
+  CHECK(company.seen->limits.back() == 10); // training goes on
+  company.commit_all(6, 12);
+  company.evaluated();
+  CHECK(company.seen->pieces.empty());
+  CHECK_FALSE(company.seen->outcome);
+  REQUIRE(company.scheduler.trigger_timeout());
+  company.scheduler.run();
+  CHECK(company.seen->pieces.size() == 2 * pieces);
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.checkpoints == 2);
 }
 
 TEST_CASE("a job completes with a summary; a failed write is counted and does not stop it") {
@@ -245,7 +319,9 @@ TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {
   CHECK(company.seen->limits.back() == 5);
   company.commit_all(1, 5);
   CHECK(company.seen->limits.back() == 5);
-  CHECK(company.seen->snapshots == std::vector<std::int64_t>{5, 5});
+  CHECK(company.seen->snapshots.empty()); // nothing is trained on: the state itself is saved
+  using Piece = std::pair<std::int64_t, std::uint64_t>;
+  CHECK(company.seen->pieces == std::vector<Piece>{{5, 0}, {5, 0}, {5, 1}, {5, 1}}); // both ranks
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "stopped");
   CHECK(company.seen->writes == std::vector<bool>{true});

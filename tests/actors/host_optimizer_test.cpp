@@ -42,7 +42,8 @@ public:
     replica_->state = ModelState::create(*replica_->device, three_units(),
                                          {.optimizer_slots = {"momentum"},
                                           .strategy = strategy,
-                                          .buckets = {{2, 2}, {1, 1}, {0, 0}}})
+                                          .buckets = {{2, 2}, {1, 1}, {0, 0}},
+                                          .snapshots = true})
                           .value();
     replica_->world = replica_->shard_group = replica_->replica_group =
         collectives::make_lone_communicator(replica_->device);
@@ -164,8 +165,20 @@ TEST_CASE("a ratio leaves the front to the device, and both parts are one state"
   Snapshot snapshot;
   rank.exchange().copy_state(&snapshot);
   REQUIRE(rank.replica().communication->synchronize());
-  CHECK(snapshot.parameters == std::vector<float>(3 * unit_elements, 9));
-  CHECK(snapshot.optimizer.at(0) == std::vector<float>(3 * unit_elements, 1));
+  const auto holds = [](const float* values, float value) {
+    return std::vector<float>(values, values + 3 * unit_elements) ==
+           std::vector<float>(3 * unit_elements, value);
+  };
+  CHECK(holds(state.snapshot(parameters_array), 9));
+  CHECK(holds(state.snapshot(first_optimizer_array), 1));
+  for (std::size_t index = 0; index < state.saved().size(); ++index) { // the same, piece by piece
+    StatePiece piece;
+    rank.exchange().copy_piece(index, &piece);
+    REQUIRE(rank.replica().communication->synchronize());
+    const bool of_parameters = state.saved()[index].array() == parameters_array;
+    CHECK(piece.values ==
+          std::vector<float>(state.saved()[index].elements, of_parameters ? 9.0f : 1.0f));
+  }
   Collectives of_no_step;
   rank.exchange().gather(rank.bucket(1), of_no_step);
   REQUIRE(rank.replica().communication->synchronize());

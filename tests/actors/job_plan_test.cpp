@@ -36,6 +36,9 @@ TEST_CASE("max_steps ends a job early, with an evaluation and a checkpoint") {
   CHECK(plan.epoch_ends(14));
   CHECK(plan.evaluation_due(14));
   CHECK(plan.checkpoint_due(14));
+  CHECK(plan.saves_while_training()); // after 10 steps
+  config.train.max_steps = 10;
+  CHECK_FALSE(JobPlan{config, 10}.saves_while_training());
 }
 
 TEST_CASE("checkpoints by steps fall between epochs") {

@@ -58,8 +58,9 @@ struct Values {
 
 struct Fixture {
   Fixture() : device{cpu::make_host_device(0, 1)}, stream{device->create_stream({})} {
-    auto created = ModelState::create(*device, two_units(),
-                                      {.optimizer_slots = {"momentum"}, .accumulate = true});
+    auto created = ModelState::create(
+        *device, two_units(),
+        {.optimizer_slots = {"momentum"}, .accumulate = true, .snapshots = true});
     REQUIRE(created);
     state = *created;
   }
@@ -104,19 +105,62 @@ TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical l
   const Values values;
   const auto loaded = values.checkpoint(3);
   REQUIRE(state->load(*stream, loaded));
-  actors::Snapshot snapshot;
-  snapshot.step = 3;
-  state->copy_to(*stream, snapshot);
+  for (const std::size_t array : {0, 1, 2})
+    state->copy_array(*stream, array);
   REQUIRE(stream->synchronize());
-  const auto decoded = state->decode(snapshot);
-  CHECK(decoded.step == 3);
-  REQUIRE(decoded.tensors.size() == loaded.tensors.size());
-  for (const auto& tensor : loaded.tensors) {
-    const auto* found = decoded.find(tensor.name);
-    REQUIRE(found);
-    CHECK(found->shape == tensor.shape);
-    CHECK(std::ranges::equal(found->values, tensor.values));
+  const auto entries = state->describe({}).tensors;
+  REQUIRE(entries.size() == loaded.tensors.size());
+  auto entry = entries.begin();
+  for (const auto& piece : state->saved())
+    for (const auto& range : piece.ranges) {
+      CAPTURE(entry->name);
+      std::vector<float> copied(range.elements), canonical(range.values());
+      state->copy_range(*stream, range, copied.data());
+      REQUIRE(stream->synchronize());
+      const float* const stored = state->snapshot(range.array) + state->place_of(range);
+      CHECK(std::equal(copied.begin(), copied.end(), stored));
+      if (range.slot->codec)
+        range.slot->codec->decode(copied, canonical);
+      else
+        canonical = copied;
+      const auto* const found = loaded.find(entry->name);
+      REQUIRE(found);
+      CHECK(found->shape == entry->shape);
+      CHECK(std::ranges::equal(found->values, canonical));
+      ++entry;
+    }
+}
+
+TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they must be") {
+  auto layout = two_units();
+  layout.parameters[0].codec = nullptr;
+  layout.parameters[0].elements = 4;
+  const auto plan = collectives::plan_flat(std::vector<collectives::UnitRange>{{1, 1}, {0, 0}},
+                                           layout.unit_elements, 1);
+  const auto saved = actors::plan_saved(layout, plan, 1, 3);
+  struct Cut {
+    std::string name;
+    std::size_t array, first, elements;
+    bool operator==(const Cut&) const = default;
+  };
+  std::vector<std::vector<Cut>> cuts;
+  for (const auto& piece : saved) {
+    cuts.emplace_back();
+    for (const auto& range : piece.ranges)
+      cuts.back().push_back({range.slot->name, range.array, range.first, range.elements});
   }
+  // By name; a.bias and the first of a.weight would be more than 3, a and b are of two buckets.
+  CHECK(cuts == std::vector<std::vector<Cut>>{{{"a.bias", 0, 0, 2}},
+                                              {{"a.weight", 0, 0, 3}},
+                                              {{"a.weight", 0, 3, 1}},
+                                              {{"b.weight", 0, 0, 3}},
+                                              {{"a.running_mean", 1, 0, 2}},
+                                              {{"a.bias", 2, 0, 2}},
+                                              {{"a.weight", 2, 0, 3}},
+                                              {{"a.weight", 2, 3, 1}},
+                                              {{"b.weight", 2, 0, 3}}});
+  CHECK(actors::count_parameter_pieces(saved) == 4);
+  CHECK(actors::plan_saved(layout, plan, 1).size() == 5); // a, b, statistics, a, b
 }
 
 TEST_CASE_METHOD(Fixture,
@@ -159,10 +203,10 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
   REQUIRE((*created)->load(*stream, checkpoint));
   CHECK(*scaled.loss_scale() == other);
 
-  actors::Snapshot snapshot;
-  scaled.copy_to(*stream, snapshot);
+  std::optional<LossScaleState> copied;
+  scaled.copy_loss_scale(*stream, copied);
   REQUIRE(stream->synchronize());
-  CHECK(scaled.decode(snapshot).metadata.at("loss_scale") == to_string(other));
+  CHECK(scaled.describe(copied).metadata.at("loss_scale") == to_string(other));
 
   checkpoint.metadata["loss_scale"] = "much";
   const auto status = (*created)->load(*stream, checkpoint);

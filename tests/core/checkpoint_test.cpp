@@ -143,6 +143,36 @@ TEST_CASE("a checkpoint that is not there is an i/o error, one without tensors i
   CHECK(read_checkpoint(folder / "empty")->tensors.empty());
 }
 
+TEST_CASE("values may come in any pieces, and the file is the same") {
+  const ScratchFolder folder;
+  const auto whole = sample();
+  REQUIRE(write_checkpoint(folder / "whole", whole));
+  CheckpointHeader header{
+      .step = whole.step, .epoch = whole.epoch, .metadata = whole.metadata, .tensors = {}};
+  for (const auto& tensor : whole.tensors)
+    header.tensors.push_back({tensor.name, tensor.shape});
+  auto writer = CheckpointWriter::create(folder / "pieces", header);
+  REQUIRE(writer);
+  for (const auto& tensor : whole.tensors)
+    for (const auto& value : tensor.values)
+      REQUIRE(writer->append({&value, 1}));
+  CHECK_FALSE(std::filesystem::exists(folder / "pieces"));
+  REQUIRE(writer->commit());
+  CHECK(read_bytes(folder / "pieces") == read_bytes(folder / "whole"));
+}
+
+TEST_CASE("a checkpoint whose values are not all given is none") {
+  const ScratchFolder folder;
+  {
+    auto writer = CheckpointWriter::create(
+        folder / "a", {.step = 1, .epoch = 0, .metadata = {}, .tensors = {{"w", {4}}}});
+    REQUIRE(writer);
+    REQUIRE(writer->append(std::span{weight}.first(3)));
+    CHECK(writer->commit().error().code == Errc::internal);
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
 TEST_CASE("own keys in the metadata do not disturb the file's") {
   const ScratchFolder folder;
   auto checkpoint = sample();

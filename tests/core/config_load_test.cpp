@@ -157,7 +157,7 @@ TEST_CASE("a value that is not allowed is named with what is") {
   CHECK(one("run: {name: a/b}") ==
         "a.yaml:2:13: run.name: \"a/b\" is no folder name; allowed: text without slashes");
   CHECK(one("run: {name: \"a\\nb\"}") ==
-        "a.yaml:2:13: run.name: \"a b\" is no folder name; allowed: text without slashes");
+        "a.yaml:2:13: run.name: \"a\\nb\" is no folder name; allowed: text without slashes");
   CHECK(one("metrics: {listen: nowhere}") ==
         "a.yaml:2:19: metrics.listen: \"nowhere\" is no address; allowed: HOST:PORT or \"off\"");
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
@@ -170,6 +170,40 @@ TEST_CASE("a key that is given twice is named with both places") {
         Lines{"a.yaml:4:3: train.epochs: given twice, first in line 3"});
   CHECK(problems(synthetic + "run: {}\nrun: {}\n") ==
         Lines{"a.yaml:3:1: run: given twice, first in line 2"});
+  CHECK(problems(synthetic + "run: {}\nrun: {}\nrun: {}\nrun: {}\n") ==
+        Lines{"a.yaml:3:1: run: given 4 times, first in line 2"}); // one line
+}
+
+TEST_CASE("what is echoed is cut, and a terminal cannot obey it") {
+  const std::string many(5000, '7');
+  const auto cut = std::string(200, '7') + "...";
+  CHECK(problems(synthetic + "train: {epochs: " + many + "}\n") ==
+        Lines{"a.yaml:2:17: train.epochs: " + cut +
+              " is out of range; allowed: a whole number, 1 to 1000000"});
+  const auto of_override = problems(synthetic, {"train.epochs=" + many});
+  REQUIRE(of_override.size() == 1);
+  CHECK(of_override[0].size() < 700);
+  const auto unknown = problems(synthetic + many.substr(0, 1000) + ": 1\n");
+  REQUIRE(unknown.size() == 1);
+  CHECK(unknown[0].starts_with("a.yaml:2:1: " + cut + ": unknown key"));
+  CHECK(problems(synthetic + "model: {name: \"\\e[31m\\x9b\\u202E\"}\n")[0].starts_with(
+      "a.yaml:2:15: model.name: \"\\x1b[31m\\u{9b}\\u{202e}\" is not a choice"));
+}
+
+TEST_CASE("a list has at most 1024 items, and at most 10 of them are said to be wrong") {
+  const auto list = [](int items, const std::string& item) {
+    std::string text = "model: {name: mlp, hidden: [" + item;
+    for (int i = 1; i < items; ++i)
+      text += ", " + item;
+    return synthetic + text + "]}\n";
+  };
+  CHECK(good(list(1024, "2")).model.hidden.size() == 1024);
+  CHECK(problems(list(20'000, "2")) ==
+        Lines{"a.yaml:2:28: model.hidden: 20000 items are more than 1024; allowed: a list; each "
+              "item: a whole number, 1 to 1000000"});
+  const auto wrong = problems(list(100, "x"));
+  REQUIRE(wrong.size() == 11);
+  CHECK(wrong.front() == "a.yaml:2:28: model.hidden: 90 more items are wrong");
 }
 
 TEST_CASE("all problems of a file come at once, by line, then those of overrides") {

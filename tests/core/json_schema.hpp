@@ -91,6 +91,8 @@ inline bool accepts(const Json& schema, const Json& value) {
       });
     } else if (keyword == "minItems") {
       fits = !value.is_array() || value.size() >= argument.get<std::size_t>();
+    } else if (keyword == "maxItems") {
+      fits = !value.is_array() || value.size() <= argument.get<std::size_t>();
     } else if (keyword == "required") {
       fits = !value.is_object() ||
              std::all_of(argument.begin(), argument.end(),

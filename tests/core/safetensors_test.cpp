@@ -36,6 +36,14 @@ Status read_all(const std::filesystem::path& path) {
   return data ? Status{} : Status{failure(data.error())};
 }
 
+/// "1,1,1"
+std::string listed(const std::string& item, int times) {
+  std::string list = item;
+  for (int i = 1; i < times; ++i)
+    list += "," + item;
+  return list;
+}
+
 std::string sample_file(const std::filesystem::path& path) {
   const std::vector<float> weights = {1, 2, 3, 4, 5, 6};
   const std::vector<std::int64_t> count = {7};
@@ -130,7 +138,13 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
       {with_length("nonsense"), "not JSON"},
       {with_length("[]"), "not a JSON object"},
       {with_length("{\"\xff\":1}"), "not JSON"},
-      {with_length(std::string(200'000, '[')), "not JSON"},
+      {with_length("{\"a\":1,}"), "not JSON: wrong at its byte 8"}, // without a library's words
+      {with_length(std::string(200'000, '[')), "nested too deeply"},
+      {with_length(R"({"x":{"dtype":"F32","shape":[)" + std::string(2000, '1') + "]}}"),
+       "not JSON"},
+      {with_length(tensor("\"F32\"", "[" + listed("1", 65) + "]", "[0,4]"), "1234"),
+       "more than 64 numbers"},
+      {with_length("{\"" + std::string(300, 'x') + "\\u001b\":3}"), std::string(200, 'x') + "...'"},
       {with_length(R"({"__metadata__":3})"), "__metadata__ is not an object"},
       {with_length(R"({"__metadata__":{"a":1}})"), "'a' is not a string"},
       {with_length(R"({"__metadata__":{"a":"1","a":"2"}})"), "'a' twice"},
@@ -161,6 +175,20 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
   CHECK(reader.error().code == Errc::corrupt);
   CHECK_THAT(reader.error().message, ContainsSubstring(wrong.message));
   CHECK_THAT(reader.error().message, ContainsSubstring(path.string()));
+}
+
+// Looking through all entries again for each of them would take minutes.
+TEST_CASE("a file of 100,000 tensors is read in one go") {
+  const ScratchFolder folder;
+  const auto path = folder / "many.safetensors";
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i)
+    header += (i == 0 ? "" : ",") + ("\"t" + std::to_string(i) + "\"") +
+              R"(:{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  write_bytes(path, with_length(header + "}"));
+  const auto reader = SafetensorsReader::open(path);
+  REQUIRE(reader);
+  CHECK(reader->entries().size() == 100'000);
 }
 
 TEST_CASE("what is not a file is an i/o error") {

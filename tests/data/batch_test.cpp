@@ -129,6 +129,18 @@ TEST_CASE("evaluation sees every test sample once, unchanged, and pads with igno
   }
 }
 
+TEST_CASE("without shuffling every epoch has the order of the files") {
+  auto config = synthetic_config();
+  config.data.shuffle = false;
+  const auto assembler = training_batches(config);
+  REQUIRE(assembler);
+  std::vector<std::int64_t> indices(8);
+  for (const std::int64_t epoch : {0, 1}) {
+    REQUIRE(assembler->sampler().indices({epoch, 2}, {}, indices));
+    CHECK(indices == std::vector<std::int64_t>{16, 17, 18, 19, 20, 21, 22, 23});
+  }
+}
+
 TEST_CASE("without drop_last the last batch is filled up with the first samples") {
   auto config = synthetic_config();
   config.data.drop_last = false;

@@ -1,5 +1,7 @@
 #include "files.hpp"
 
+#include "troupe/data/formats.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -110,4 +112,76 @@ TEST_CASE("an unknown data set is refused with the names there are") {
   REQUIRE_FALSE(dataset);
   CHECK_THAT(dataset.error().message,
              ContainsSubstring("cifar11") && ContainsSubstring("fashion_mnist"));
+}
+
+TEST_CASE("a fingerprint is that of labels and pixels, wherever and however they are stored") {
+  ScratchFolder folder;
+  ModelConfig model;
+  model.in_channels = 1;
+  DataConfig data;
+  data.dataset = "mnist";
+  const auto fingerprint = [&](const std::filesystem::path& root) {
+    data.root = root.string();
+    const auto dataset = open_dataset(data, model, Split::train);
+    REQUIRE(dataset);
+    return (*dataset)->fingerprint();
+  };
+  write_mnist(folder / "a", 9);
+  write_mnist(folder / "b", 9);
+  const auto first = fingerprint(folder / "a");
+  CHECK(first.size() == 32);
+  const auto images = folder / "b/train-images-idx3-ubyte";
+  SECTION("packed, in another folder") {
+    const auto bytes = read_bytes(images);
+    write_bytes(folder / "b/train-images-idx3-ubyte.gz", gzip({bytes.begin(), bytes.end()}));
+    std::filesystem::remove(images);
+    CHECK(fingerprint(folder / "b") == first);
+  }
+  SECTION("another pixel") {
+    troupe::testing::write_byte(images, 16 + 5000, 1);
+    CHECK(fingerprint(folder / "b") != first);
+  }
+  SECTION("another label") {
+    troupe::testing::write_byte(folder / "b/train-labels-idx1-ubyte", 8 + 4, 2);
+    CHECK(fingerprint(folder / "b") != first);
+  }
+  SECTION("another limit, and pixels beyond it") {
+    data.limit = 5;
+    const auto limited = fingerprint(folder / "a");
+    CHECK(limited != first);
+    troupe::testing::write_byte(images, 16 + 6000, 1); // of sample 7
+    CHECK(fingerprint(folder / "b") == limited);
+  }
+}
+
+TEST_CASE("an image folder's fingerprint is that of its files' names and sizes") {
+  ScratchFolder folder;
+  const auto fingerprint = [](const std::filesystem::path& root) {
+    const auto dataset = open_image_folder(root, Split::train);
+    REQUIRE(dataset);
+    return (*dataset)->fingerprint();
+  };
+  for (const char* file : {"train/cat/1.png", "train/cat/2.png", "train/dog/1.png"})
+    write_bytes(folder / "a" / file, Bytes(10, 1));
+  std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
+  const auto first = fingerprint(folder / "a");
+  CHECK(fingerprint(folder / "b") == first);
+  SECTION("another name") {
+    std::filesystem::rename(folder / "b/train/cat/2.png", folder / "b/train/cat/3.png");
+  }
+  SECTION("another size") {
+    write_bytes(folder / "b/train/dog/1.png", Bytes(11, 1));
+  }
+  SECTION("another class") {
+    std::filesystem::rename(folder / "b/train/dog", folder / "b/train/doe");
+  }
+  CHECK(fingerprint(folder / "b") != first);
+}
+
+TEST_CASE("a fingerprint is the same on every machine") {
+  const auto synthetic = open_synthetic({.samples = 100, .classes = 10}, Split::train);
+  REQUIRE(synthetic);
+  CHECK((*synthetic)->fingerprint() == "e29f6ced9f165fc30205dbd9b0120502");
+  CHECK((*open_synthetic({.samples = 100, .classes = 10, .image_size = 16}, Split::train))
+            ->fingerprint() != (*synthetic)->fingerprint());
 }

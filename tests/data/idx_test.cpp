@@ -1,10 +1,13 @@
 #include "files.hpp"
 
+#include "troupe/data/file.hpp"
 #include "troupe/data/formats.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <sys/stat.h>
 
 using namespace troupe;
 using namespace troupe::data;
@@ -128,6 +131,46 @@ TEST_CASE("a damaged gzip file is refused") {
     write_bytes(path, packed);
     CHECK_THAT(idx_error(folder.path()),
                ContainsSubstring("damaged gzip stream: incorrect data check"));
+  }
+}
+
+TEST_CASE("a packed file is unpacked no further than its header promises") {
+  ScratchFolder folder;
+  write_train(folder.path());
+  std::filesystem::remove(folder / "train-images-idx3-ubyte");
+  auto bomb = images();
+  bomb.resize(std::size_t{64} << 20);
+  const auto path = folder / "train-images-idx3-ubyte.gz";
+  write_bytes(path, gzip(bomb));
+  CHECK_THAT(idx_error(folder.path()),
+             ContainsSubstring("promises 150 values, and more follow: the file is too long"));
+  const auto some = read_maybe_gzip(path, 1000);
+  REQUIRE(some);
+  CHECK(some->size() == 1000);
+  CHECK(some->capacity() <= 2000);
+}
+
+TEST_CASE("what is no regular file is refused, and nothing is waited for") {
+  ScratchFolder folder;
+  write_train(folder.path());
+  const auto path = folder / "train-images-idx3-ubyte";
+  std::filesystem::remove(path);
+  SECTION("a pipe") {
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("it is a pipe, not a regular file"));
+  }
+  SECTION("a device") {
+    std::filesystem::create_symlink("/dev/zero", path);
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("it is a device, not a regular file"));
+  }
+  SECTION("a folder") {
+    std::filesystem::create_directory(path);
+    CHECK_THAT(idx_error(folder.path()), ContainsSubstring("it is a folder, not a regular file"));
+  }
+  SECTION("a folder beside the file") {
+    std::filesystem::create_directory(path);
+    write_bytes(folder / "train-images-idx3-ubyte.gz", gzip(images()));
+    CHECK(open_idx(folder.path(), Split::train, IdxFlavour::mnist));
   }
 }
 

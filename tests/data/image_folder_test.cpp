@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <sys/stat.h>
+#include <zlib.h>
+
 using namespace troupe;
 using namespace troupe::data;
 using namespace troupe::data::testing;
@@ -180,6 +183,39 @@ TEST_CASE("a header that promises gigabytes is refused before memory is asked fo
   bytes.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   write_bytes(folder / "a.jpg", bytes);
   CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("65500 x 65500 pixels are too many"));
+}
+
+TEST_CASE("a PNG that announces more than its file can hold takes no memory") {
+  ScratchFolder folder;
+  write_png(folder / "a.png", gradient(8, 8, 3), 8, 8, 3);
+  const auto announce = [&](std::uint32_t side) {
+    auto bytes = read_bytes(folder / "a.png");
+    const auto put = [&](std::size_t at, std::uint32_t value) {
+      for (const int shift : {24, 16, 8, 0})
+        bytes[at++] = static_cast<char>(value >> shift);
+    };
+    put(16, side); // behind the signature and the length and name of IHDR
+    put(20, side);
+    put(29, static_cast<std::uint32_t>(
+                crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()) + 12, 17)));
+    write_bytes(folder / "a.png", bytes);
+  };
+  announce(9000);
+  CHECK_THAT(read_error(folder / "a.png"), ContainsSubstring("9000 x 9000 pixels are too many"));
+  announce(8000);
+  Bytes pixels;
+  const auto image = read_image(folder / "a.png", pixels);
+  REQUIRE_FALSE(image);
+  CHECK_THAT(image.error().message, ContainsSubstring("8000 x 8000 pixels do not fit in"));
+  CHECK(pixels.capacity() == 0);
+}
+
+TEST_CASE("a pipe among the images is refused") {
+  ScratchFolder folder;
+  write_png(folder / "train/a/1.png", pattern(2, 2, 3), 2, 2, 3);
+  REQUIRE(::mkfifo((folder / "train/a/2.png").c_str(), 0600) == 0);
+  CHECK_THAT(folder_error(folder.path(), Split::train),
+             ContainsSubstring("2.png: it is no regular file"));
 }
 
 TEST_CASE("a file that is no image is refused") {

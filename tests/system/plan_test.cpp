@@ -62,6 +62,25 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
 }
 
+TEST_CASE("the copy that a checkpoint is written from while it trains is planned") {
+  const std::string name = GENERATE("single", "zero2", "zero3");
+  CAPTURE(name);
+  const Experiment experiment;
+  const Settings settings = {"parallel.strategy=" + name,
+                             name == "single" ? "devices.count=1" : "devices.count=2",
+                             "train.max_steps=4"};
+  const auto pinned_of = [&](const std::string& every) {
+    const auto more = settings + Settings{"checkpoint.every=" + every, "checkpoint.resume=never"};
+    const auto planned = strategy(plan(experiment, more), name).at("bytes_by_kind").at("pinned");
+    const auto run = experiment.completed(name, more);
+    const auto worker = run.summary().at("workers").at(0);
+    CHECK(worker.at("peak_bytes_by_kind").at("pinned") == planned);
+    return planned.get<std::size_t>();
+  };
+  CHECK(pinned_of("4 steps") == 0);                          // at the end it is written without
+  CHECK(pinned_of("3 steps") > 270'000 * 2 * sizeof(float)); // parameters and momentum
+}
+
 TEST_CASE("ResNet-50 with Adam on 4 workers has the bytes of ZeRO's formulas, within 2%") {
   const Experiment experiment{{"model.name=resnet50", "train.optimizer.name=adam",
                                "train.optimizer.nesterov=false", "parallel.strategy=ddp",

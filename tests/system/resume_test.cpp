@@ -167,6 +167,42 @@ TEST_CASE("a run that has gone further than it is now asked to is refused, and k
   CHECK(run.newest_checkpoint().step == 40);
 }
 
+TEST_CASE("a run that an earlier version of the program began goes on from its checkpoint") {
+  const auto old_run = source_tree() / "tests/fixtures/old_run";
+  const Experiment experiment({}, old_run / "config.yaml");
+  const auto run = experiment.run("old");
+  std::filesystem::create_directories(experiment.output());
+  std::filesystem::copy(old_run, run.folder(), std::filesystem::copy_options::recursive);
+  const auto losses = run.losses(); // of all 12 steps, as that version trained them
+  const auto ended = experiment.train("old");
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.out, "goes on after step 6"));
+  CHECK(has(ended.err, "the checkpoint of step 6 does not say on what data it was trained"));
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(largest_difference(run.losses(), losses) < 1e-4);
+}
+
+TEST_CASE("a run goes on only with its own data, and others can begin with its parameters") {
+  const Experiment experiment;
+  const auto summary = experiment.completed("small", {"train.epochs=2"}).summary();
+  CHECK(summary.at("class_names").size() == 10);
+  const auto newest = experiment.run("small").checkpoints().back().string();
+  const auto refused = [&](const Ended& ended, const std::string& values) {
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, values));
+    CHECK(has(ended.err, "model.pretrained: " + newest));
+    CHECK(experiment.run("small").summary() == summary);
+  };
+  refused(experiment.train("small", {"data.limit=32"}),
+          "trained on 64 samples, the data set has 32 samples");
+  refused(experiment.train("small", {"data.image_size=12"}), "trained on data of the fingerprint ");
+  refused(experiment.start_node("small", {"data.limit=32"}).wait(), "64 samples");
+  experiment.completed("other", {"data.limit=32", "model.pretrained=" + newest});
+  experiment.completed("small");
+}
+
 TEST_CASE("an earlier run is moved aside when it is not to be resumed") {
   const Experiment experiment;
   const auto first = experiment.completed("small");

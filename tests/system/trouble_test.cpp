@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <sys/resource.h>
+
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -56,6 +58,76 @@ TEST_CASE(
   CHECK(run.summary().at("checkpoint_failures") == 14); // every 3 of 40 steps, and the last
   CHECK(run.digest() == undisturbed.digest());
 }
+
+namespace {
+
+/// `command` in a shell where no file can have more than so many blocks of 512 bytes.
+std::vector<std::string> with_small_files(int blocks, const std::vector<std::string>& command) {
+  std::vector<std::string> words = {"/bin/sh", "-c",
+                                    "ulimit -f " + std::to_string(blocks) + "; exec \"$@\"", "sh"};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+} // namespace
+
+TEST_CASE("a run whose events or summary found no room has failed") {
+  const Experiment experiment({"checkpoint.every=never"});
+  const auto run = experiment.run("small");
+  SECTION("events") {
+    const auto ended =
+        RunningProgram{with_small_files(8, experiment.command("train", "small"))}.wait();
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 1);
+    CHECK(has(ended.err, "no space left: the record of the run is not whole: cannot write"));
+    CHECK(run.steps_done() < 40);
+    CHECK(run.summary().at("steps") == 40); // to its end: there may be room for later ones
+    CHECK(run.summary().at("status") == "failed");
+    CHECK(has(run.summary().at("error").get<std::string>(), "events.jsonl"));
+  }
+  SECTION("the summary") {
+    const auto ended =
+        RunningProgram{
+            with_small_files(5, experiment.command("train", "small",
+                                                   {"model.num_classes=300", "train.max_steps=2"}))}
+            .wait();
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 1);
+    CHECK(has(ended.err, "no space left: the record of the run is not whole: cannot write"));
+    CHECK(has(ended.err, "summary.json"));
+    CHECK(run.steps_done() == 2);
+    CHECK_FALSE(run.has("summary.json"));
+  }
+}
+
+#ifndef __SANITIZE_ADDRESS__ // which keeps freed memory
+// A run that fails has not come to its end: its memory is what training takes.
+TEST_CASE("the end of a run takes at most 64 MiB more than training") {
+  const Settings large = {"model.name=linear",
+                          "model.num_classes=1000",
+                          "data.image_size=64",
+                          "train.optimizer.name=adam",
+                          "train.optimizer.nesterov=false",
+                          "train.optimizer.lr=1e-4",
+                          "train.max_steps=3",
+                          "data.augment=[]"};
+  const Settings job =
+      GENERATE(Settings{"checkpoint.every=never"}, Settings{"checkpoint.every=1 epochs"},
+               Settings{"checkpoint.every=never", "parallel.strategy=fsdp", "devices.count=2"});
+  CAPTURE(job);
+  const auto peak = [] { // of the largest child so far, MiB
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_maxrss / 1024;
+  };
+  const Experiment experiment{large + job};
+  CHECK(experiment.train("fails", {"train.optimizer.lr=1e300"}).code == 1);
+  const auto training = peak();
+  CHECK(training > 180); // 47 MiB each of parameters, gradients and two moments
+  experiment.completed("ends");
+  CHECK(peak() - training <= 64);
+}
+#endif
 
 TEST_CASE("a full disk costs checkpoints, and steps only when the last one has no room") {
   const Experiment experiment;

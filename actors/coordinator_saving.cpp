@@ -1,0 +1,103 @@
+// When a job's state is saved, and how the last time ends it.
+#include "coordinator.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+void CoordinatorState::save_if_due() {
+  const bool saves = setup_.plan.saves();
+  if (!is_over() && !setup_.plan.checkpoint_due(committed_))
+    return resume_training();
+  phase_ = Phase::saving;
+  save_due_ = writing_;
+  if (writing_)
+    return;
+  is_over() ? save_pieces(saves, 0) : save();
+}
+
+/// Rank 0 gets the copy; what the strategy divides, the others give to it.
+template <class... Arguments>
+void CoordinatorState::contribute(const Arguments&... arguments) {
+  for (const auto& [rank, member] : members_)
+    if (rank != 0)
+      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, arguments...)
+          .then([] {},
+                [this](const caf::error& error) {
+                  fail({Errc::internal, caf::to_string(error)});
+                });
+}
+
+void CoordinatorState::save() {
+  const auto failed = [this](const caf::error& error) {
+    fail({Errc::internal, caf::to_string(error)});
+  };
+  writing_ = true;
+  contribute(committed_);
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
+      .then(
+          [this, failed](const SnapshotPtr& snapshot) {
+            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot)
+                .then(
+                    [this](const CheckpointOutcome& outcome) {
+                      writing_ = false;
+                      count_saved(outcome);
+                      if (std::exchange(save_due_, false))
+                        save_if_due();
+                      else if (phase_ == Phase::finishing)
+                        finish();
+                    },
+                    failed);
+            // The copy is taken: training goes on while it is written.
+            if (is_over())
+              phase_ = Phase::finishing;
+            else
+              resume_training();
+          },
+          failed);
+}
+
+/// Nothing is trained any more, so what is saved need not be copied before it is written.
+void CoordinatorState::save_pieces(bool write, std::uint64_t index) {
+  const auto failed = [this](const caf::error& error) {
+    fail({Errc::internal, caf::to_string(error)});
+  };
+  if (phase_ == Phase::ended)
+    return;
+  phase_ = Phase::finishing;
+  contribute(committed_, index);
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_, index)
+      .then(
+          [this, write, failed](const StatePiecePtr& piece) {
+            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, piece, write)
+                .then(
+                    [this, write, next = piece->index + 1](const CheckpointOutcome& outcome) {
+                      if (next < (write ? setup_.pieces : setup_.parameter_pieces))
+                        return save_pieces(write, next);
+                      count_saved(outcome);
+                      finish();
+                    },
+                    failed);
+          },
+          failed);
+}
+
+void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
+  summary_.parameters_sha256 = outcome.parameters_sha256;
+  if (outcome.path.empty())
+    return;
+  ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
+  unsaved_ = outcome.failure;
+  self_->send(setup_.metrics, atom::saved_v, outcome);
+}
+
+void CoordinatorState::finish() {
+  if (phase_ == Phase::ended)
+    return;
+  if (!unsaved_)
+    return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
+  unsaved_->message = "the last checkpoint was not written: " + unsaved_->message;
+  fail(*std::move(unsaved_));
+}
+
+} // namespace troupe::actors

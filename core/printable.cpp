@@ -1,0 +1,93 @@
+#include "printable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe {
+
+namespace {
+
+/// A character of UTF-8 and the bytes that it takes.
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0; ///< 0: the text begins with none
+};
+
+/// Refuses what is longer than it need be, surrogates, and numbers beyond Unicode's.
+Character first_character(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80)
+    return {lead, 1};
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes)
+    return {};
+  std::uint32_t code = lead & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xc0) != 0x80)
+      return {};
+    code = code << 6 | (next & 0x3fu);
+  }
+  constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < smallest[bytes] || surrogate || code > 0x10ffff ? Character{}
+                                                                : Character{code, bytes};
+}
+
+/// Controls, and what changes the direction or the line of the text that follows.
+bool is_printable(std::uint32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  const bool layout = (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+                      (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+  return !control && !layout;
+}
+
+/// Empty where it can be shown as it is.
+std::string escape(std::string_view text, const Character& character) {
+  if (character.bytes == 0)
+    return fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+  if (is_printable(character.code))
+    return {};
+  if (character.code == '\n')
+    return "\\n";
+  if (character.code == '\t')
+    return "\\t";
+  return character.code < 0x80 ? fmt::format("\\x{:02x}", character.code)
+                               : fmt::format("\\u{{{:x}}}", character.code);
+}
+
+/// `longest` counts what is shown.
+std::string show(std::string_view text, std::size_t longest, bool keeps_lines) {
+  std::string out;
+  std::size_t length = 0;
+  while (!text.empty()) {
+    const auto character = first_character(text);
+    const auto bytes = std::max<std::size_t>(character.bytes, 1);
+    const bool as_it_is = keeps_lines && text.front() == '\n';
+    const auto instead = as_it_is ? std::string{} : escape(text, character);
+    length += std::max<std::size_t>(instead.size(), 1);
+    if (length > longest)
+      return out + "...";
+    out += instead.empty() ? text.substr(0, bytes) : std::string_view{instead};
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+} // namespace
+
+std::string escaped(std::string_view text) {
+  return show(text, SIZE_MAX, false);
+}
+
+std::string escaped_lines(std::string_view text) {
+  return show(text, SIZE_MAX, true);
+}
+
+std::string echoed(std::string_view text, std::size_t longest) {
+  return show(text, longest, false);
+}
+
+} // namespace troupe
