@@ -132,9 +132,7 @@ int main(int argc, char** argv) {
 
   const auto trace = begin_trace(options);
   Trainer trainer{options};
-  for (int i = 0; i < options.warmup; ++i)
-    trainer.step();
-  trainer.synchronize();
+  trainer.warm_up();
   if (trace)
     value_or_give_up(trace->finish()); // the warm-up's
   const auto measured = measure(trainer, options);
@@ -161,6 +159,8 @@ int main(int argc, char** argv) {
               {"loss", trainer.loss()},
               {"device", trainer.device_name()},
               {"steps", measured.seconds.size()}};
+  for (const auto& [phase, seconds] : trainer.phases())
+    result["startup"][phase] = seconds;
   result.update(traced);
   if (options.profile)
     result["profile"] = profile_json(trainer);
