@@ -123,6 +123,8 @@ int main(int argc, char** argv) {
   app.add_option("--classes", options.classes);
   app.add_option("--channels", options.channels, "of the images");
   app.add_option("--seconds", options.seconds, "to fill with steps");
+  app.add_option("--warmup", options.warmup, "steps before the first that counts");
+  app.add_option("--least-steps", options.least_steps, "however long they take");
   app.add_option("--device", options.device);
   app.add_flag("--profile", options.profile,
                "time, operations and bytes of each node of the graph");

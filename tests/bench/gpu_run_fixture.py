@@ -16,6 +16,8 @@ AMP = "resnet50-224-b128-amp_fp16"
 
 
 class GpuRunCase(unittest.TestCase):
+    wait = 100  # seconds for a run
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="troupe-gpu-run-")
         self.addCleanup(scratch.cleanup)
@@ -52,7 +54,7 @@ class GpuRunCase(unittest.TestCase):
         if changed:
             self.change_suite(changed)
         program = self.start(*words)
-        self.said = program.communicate(timeout=100)[0]
+        self.said = program.communicate(timeout=self.wait)[0]
         if (self.scratch / "out/report.json").exists():
             self.report = json.loads((self.scratch / "out/report.json").read_text())
             self.text = (self.scratch / "out/report.md").read_text()

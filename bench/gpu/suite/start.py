@@ -20,7 +20,7 @@ SEARCHED = re.compile(r"(plan of .*|.*: no plan for .*) \(([0-9.]+) s")  # as gp
 
 
 def command(suite, options):
-    return [suite.program("bench_gpu_train_step"), *suite.sized(AMP).options, "--seconds", "1", *options]
+    return [*suite.our_step(AMP, 1), *options]
 
 
 def plan(suite):

@@ -53,10 +53,6 @@ def largest(results, key):
     return max(values) if values else None
 
 
-def our_command(suite, case, seconds):
-    return [suite.program("bench_gpu_train_step"), *suite.sized(case).options, "--seconds", str(seconds)]
-
-
 def peer_command(suite, case):
     script = suite.root / "bench/peers/gpu_train_step.py"
     return [*suite.python, script, *suite.sized(case).options, "--seconds", str(suite.options.seconds)]
@@ -71,7 +67,7 @@ def sittings(suite):
 def plan(suite):
     for case, variants in sittings(suite):
         yield f"# {case.name}: {suite.options.rounds} rounds of ours, {', '.join(variants)}"
-        yield our_command(suite, case, suite.options.seconds)
+        yield suite.our_step(case, suite.options.seconds)
         peer = peer_command(suite, case)
         yield from ([*peer, "--variant", variant, "--serve"] for variant in variants)
 
@@ -153,7 +149,7 @@ class Sitting:
 
     def run_ours(self, until, seconds):
         start = time.monotonic()
-        command = our_command(self.suite, self.case, seconds)
+        command = self.suite.our_step(self.case, seconds)
         result = programs.run_for_object(command, until - start, self.log)
         return {**result, "wall_s": round(time.monotonic() - start, 2)}
 

@@ -10,10 +10,10 @@ from suite.rows import AMP, TRACE
 
 
 def plan(suite):
-    options = [*suite.sized(AMP).options, "--seconds", "1"]
-    ours = [suite.program("bench_gpu_train_step"), *options]
+    ours = suite.our_step(AMP, 1)
     script = suite.root / "bench/peers/gpu_train_step.py"
-    peer = [*suite.python, script, *options, "--variant", "fused", "--profile"]
+    options = [*suite.sized(AMP).options, "--seconds", "1", "--variant", "fused", "--profile"]
+    peer = [*suite.python, script, *options]
     return [*ours, "--profile"], [*ours, "--trace"], peer
 
 
