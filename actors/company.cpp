@@ -208,6 +208,7 @@ Result<JobStart> Company::follow(const Applicant& applicant) {
 }
 
 Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Trace& trace) {
+  start.say = [log = log_](const std::string& text) { log->info(text); };
   auto job = prepare_job(config_, std::move(start), trace);
   if (job)
     (*job)->info.version = options_.version;

@@ -9,6 +9,8 @@
 #include "troupe/gpu/lowering/fusion.hpp"
 #endif
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -24,9 +26,10 @@ int cuda_devices() {
 #endif
 }
 
-Result<std::shared_ptr<Device>> make_cuda([[maybe_unused]] int index) {
+Result<std::shared_ptr<Device>> make_cuda([[maybe_unused]] int index,
+                                          [[maybe_unused]] const SayLine& say) {
 #ifdef TROUPE_HAS_CUDA
-  auto device = gpu::make_cuda_device(index);
+  auto device = gpu::make_cuda_device(index, say);
   if (!device)
     return failure(device.error());
   return std::shared_ptr<Device>{std::move(*device)};
@@ -62,13 +65,27 @@ std::string arithmetic(const Config& config, Precision precision) {
   return describe(precision, cpu::arithmetic_type(type));
 }
 
-Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int index) {
+Result<std::shared_ptr<Device>> make_device(const DevicesConfig& devices, int index,
+                                            const SayLine& say) {
   if (device_kind(devices) == DeviceKind::cuda)
-    return make_cuda(index % std::max(1, cuda_devices()));
+    return make_cuda(index % std::max(1, cuda_devices()), say);
   return std::shared_ptr<Device>{cpu::make_host_device(index, threads_per_worker(devices))};
 }
 
 namespace {
+
+#ifdef TROUPE_HAS_CUDA
+/// The device's times; choices go into its book of plans.
+nn::FusionSupport fusion_support(gpu::PlanBook& plans, const CompileOptions& options) {
+  return {
+      gpu::fusion_times(plans, gpu::policy_of(options)), [&plans](const nn::FusionChoice& choice) {
+        const auto apart = choice.apart ? fmt::format("{:.1f} us", *choice.apart) : "no way";
+        plans.note(fmt::format("choice of {} at {} {}: {} (fused {:.1f} us, apart {})", choice.what,
+                               choice.at.shape.to_string(), to_string(choice.at.dtype),
+                               choice.taken ? "fused" : "apart", choice.fused, apart));
+      }};
+}
+#endif
 
 /// What cuDNN's engines fuse exists for f16 and bf16 alone.
 Status add_cuda_options([[maybe_unused]] const Config& config, [[maybe_unused]] Device& device,
@@ -79,10 +96,10 @@ Status add_cuda_options([[maybe_unused]] const Config& config, [[maybe_unused]] 
   const auto precision = precision_of(config.precision.mode);
   if (config.devices.fusion != "full" || !precision || compute_type(*precision) == DType::f32)
     return {};
-  auto plans = gpu::PlanBook::open(static_cast<gpu::CudaDevice&>(device), options.compile);
+  const auto plans = static_cast<gpu::CudaDevice&>(device).plans();
   if (!plans)
     return failure(plans.error());
-  options.passes.fuse_statistics = gpu::fusion_support(std::move(*plans));
+  options.passes.fuse_statistics = fusion_support(**plans, options.compile);
 #endif
   return {};
 }

@@ -142,7 +142,7 @@ Result<std::shared_ptr<Replica>> Preparation::make_replica(int index) {
   auto replica = std::make_shared<Replica>();
   const auto threads = threads_per_worker(config_.devices);
   replica->rank = start_.seat.place().first_rank + index;
-  auto device = make_device(config_.devices, index);
+  auto device = make_device(config_.devices, index, start_.say);
   if (!device)
     return failure(device.error());
   replica->device = std::move(*device);

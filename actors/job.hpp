@@ -54,6 +54,7 @@ struct JobStart {
   Seat seat;
   Beginning beginning;
   std::shared_ptr<collectives::KeyValueStore> store = nullptr; ///< null where there is one node
+  std::function<void(const std::string&)> say = {}; ///< told what preparing takes long for
 };
 
 std::string host_name();

@@ -4,6 +4,7 @@
 #include "kernels/flat.hpp"
 #include "kernels/optimizer.hpp"
 #include "load_kernels.hpp"
+#include "lowering/plan_book.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cstring>
@@ -23,6 +24,21 @@ bool is_pageable(const void* address) {
 }
 
 } // namespace
+
+CudaDevice::CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say)
+    : context_{std::move(context)}, info_{std::move(info)}, say_{std::move(say)} {}
+
+CudaDevice::~CudaDevice() = default;
+
+Result<PlanBook*> CudaDevice::plans() {
+  if (!plans_) {
+    auto opened = PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_});
+    if (!opened)
+      return failure(std::move(opened).error());
+    plans_ = std::move(*opened);
+  }
+  return plans_.get();
+}
 
 Result<BufferPtr> CudaDevice::allocate(std::size_t bytes, MemoryKind kind) {
   return context_->memory().allocate(bytes, kind);
@@ -157,7 +173,7 @@ int cuda_device_count() {
   return count;
 }
 
-Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index) {
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
   const int count = cuda_device_count();
   if (index < 0 || index >= count)
     return fail(Errc::unsupported, "there is no CUDA device {}: this machine has {}", index, count);
@@ -176,7 +192,7 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index) {
                                       properties.major, properties.minor),
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem};
-  auto device = std::make_unique<CudaDevice>(std::move(*context), std::move(info));
+  auto device = std::make_unique<CudaDevice>(std::move(*context), std::move(info), std::move(say));
   TROUPE_TRY(load_flat_kernels(*device));
   return device;
 }

@@ -5,23 +5,34 @@
 #include "troupe/core/device.hpp"
 #include "troupe/core/executable.hpp"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace troupe::gpu {
+
+class PlanBook;
+
+/// Told what takes long while graphs are compiled, and what was chosen: a line each, from several
+/// threads, one at a time.
+using Say = std::function<void(const std::string& line)>;
 
 /// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
 /// the host's too. Copies to the host never hold up the caller; copies from it do until the source
 /// has been read, unless it is page-locked.
 class CudaDevice final : public Device {
 public:
-  CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info)
-      : context_{std::move(context)}, info_{std::move(info)} {}
+  CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say);
+  ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
   MemoryUse memory() const override { return context_->memory().use(); }
   Result<BufferPtr> allocate(std::size_t bytes, MemoryKind kind) override;
   /// Host memory that copies at full speed and asynchronously; it is in no account.
   Result<BufferPtr> allocate_pinned(std::size_t bytes);
+  /// The book of cuDNN's plans, opened at the first call. For setting up: one thread at a time.
+  /// Errors: unsupported, where there is no cuDNN.
+  Result<PlanBook*> plans();
   /// Kernels of another device of this process may read and write this one's memory from now on.
   /// Errors: unsupported, when it cannot reach it.
   Status open_memory_to(const CudaDevice& peer) const;
@@ -58,12 +69,14 @@ private:
 
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
+  Say say_;
+  std::unique_ptr<PlanBook> plans_; ///< last: it has streams and measures in memory of this device
 };
 
 /// 0 where there is no driver or no device.
 int cuda_device_count();
 
 /// Errors: unsupported when there is no such device, or it is older than compute capability 8.0.
-Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index);
+Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say = {});
 
 } // namespace troupe::gpu

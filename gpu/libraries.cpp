@@ -84,17 +84,19 @@ void add_python_of_path(LibraryPlaces& places, const std::string& path) {
 /// cudart's, and so the toolkit's, major version: part of its libraries' names.
 constexpr int cuda_major = CUDART_VERSION / 1000;
 
-/// NVRTC loads its builtins by a name without a folder.
-void open_nvrtc(const LibraryPlaces& places) {
+/// NVRTC loads its builtins by a name without a folder. Returns its version, 13000; 0: none.
+int open_nvrtc(const LibraryPlaces& places) {
   const auto nvrtc = SharedLibrary::open(fmt::format("libnvrtc.so.{}", cuda_major), places);
   if (!nvrtc)
-    return;
+    return 0;
   const auto version = reinterpret_cast<int (*)(int*, int*)>(nvrtc->find("nvrtcVersion"));
   int major = 0;
   int minor = 0;
-  if (version != nullptr && version(&major, &minor) == 0)
-    (void)SharedLibrary::open(fmt::format("libnvrtc-builtins.so.{}.{}", major, minor),
-                              nvrtc->place().empty() ? places : LibraryPlaces{nvrtc->place()});
+  if (version == nullptr || version(&major, &minor) != 0)
+    return 0;
+  (void)SharedLibrary::open(fmt::format("libnvrtc-builtins.so.{}.{}", major, minor),
+                            nvrtc->place().empty() ? places : LibraryPlaces{nvrtc->place()});
+  return 1000 * major + 10 * minor;
 }
 
 } // namespace
@@ -147,12 +149,13 @@ void* SharedLibrary::find(const char* symbol) const {
 }
 
 Result<CudnnLibrary> open_cudnn(const LibraryPlaces& places) {
-  open_nvrtc(places);
+  const int nvrtc = open_nvrtc(places);
   (void)SharedLibrary::open(fmt::format("libcublasLt.so.{}", cuda_major), places);
   const auto library = SharedLibrary::open(fmt::format("libcudnn.so.{}", CUDNN_MAJOR), places);
   if (!library)
     return failure(library.error());
   CudnnLibrary table;
+  table.nvrtc = nvrtc;
   LibraryFunctions fill{*library};
   fill("cudnnCreate", table.create);
   fill("cudnnDestroy", table.destroy);

@@ -64,6 +64,7 @@ struct CudnnLibrary {
   decltype(&::cudnnBackendGetAttribute) get_attribute = nullptr;
   decltype(&::cudnnBackendFinalize) finalize = nullptr;
   decltype(&::cudnnBackendExecute) execute = nullptr;
+  int nvrtc = 0; ///< version of the compiler that engines call at run time, 13000; 0: none
 };
 
 /// Opens libcudnn.so.9, after what its engines load by name (NVRTC and its builtins, cuBLASLt), so

@@ -29,7 +29,7 @@ struct PassOptions {
   bool scale_loss = true; ///< where the precision needs it; prepare_model takes the config's
   /// Training: what normalize_loss takes; 0: the loss is the mean over the micro-batch's labels.
   double loss_rows = 0;
-  FusionSupport fuse_statistics = {}; ///< training: what the device says it can run
+  FusionSupport fuse_statistics = {}; ///< training: what the device says it can run, and how fast
   bool sync_batch_norm = false;       ///< training; prepare_model takes the config's
   RecomputeConfig recompute = {};     ///< training; prepare_model takes the config's
   PlanOptions memory = {};            ///< its `keep` list also keeps tensors from being fused away

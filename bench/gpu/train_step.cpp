@@ -123,6 +123,8 @@ int main(int argc, char** argv) {
   app.add_option("--classes", options.classes);
   app.add_option("--channels", options.channels, "of the images");
   app.add_option("--seconds", options.seconds, "to fill with steps");
+  app.add_option("--warmup", options.warmup, "steps before the first that counts");
+  app.add_option("--least-steps", options.least_steps, "however long they take");
   app.add_option("--device", options.device);
   app.add_flag("--profile", options.profile,
                "time, operations and bytes of each node of the graph");
@@ -132,9 +134,7 @@ int main(int argc, char** argv) {
 
   const auto trace = begin_trace(options);
   Trainer trainer{options};
-  for (int i = 0; i < options.warmup; ++i)
-    trainer.step();
-  trainer.synchronize();
+  trainer.warm_up();
   if (trace)
     value_or_give_up(trace->finish()); // the warm-up's
   const auto measured = measure(trainer, options);
@@ -161,6 +161,8 @@ int main(int argc, char** argv) {
               {"loss", trainer.loss()},
               {"device", trainer.device_name()},
               {"steps", measured.seconds.size()}};
+  for (const auto& [phase, seconds] : trainer.phases())
+    result["startup"][phase] = seconds;
   result.update(traced);
   if (options.profile)
     result["profile"] = profile_json(trainer);

@@ -47,7 +47,18 @@ Config config_of(const Options& options) {
   return config;
 }
 
+/// What the device says of its plans: which were searched, how long that took, and what was chosen.
+void say(const std::string& line) {
+  fmt::print(stderr, "{}\n", line);
+}
+
 } // namespace
+
+void Trainer::Phases::end(const char* name) {
+  const auto now = std::chrono::steady_clock::now();
+  seconds.emplace_back(name, std::chrono::duration<double>(now - begin).count());
+  begin = now;
+}
 
 void give_up(const Error& error) {
   fmt::print(stderr, "bench_gpu_train_step: {}\n", error.to_string());
@@ -56,20 +67,32 @@ void give_up(const Error& error) {
 
 Trainer::Trainer(const Options& options)
     : options_{options}, config_{config_of(options)}, device_{value_or_give_up(
-                                                          gpu::make_cuda_device(options.device))},
+                                                          gpu::make_cuda_device(options.device,
+                                                                                say))},
       stream_{device_->create_stream({.name = "compute"})} {
+  phases_.end("device");
   auto engine = value_or_give_up(actors::engine_options(config_, *device_));
   engine.passes.input = {.dtype = compute_type(*precision_of(options.precision)), .channels = 4};
   auto model = value_or_give_up(
       nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));
+  phases_.end("graph");
   engine.compile.memory = model.memory;
   executable_ = value_or_give_up(device_->compile(model.graph, engine.compile));
   lowered_ = dynamic_cast<gpu::CudaExecutable*>(executable_.get());
   if (const auto stored = stored_type(*precision_of(options.precision)); stored != DType::f32)
     executable_ = with_rounded_results(std::move(executable_), *device_, {stored, stored});
   graph_ = std::move(model.graph);
+  phases_.end("compile");
   make_state();
   make_batch();
+  phases_.end("state");
+}
+
+void Trainer::warm_up() {
+  for (int i = 0; i < options_.warmup; ++i)
+    step();
+  synchronize();
+  phases_.end("warm-up");
 }
 
 void Trainer::step() {

@@ -7,8 +7,10 @@
 #include "troupe/gpu/lowering/executable.hpp"
 #include "troupe/nn/cost.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::bench {
@@ -43,6 +45,8 @@ class Trainer {
 public:
   explicit Trainer(const Options& options);
 
+  /// The first steps, among which passes become graphs. Blocks.
+  void warm_up();
   /// Enqueues one.
   void step();
   EventPtr record() { return stream_->record(); }
@@ -53,14 +57,24 @@ public:
   std::vector<NodeTime> profile();
   MemoryUse memory() const { return device_->memory(); }
   const std::string& device_name() const { return device_->info().name; }
+  /// Seconds that each part of making it took, in their order.
+  const std::vector<std::pair<std::string, double>>& phases() const { return phases_.seconds; }
 
 private:
   OptimizerArguments sgd() const;
   void make_state();
   void make_batch();
 
+  struct Phases {
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    std::vector<std::pair<std::string, double>> seconds{};
+
+    void end(const char* name);
+  };
+
   Options options_;
   Config config_;
+  Phases phases_;
   std::unique_ptr<gpu::CudaDevice> device_;
   Graph graph_;
   std::unique_ptr<Executable> executable_;

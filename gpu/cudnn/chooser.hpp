@@ -4,6 +4,8 @@
 
 #include "plan_cache.hpp"
 
+#include <functional>
+
 namespace troupe::gpu::cudnn {
 
 /// Device memory that candidates may run on: it is overwritten.
@@ -13,16 +15,22 @@ struct MeasuringBuffers {
   std::size_t workspace_bytes = 0;
 };
 
-/// The median time of `runs` runs after two that do not count; waits for the stream.
+/// Microseconds of a run: the median of three stretches of up to ten runs, which last a few
+/// milliseconds. Waits for the stream.
 Result<double> measure_microseconds(const Target& target, const Plan& plan, cudaStream_t stream,
-                                    const MeasuringBuffers& buffers, int runs = 5);
+                                    const MeasuringBuffers& buffers);
 
-/// `cache` may be null. With `buffers` (a GPU only) each of policy.candidates is measured once, and
-/// the fastest kept; without, the first that heuristics propose. What was chosen is stored; a cache
-/// that cannot be written is no error. An entry that was not measured gives way to a measurement.
+/// Microseconds of each plan, or why it did not run. Errors: whatever keeps all of them from being
+/// measured; out_of_memory says nothing about engines.
+using MeasurePlans = std::function<Result<std::vector<Result<double>>>(std::span<const Plan>)>;
+
+/// `cache` may be null. With `measure` each of policy.candidates is measured once, and the fastest
+/// kept; without, or where policy.deterministic (a measurement would decide about bits), the first
+/// that heuristics propose. What was chosen is stored, and so is that there is no plan; a cache
+/// that cannot be written is no error (ChosenPlan::not_stored). An entry that was not measured
+/// gives way to a measurement.
 Result<ChosenPlan> choose_plan(const Target& target, const OperationGraph& graph,
                                const PlanPolicy& policy, const PlanCache* cache,
-                               cudaStream_t stream = nullptr,
-                               const MeasuringBuffers* buffers = nullptr);
+                               const MeasurePlans& measure = {});
 
 } // namespace troupe::gpu::cudnn

@@ -127,6 +127,7 @@ Result<Plan> Plan::from_configuration(const Target& target,
     return failure(bytes.error());
   Plan plan;
   plan.graph_ = std::move(graph);
+  plan.compiled_ = compiles_at_run_time(target, configuration);
   plan.configuration_ = std::move(configuration);
   plan.plan_ = std::move(*descriptor);
   plan.workspace_bytes_ = *bytes;
@@ -134,7 +135,8 @@ Result<Plan> Plan::from_configuration(const Target& target,
   return plan;
 }
 
-Result<Plan> Plan::from_json(const Target& target, const std::string& json, std::string tag) {
+Result<Plan> Plan::from_json(const Target& target, const std::string& json, std::string tag,
+                             bool compiled) {
   DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
                             "plan from JSON");
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
@@ -150,6 +152,7 @@ Result<Plan> Plan::from_json(const Target& target, const std::string& json, std:
   plan.plan_ = std::move(*descriptor);
   plan.workspace_bytes_ = *bytes;
   plan.tag_ = std::move(tag);
+  plan.compiled_ = compiled;
   return plan;
 }
 
@@ -161,11 +164,15 @@ Status Plan::execute(const Target& target, std::span<const Binding> bindings,
                      void* workspace) const {
   if (target.handle() == nullptr)
     return fail(Errc::unsupported, "{} is not here: its plans cannot run", target.key());
-  const auto& library = target.library();
-  const auto pack = variant_pack(library, bindings, workspace);
+  const auto pack = variant_pack(target.library(), bindings, workspace);
   if (!pack)
     return failure(pack.error());
-  const auto status = library.execute(target.handle(), plan_.get(), pack->get());
+  return execute(target, *pack);
+}
+
+Status Plan::execute(const Target& target, const Descriptor& pack) const {
+  const auto& library = target.library();
+  const auto status = library.execute(target.handle(), plan_.get(), pack.get());
   if (status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library, status, "running " + tag_);
   return {};

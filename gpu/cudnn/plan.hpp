@@ -34,16 +34,21 @@ public:
                                          std::shared_ptr<const LoweredGraph> graph,
                                          Descriptor configuration);
   /// From json() of a plan for the same target. Errors: whatever cuDNN says of foreign text.
-  static Result<Plan> from_json(const Target& target, const std::string& json, std::string tag);
+  static Result<Plan> from_json(const Target& target, const std::string& json, std::string tag,
+                                bool compiled = false);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// "eng38 k2=5 k13=1": the engine and its settings, for logs and people.
   const std::string& tag() const { return tag_; }
+  /// Whether its engine is a general one whose kernel was compiled at run time.
+  bool compiled() const { return compiled_; }
   Result<std::string> json(const Target& target) const;
 
   /// Enqueues on the target's stream. Every tensor of the graph that is not virtual needs its
   /// binding; `workspace`: workspace_bytes() of device memory, null where that is 0.
   Status execute(const Target& target, std::span<const Binding> bindings, void* workspace) const;
+  /// The same on what variant_pack() made of them; for a target with a handle.
+  Status execute(const Target& target, const Descriptor& pack) const;
 
 private:
   Plan() = default;
@@ -53,6 +58,7 @@ private:
   Descriptor plan_;
   std::size_t workspace_bytes_ = 0;
   std::string tag_;
+  bool compiled_ = false;
 };
 
 /// What a plan is run on, as cuDNN wants it said.

@@ -92,39 +92,73 @@ private:
   std::string refused_ = "no engine was proposed";
 };
 
+/// Makes plans of candidates until there are enough.
+class PlanMaker {
+public:
+  PlanMaker(const Target& target, const PlanPolicy& policy,
+            std::shared_ptr<const LoweredGraph> graph, Search& search, SearchCounts& counts)
+      : target_(target), policy_(policy), graph_(std::move(graph)), search_(search),
+        counts_(counts) {}
+
+  std::vector<Plan> plans;
+
+  bool has_enough() const { return static_cast<int>(plans.size()) >= policy_.candidates; }
+
+  void make(Candidate candidate) {
+    if (has_enough())
+      return;
+    ++counts_.candidates;
+    auto plan = Plan::from_configuration(target_, graph_, std::move(candidate.configuration));
+    if (!plan)
+      search_.refuse(plan.error().message);
+    else if (plan->workspace_bytes() > policy_.workspace_bytes)
+      search_.refuse(
+          fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes()));
+    else
+      plans.push_back(std::move(*plan));
+  }
+
+  void compile(Candidate candidate) {
+    if (has_enough() || counts_.compiled == policy_.compiled)
+      return;
+    ++counts_.compiled;
+    make(std::move(candidate));
+  }
+
+private:
+  const Target& target_;
+  const PlanPolicy& policy_;
+  std::shared_ptr<const LoweredGraph> graph_;
+  Search& search_;
+  SearchCounts& counts_;
+};
+
 } // namespace
 
 Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph& graph,
-                                     const PlanPolicy& policy) {
+                                     const PlanPolicy& policy, SearchCounts* counts) {
   auto lowered = lower(target, graph);
   if (!lowered)
     return failure(std::move(lowered).error());
   const auto shared = std::make_shared<const LoweredGraph>(std::move(*lowered));
   Search search(target, graph, policy);
-  std::vector<Plan> plans;
-  int compiled = 0;
-  const auto enough = [&] { return static_cast<int>(plans.size()) >= policy.candidates; };
-  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (enough())
-      break;
-    for (auto& candidate : search.candidates(*shared, mode)) {
-      if (enough())
-        break;
-      if (candidate.compiled && ++compiled > policy.compiled)
-        continue;
-      auto plan = Plan::from_configuration(target, shared, std::move(candidate.configuration));
-      if (!plan)
-        search.refuse(plan.error().message);
-      else if (plan->workspace_bytes() > policy.workspace_bytes)
-        search.refuse(
-            fmt::format("{} needs {} bytes of workspace", candidate.tag, plan->workspace_bytes()));
-      else
-        plans.push_back(std::move(*plan));
+  SearchCounts ignored;
+  PlanMaker maker(target, policy, shared, search, counts ? *counts : ignored);
+  std::vector<Candidate> to_compile;
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK})
+    if (!maker.has_enough()) {
+      for (auto& candidate : search.candidates(*shared, mode))
+        if (candidate.compiled)
+          to_compile.push_back(std::move(candidate));
+        else
+          maker.make(std::move(candidate));
     }
-  }
-  if (plans.empty())
+  if (maker.plans.empty())
+    for (auto& candidate : to_compile)
+      maker.compile(std::move(candidate));
+  if (maker.plans.empty())
     return search.nothing_found(graph);
-  return plans;
+  return std::move(maker.plans);
 }
 
 Result<std::vector<std::string>> proposed_engines(const Target& target, const OperationGraph& graph,

@@ -24,6 +24,19 @@ Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::st
       .finalize();
 }
 
+/// As device_properties_json() has them, which does not tell the memory's width: that of HBM.
+DeviceRates described_rates(const nlohmann::json& properties, int sm) {
+  const auto number = [&properties](const char* name) {
+    const auto value = properties.value(name, nlohmann::json());
+    return value.is_number() ? value.get<double>() : 1.0;
+  };
+  return DeviceRates::of({.capability = sm,
+                          .multiprocessors = static_cast<int>(number("multiProcessorCount")),
+                          .core_hertz = 1e3 * number("smClockRateKHz"),
+                          .memory_hertz = 1e3 * number("memClockRateKHz"),
+                          .memory_bits = 5120});
+}
+
 } // namespace
 
 Target::Target(const CudnnLibrary& library, std::string name, int sm, int driver)
@@ -41,6 +54,10 @@ Result<Target> Target::of_device(const CudnnLibrary& library, int device) {
   if (const auto status = library.create(&handle); status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library, status, "making a handle");
   target.handle_.reset(handle);
+  auto rates = DeviceRates::of_device(device);
+  if (!rates)
+    return failure(std::move(rates).error());
+  target.rates_ = *rates;
   return target;
 }
 
@@ -57,6 +74,7 @@ Result<Target> Target::of_properties(const CudnnLibrary& library, const std::str
   Target target(library, parsed["deviceName"].get<std::string>(),
                 parsed["deviceVer"].get<int>() / 10, parsed["driverVer"].get<int>());
   target.properties_ = std::move(*properties);
+  target.rates_ = described_rates(parsed, target.sm_);
   return target;
 }
 

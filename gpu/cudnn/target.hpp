@@ -1,6 +1,7 @@
 /// For what plans are made: a GPU, or the description of one that is not here.
 #pragma once
 
+#include "../device_rates.hpp"
 #include "descriptor.hpp"
 
 #include <cuda_runtime_api.h>
@@ -28,6 +29,7 @@ public:
   int sm() const { return sm_; }
   /// "NVIDIA H200, sm_90, driver 13000, cuDNN 91900": plans made for one key run on its devices.
   const std::string& key() const { return key_; }
+  const DeviceRates& rates() const { return rates_; }
 
   /// Tells a descriptor for whom it is: `handle` with a GPU, else `properties`.
   void set(DescriptorBuilder& builder, cudnnBackendAttributeName_t handle,
@@ -45,6 +47,7 @@ private:
   Descriptor properties_; ///< null with a GPU
   int sm_;
   std::string key_;
+  DeviceRates rates_;
 };
 
 /// The properties of a GPU of this machine, for Target::of_properties elsewhere.

@@ -1,6 +1,7 @@
 // Convolutions through cuDNN, with what its engines fuse to them (docs/cudnn-patterns.md).
 #include "convolution_graph.hpp"
 #include "lowering.hpp"
+#include "weight_gradient.hpp"
 
 #include "../kernels/flat.hpp"
 #include "troupe/core/fail.hpp"
@@ -16,8 +17,10 @@ namespace {
 /// One plan, and which tensors it takes under which names.
 class ConvolutionStep : public Step {
 public:
-  ConvolutionStep(Lowering& lowering, std::shared_ptr<const cudnn::Plan> plan)
-      : target_{lowering.plans->target()}, plan_{std::move(plan)} {}
+  ConvolutionStep(const Node& node, TimedPlan plan)
+      : target_{*plan.target}, plan_{std::move(plan.plan)} {
+    name = fmt::format("{} {}", to_string(node.op), plan_->tag());
+  }
 
   void bind(cudnn::Uid uid, TensorId tensor) { tensors_.push_back({uid, tensor}); }
   void bind(cudnn::Uid uid, const WeightView& weight) { weights_.push_back({uid, weight}); }
@@ -80,14 +83,11 @@ private:
   std::vector<Converted> narrowed_, widened_;
 };
 
-Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
-                                                   DType gradient = DType::f32) {
-  auto plan = lowering.plans->plan(convolution_graph(lowering.graph, node, gradient));
+Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node) {
+  auto plan = lowering.plans->plan(convolution_graph(lowering.graph, node), lowering.policy);
   if (!plan)
     return failure(plan.error());
-  auto step = std::make_unique<ConvolutionStep>(lowering, *plan);
-  step->name = fmt::format("{} {}", to_string(node.op), (*plan)->tag());
-  return step;
+  return std::make_unique<ConvolutionStep>(node, std::move(*plan));
 }
 
 /// Factor and offset of what the convolution reads.
@@ -135,25 +135,20 @@ Result<StepPtr> lower_backward_data(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_backward_weight(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 1);
-  // An engine that writes f32 spares a cast.
-  auto step = make_step(lowering, node);
-  const bool narrow = !step && x.dtype != DType::f32;
-  if (narrow)
-    step = make_step(lowering, node, x.dtype);
-  if (!step)
-    return failure(step.error());
-  (*step)->bind(uid::x, node.inputs[1]);
-  (*step)->bind(uid::dy, node.inputs[0]);
+  auto way = weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node);
+  if (!way)
+    return failure(way.error());
+  auto step = std::make_unique<ConvolutionStep>(node, std::move(way->plan));
+  step->bind(uid::x, node.inputs[1]);
+  step->bind(uid::dy, node.inputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).prologue)
-    bind_prologue(**step, node, x);
-  if (narrow) {
-    const auto& dw = lowering.output(node).shape;
-    const auto elements = dw[0] * x.shape[3] * dw[2] * dw[3]; // with the padded channels
-    (*step)->bind_widened(uid::dw, node.outputs[0], static_cast<std::size_t>(elements), x.dtype);
-  } else {
-    (*step)->bind(uid::dw, node.outputs[0]);
-  }
-  return StepPtr{std::move(*step)};
+    bind_prologue(*step, node, x);
+  if (way->written == DType::f32)
+    step->bind(uid::dw, node.outputs[0]);
+  else
+    step->bind_widened(uid::dw, node.outputs[0], weight_gradient_elements(lowering.graph, node),
+                       way->written);
+  return StepPtr{std::move(step)};
 }
 
 } // namespace

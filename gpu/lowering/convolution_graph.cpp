@@ -49,4 +49,13 @@ cudnn::OperationGraph convolution_graph(const Graph& graph, const Node& node, DT
   }
 }
 
+std::vector<cudnn::OperationGraph> convolution_graphs(const Graph& graph, const Node& node) {
+  std::vector<cudnn::OperationGraph> graphs{convolution_graph(graph, node)};
+  if (node.op != Op::conv2d_backward_weight)
+    return graphs;
+  if (const auto narrow = graph[node.inputs[1]].dtype; narrow != DType::f32)
+    graphs.push_back(convolution_graph(graph, node, narrow));
+  return graphs;
+}
+
 } // namespace troupe::gpu

@@ -73,7 +73,6 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
   TROUPE_TRY(made->allocate(**lowering));
   made->layout_ = std::move((*lowering)->layout);
   made->places_ = std::move((*lowering)->placement.places);
-  made->plans_ = std::move((*lowering)->plans);
   TROUPE_TRY(made->load_kernels());
   return made;
 }

@@ -68,7 +68,6 @@ private:
   MemoryPlan plan_;
   StorageLayout layout_;
   std::vector<Place> places_;
-  std::unique_ptr<PlanBook> plans_; ///< the steps' plans run on its target
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_;
   std::vector<std::byte*> copies_; ///< by unit

@@ -1,4 +1,5 @@
-/// What cuDNN's engines fuse on a device: the answers that nn/passes/fuse_statistics asks for.
+/// What cuDNN's engines fuse on a device, and what it gains: the answers that
+/// nn/passes/fuse_statistics asks for.
 #pragma once
 
 #include "plan_book.hpp"
@@ -6,11 +7,15 @@
 #include "troupe/core/graph.hpp"
 
 #include <functional>
+#include <optional>
 
 namespace troupe::gpu {
 
-/// A function that says whether a device runs a node of a training graph; it finds (and measures)
-/// plans, so it belongs to set-up. Convolutions are asked for at cuDNN, all else is ours and runs.
-std::function<bool(const Graph&, const Node&)> fusion_support(std::shared_ptr<PlanBook> plans);
+/// A function that says how many microseconds a device takes for a node of a training graph;
+/// nothing where it does not run it. Convolutions are asked for at cuDNN, all else is ours, runs,
+/// and is reckoned. It finds and measures plans, those of a whole graph at the first question, so
+/// it belongs to set-up. The book must outlive it.
+std::function<std::optional<double>(const Graph&, const Node&)>
+fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy);
 
 } // namespace troupe::gpu

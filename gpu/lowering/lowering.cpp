@@ -1,10 +1,12 @@
 #include "lowering.hpp"
 
 #include "../krsc_codec.hpp"
+#include "convolution_graph.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/storage_layout.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::gpu {
 
@@ -52,10 +54,11 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
   lowering->placement = std::move(*placement);
   // Libraries are large: those that a graph does not need are not opened.
   if (std::ranges::any_of(graph.nodes, is_convolution, &Node::op)) {
-    auto plans = PlanBook::open(device, options);
+    const auto plans = device.plans();
     if (!plans)
       return failure(plans.error());
-    lowering->plans = std::move(*plans);
+    lowering->plans = *plans;
+    lowering->find_plans();
   }
   if (std::ranges::any_of(graph.nodes, is_matmul, &Node::op)) {
     const auto library = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
@@ -67,6 +70,14 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
     lowering->matmuls = std::move(*matmuls);
   }
   return lowering;
+}
+
+void Lowering::find_plans() {
+  std::vector<cudnn::OperationGraph> all;
+  for (const auto& node : graph.nodes)
+    if (is_convolution(node.op))
+      std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
+  plans->prepare(all, policy);
 }
 
 std::int64_t Lowering::stored_inputs(TensorId weight) const {

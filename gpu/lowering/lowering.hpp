@@ -23,7 +23,8 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  std::unique_ptr<PlanBook> plans;   ///< null for a graph without convolutions
+  PlanBook* plans = nullptr;         ///< the device's; null for a graph without convolutions
+  cudnn::PlanPolicy policy;          ///< for them
   std::shared_ptr<CublasLt> matmuls; ///< null for a graph without matmuls
   /// By unit: whether some node reads its parameters as f16 or bf16, and in which of the two.
   std::vector<DType> copy_types; ///< f32: no copy
@@ -37,9 +38,11 @@ public:
 
 private:
   Lowering(const Graph& graph_, const CompileOptions& options_)
-      : graph{graph_}, options{options_} {}
+      : graph{graph_}, options{options_}, policy{policy_of(options_)} {}
   void store_parameters();
   Status find_copies();
+  /// Convolutions' plans, all at once.
+  void find_plans();
 };
 
 /// Where a node finds a parameter: as it is, or its unit's copy in the type of activations.

@@ -1,18 +1,100 @@
 #include "plan_book.hpp"
 
-#include "alignment.hpp"
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace troupe::gpu {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// Heuristics are seldom wrong by more than a few places.
 constexpr int measured_candidates = 8;
 
+/// So many times an engine that has a kernel ready takes an engine that compiles a general one.
+constexpr double general_engine = 4;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string key_of(const cudnn::OperationGraph& graph, const cudnn::PlanPolicy& policy) {
+  return fmt::format("{} {} {} {}", policy.deterministic, policy.tf32, policy.workspace_bytes,
+                     graph.canonical_text());
+}
+
+double elements_of(const cudnn::Dims& dims) {
+  double elements = 1;
+  for (const auto size : dims)
+    elements *= static_cast<double>(size);
+  return elements;
+}
+
+bool is_narrow(const cudnn::OperationGraph& graph) {
+  return std::ranges::any_of(graph.tensors, [](const cudnn::TensorSpec& tensor) {
+    return !tensor.is_virtual && tensor.type != CUDNN_DATA_FLOAT;
+  });
+}
+
+double bytes_moved(const cudnn::OperationGraph& graph) {
+  double bytes = 0;
+  for (const auto& tensor : graph.tensors)
+    if (!tensor.is_virtual && !tensor.is_by_value)
+      bytes += elements_of(tensor.dims) * (tensor.type == CUDNN_DATA_FLOAT ? 4 : 2);
+  return bytes;
+}
+
+std::string describe(const cudnn::OperationGraph& graph, const Result<cudnn::ChosenPlan>& chosen,
+                     double seconds) {
+  if (!chosen)
+    return fmt::format("{} ({:.1f} s)", chosen.error().message, seconds);
+  const auto time = chosen->microseconds < 0 ? std::string{"not measured"}
+                                             : fmt::format("{:.1f} us", chosen->microseconds);
+  const auto kept =
+      chosen->not_stored.empty() ? "" : fmt::format("; not kept: {}", chosen->not_stored);
+  return fmt::format("plan of {}: {}, {} ({:.1f} s, {} candidates, {} compiled){}", graph.name,
+                     chosen->plan.tag(), time, seconds, chosen->counts.candidates,
+                     chosen->counts.compiled, kept);
+}
+
+} // namespace
+
+cudnn::PlanPolicy policy_of(const CompileOptions& options) {
+  return {.deterministic = options.deterministic,
+          .tf32 = options.tf32,
+          .candidates = measured_candidates};
+}
+
+struct PlanBook::Asked {
+  std::string key;
+  const cudnn::OperationGraph& graph;
+  const cudnn::PlanPolicy& policy;
+  std::optional<Result<TimedPlan>> found{};
+  bool was_known = false; ///< on disk
+};
+
+Result<std::unique_ptr<PlanBook>> PlanBook::open(CudaDevice& device, PlanBookOptions options) {
+  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
+  if (!library)
+    return failure(library.error());
+  auto searcher = PlanSearcher::open(*library, device);
+  if (!searcher)
+    return failure(searcher.error());
+  auto book = std::make_unique<PlanBook>(std::move(*searcher));
+  book->device_ = &device;
+  book->cache_.emplace(options.cache);
+  book->options_ = std::move(options);
+  return book;
+}
+
 /// As the XDG Base Directory Specification says.
-std::filesystem::path cache_folder() {
+std::filesystem::path PlanBook::usual_cache() {
   const auto* const cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache)
     return std::filesystem::path{cache} / "troupe" / "cudnn";
@@ -22,72 +104,94 @@ std::filesystem::path cache_folder() {
          "troupe" / "cudnn";
 }
 
-std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
-  std::size_t elements = 1;
-  for (const auto size : tensor.dims)
-    elements *= static_cast<std::size_t>(size);
-  return aligned(elements * 4); // no type used here is wider
+PlanBook::PlanBook(cudnn::Target target)
+    : PlanBook{std::make_unique<PlanSearcher>(std::move(target))} {}
+
+PlanBook::PlanBook(std::unique_ptr<PlanSearcher> first) {
+  searchers_.push_back(std::move(first));
 }
 
-} // namespace
-
-PlanBook::PlanBook(cudnn::Target target, const CompileOptions& options)
-    : target_{std::move(target)} {
-  policy_.deterministic = options.deterministic;
-  policy_.tf32 = options.tf32;
+/// Handles are made one after the other: made at the same time they hold each other up.
+void PlanBook::open_searchers(std::size_t wanted) {
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  wanted = std::min({wanted, cores, std::size_t{options_.threads}});
+  while (device_ && searchers_.size() < wanted) {
+    auto searcher = PlanSearcher::open(target().library(), *device_);
+    if (!searcher)
+      return; // fewer do it as well
+    searchers_.push_back(std::move(*searcher));
+  }
 }
 
-Result<std::unique_ptr<PlanBook>> PlanBook::open(CudaDevice& device,
-                                                 const CompileOptions& options) {
-  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
-  if (!library)
-    return failure(library.error());
-  auto target = cudnn::Target::of_device(*library, device.info().index);
-  if (!target)
-    return failure(target.error());
-  auto book = std::make_unique<PlanBook>(std::move(*target), options);
-  book->policy_.candidates = measured_candidates;
-  book->device_ = &device;
-  book->cache_.emplace(cache_folder());
-  book->stream_ = device.create_stream({.name = "measure"});
-  return book;
+void PlanBook::prepare(const std::vector<cudnn::OperationGraph>& graphs,
+                       const cudnn::PlanPolicy& policy) {
+  std::set<std::string> keys;
+  std::vector<Asked> asked;
+  for (const auto& graph : graphs)
+    if (auto key = key_of(graph, policy); !plans_.contains(key) && keys.insert(key).second)
+      asked.push_back({std::move(key), graph, policy});
+  open_searchers(asked.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](const PlanSearcher& searcher) {
+    for (auto i = next++; i < asked.size(); i = next++)
+      look_up(asked[i], searcher);
+  };
+  const auto start = Clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min(searchers_.size(), asked.size()); ++i)
+      threads.emplace_back(work, std::cref(*searchers_[i]));
+    work(*searchers_.front());
+  }
+  if (const auto known = std::ranges::count(asked, true, &Asked::was_known); known > 0)
+    note(fmt::format("{} of {} plans were known from {} ({:.1f} s)", known, asked.size(),
+                     cache_->folder().string(), seconds_since(start)));
+  for (auto& one : asked)
+    plans_.emplace(std::move(one.key), std::move(*one.found));
 }
 
-Result<std::shared_ptr<const cudnn::Plan>> PlanBook::plan(const cudnn::OperationGraph& graph) {
-  const auto key = graph.canonical_text();
-  const auto known = plans_.find(key);
-  if (known != plans_.end())
-    return known->second;
-  auto chosen = choose(graph);
-  auto plan = chosen
-                  ? Result<std::shared_ptr<const cudnn::Plan>>{std::make_shared<const cudnn::Plan>(
-                        std::move(chosen->plan))}
-                  : failure(chosen.error());
-  return plans_.emplace(key, std::move(plan)).first->second;
+void PlanBook::look_up(Asked& asked, const PlanSearcher& searcher) {
+  const auto start = Clock::now();
+  const bool refused = cache_ && cache_->find_refusal(target(), asked.graph, asked.policy);
+  auto chosen = searcher.choose(asked.graph, asked.policy, cache_ ? &*cache_ : nullptr, measuring_);
+  asked.was_known = chosen ? chosen->from_cache : refused;
+  if (!asked.was_known)
+    note(describe(asked.graph, chosen, seconds_since(start)));
+  asked.found = timed(asked.graph, searcher, std::move(chosen));
 }
 
-Result<cudnn::ChosenPlan> PlanBook::choose(const cudnn::OperationGraph& graph) const {
-  return device_ ? measure(graph) : cudnn::choose_plan(target_, graph, policy_, nullptr);
+Result<TimedPlan> PlanBook::timed(const cudnn::OperationGraph& graph, const PlanSearcher& searcher,
+                                  Result<cudnn::ChosenPlan> chosen) const {
+  if (!chosen)
+    return failure(std::move(chosen).error());
+  const bool measured = chosen->microseconds >= 0;
+  const double reckoned = reckon(graph) * (chosen->plan.compiled() ? general_engine : 1);
+  return TimedPlan{std::make_shared<const cudnn::Plan>(std::move(chosen->plan)), &searcher.target(),
+                   measured ? chosen->microseconds : reckoned, measured};
 }
 
-Result<cudnn::ChosenPlan> PlanBook::measure(const cudnn::OperationGraph& graph) const {
-  // Memory for every tensor of the graph and the largest workspace, for as long as it is measured.
-  std::size_t bytes = policy_.workspace_bytes;
-  for (const auto& tensor : graph.tensors)
-    bytes += tensor.is_virtual ? 0 : bytes_of(tensor);
-  const auto memory = device_->allocate(bytes, MemoryKind::workspace);
-  if (!memory)
-    return failure(memory.error());
-  std::vector<cudnn::Binding> bindings;
-  auto* at = (*memory)->data() + policy_.workspace_bytes;
-  for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual) {
-      bindings.push_back({tensor.uid, at});
-      at += bytes_of(tensor);
+Result<TimedPlan> PlanBook::plan(const cudnn::OperationGraph& graph,
+                                 const cudnn::PlanPolicy& policy) {
+  prepare({graph}, policy);
+  return plans_.at(key_of(graph, policy));
+}
+
+double PlanBook::reckon(const cudnn::OperationGraph& graph) const {
+  double operations = 0;
+  for (const auto& operation : graph.operations)
+    if (const auto* const convolution = std::get_if<cudnn::ConvolutionOp>(&operation)) {
+      const auto& w = *graph.find(convolution->w);
+      operations += 2 * elements_of(graph.find(convolution->y)->dims) * elements_of(w.dims) /
+                    static_cast<double>(w.dims[0]);
     }
-  const cudnn::MeasuringBuffers buffers{bindings, (*memory)->data(), policy_.workspace_bytes};
-  return cudnn::choose_plan(target_, graph, policy_, &*cache_, cuda_stream(*stream_).handle(),
-                            &buffers);
+  return rates().microseconds(bytes_moved(graph), operations,
+                              is_narrow(graph) ? DType::f16 : DType::f32);
+}
+
+void PlanBook::note(const std::string& line) {
+  const std::lock_guard lock{saying_};
+  if (options_.say && said_.insert(line).second)
+    options_.say(line);
 }
 
 } // namespace troupe::gpu

@@ -1,38 +1,73 @@
-/// The cuDNN plans of one executable: each operation graph is searched (and measured) once.
+/// The cuDNN plans of one device: by what each operation graph is run, and how long that takes.
+/// Each is searched and measured once, by several threads where many are asked for at a time; what
+/// no engine takes is remembered too. There is one book a device (CudaDevice::plans).
 #pragma once
 
-#include "../cuda_device.hpp"
-#include "../cudnn/chooser.hpp"
+#include "plan_searcher.hpp"
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace troupe::gpu {
 
+/// Which plans a compilation may use.
+cudnn::PlanPolicy policy_of(const CompileOptions& options);
+
+struct TimedPlan {
+  std::shared_ptr<const cudnn::Plan> plan;
+  const cudnn::Target* target = nullptr; ///< whose handle it was made with, and runs on; the book's
+  double microseconds = 0;
+  bool measured = false; ///< else reckoned
+};
+
+struct PlanBookOptions {
+  std::filesystem::path cache;                   ///< a folder
+  std::function<void(const std::string&)> say{}; ///< told of each search and choice, a line each
+  unsigned threads = 8;                          ///< at most, and no more than the machine's
+};
+
 class PlanBook {
 public:
-  /// Opens cuDNN for a device: candidates are measured on it, and what was chosen is kept on disk.
-  /// The device must outlive the book. Errors: unsupported, with what was searched.
-  static Result<std::unique_ptr<PlanBook>> open(CudaDevice& device, const CompileOptions& options);
+  /// Opens cuDNN for a device, which must outlive the book. Errors: unsupported, with what was
+  /// searched.
+  static Result<std::unique_ptr<PlanBook>> open(CudaDevice& device, PlanBookOptions options);
+  /// Where plans are kept: below $XDG_CACHE_HOME, else ~/.cache.
+  static std::filesystem::path usual_cache();
   /// For a GPU that is not here: the first plan of each graph, which cannot run.
-  PlanBook(cudnn::Target target, const CompileOptions& options);
+  explicit PlanBook(cudnn::Target target);
+  explicit PlanBook(std::unique_ptr<PlanSearcher> first);
 
-  /// The plan for a graph. Errors: unsupported when no engine takes it (remembered too).
-  Result<std::shared_ptr<const cudnn::Plan>> plan(const cudnn::OperationGraph& graph);
-  const cudnn::Target& target() const { return target_; }
+  /// Looks up all that are not known yet at once. Blocks, up to seconds for each on a new device.
+  void prepare(const std::vector<cudnn::OperationGraph>& graphs, const cudnn::PlanPolicy& policy);
+  /// Errors: unsupported when no engine takes the graph; out_of_memory when there was none to
+  /// measure in, which says nothing about engines.
+  Result<TimedPlan> plan(const cudnn::OperationGraph& graph, const cudnn::PlanPolicy& policy);
+
+  /// Of a graph by an engine that has a kernel for it, by what it moves and computes.
+  double reckon(const cudnn::OperationGraph& graph) const;
+  const DeviceRates& rates() const { return target().rates(); }
+  const cudnn::Target& target() const { return searchers_.front()->target(); }
+  /// Says a line, once.
+  void note(const std::string& line);
 
 private:
-  Result<cudnn::ChosenPlan> choose(const cudnn::OperationGraph& graph) const;
-  Result<cudnn::ChosenPlan> measure(const cudnn::OperationGraph& graph) const;
+  struct Asked;
 
-  cudnn::Target target_;
-  cudnn::PlanPolicy policy_;
+  void open_searchers(std::size_t wanted);
+  void look_up(Asked& asked, const PlanSearcher& searcher);
+  Result<TimedPlan> timed(const cudnn::OperationGraph& graph, const PlanSearcher& searcher,
+                          Result<cudnn::ChosenPlan> chosen) const;
+
+  PlanBookOptions options_;
   CudaDevice* device_ = nullptr; ///< null: it is not here
   std::optional<cudnn::PlanCache> cache_;
-  std::unique_ptr<Stream> stream_; ///< candidates are measured on it
-  std::map<std::string, Result<std::shared_ptr<const cudnn::Plan>>> plans_;
+  std::vector<std::unique_ptr<PlanSearcher>> searchers_; ///< one at least
+  std::map<std::string, Result<TimedPlan>> plans_;
+  std::mutex measuring_, saying_;
+  std::set<std::string> said_;
 };
 
 } // namespace troupe::gpu

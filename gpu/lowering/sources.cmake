@@ -11,5 +11,8 @@ set(TROUPE_LOWERING_SOURCES
   lowering/lowering.cpp
   lowering/matmul.cpp
   lowering/plan_book.cpp
+  lowering/plan_searcher.cpp
   lowering/pooling.cpp
-  lowering/profile.cpp)
+  lowering/profile.cpp
+  lowering/reckoning.cpp
+  lowering/weight_gradient.cpp)

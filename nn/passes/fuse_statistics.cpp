@@ -11,11 +11,23 @@ namespace {
 
 using NodeIndex = std::size_t;
 
+/// Microseconds; none where a device does not run it.
+using Time = std::optional<double>;
+
+Time operator+(const Time& a, const Time& b) {
+  return a && b ? Time{*a + *b} : std::nullopt;
+}
+
+/// Of the same work.
+struct Ways {
+  Time fused, apart;
+};
+
 class StatisticsFuser {
 public:
-  StatisticsFuser(const Graph& training, const FusionSupport& runs,
+  StatisticsFuser(const Graph& training, const FusionSupport& support,
                   const std::vector<std::string>& keep)
-      : graph_{training}, nodes_{training.nodes}, runs_{runs}, keep_{keep},
+      : graph_{training}, nodes_{training.nodes}, support_{support}, keep_{keep},
         makers_(training.tensors.size()), readers_(training.tensors.size()),
         replacements_(training.nodes.size()), sums_(training.nodes.size()) {
     for (NodeIndex i = 0; i < nodes_.size(); ++i) {
@@ -72,7 +84,16 @@ private:
   bool is_kept(TensorId id) const {
     return graph_[id].role != Role::activation || std::ranges::count(keep_, graph_[id].name) > 0;
   }
-  bool runs(const Node& node) const { return runs_(graph_, node); }
+  Time time(const Node& node) const { return support_.microseconds(graph_, node); }
+  bool runs(const Node& node) const { return time(node).has_value(); }
+  bool choose(std::string_view what, TensorId at, const Ways& ways) const {
+    if (!ways.fused)
+      return false;
+    const bool taken = !ways.apart || *ways.fused <= *ways.apart;
+    if (support_.chosen)
+      support_.chosen({what, graph_[at], *ways.fused, ways.apart, taken});
+    return taken;
+  }
 
   /// A new tensor of f32 values by channel.
   TensorId by_channel(TensorId like, const char* suffix) {
@@ -129,7 +150,8 @@ private:
                Phase::forward,  node.unit};
     if (a.add)
       apply.inputs.push_back(node.inputs[5]);
-    if (!runs(source) || !runs(finalize) || !runs(apply))
+    if (!choose("statistics", parts.x,
+                {time(source) + time(finalize) + time(apply), time(nodes_[*made]) + time(node)}))
       return;
     if (a.add)
       apply_shortcut(apply);
@@ -183,7 +205,8 @@ private:
                   {},
                   Phase::backward,
                   backward.unit};
-    if (!runs(data) || !runs(gradient))
+    if (!choose("mask and sums", dy,
+                {time(data) + time(gradient), time(nodes_[*made]) + time(backward)}))
       return;
     nodes_[*made] = std::move(data);
     nodes_[*parts.backward] = std::move(gradient);
@@ -204,40 +227,46 @@ private:
     });
   }
 
-  bool can_have_prologue(NodeIndex index, const Parts& parts) {
-    const bool forward = nodes_[index].op == Op::conv2d;
-    const auto& x = nodes_[index].inputs[forward ? 0 : 1];
-    if (x != parts.y || std::ranges::count(nodes_[index].inputs, parts.y) != 1)
-      return false;
-    if (!forward || !feeds_batch_norm(nodes_[index]))
-      return runs(with_prologue(nodes_[index], parts));
-    const auto statistics = with_statistics(index);
-    return runs(with_prologue(statistics, parts)) ||
-           (!runs(statistics) && runs(with_prologue(nodes_[index], parts)));
+  Ways prologue(NodeIndex index, const Parts& parts) {
+    const auto& node = nodes_[index];
+    const bool forward = node.op == Op::conv2d;
+    const auto& x = node.inputs[forward ? 0 : 1];
+    if (x != parts.y || std::ranges::count(node.inputs, parts.y) != 1)
+      return {};
+    if (forward && feeds_batch_norm(node)) { // which has its turn later
+      const auto statistics = with_statistics(index);
+      const Ways both{time(with_prologue(statistics, parts)), time(statistics)};
+      if (both.fused || both.apart) // what can have a prologue or statistics keeps these
+        return both;
+    }
+    return {time(with_prologue(node, parts)), time(node)};
   }
 
   /// scale_shift {relu} -> prologues of all that read it.
   void move_into_readers(Parts& parts) {
     if (!parts.attributes.relu || parts.attributes.add || is_kept(parts.y))
       return;
+    Ways ways{0, time(replacements_[parts.forward].back())};
     std::optional<Node> backward;
     if (parts.backward && !parts.masks_elsewhere) {
       backward = nodes_[*parts.backward];
       backward->inputs[5] = parts.factor;
       backward->inputs.push_back(parts.offset);
-      if (!runs(*backward))
-        return;
+      ways = {time(*backward), ways.apart + time(nodes_[*parts.backward])};
     }
     std::vector<NodeIndex> convolutions;
     for (const auto reader : readers(parts.y)) {
       if (parts.backward == reader)
         continue;
       const auto op = nodes_[reader].op;
-      if ((op != Op::conv2d && op != Op::conv2d_backward_weight) ||
-          !can_have_prologue(reader, parts))
+      if (op != Op::conv2d && op != Op::conv2d_backward_weight)
         return;
+      const auto more = prologue(reader, parts);
+      ways = {ways.fused + more.fused, ways.apart + more.apart};
       convolutions.push_back(reader);
     }
+    if (!choose("prologue", parts.y, ways))
+      return;
     for (const auto reader : convolutions)
       nodes_[reader] = with_prologue(nodes_[reader], parts);
     if (backward)
@@ -247,7 +276,7 @@ private:
 
   Graph graph_;
   std::vector<Node> nodes_; ///< as they become, by their place in the graph as it was
-  const FusionSupport& runs_;
+  const FusionSupport& support_;
   const std::vector<std::string>& keep_;
   std::vector<std::optional<NodeIndex>> makers_; ///< by TensorId
   std::vector<std::vector<NodeIndex>> readers_;  ///< by TensorId, in the graph as it was
@@ -257,9 +286,9 @@ private:
 
 } // namespace
 
-Graph fuse_statistics(const Graph& training, const FusionSupport& runs,
+Graph fuse_statistics(const Graph& training, const FusionSupport& support,
                       const std::vector<std::string>& keep) {
-  return runs ? StatisticsFuser{training, runs, keep}.run() : training;
+  return support.microseconds ? StatisticsFuser{training, support, keep}.run() : training;
 }
 
 } // namespace troupe::nn

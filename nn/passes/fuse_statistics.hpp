@@ -5,17 +5,34 @@
 #include "troupe/core/graph.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe::nn {
 
-/// Whether a device runs a node, which refers to tensors of the graph but need not be in it. Asked
-/// about every node that the pass would make, with its shapes, types and attributes. Empty: never.
-using FusionSupport = std::function<bool(const Graph& graph, const Node& node)>;
+/// Whether nodes were joined, for a log.
+struct FusionChoice {
+  std::string_view what;       ///< "statistics", "mask and sums" or "prologue"
+  const Tensor& at;            ///< the result of the convolution, or of the batch norm, in question
+  double fused;                ///< microseconds of all nodes that would change
+  std::optional<double> apart; ///< nothing: the device does not run one of them
+  bool taken;
+};
+
+/// What a device says of nodes, which refer to tensors of the graph but need not be in it.
+struct FusionSupport {
+  /// Microseconds that it takes for a node, nothing where it does not run it. Asked about every
+  /// node that the pass would make or replace, with its shapes, types and attributes. Empty: fuse
+  /// nothing.
+  std::function<std::optional<double>(const Graph& graph, const Node& node)> microseconds{};
+  /// Told of each choice; may be empty.
+  std::function<void(const FusionChoice& choice)> chosen{};
+};
 
 /// For a training graph after autodiff; batch_norm {relu} and {add, relu} as `fuse` makes them.
-/// For each batch norm that is not synchronized, as far as the device goes:
+/// For each batch norm that is not synchronized, as far as the device goes, and where the nodes
+/// that are made take no longer than those they replace, one step after the other:
 ///
 /// - Its input comes from a convolution that can give statistics: batch_norm_finalize makes factor
 ///   and offset of them, scale_shift applies these. The batch norm of a shortcut that is added here
@@ -30,7 +47,7 @@ using FusionSupport = std::function<bool(const Graph& graph, const Node& node)>;
 /// Results are the same up to rounding: what is computed is the same, statistics by another
 /// formula. What is in `keep` stays. Parameters, statistics and gradients are the same tensors as
 /// before.
-Graph fuse_statistics(const Graph& training, const FusionSupport& runs,
+Graph fuse_statistics(const Graph& training, const FusionSupport& support,
                       const std::vector<std::string>& keep = {});
 
 } // namespace troupe::nn

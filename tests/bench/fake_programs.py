@@ -68,11 +68,11 @@ class Folder:
         path.write_text("#!/bin/sh\n" + textwrap.dedent(text) + "\n")
         path.chmod(0o755)
 
-    def doctor(self, found, train="exit 3"):
+    def doctor(self, found, train="exit 3", code=0):
         self.script(
             "troupe",
             f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n"
-            f"*:train) {train} ;;\n*) echo text ;;\nesac",
+            f"*:train) {train} ;;\n*) echo text ;;\nesac\nexit {code}",
         )
 
     def python(self, **variants):
@@ -81,10 +81,11 @@ class Folder:
         replies.update({"compile": self.serve(150, 900), **variants})
         cases = "\n".join(f"*'--variant {name} '*) {text} ;;" for name, text in replies.items())
         epochs = variants.get("epochs", "exit 3")
+        libraries = variants.get("libraries", "{}")
         versions = json.dumps({"PyTorch": "9.9"})
         self.script(
             "python",
-            f"case \"$* \" in\n*epochs.py*) {epochs} ;;\n{cases}\n*) echo '{versions}' ;;\nesac",
+            f"case \"$* \" in\n*epochs.py*) {epochs} ;;\n*libraries*) echo '{libraries}' ;;\n{cases}\n*) echo '{versions}' ;;\nesac",
         )
 
     @staticmethod

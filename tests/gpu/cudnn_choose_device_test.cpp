@@ -28,12 +28,18 @@ TEST_CASE("candidates are measured once, and the fastest is found again on disk"
   policy.candidates = 6;
   const DeviceTensors tensors(graph, operands(), policy.workspace_bytes);
   const auto buffers = tensors.buffers();
-  const auto chosen = choose_plan(target, graph, policy, &cache, nullptr, &buffers);
+  const MeasurePlans measure = [&](std::span<const Plan> plans) {
+    std::vector<troupe::Result<double>> times;
+    for (const auto& plan : plans)
+      times.push_back(measure_microseconds(target, plan, nullptr, buffers));
+    return troupe::Result<std::vector<troupe::Result<double>>>{std::move(times)};
+  };
+  const auto chosen = choose_plan(target, graph, policy, &cache, measure);
   INFO((chosen ? "" : chosen.error().message));
   REQUIRE(chosen);
   CHECK(chosen->microseconds > 0);
 
-  const auto again = choose_plan(target, graph, policy, &cache, nullptr, &buffers);
+  const auto again = choose_plan(target, graph, policy, &cache, measure);
   REQUIRE(again);
   CHECK(again->plan.tag() == chosen->plan.tag());
   CHECK(again->microseconds == chosen->microseconds);

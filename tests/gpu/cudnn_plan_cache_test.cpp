@@ -42,7 +42,7 @@ TEST_CASE("damaged and foreign entries of the cache count as absent, and are wri
   auto changed = whole;
   changed[whole.find("\"plan\"") + 30] ^= 1;
   auto other_version = whole;
-  other_version.replace(whole.find("\"version\": 1"), 12, "\"version\": 0");
+  other_version.replace(whole.find("\"version\": 2"), 12, "\"version\": 0");
   auto other_key = whole;
   other_key.replace(whole.find("NVIDIA H200"), 11, "NVIDIA H201");
   for (const auto& text : {std::string(), whole.substr(0, whole.size() / 2), changed, other_version,
@@ -52,6 +52,28 @@ TEST_CASE("damaged and foreign entries of the cache count as absent, and are wri
   }
   REQUIRE(choose_plan(target, graph, PlanPolicy{}, &cache));
   CHECK(cache.find(target, graph, PlanPolicy{}));
+}
+
+TEST_CASE("that there is no plan is kept too, until a compiler for engines comes or goes") {
+  const ScratchFolder folder;
+  auto library = tests::cudnn_or_skip();
+  const auto described = [&library] {
+    return Target::of_properties(library, tests::properties_of("h200")).value();
+  };
+  auto problem = tests::small_problem();
+  problem.type = CUDNN_DATA_FLOAT;
+  const auto graph = normalized_convolution_statistics(problem);
+  const PlanCache cache(folder.path());
+  CHECK_FALSE(cache.find_refusal(described(), graph, PlanPolicy{}));
+  const auto refused = choose_plan(described(), graph, PlanPolicy{}, &cache);
+  REQUIRE_FALSE(refused);
+  const auto found = cache.find_refusal(described(), graph, PlanPolicy{});
+  REQUIRE(found);
+  CHECK(found->code == Errc::unsupported);
+  CHECK(found->message == refused.error().message);
+  CHECK_FALSE(cache.find(described(), graph, PlanPolicy{}));
+  ++library.nvrtc;
+  CHECK_FALSE(cache.find_refusal(described(), graph, PlanPolicy{}));
 }
 
 TEST_CASE("a cache that cannot be written does not keep a plan from being chosen") {

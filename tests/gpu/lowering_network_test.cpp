@@ -1,5 +1,6 @@
 // Whole training graphs against what cuDNN offers on GPUs that are only described.
 #include "cudnn_fixture.hpp"
+#include "fusion_support.hpp"
 #include "missing_plan.hpp"
 
 #include "troupe/gpu/lowering/fusion.hpp"
@@ -46,11 +47,11 @@ Network resnet50(const std::string& device, const std::string& precision, bool f
   config.model.stem = "imagenet";
   config.data.image_size = 224;
   config.precision.mode = precision;
-  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device), CompileOptions{});
+  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device));
   nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                          .input = {compute_type(*precision_of(precision)), 4}};
   if (fused)
-    passes.fuse_statistics = gpu::fusion_support(plans);
+    passes.fuse_statistics = wherever_it_runs(gpu::fusion_times(*plans, gpu::policy_of({})));
   auto model = nn::prepare_model(config, 128, nn::Purpose::training, passes);
   if (!model)
     FAIL(model.error().to_string());
@@ -58,7 +59,8 @@ Network resnet50(const std::string& device, const std::string& precision, bool f
 }
 
 void require_plans(const Network& network) {
-  REQUIRE_THAT(missing_plan(*network.plans, network.model.graph), Catch::Matchers::Equals(""));
+  REQUIRE_THAT(missing_plan(*network.plans, gpu::policy_of({}), network.model.graph),
+               Catch::Matchers::Equals(""));
 }
 
 } // namespace

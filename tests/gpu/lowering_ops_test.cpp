@@ -14,16 +14,18 @@ TEST_CASE("every convolution of the ops' tests has a plan, repeatable bit by bit
   for (const auto precision :
        {Precision::fp32, Precision::tf32, Precision::amp_fp16, Precision::amp_bf16}) {
     const CompileOptions options{.deterministic = true, .tf32 = precision == Precision::tf32};
-    gpu::PlanBook plans{described_gpu("h100_sxm"), options};
+    gpu::PlanBook plans{described_gpu("h100_sxm")};
+    const auto policy = gpu::policy_of(options);
     for (const auto& one : all_op_cases()) {
       INFO(to_string(precision) << ", " << one.name);
-      CHECK_THAT(missing_plan(plans, one.model({.precision = precision}).graph),
+      CHECK_THAT(missing_plan(plans, policy, one.model({.precision = precision}).graph),
                  Catch::Matchers::Equals(""));
       if (one.images[3] != 3)
         continue;
       const nn::InputFormat padded{compute_type(precision), 4};
-      CHECK_THAT(missing_plan(plans, one.model({.precision = precision, .input = padded}).graph),
-                 Catch::Matchers::Equals(""));
+      CHECK_THAT(
+          missing_plan(plans, policy, one.model({.precision = precision, .input = padded}).graph),
+          Catch::Matchers::Equals(""));
     }
   }
 }

@@ -8,6 +8,7 @@
 namespace troupe::tests {
 
 /// What is said of the first convolution of a graph that has no plan; empty when all have one.
-std::string missing_plan(gpu::PlanBook& plans, const Graph& graph);
+std::string missing_plan(gpu::PlanBook& plans, const gpu::cudnn::PlanPolicy& policy,
+                         const Graph& graph);
 
 } // namespace troupe::tests

@@ -2,6 +2,7 @@
 // is, against the interpreter on the same graphs.
 #include "../devices/compare.hpp"
 #include "../devices/networks.hpp"
+#include "fusion_support.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/alignment.hpp"
@@ -53,13 +54,14 @@ struct Fixture {
     return std::move(*model);
   }
 
-  /// Rewritten for this device. Skips the test where nothing of it is fused.
+  /// Rewritten for this device wherever it can be, faster or not. Skips the test where nothing of
+  /// it is fused.
   nn::PreparedModel fused(const Graph& forward, Precision precision) const {
-    auto plans =
-        gpu::PlanBook::open(static_cast<gpu::CudaDevice&>(*device), {.deterministic = true});
+    const auto plans = static_cast<gpu::CudaDevice&>(*device).plans();
     if (!plans)
       FAIL(plans.error().to_string());
-    auto model = prepare(forward, precision, gpu::fusion_support(std::move(*plans)));
+    const auto times = gpu::fusion_times(**plans, gpu::policy_of({.deterministic = true}));
+    auto model = prepare(forward, precision, wherever_it_runs(times));
     if (std::ranges::count(model.graph.nodes, Op::batch_norm_finalize, &Node::op) == 0)
       SKIP("cuDNN fuses nothing in " << to_string(precision) << " on " << device->info().name);
     return model;

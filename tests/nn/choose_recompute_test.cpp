@@ -27,7 +27,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
       .fuse = FusePatterns::all(), .precision = precision, .recompute = recompute, .memory = {}};
   options.memory.in_place.push_back(Op::batch_norm_backward);
   if (fused)
-    options.fuse_statistics = [](const Graph&, const Node&) { return true; };
+    options.fuse_statistics = {[](const Graph&, const Node&) { return 0.0; }};
   return run_passes(*forward, Purpose::training, options);
 }
 

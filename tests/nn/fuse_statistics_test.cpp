@@ -17,9 +17,13 @@ using namespace troupe::nn::test;
 
 namespace {
 
-bool everything(const Graph&, const Node&) {
-  return true;
+FusionSupport supports(std::function<bool(const Graph&, const Node&)> runs) {
+  return {[runs = std::move(runs)](const Graph& graph, const Node& node) {
+    return runs(graph, node) ? std::optional{0.0} : std::nullopt;
+  }};
 }
+
+const FusionSupport everything = supports([](const Graph&, const Node&) { return true; });
 
 Graph forward_of(const std::string& name, std::int64_t image_size, std::int64_t batch,
                  const char* stem = "imagenet") {
@@ -128,13 +132,13 @@ void check_same_values(const Graph& fused, const Graph& plain) {
 
 /// Supports each node with a chance of 3 in 4, by its first output's name and what it would be.
 FusionSupport by_chance(std::uint64_t seed) {
-  return [seed](const Graph& graph, const Node& node) {
+  return supports([seed](const Graph& graph, const Node& node) {
     auto text = graph[node.outputs[0]].name + std::to_string(node.inputs.size()) + "/" +
                 std::to_string(node.outputs.size());
     text += to_string(node.op);
     CounterRng rng{seed, stream_of(text)};
     return rng.uniform() < 0.75f;
-  };
+  });
 }
 
 } // namespace
@@ -153,7 +157,8 @@ TEST_CASE("synchronized batch norms stay whole, forward and backward") {
 TEST_CASE("nothing is fused that the device cannot run") {
   const auto forward = forward_of("resnet18", 32, 2);
   const auto plain = prepared(forward, {}).graph;
-  const auto refused = prepared(forward, [](const Graph&, const Node&) { return false; }).graph;
+  const auto refused =
+      prepared(forward, supports([](const Graph&, const Node&) { return false; })).graph;
   CHECK(plain.to_string() == refused.to_string());
   CHECK(plain.tensors.size() == refused.tensors.size());
 }
@@ -221,7 +226,9 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   const auto forward = forward_of("resnet20", 8, 4);
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const std::function<bool(const Node&)>& refused) {
-    return prepared(forward, [&](const Graph&, const Node& node) { return !refused(node); }).graph;
+    return prepared(forward,
+                    supports([&](const Graph&, const Node& node) { return !refused(node); }))
+        .graph;
   };
   const auto has_prologue = [](const Node& node) { return has(node, &Conv2dAttributes::prologue); };
 
@@ -253,10 +260,11 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   CHECK(count(one_of_both, Op::batch_norm) == 0);
   check_same_step(plain, one_of_both, f32_tolerance);
 
-  const auto reduction_alone = prepared(forward, [](const Graph&, const Node& node) {
-                                 return has(node, &Conv2dAttributes::batch_norm_relu) ||
-                                        node.op == Op::batch_norm_input_gradient;
-                               }).graph;
+  const auto reduction_alone = prepared(forward, supports([](const Graph&, const Node& node) {
+                                          return has(node, &Conv2dAttributes::batch_norm_relu) ||
+                                                 node.op == Op::batch_norm_input_gradient;
+                                        }))
+                                   .graph;
   CHECK(count(reduction_alone, Op::batch_norm) == 19);
   CHECK(count(reduction_alone, Op::batch_norm_input_gradient) == 9);
   check_same_step(plain, reduction_alone, f32_tolerance);

@@ -117,7 +117,7 @@ PreparedModel joined_batch_norm(Precision precision) {
       },
       {.fuse = FusePatterns::all(),
        .precision = precision,
-       .fuse_statistics = [](const Graph&, const Node&) { return true; }});
+       .fuse_statistics = {[](const Graph&, const Node&) { return 0.0; }}});
 }
 
 } // namespace

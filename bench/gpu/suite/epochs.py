@@ -19,15 +19,22 @@ class Skipped(Exception):
     """Why there is nothing to do; no failure."""
 
 
+def wanted_data(suite):
+    """{file: checksum}"""
+    sums = suite.root / "tools/checksums/cifar10.sha256"
+    return dict(reversed(line.split()) for line in sums.read_text().splitlines())
+
+
+def missing_data(suite):
+    return [name for name in wanted_data(suite) if not (suite.data / name).is_file()]
+
+
 def check_data(suite):
     """Raises Skipped where files are missing, Trouble where one is not what it should be."""
     folder = suite.data
-    sums = suite.root / "tools/checksums/cifar10.sha256"
-    wanted = dict(reversed(line.split()) for line in sums.read_text().splitlines())
-    missing = [name for name in wanted if not (folder / name).is_file()]
-    if missing:
+    if missing := missing_data(suite):
         raise Skipped(f"no CIFAR-10 in {folder}: {', '.join(missing)} missing")
-    for name, digest in wanted.items():
+    for name, digest in wanted_data(suite).items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             raise Trouble(f"{folder / name} does not have the recorded checksum")
 

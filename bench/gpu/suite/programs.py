@@ -42,10 +42,13 @@ def signals_held_back():
 
 
 class Program:
-    """A started program, in a process group of its own. What it says goes into the log, with `prefix`."""
+    """A started program, in a process group of its own. What it says goes into the log, with `prefix` or,
+    `clocked`, with the seconds since its start; `hear` is given each line, from other threads.
+    """
 
-    def __init__(self, command, log, prefix=""):
-        self.log, self.prefix = log, prefix
+    def __init__(self, command, log, prefix="", clocked=False, hear=None):
+        self.log, self.prefix, self.clocked, self.hear = log, prefix, clocked, hear
+        self.begin = time.monotonic()
         self.last = ""  # line that it said
         log.write(f"{prefix}$ {shlex.join(map(str, command))}\n")
         self.readers = []
@@ -75,8 +78,11 @@ class Program:
     def _read(self, pipe):
         for line in map(str.rstrip, pipe):
             self.last = line[:200] or self.last
+            if self.hear:
+                self.hear(line)
+            prefix = f"{time.monotonic() - self.begin:8.2f} s  " if self.clocked else self.prefix
             with contextlib.suppress(ValueError):  # a closed log: children that outlive it
-                self.log.write(f"{self.prefix}{line}\n")
+                self.log.write(f"{prefix}{line}\n")
             if pipe is self.process.stdout:
                 self.lines.put(line)
         if pipe is self.process.stdout:
@@ -149,10 +155,10 @@ def as_object(line):
     return None
 
 
-def run(command, seconds, log, on_line=None):
-    """Runs it to its end and hands on each line. Raises Trouble unless it exits with 0."""
+def run(command, seconds, log, on_line=None, **heard):
+    """Runs it to its end and hands on each line; `heard` as Program's. Raises Trouble unless it exits with 0."""
     deadline = time.monotonic() + seconds
-    program = Program(command, log)
+    program = Program(command, log, **heard)
     try:
         program.process.stdin.close()
         while (line := program.line(deadline)) is not None:
@@ -166,15 +172,15 @@ def run(command, seconds, log, on_line=None):
         program.end()
 
 
-def run_for_object(command, seconds, log):
-    """The last JSON object that it prints. Raises Trouble."""
+def run_for_object(command, seconds, log, **heard):
+    """The last JSON object that it prints; `heard` as Program's. Raises Trouble."""
     found = []
 
     def keep(line):
         if value := as_object(line):
             found.append(value)
 
-    run(command, seconds, log, keep)
+    run(command, seconds, log, keep, **heard)
     if not found:
         raise Trouble("ended without a result")
     return found[-1]

@@ -3,6 +3,7 @@
 import json
 import os
 
+from suite import roofline
 from suite.rows import GOALS, TRAININGS
 from suite.step import OURS
 
@@ -10,7 +11,8 @@ from suite.step import OURS
 class Report:
     def __init__(self, folder, date):
         self.folder = folder
-        self.data = {"date": date, "machine": {}, "parts": {}, "tests": {}, "step": {}, "epochs": {}, "trace": {}}
+        self.data = {"date": date, "machine": {}, "parts": {}}
+        self.data.update({part: {} for part in ("start", "tests", "step", "epochs", "trace")})
 
     def rows(self, part):
         return self.data[part]
@@ -38,15 +40,27 @@ class Report:
         yield "Figures of one run on one machine; peers alternate with us, medians of the rounds."
         yield from table("Parts", ["part", "state", "seconds", "why"], self.part_rows())
         yield from table("Goals", ["goal", "wanted", "measured", "met"], self.goal_rows())
+        yield from table("Start-up", START_HEAD, self.start_rows())
         yield from table("Training step", STEP_HEAD, self.step_rows())
         yield from table("End to end, CIFAR-10 at 224", EPOCHS_HEAD, self.epochs_rows())
         yield from table("Tests", ["program", "passed", "failed", "skipped", "seconds"], self.test_rows())
         yield from listing("Tests that failed or were skipped", self.test_notes())
         yield from listing("What has no result", self.missing())
+        if found := data.get("roofline"):
+            yield from table("Roofline of a step", roofline.HEAD, roofline.rows(found), roofline.words(found))
 
     def part_rows(self):
         for name, part in self.data["parts"].items():
             yield [name, part["state"], number(part.get("seconds")), part.get("why", "")]
+
+    def start_rows(self):
+        for name, row in self.data["start"].items():
+            figures = [number(row.get("images_per_second"), 1), number(row.get("ms"), 2)]
+            took = (row.get("startup") or {}).items()
+            phases = ", ".join(f"{phase} {seconds:.1f}" for phase, seconds in took)
+            searched = f"{row.get('searches', 0)} in {number(row.get('search_seconds'), 1)} s"
+            memory_used = number(row.get("peak_memory_mib"))
+            yield [name, number(row.get("seconds"), 1), phases, searched, *figures, memory_used, row.get("why", "")]
 
     def goal_rows(self):
         for what, row, figure, sense, wanted in GOALS:
@@ -108,9 +122,11 @@ class Report:
         for part in ("step", "epochs"):
             for name, row in self.data[part].items():
                 yield from (f"{name}, {who}: FAILED, {why}" for who, why in row.get("failed", {}).items())
+                yield from (f"{name}, {who}: FAILED, {why}" for who, why in row.get("timed_out", {}).items())
                 yield from (f"{name}, {who}: {why}" for who, why in row.get("left_out", {}).items())
 
 
+START_HEAD = ["start", "seconds", "of which", "plans searched", "images/s", "ms", "peak MiB", "why"]
 STEP_HEAD = ["case", "ours, images/s", "eager", "fused", "compile", "÷ eager", "÷ best", "ours, ms"]
 STEP_HEAD += ["peak MiB, ours / eager", "ratio", "CPU µs/step"]
 EPOCHS_HEAD = ["row", "who", "epochs", "seconds with start-up", "test accuracy", "peak MiB"]
@@ -132,10 +148,11 @@ def memory(found, who):
     return number(found.get(who, {}).get("peak_memory_mib")) or "–"
 
 
-def table(title, head, rows):
+def table(title, head, rows, words=""):
     rows = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
     if rows:
         yield from ("", f"## {title}", "")
+        yield from (words, "") if words else ()
         yield f"| {' | '.join(head)} |"
         yield "|---" * len(head) + "|"
         yield from (f"| {' | '.join(row)} |" for row in rows)

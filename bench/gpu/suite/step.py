@@ -5,10 +5,11 @@ import time
 
 from suite import programs
 from suite.programs import OutOfTime, Trouble
-from suite.rows import EAGER, INSTEAD, SITTINGS
+from suite.rows import AMP, EAGER, INSTEAD, SITTINGS
 
 OURS = "ours"
-OURS_LIMIT = 120.0  # the first start on a device measures plans; later ones find them on disk
+FIRST_LIMIT = 300.0  # the first start on a device measures plans; later ones find them on disk
+OURS_LIMIT = 120.0
 PEER_LIMIT = 60.0
 LEAST = 30.0  # no sitting is begun with less
 
@@ -52,21 +53,22 @@ def largest(results, key):
     return max(values) if values else None
 
 
-def commands(suite, case):
-    options = [*suite.sized(case).options, "--seconds", str(suite.options.seconds)]
-    peer = [*suite.python, suite.root / "bench/peers/gpu_train_step.py", *options]
-    return [suite.program("bench_gpu_train_step"), *options], peer
+def peer_command(suite, case):
+    script = suite.root / "bench/peers/gpu_train_step.py"
+    return [*suite.python, script, *suite.sized(case).options, "--seconds", str(suite.options.seconds)]
 
 
 def sittings(suite):
+    if suite.options.first:
+        return [sitting for sitting in SITTINGS if sitting[0] == AMP]
     return [sitting for sitting in SITTINGS if suite.wanted(sitting[0].name)]
 
 
 def plan(suite):
     for case, variants in sittings(suite):
-        ours, peer = commands(suite, case)
         yield f"# {case.name}: {suite.options.rounds} rounds of ours, {', '.join(variants)}"
-        yield ours
+        yield suite.our_step(case, suite.options.seconds)
+        peer = peer_command(suite, case)
         yield from ([*peer, "--variant", variant, "--serve"] for variant in variants)
 
 
@@ -81,20 +83,22 @@ def run_part(suite, log, deadline):
             break
         suite.say(f"step: {case.name}, {', '.join(variants)}")
         Sitting(suite, log, case, row).hold(variants, deadline)
-    failed = [name for name, row in suite.report.rows("step").items() if row.get("failed")]
+    rows = suite.report.rows("step")
+    failed = [name for name, row in rows.items() if row.get("failed") or row.get("timed_out")]
     if failed:
         raise Trouble(f"rows that failed: {', '.join(failed)}")
 
 
 class Sitting:
     def __init__(self, suite, log, case, row):
-        self.suite, self.log, self.row = suite, log, row
-        self.ours, self.peer = commands(suite, case)
+        self.suite, self.log, self.case, self.row = suite, log, case, row
+        self.peer = peer_command(suite, case)
 
     def hold(self, variants, deadline):
         """Peers stay up between rounds: what they prepare once (imports, compiling) is no part of a round."""
         peers = {}
         try:
+            self.prepare_ours(deadline)
             for variant in variants:
                 if not self.prepare(variant, peers, deadline) and variant in INSTEAD:
                     self.prepare(INSTEAD[variant], peers, deadline)
@@ -105,6 +109,15 @@ class Sitting:
         finally:
             for peer in peers.values():
                 peer.end()
+
+    def prepare_ours(self, deadline):
+        """A start that no figure is taken of, before there are peers that would wait for it. One that is cut
+        has left on disk what it had found, for the next.
+        """
+        if OURS not in self.row.get("failed", {}) and "first_start_s" not in self.row:
+            begin = time.monotonic()
+            self.attempt(OURS, deadline, FIRST_LIMIT, lambda until: self.run_ours(until, 0))
+            self.row["first_start_s"] = round(time.monotonic() - begin, 1)
 
     def prepare(self, variant, peers, deadline):
         limit = PEER_LIMIT if variant in EAGER else self.suite.options.compile_limit
@@ -124,16 +137,20 @@ class Sitting:
 
     def round(self, peers, deadline):
         if OURS not in self.row.get("failed", {}):
-            self.keep(OURS, self.attempt(OURS, deadline, OURS_LIMIT, self.run_ours))
+            self.keep(OURS, self.attempt(OURS, deadline, OURS_LIMIT, self.measure_ours))
         for variant, peer in list(peers.items()):
             result = self.attempt(variant, deadline, PEER_LIMIT, lambda until, p=peer: self.ask(p, until))
             self.keep(variant, result)
             if not result:
                 peers.pop(variant).end()
 
-    def run_ours(self, until):
+    def measure_ours(self, until):
+        return self.run_ours(until, self.suite.options.seconds)
+
+    def run_ours(self, until, seconds):
         start = time.monotonic()
-        result = programs.run_for_object(self.ours, until - start, self.log)
+        command = self.suite.our_step(self.case, seconds)
+        result = programs.run_for_object(command, until - start, self.log)
         return {**result, "wall_s": round(time.monotonic() - start, 2)}
 
     @staticmethod
@@ -145,6 +162,7 @@ class Sitting:
         if result:
             runs = self.row.setdefault("runs", {})
             runs.setdefault(name, []).append(result)
+            self.row.get("timed_out", {}).pop(name, None)
             self.row["summary"] = summary(runs)
             self.suite.report.save()
 
@@ -159,8 +177,8 @@ class Sitting:
             return action(until)
         except OutOfTime:
             own = until < deadline  # its own limit, not the part's end
-            reason = f"no result within {until - now:.0f} s"
-            self.row.setdefault("failed" if own else "left_out", {})[name] = reason
+            kind = "left_out" if not own else "timed_out" if name == OURS else "failed"
+            self.row.setdefault(kind, {})[name] = f"no result within {until - now:.0f} s"
         except Trouble as trouble:
             self.row.setdefault("failed", {})[name] = str(trouble)
         self.suite.report.save()

@@ -1,5 +1,5 @@
-"""The part `trace`: where a step's time goes, kernel by kernel, ours and PyTorch's, into trace.txt; and
-how long the device ran none of ours. Each node of our step beside its bound goes into roofline.md.
+"""The part `trace`: where a step's time goes. Node by node beside the roofline, by events, into the report;
+kernel by kernel, ours and PyTorch's, by CUPTI, into trace.txt; and how long the device ran none of ours.
 """
 
 import time
@@ -10,31 +10,35 @@ from suite.rows import AMP, TRACE
 
 
 def plan(suite):
-    options = [*suite.sized(AMP).options, "--seconds", "1"]
-    ours = [suite.program("bench_gpu_train_step"), *options, "--trace", "--profile"]
+    ours = suite.our_step(AMP, 1)
     script = suite.root / "bench/peers/gpu_train_step.py"
-    peer = [*suite.python, script, *options, "--variant", "fused", "--profile"]
-    return ours, peer
+    options = [*suite.sized(AMP).options, "--seconds", "1", "--variant", "fused", "--profile"]
+    peer = [*suite.python, script, *options]
+    return [*ours, "--profile"], [*ours, "--trace"], peer
 
 
-def keep(report, result):
-    nodes = result.pop("profile", [])
-    if found := roofline.compare(result.get("device", ""), AMP.precision, nodes, result["ms"]):
-        result["share_of_bound"] = found.share
-        report.put("roofline.md", "\n".join(found.markdown()) + "\n")
-    report.row("trace", TRACE)["summary"] = result
-    report.save()
+def keep_nodes(report, result):
+    found = roofline.compare(result.get("device", ""), AMP.precision, result.get("profile", []), result["ms"])
+    report.data["roofline"] = found
+    if "share" in found:
+        report.row("trace", TRACE).setdefault("summary", {})["share_of_bound"] = found["share"]
+
+
+def keep_kernels(report, result):
+    report.row("trace", TRACE).setdefault("summary", {}).update(result)
 
 
 def run_part(suite, log, deadline):
     troubles = []
-    for who, command in zip(("ours", "PyTorch"), plan(suite)):
-        suite.say(f"trace: {who}")
+    keeps = (("nodes", keep_nodes), ("kernels", keep_kernels), ("PyTorch", None))
+    for (what, keep), command in zip(keeps, plan(suite)):
+        suite.say(f"trace: {what}")
         try:
             result = programs.run_for_object(command, max(1.0, deadline - time.monotonic()), log)
-            if who == "ours":
+            if keep:
                 keep(suite.report, result)
         except Trouble as trouble:
-            troubles.append(f"{who}: {trouble}")
+            troubles.append(f"{what}: {trouble}")
+        suite.report.save()
     if troubles:
         raise Trouble("; ".join(troubles))

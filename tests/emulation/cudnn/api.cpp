@@ -194,7 +194,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
   case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
     return give(from.engine.notes, room, count, to);
   case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
-    return give(std::vector<cudnnBackendBehaviorNote_t>{}, room, count, to);
+    return give(from.engine.compiled ? std::vector{CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION}
+                                     : std::vector<cudnnBackendBehaviorNote_t>{},
+                room, count, to);
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     return give(std::vector<std::int64_t>{from.engine.workspace_bytes}, room, count, to);
   case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
@@ -218,6 +220,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t pack_handle) {
   const auto &plan = *held(plan_handle).descriptor, &pack = *held(pack_handle).descriptor;
+  if (!has_context()) // what is launched by the driver's API needs one
+    return refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA_ERROR_INVALID_CONTEXT");
   if (!plan.finalized || !pack.finalized || handle->device != current_device())
     return refuse(CUDNN_STATUS_BAD_PARAM, "a plan, or a device, that is not ready");
   auto pointers = pointers_of(pack, *plan.graph);

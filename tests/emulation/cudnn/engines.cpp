@@ -6,7 +6,8 @@ namespace emulation::cudnn {
 
 namespace {
 
-constexpr std::int64_t tensor_cores = 62, plain = 1, atomic_adds = 3, split = 67, fused = 2;
+constexpr std::int64_t tensor_cores = 62, plain = 1, atomic_adds = 3, split = 67, fused = 2,
+                       general = 5;
 
 bool is_convolution(const Node& node) {
   return node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
@@ -58,15 +59,17 @@ Engine engine_at(std::int64_t index, const Graph& graph) {
   const bool f32 = !has_type(graph, Type::f16) && !has_type(graph, Type::bf16);
   switch (index) {
   case tensor_cores:
-    return {index, 0, f32, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+    return {index, 0, f32, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
   case split:
-    return {index, 1 << 16, f32, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+    return {index, 1 << 16, f32, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
   case atomic_adds:
-    return {index, 0, false, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}};
+    return {index, 0, false, false, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}};
   case fused:
-    return {index, 4096, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+    return {index, 4096, false, false, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
+  case general:
+    return {index, 0, f32, true, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}};
   default:
-    return {plain, 0, false, {}};
+    return {plain, 0, false, false, {}};
   }
 }
 
@@ -76,11 +79,13 @@ std::vector<std::int64_t> propose(const Graph& graph, cudnnBackendHeurMode_t mod
     return {};
   switch (mode) {
   case CUDNN_HEUR_MODE_A:
-    return alone ? std::vector<std::int64_t>{tensor_cores, split, atomic_adds}
-                 : std::vector<std::int64_t>{fused};
+    return alone           ? std::vector<std::int64_t>{tensor_cores, general, split, atomic_adds}
+           : widens(graph) ? std::vector<std::int64_t>{general}
+                           : std::vector<std::int64_t>{fused};
   case CUDNN_HEUR_MODE_B: // that some come twice is the caller's matter
-    return alone ? std::vector<std::int64_t>{split, tensor_cores}
-                 : std::vector<std::int64_t>{fused};
+    return alone           ? std::vector<std::int64_t>{split, tensor_cores}
+           : widens(graph) ? std::vector<std::int64_t>{general}
+                           : std::vector<std::int64_t>{fused};
   default:
     return alone ? std::vector<std::int64_t>{plain} : std::vector<std::int64_t>{};
   }

@@ -9,6 +9,7 @@ namespace emulation {
 namespace {
 
 thread_local int current = 0;
+thread_local bool bound = false;
 
 bool exists(int device) {
   return device >= 0 && device < settings().devices;
@@ -21,6 +22,10 @@ constexpr int multiprocessors = 4;
 
 int current_device() {
   return current;
+}
+
+bool has_context() {
+  return bound;
 }
 
 } // namespace emulation
@@ -43,6 +48,7 @@ cudaError_t cudaSetDevice(int device) {
   if (!exists(device))
     return remember(cudaErrorInvalidDevice);
   current = device;
+  bound = true;
   return cudaSuccess;
 }
 
@@ -75,6 +81,21 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
   case cudaDevAttrMemoryPoolsSupported:
     *value = 1;
+    return cudaSuccess;
+  case cudaDevAttrComputeCapabilityMajor:
+    *value = 9;
+    return cudaSuccess;
+  case cudaDevAttrComputeCapabilityMinor:
+    *value = 0;
+    return cudaSuccess;
+  case cudaDevAttrClockRate: // kHz, as of an H100
+    *value = 1'980'000;
+    return cudaSuccess;
+  case cudaDevAttrMemoryClockRate:
+    *value = 2'619'000;
+    return cudaSuccess;
+  case cudaDevAttrGlobalMemoryBusWidth:
+    *value = 5120;
     return cudaSuccess;
   case cudaDevAttrMultiProcessorCount:
     *value = multiprocessors;

@@ -62,6 +62,9 @@ struct CUgraphExec_st {
 namespace emulation {
 
 int current_device();
+/// Whether the calling thread has chosen a device, and so has a context of it. Stricter than CUDA,
+/// whose runtime binds one at some other calls too.
+bool has_context();
 
 /// The stream behind a handle; null: the current device's own. Null where there is no such stream.
 CUstream_st* stream_of(cudaStream_t handle);

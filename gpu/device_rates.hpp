@@ -1,0 +1,30 @@
+/// What a device can do at most, by its clocks and widths: for times that nobody has measured.
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/tensor.hpp"
+
+namespace troupe::gpu {
+
+struct DeviceClocks {
+  int capability = 90; ///< 90 for sm_90
+  int multiprocessors = 0;
+  double core_hertz = 0, memory_hertz = 0;
+  int memory_bits = 0; ///< width of the memory's bus
+};
+
+struct DeviceRates {
+  double bytes_per_second = 0;  ///< that kernels which only move reach
+  double narrow_operations = 0; ///< a second; products of f16 and bf16
+  double wide_operations = 0;   ///< a second; products of f32, without TF32
+
+  static DeviceRates of(const DeviceClocks& clocks);
+  /// Errors: those of the driver.
+  static Result<DeviceRates> of_device(int index);
+
+  /// Microseconds of one kernel that moves so much and computes so much, whichever takes longer
+  /// (Williams, Waterman & Patterson 2009), with its launch in a CUDA graph.
+  double microseconds(double bytes, double operations = 0, DType type = DType::f32) const;
+};
+
+} // namespace troupe::gpu

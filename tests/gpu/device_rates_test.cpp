@@ -1,0 +1,37 @@
+#include "troupe/gpu/device_rates.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using Catch::Approx;
+
+TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
+  // H100 SXM5: 3.35 TB/s, 989 TFLOP/s in f16, 67 in f32.
+  const auto h100 = gpu::DeviceRates::of({.capability = 90,
+                                          .multiprocessors = 132,
+                                          .core_hertz = 1.83e9,
+                                          .memory_hertz = 2.619e9,
+                                          .memory_bits = 5120});
+  CHECK(h100.bytes_per_second == Approx(0.9 * 3.35e12).epsilon(0.01));
+  CHECK(h100.narrow_operations == Approx(0.6 * 989e12).epsilon(0.01));
+  CHECK(h100.wide_operations == Approx(0.6 * 62e12).epsilon(0.01));
+  // A100 SXM4, 80 GB: 2.04 TB/s, 312 TFLOP/s.
+  const auto a100 = gpu::DeviceRates::of({.capability = 80,
+                                          .multiprocessors = 108,
+                                          .core_hertz = 1.41e9,
+                                          .memory_hertz = 1.593e9,
+                                          .memory_bits = 5120});
+  CHECK(a100.bytes_per_second == Approx(0.9 * 2.04e12).epsilon(0.01));
+  CHECK(a100.narrow_operations == Approx(0.6 * 312e12).epsilon(0.01));
+}
+
+TEST_CASE("a kernel takes as long as the slower of moving and computing, and its launch") {
+  const gpu::DeviceRates rates{1e12, 1e14, 1e13};
+  const double launch = rates.microseconds(0);
+  CHECK(launch > 0);
+  CHECK(rates.microseconds(1e7) == Approx(launch + 10));
+  CHECK(rates.microseconds(1e7, 1e9, DType::f16) == Approx(launch + 10));
+  CHECK(rates.microseconds(1e7, 2e9, DType::f16) == Approx(launch + 20));
+  CHECK(rates.microseconds(1e7, 2e9, DType::f32) == Approx(launch + 200));
+}

@@ -1,0 +1,100 @@
+// fuse_statistics joins what is faster joined, by the times that a device gives.
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace troupe;
+using namespace troupe::nn;
+
+namespace {
+
+bool is_fused(const Node& node) {
+  const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
+  return a && (a->statistics || a->prologue || a->batch_norm_relu);
+}
+
+bool Conv2dAttributes::*const every_flag[] = {
+    &Conv2dAttributes::statistics, &Conv2dAttributes::prologue, &Conv2dAttributes::batch_norm_relu};
+
+/// How many nodes have a flag.
+std::ptrdiff_t count(const Graph& graph, bool Conv2dAttributes::*flag) {
+  return std::ranges::count_if(graph.nodes, [flag](const Node& node) {
+    const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
+    return a && a->*flag;
+  });
+}
+
+Graph fused(const FusionSupport& support) {
+  ModelConfig config;
+  config.name = "resnet20";
+  config.stem = "cifar";
+  const auto forward = build_model(config, {.image_size = 8, .batch = 2});
+  REQUIRE(forward);
+  const auto ready = run_passes(*forward, Purpose::training,
+                                {.fuse = FusePatterns::all(), .fuse_statistics = support});
+  REQUIRE(ready);
+  return ready->graph;
+}
+
+/// A node takes 10, one with this flag as much as it is told, and one with others nothing. As with
+/// cuDNN no convolution has a prologue alone.
+FusionSupport with(bool Conv2dAttributes::*flag, double microseconds) {
+  return {[=](const Graph&, const Node& node) -> std::optional<double> {
+    if (!is_fused(node))
+      return 10;
+    const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+    if (node.op == Op::conv2d && attributes.prologue && !attributes.statistics)
+      return std::nullopt;
+    return attributes.*flag ? microseconds : 0;
+  }};
+}
+
+} // namespace
+
+TEST_CASE("a convolution that is slower with what is joined to it stays as it is") {
+  for (const auto flag : every_flag) {
+    CHECK(count(fused(with(flag, 0)), flag) > 0);
+    CHECK(count(fused(with(flag, 1000)), flag) == 0);
+  }
+}
+
+TEST_CASE("the sum of all nodes that change decides") {
+  // Statistics: convolution, finalize and scale_shift for convolution and batch norm.
+  CHECK(count(fused(with(&Conv2dAttributes::statistics, 0)), &Conv2dAttributes::statistics) == 19);
+  CHECK(count(fused(with(&Conv2dAttributes::statistics, 1)), &Conv2dAttributes::statistics) == 0);
+  // Mask and sums: two for two.
+  constexpr auto masked = &Conv2dAttributes::batch_norm_relu;
+  CHECK(count(fused(with(masked, 10)), masked) == 9);
+  CHECK(count(fused(with(masked, 11)), masked) == 0);
+}
+
+TEST_CASE("what is apart and does not run is no rival") {
+  const auto graph = fused({[](const Graph&, const Node& node) -> std::optional<double> {
+    if (node.op == Op::batch_norm || node.op == Op::batch_norm_backward)
+      return std::nullopt;
+    return is_fused(node) ? 1e6 : 1;
+  }});
+  CHECK(count(graph, &Conv2dAttributes::statistics) == 19);
+}
+
+TEST_CASE("each choice is told, with both times and what was taken") {
+  std::map<std::string, int> taken, left;
+  auto support = with(&Conv2dAttributes::batch_norm_relu, 11);
+  support.chosen = [&](const FusionChoice& choice) {
+    CHECK(choice.at.shape.rank() == 4);
+    CHECK(choice.taken == (!choice.apart || choice.fused <= *choice.apart));
+    if (choice.what == "mask and sums") {
+      CHECK(choice.fused == 21);
+      CHECK(choice.apart == 20);
+    }
+    ++(choice.taken ? taken : left)[std::string{choice.what}];
+  };
+  fused(support);
+  CHECK(left["mask and sums"] == 9);
+  CHECK(left.size() == 1);
+  CHECK(taken["statistics"] == 19);
+  CHECK(taken["prologue"] == 9);
+}
