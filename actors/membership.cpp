@@ -64,7 +64,8 @@ caf::result<Seat, store_actor> MembershipState::admit(const NodeInfo& info,
 
 void MembershipState::form() {
   generation_ = roster_.generation(1);
-  closed_ = Error{Errc::invalid_input, "the job has begun, with all its nodes"};
+  // Worth trying again: a node that fails leaves its place, also to itself once it is back.
+  closed_ = Error{Errc::network, "the job has begun, with all its nodes"};
   const auto tensors = setup_.beginning ? std::ssize(setup_.beginning->tensors) : 0;
   for (std::size_t i = 0; i < members_.size(); ++i)
     members_[i].seat.deliver(Seat{.refused = {},
@@ -88,6 +89,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
     return;
   if (generation_) {
     const auto& place = generation_->nodes[static_cast<std::size_t>(gone - members_.begin())];
+    if (coordinator_)
+      self_->send(coordinator_, atom::lost_v, place.address);
     return fail(
         {Errc::network,
          fmt::format("node {} ({}) is gone: {}", place.address, ranks(place), reason(down.reason)),
@@ -135,6 +138,9 @@ void MembershipState::fail(const Error& error) {
 
 void MembershipState::finish(const JobEnd& end) {
   ended_ = true;
+  closed_ = end.status == "failed"
+                ? Error{Errc::network, "the job has failed, and its nodes end"}
+                : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.status)};
   for (const auto& member : members_)
     self_->send(member.node, atom::finish_v, end);
 }

@@ -117,6 +117,7 @@ std::string to_json(const RunSummary& summary) {
                  {"overlap_ratio", summary.overlap_ratio},
                  {"checkpoints", summary.checkpoints},
                  {"checkpoint_failures", summary.checkpoint_failures},
+                 {"checkpoint", summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint)},
                  {"workers", workers},
                  {"started", utc(summary.started)},
                  {"host", summary.host},

@@ -46,6 +46,7 @@ struct DaemonStub {
 /// The coordinator's part in this: what it was told.
 struct Told {
   std::vector<Error> failures;
+  std::vector<std::string> lost;
   int stops = 0;
 };
 
@@ -60,6 +61,8 @@ struct CoordinatorStub {
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
             [this](atom::failed, const Error& error) { told->failures.push_back(error); },
+            [](atom::failed, double) {},
+            [this](atom::lost, const std::string& address) { told->lost.push_back(address); },
             [this](atom::stop) { ++told->stops; },
             [](atom::status) { return JobStatus{}; }};
   }
@@ -132,6 +135,25 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   REQUIRE(late->seat);
   REQUIRE(late->seat->refused);
   CHECK_THAT(late->seat->refused->message, ContainsSubstring("has begun"));
+  CHECK(late->seat->refused->code == Errc::network); // it may have more luck later
+}
+
+TEST_CASE("who comes when the job has ended is told whether to try again") {
+  Cluster failed{1}, completed{1};
+  for (auto* cluster : {&failed, &completed}) {
+    cluster->join("a:1");
+    cluster->lead();
+  }
+  failed.tell(atom::finish_v,
+              JobEnd{.status = "failed", .error = Error{Errc::network, "node b:1 is gone"}});
+  const auto early = failed.join("b:1");
+  REQUIRE(early->seat);
+  CHECK(early->seat->refused->code == Errc::network);
+  completed.tell(atom::finish_v, JobEnd{.status = "completed", .error = {}});
+  const auto late = completed.join("b:1");
+  REQUIRE(late->seat);
+  CHECK(late->seat->refused->code == Errc::stopped);
+  CHECK(late->seat->refused->message == "the job has ended already: completed");
 }
 
 TEST_CASE("a node that goes before the beginning is waited for again") {
@@ -165,6 +187,7 @@ TEST_CASE("a node that goes in the middle of the job is named to the coordinator
   CHECK_THAT(cluster.told->failures.front().message,
              ContainsSubstring("node b:1 (rank 1) is gone"));
   CHECK(cluster.told->failures.front().where.node == "b:1");
+  CHECK(cluster.told->lost == std::vector<std::string>{"b:1"});
   // And those who wait for what it would have put into the store are told.
   std::string error;
   auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");
