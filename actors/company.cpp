@@ -1,8 +1,10 @@
 #include "company.hpp"
 
+#include "drain.hpp"
 #include "interfaces.hpp"
 #include "job.hpp"
 #include "joining.hpp"
+#include "linger.hpp"
 #include "metrics_role.hpp"
 #include "network.hpp"
 #include "node.hpp"
@@ -12,10 +14,8 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/metrics/exposition.hpp"
 #include "troupe/metrics/socket.hpp"
-
-#include <condition_variable>
-#include <mutex>
 
 namespace troupe::actors {
 
@@ -30,70 +30,19 @@ std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   return metrics::to_string(bound);
 }
 
-/// Asks the node to drain, and lets a daemon know that it was asked, here or by a message.
-class Drain {
-public:
-  void watch(const node_actor& node) {
-    const std::lock_guard lock{mutex_};
-    node_ = node;
-  }
-  void ask() {
-    {
-      const std::lock_guard lock{mutex_};
-      if (node_)
-        caf::anon_send(node_, atom::stop_v);
-    }
-    note();
-  }
-  /// The node was asked.
-  void note() {
-    const std::lock_guard lock{mutex_};
-    asked_ = true;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock{mutex_};
-    changed_.wait(lock, [this] { return asked_; });
-  }
-  /// Whether it was asked before so long has passed.
-  bool asked_within(std::chrono::milliseconds limit) {
-    std::unique_lock lock{mutex_};
-    return changed_.wait_for(lock, limit, [this] { return asked_; });
-  }
-  /// The node goes: asking does nothing from now on.
-  void forget() {
-    const std::lock_guard lock{mutex_};
-    node_ = nullptr;
-  }
-
-private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  node_actor node_;
-  bool asked_ = false;
-};
-
-class ForgetAtEnd {
-public:
-  explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}
-  ForgetAtEnd(const ForgetAtEnd&) = delete;
-  ForgetAtEnd& operator=(const ForgetAtEnd&) = delete;
-  ~ForgetAtEnd() { drain_.forget(); }
-
-private:
-  Drain& drain_;
-};
-
 /// The actors of this process, from the first spawn to the last exit.
 class Company {
 public:
-  Company(const Config& config, const RunOptions& options, NodeSetup node)
-      : config_{config}, options_{options}, network_{options.version, config.cluster.tls,
-                                                     config.cluster.timeouts,
-                                                     config.cluster.max_nodes},
+  Company(const Config& config, const RunOptions& options, metrics::Exposition& exposition,
+          NodeSetup node)
+      : config_{config}, options_{options},
+        exposition_{exposition}, network_{options.version, config.cluster.tls,
+                                          config.cluster.timeouts, config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        log_{make_run_logger(screen_, options)} {}
+        log_{make_run_logger(screen_, options)} {
+    show_endpoint();
+  }
   Company(const Company&) = delete;
   Company& operator=(const Company&) = delete;
 
@@ -114,18 +63,23 @@ public:
   /// Blocks until all nodes are there, or it is asked to stop.
   Result<JobStart> come_together(Drain& drain);
   Result<std::shared_ptr<Job>> prepare(JobStart start, const metrics::Trace& trace);
-  /// This node cannot do its part: the others need not wait for it.
-  void give_up(Error error);
+  Result<std::unique_ptr<RunView>> open_view(const Job& job);
   /// Blocks until the job has ended.
   RunOutcome run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view);
+  spdlog::logger& log() { return *log_; }
 
 private:
+  void show_endpoint();
+  std::string metrics_address() const;
   Result<JobStart> lead(const Applicant& applicant);
   Result<JobStart> follow(const Applicant& applicant);
+  /// This node cannot do its part: the others need not wait for it.
+  void give_up(Error error);
   void drain_streams();
 
   const Config& config_;
   const RunOptions& options_;
+  metrics::Exposition& exposition_;
   NetworkOptions network_;
   SystemConfig settings_;
   caf::actor_system system_;
@@ -138,6 +92,20 @@ private:
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
 };
+
+void Company::show_endpoint() {
+  const auto bound = exposition_.listens_at();
+  if (!bound)
+    return;
+  log_->info("metrics at http://{}/metrics", metrics::to_string(*bound));
+  exposition_.targets().set({{metrics_address(), {{"node", host_name()}}}});
+}
+
+/// Empty: off.
+std::string Company::metrics_address() const {
+  const auto bound = exposition_.listens_at();
+  return bound ? reachable_address(*bound, config_.cluster) : "";
+}
 
 Status Company::publish() {
   const auto& cluster = config_.cluster;
@@ -166,6 +134,8 @@ Result<JobStart> Company::come_together(Drain& drain) {
       .stopped_within =
           [&drain](std::chrono::milliseconds limit) { return drain.asked_within(limit); }};
   auto start = config_.cluster.join.empty() ? lead(applicant) : follow(applicant);
+  if (!start && start.error().code == Errc::stopped)
+    log_->info(start.error().message);
   if (start && start->seat.generation.nodes.size() > 1)
     log_->info("node {} of {}: {} of {} workers", start->seat.node + 1,
                start->seat.generation.nodes.size(), start->seat.place().workers,
@@ -190,11 +160,7 @@ Result<JobStart> Company::lead(const Applicant& applicant) {
 }
 
 Result<JobStart> Company::follow(const Applicant& applicant) {
-  auto membership = find_job(applicant);
-  if (!membership)
-    return failure(membership.error());
-  joined_ = *membership;
-  auto start = take_seat(applicant, joined_);
+  auto start = join_job(applicant, joined_);
   if (!start)
     return start;
   auto beginning = fetch_beginning(applicant, joined_, start->seat);
@@ -208,6 +174,7 @@ Result<JobStart> Company::follow(const Applicant& applicant) {
 }
 
 Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Trace& trace) {
+  exposition_.enter(metrics::JobPhase::starting);
   start.say = [log = log_](const std::string& text) { log->info(text); };
   auto job = prepare_job(config_, std::move(start), trace);
   if (job)
@@ -215,6 +182,13 @@ Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Tra
   else
     give_up(job.error());
   return job;
+}
+
+Result<std::unique_ptr<RunView>> Company::open_view(const Job& job) {
+  auto view = RunView::open(job, options_, exposition_);
+  if (!view)
+    give_up(view.error());
+  return view;
 }
 
 void Company::give_up(Error error) {
@@ -229,14 +203,12 @@ void Company::give_up(Error error) {
 
 RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view) {
   job_ = job;
-  const auto bound = view->listens_at();
-  const auto metrics_address = bound ? reachable_address(*bound, config_.cluster) : "";
   metrics_ = system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
       std::move(view), job_->trace);
   caf::scoped_actor self{system_};
   RunOutcome outcome{.summary = {job_->info}, .error = {}};
   const RunOrderPtr order =
-      std::make_shared<const RunOrder>(RunOrder{job_, metrics_, metrics_address});
+      std::make_shared<const RunOrder>(RunOrder{job_, metrics_, metrics_address()});
   self->request(node_, caf::infinite, atom::run_v, order)
       .receive(
           [&](const RunOutcomePtr& ended) { outcome = *ended; },
@@ -268,50 +240,67 @@ void Company::drain_streams() {
 Result<metrics::RunSummary> not_begun(const Config& config, const Error& error) {
   if (error.code != Errc::stopped)
     return failure(error);
-  metrics::RunSummary summary;
-  summary.name = config.run.name;
+  metrics::RunSummary summary{run_info(config)};
   summary.status = "stopped";
   return summary;
 }
 
-/// From the first message to the last.
+/// This process's part in a job, from its first message to its last.
+Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& options,
+                                      const metrics::Trace& trace, Company& company, Drain& drain,
+                                      const std::function<void()>& started) {
+  if (options.daemon) {
+    TROUPE_TRY(company.publish());
+    started();
+  }
+  auto start = options.daemon ? company.come_together(drain) : start_alone(config);
+  if (!start)
+    return not_begun(config, start.error());
+  auto job = company.prepare(std::move(*start), trace);
+  if (!job)
+    return not_begun(config, job.error());
+  auto view = company.open_view(**job);
+  if (!view)
+    return failure(view.error());
+  if (!options.daemon)
+    started();
+  return company.run(*job, std::move(*view)).summary;
+}
+
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
                                         const metrics::Trace& trace) {
+  const bool leads = config.cluster.join.empty();
+  // Before all else: a port in use is said at once, and a daemon that waits can be asked.
+  auto exposition =
+      metrics::Exposition::open(config.metrics.listen, run_info(config, options.version), leads);
+  if (!exposition)
+    return failure(exposition.error());
   const auto drain = std::make_shared<Drain>();
   Company company{config,
                   options,
+                  **exposition,
                   {.run = config.run.name,
                    .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
                    .row = trace.track(node_rows, NodeState::name)}};
   drain->watch(company.node());
   const ForgetAtEnd forget{*drain};
-  const auto started = [&] {
+  auto summary = take_part(config, options, trace, company, *drain, [&] {
     if (options.on_started)
       options.on_started([drain] { drain->ask(); });
-  };
-  if (options.daemon) {
-    TROUPE_TRY(company.publish());
-    started();
-  }
-  auto start = options.daemon ? company.come_together(*drain) : start_alone(config);
-  if (!start)
-    return not_begun(config, start.error());
-  const bool stays = options.daemon && start->seat.leads();
-  auto job = company.prepare(std::move(*start), trace);
-  if (!job)
-    return not_begun(config, job.error());
-  auto view = RunView::open(**job, options);
-  if (!view) {
-    company.give_up(view.error());
-    return failure(view.error());
-  }
-  if (!options.daemon)
-    started();
-  const auto outcome = company.run(*job, std::move(*view));
-  if (stays)
+  });
+  if (!summary)
+    (*exposition)->fail(summary.error().code);
+  const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
+  (*exposition)->enter(end);
+  // A job that has failed is begun again by whoever supervises the daemons, all of them.
+  if (options.daemon && leads && end != metrics::JobPhase::failed)
     drain->wait();
-  return outcome.summary;
+  if (options.on_ended)
+    options.on_ended();
+  // While all of it can still be asked.
+  linger(**exposition, *drain, config.metrics.linger, company.log());
+  return summary;
 }
 
 } // namespace

@@ -18,12 +18,14 @@ struct RunOptions {
   std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, kept with the run
   std::string trace = {};  ///< file for a timeline (metrics/trace.hpp); empty: none
-  /// `troupe node`: answers status and stop at cluster.listen, and stays after the job until it is
-  /// asked to drain.
+  /// `troupe node`: answers status and stop at cluster.listen; one that leads stays after a job
+  /// that has not failed, until it is asked to drain.
   bool daemon = false;
   /// Called once the company is there, with a function that asks it to drain (any thread, any
   /// time).
   std::function<void(std::function<void()> drain)> on_started;
+  /// Called once there is nothing left to drain; Prometheus may still be waited for.
+  std::function<void()> on_ended = {};
 };
 
 /// Prepares, trains, and returns when the run has ended: completed, stopped, or failed (the

@@ -60,6 +60,8 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       [this](atom::failed, const Error& error) {
         error.code == Errc::collective ? suspect(error) : fail(error);
       },
+      [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
+      [this](atom::lost, const std::string& address) { lost_.insert(address); },
       [this](atom::stop) {
         stopping_ = true;
         if (phase_ == Phase::training && committed_ == granted_)
@@ -97,7 +99,7 @@ void CoordinatorState::begin_if_ready() {
 void CoordinatorState::resume_training() {
   if (is_over()) // nothing (more) to train: only the digest
     return save_pieces(false, 0);
-  phase_ = Phase::training;
+  enter(Phase::training);
   last_commit_ = Clock::now(); // what lay between is not the next step's time
   grant();
 }
@@ -155,18 +157,9 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   tell_workers_status();
 }
 
-/// Every node shows its own workers.
-void CoordinatorState::tell_workers_status() {
-  std::map<metrics_actor, WorkerSummaries> by_node;
-  for (const auto& worker : worker_summaries())
-    by_node[members_.at(worker.rank).metrics].push_back(worker);
-  for (auto& [metrics, workers] : by_node)
-    self_->send(metrics, atom::status_v, std::move(workers));
-}
-
 void CoordinatorState::reach_pause() {
   if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
-    phase_ = Phase::evaluating;
+    enter(Phase::evaluating);
     evaluation_begin_ = Clock::now();
     for (const auto& [rank, member] : members_)
       self_->send(member.shard_manager, atom::evaluate_v, committed_);
@@ -244,51 +237,6 @@ void CoordinatorState::end(std::string_view status) {
   };
   self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
       .then(answer, [answer, outcome](const caf::error&) { answer(outcome); });
-}
-
-JobStatus CoordinatorState::status() const {
-  constexpr const char* phases[] = {"joining", "training",  "evaluating",
-                                    "saving",  "finishing", "ended"};
-  return {.name = setup_.info.name,
-          .phase = phases[static_cast<std::size_t>(phase_)],
-          .generation = setup_.generation.number,
-          .step = committed_,
-          .total_steps = setup_.plan.total_steps(),
-          .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
-          .world_size = world_size(),
-          .loss = summary_.loss,
-          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
-          .error = summary_.error,
-          .nodes = node_statuses()};
-}
-
-std::vector<NodeStatus> CoordinatorState::node_statuses() const {
-  std::vector<NodeStatus> nodes;
-  for (const auto& place : setup_.generation.nodes)
-    nodes.push_back({.name = place.host,
-                     .address = place.address,
-                     .metrics = {},
-                     .version = setup_.info.version,
-                     .state = "joining",
-                     .devices = {},
-                     .ranks = {}});
-  for (const auto& [rank, member] : members_) {
-    auto& node = nodes[setup_.generation.index_of(rank)];
-    node.metrics = member.info.metrics;
-    node.state = "active";
-    node.devices.push_back(member.info.device);
-    node.ranks.push_back(rank);
-  }
-  return nodes;
-}
-
-WorkerSummaries CoordinatorState::worker_summaries() const {
-  const auto elapsed = seconds(Clock::now() - begin_);
-  WorkerSummaries workers;
-  for (const auto& [rank, member] : members_)
-    workers.push_back(
-        summarize(rank, member.info.device, member.memory, ratio(seconds(member.busy), elapsed)));
-  return workers;
 }
 
 } // namespace troupe::actors

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,7 @@ private:
   };
 
   void recall();
+  void enter(Phase phase);
   void join(const RankInfo& info, Member member);
   std::int32_t world_size() const { return setup_.generation.world_size(); }
   void begin_if_ready();
@@ -111,6 +113,7 @@ private:
   bool save_due_ = false; ///< when that is written
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
+  std::set<std::string> lost_; ///< addresses of nodes that are gone
   Sums epoch_, run_;
   double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;

@@ -9,7 +9,7 @@ void CoordinatorState::save_if_due() {
   const bool saves = setup_.plan.saves();
   if (!is_over() && !setup_.plan.checkpoint_due(committed_))
     return resume_training();
-  phase_ = Phase::saving;
+  enter(Phase::saving);
   save_due_ = writing_;
   if (writing_)
     return;
@@ -88,6 +88,8 @@ void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
     return;
   ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
   unsaved_ = outcome.failure;
+  if (!outcome.failure)
+    summary_.checkpoint = outcome.path;
   self_->send(setup_.metrics, atom::saved_v, outcome);
 }
 

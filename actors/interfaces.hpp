@@ -23,6 +23,10 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::evaluated, EpochRecordPtr),
     // What every worker of this node uses, for gauges and the summary.
     caf::result<void>(atom::status, WorkerSummaries),
+    // What the job does from now on.
+    caf::result<void>(atom::status, metrics::JobPhase),
+    // A loss that is not finite, of a step that will not be committed.
+    caf::result<void>(atom::failed, double),
     // A checkpoint was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome),
     // Reads CAF's own counters, then again a second later.
@@ -109,6 +113,10 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::evaluated, EvaluationReport),
     // Some role has failed: the job ends.
     caf::result<void>(atom::failed, Error),
+    // A rank's loss is not finite; its error follows.
+    caf::result<void>(atom::failed, double),
+    // The node at this address is gone; the error follows.
+    caf::result<void>(atom::lost, std::string),
     // Finish the steps under way, save, end.
     caf::result<void>(atom::stop),
     // Where the job stands.

@@ -248,12 +248,10 @@ Status Preparation::make_fillers() {
 
 void Preparation::describe() {
   auto& info = job_->info;
-  info.name = config_.run.name;
-  info.model = config_.model.name;
-  info.dataset = config_.data.dataset;
+  const auto recompute = info.recompute;
+  info = run_info(config_);
+  info.recompute = recompute;
   info.class_names = job_->training->dataset().info().class_names;
-  info.strategy = config_.parallel.strategy;
-  info.precision = config_.precision.mode;
   job_->arithmetic = arithmetic(config_, job_->precision);
   info.world_size = world_;
   info.batch_size = config_.data.batch_size;
@@ -269,6 +267,15 @@ void Preparation::describe() {
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+metrics::RunInfo run_info(const Config& config, const std::string& version) {
+  return {.name = config.run.name,
+          .model = config.model.name,
+          .dataset = config.data.dataset,
+          .strategy = config.parallel.strategy,
+          .precision = config.precision.mode,
+          .version = version};
 }
 
 Result<JobStart> start_alone(const Config& config) {

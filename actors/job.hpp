@@ -59,6 +59,9 @@ struct JobStart {
 
 std::string host_name();
 
+/// What is known of a run from its config alone.
+metrics::RunInfo run_info(const Config& config, const std::string& version = {});
+
 /// A job of this node alone. Errors: as find_beginning.
 Result<JobStart> start_alone(const Config& config);
 

@@ -43,6 +43,49 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
   return found;
 }
 
+/// A daemon that is about to end may say anything: what time does not mend is still so a moment
+/// later.
+Result<membership_actor> ask_twice(const Applicant& applicant, const std::string& address) {
+  auto found = ask_for_job(applicant, address);
+  if (found || found.error().code == Errc::network || applicant.stopped_within(pause))
+    return found;
+  return ask_for_job(applicant, address);
+}
+
+Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point end) {
+  for (bool first = true;; first = false) {
+    Result<membership_actor> found;
+    for (const auto& address : applicant.config.cluster.join) {
+      found = ask_twice(applicant, address);
+      if (found || found.error().code != Errc::network)
+        return found;
+    }
+    if (first)
+      applicant.say(found.error().message + "; trying again");
+    if (Clock::now() > end)
+      return found;
+    if (applicant.stopped_within(pause))
+      return fail(Errc::stopped, "asked to stop before a job was found");
+  }
+}
+
+/// Owns the values of a checkpoint that came in messages.
+struct ReceivedCheckpoint {
+  std::vector<CheckpointPart> parts;
+};
+
+Checkpoint assemble(std::vector<CheckpointPart> parts) {
+  const auto owner =
+      std::make_shared<const ReceivedCheckpoint>(ReceivedCheckpoint{std::move(parts)});
+  Checkpoint checkpoint;
+  checkpoint.step = owner->parts.front().step;
+  checkpoint.epoch = owner->parts.front().epoch;
+  for (const auto& part : owner->parts)
+    checkpoint.tensors.push_back({part.name, part.shape, part.values});
+  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner.get())};
+  return checkpoint;
+}
+
 } // namespace
 
 membership_actor lead_job(const Applicant& applicant, const Beginning& beginning) {
@@ -56,25 +99,6 @@ membership_actor lead_job(const Applicant& applicant, const Beginning& beginning
   if (beginning.checkpoint)
     setup.beginning = std::make_shared<const Checkpoint>(*beginning.checkpoint);
   return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
-}
-
-Result<membership_actor> find_job(const Applicant& applicant) {
-  const auto& cluster = applicant.config.cluster;
-  const auto end = Clock::now() + cluster.timeouts.quorum;
-  for (bool first = true;; first = false) {
-    Result<membership_actor> found;
-    for (const auto& address : cluster.join) {
-      found = ask_for_job(applicant, address);
-      if (found || found.error().code != Errc::network)
-        return found;
-    }
-    if (first)
-      applicant.say(found.error().message + "; trying again");
-    if (Clock::now() > end)
-      return found;
-    if (applicant.stopped_within(pause))
-      return fail(Errc::stopped, "asked to stop before a job was found");
-  }
 }
 
 Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& membership) {
@@ -94,6 +118,23 @@ Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& m
             start = fail(Errc::network, "joining the job: {}", caf::to_string(error));
           });
   return start;
+}
+
+Result<JobStart> join_job(const Applicant& applicant, membership_actor& membership) {
+  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
+  for (bool first = true;; first = false) {
+    const auto found = find_job(applicant, end);
+    if (!found)
+      return failure(found.error());
+    membership = *found;
+    auto start = take_seat(applicant, membership);
+    if (start || start.error().code != Errc::network || Clock::now() > end)
+      return start;
+    if (first)
+      applicant.say(start.error().message + "; trying again");
+    if (applicant.stopped_within(pause))
+      return fail(Errc::stopped, "asked to stop before a job was found");
+  }
 }
 
 Result<Beginning> fetch_beginning(const Applicant& applicant, const membership_actor& membership,

@@ -26,13 +26,14 @@ struct Applicant {
 /// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
 membership_actor lead_job(const Applicant& applicant, const Beginning& beginning);
 
-/// Finds the MEMBERSHIP by any of the daemons of cluster.join; tries until the quorum timeout, as
-/// they may not be there yet. Errors: network, with what the last attempt met; stopped, when
-/// somebody asked for it.
-Result<membership_actor> find_job(const Applicant& applicant);
+/// Finds a MEMBERSHIP by any of the daemons of cluster.join, and takes a seat. Tries until the
+/// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
+/// Errors: network, with what the last attempt met; invalid_input, why this node may not take part;
+/// stopped, when somebody asked for it, or there is no job left to do.
+Result<JobStart> join_job(const Applicant& applicant, membership_actor& membership);
 
-/// Waits until all nodes are there. Errors: why this one may not take part; stopped, when somebody
-/// asked for it.
+/// Waits until all nodes are there. Errors: why this one may not take part, network where another
+/// attempt may have more luck; stopped, when somebody asked for it.
 Result<JobStart> take_seat(const Applicant& applicant, const membership_actor& membership);
 
 /// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.

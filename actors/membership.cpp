@@ -69,7 +69,8 @@ Error MembershipState::refusal(const NodeInfo& info) const {
 
 void MembershipState::form() {
   generation_ = roster_.generation(1);
-  closed_ = Error{Errc::invalid_input, "the job has begun, with all its nodes"};
+  // Worth trying again: a node that fails leaves its place, also to itself once it is back.
+  closed_ = Error{Errc::network, "the job has begun, with all its nodes"};
   for (std::size_t i = 0; i < members_.size(); ++i)
     members_[i].seat.deliver(Seat{.refused = {},
                                   .generation = *generation_,
@@ -95,6 +96,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
     return; // it knows why it goes
   if (generation_) {
     const auto& place = generation_->nodes[static_cast<std::size_t>(gone - members_.begin())];
+    if (coordinator_)
+      self_->send(coordinator_, atom::lost_v, place.address);
     std::ignore = fail({Errc::network,
                         fmt::format("node {} ({}) is gone: {}", place.address, ranks(place),
                                     lost_.why(gone->node.node(), down.reason)),
@@ -165,6 +168,9 @@ void MembershipState::break_off(const Error& error) {
 /// Who has not answered within the detection timeout will learn it from its lost connection.
 void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
+  closed_ = end.status == "failed"
+                ? Error{Errc::network, "the job has failed, and its nodes end"}
+                : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.status)};
   const auto open =
       std::make_shared<std::ptrdiff_t>(std::ranges::count(members_, false, &Member::gone));
   const auto answered = [open, told] {

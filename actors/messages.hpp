@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/core/executable.hpp"
+#include "troupe/metrics/job_phase.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <chrono>
@@ -185,6 +186,16 @@ bool inspect(Inspector& f, MemoryUse& x) {
 }
 
 namespace metrics {
+
+template <class Inspector>
+bool inspect(Inspector& f, JobPhase& x) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x); };
+  auto set = [&x](std::uint8_t value) {
+    x = static_cast<JobPhase>(value);
+    return value < job_phase_names.size();
+  };
+  return f.apply(get, set);
+}
 
 template <class Inspector>
 bool inspect(Inspector& f, WorkerSummary& x) {

@@ -19,6 +19,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         for (const auto& worker : workers)
           view_->show(worker);
       },
+      [this](atom::status, metrics::JobPhase phase) { view_->show(phase); },
+      [this](atom::failed, double loss) { view_->show_failed_loss(loss); },
       [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },
       [this](atom::tick) {
         sample();

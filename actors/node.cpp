@@ -39,9 +39,21 @@ caf::result<Seat, store_actor> NodeState::take_part(const membership_actor& memb
   lost_.watch(membership_);
   seat_ = self_->make_response_promise<Seat, store_actor>();
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
-      .then([this](const Seat& seat, const store_actor& store) { seat_.deliver(seat, store); },
-            [this](const caf::error& error) { seat_.deliver(error); });
+      .then(
+          [this, asked = seat_](const Seat& seat, const store_actor& store) mutable {
+            if (seat.refused)
+              leave();
+            asked.deliver(seat, store);
+          },
+          [asked = seat_](const caf::error& error) mutable { asked.deliver(error); });
   return seat_;
+}
+
+/// What becomes of that job is no longer this node's affair: it may ask for a seat again.
+void NodeState::leave() {
+  if (membership_)
+    self_->demonitor(membership_);
+  membership_ = nullptr;
 }
 
 caf::result<RunOutcomePtr> NodeState::run(const RunOrderPtr& order) {
@@ -198,9 +210,10 @@ void NodeState::down(const caf::down_msg& down) {
 void NodeState::lost_leader(const caf::error& reason) {
   const Error error{Errc::network, "the node that leads the job is gone: " +
                                        lost_.why(membership_.node(), reason)};
-  if (seat_.pending())
-    seat_.deliver(Seat{.refused = error}, store_actor{});
-  finish({.status = "failed", .error = error});
+  if (!seat_.pending())
+    return finish({.status = "failed", .error = error});
+  leave();
+  seat_.deliver(Seat{.refused = error}, store_actor{});
 }
 
 void NodeState::ended(const RunOutcomePtr& outcome) {

@@ -52,6 +52,7 @@ private:
   template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
             class Setup>
   Handle spawn_role(std::string_view group, Setup setup);
+  void leave();
   void down(const caf::down_msg& down);
   void ended(const RunOutcomePtr& outcome);
   void finish(const JobEnd& end);

@@ -4,6 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 namespace {
@@ -12,17 +14,16 @@ metrics::LogFormat log_format(LogFormat format) {
   return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
 }
 
+/// Its host's name, unless others of the job have that too.
+const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus>& nodes) {
+  return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
+}
+
 double mib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
 } // namespace
-
-void RunView::Live::set(bool now_ready, const char* now_why) {
-  registry.set_ready(now_ready);
-  why = now_why;
-  ready = now_ready;
-}
 
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
                                                 const RunOptions& options) {
@@ -30,27 +31,15 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
                               options.quiet ? spdlog::level::warn : spdlog::level::info);
 }
 
-RunView::RunView(const RunOptions& options, std::unique_ptr<Live> live,
-                 std::unique_ptr<metrics::HttpEndpoint> endpoint,
+RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
                  std::optional<metrics::RunFolder> folder)
     : log_{make_run_logger(screen_, options)}, console_{screen_,
                                                         {.quiet = options.quiet,
                                                          .format = log_format(options.log_format)}},
-      live_{std::move(live)}, endpoint_{std::move(endpoint)}, folder_{std::move(folder)} {}
+      exposition_{exposition}, folder_{std::move(folder)} {}
 
-Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions& options) {
-  auto live = std::make_unique<Live>(job.info);
-  // The port first: a run that cannot begin leaves the folder of an earlier one as it is.
-  std::unique_ptr<metrics::HttpEndpoint> endpoint;
-  if (const auto& address = job.config.metrics.listen; address != "off") {
-    auto started = metrics::HttpEndpoint::start(
-        address, {.metrics = [live = live.get()] { return live->registry.text(); },
-                  .readiness = [live = live.get()] { return live->readiness(); },
-                  .targets = [live = live.get()] { return live->targets.json(); }});
-    if (!started)
-      return failure(started.error());
-    endpoint = std::move(*started);
-  }
+Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions& options,
+                                               metrics::Exposition& exposition) {
   std::optional<metrics::RunFolder> folder;
   if (job.seat.leads()) {
     auto opened = metrics::RunFolder::open(job.config.run.output, job.info, options.config_text);
@@ -58,8 +47,7 @@ Result<std::unique_ptr<RunView>> RunView::open(const Job& job, const RunOptions&
       return failure(opened.error());
     folder = std::move(*opened);
   }
-  std::unique_ptr<RunView> view{
-      new RunView{options, std::move(live), std::move(endpoint), std::move(folder)}};
+  std::unique_ptr<RunView> view{new RunView{options, exposition, std::move(folder)}};
   view->begin(job);
   return view;
 }
@@ -76,32 +64,26 @@ void RunView::begin(const Job& job) {
         "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
-  if (endpoint_)
-    log_->info("metrics at http://{}/metrics", endpoint_->address());
-  live_->set(true, "training");
-}
-
-std::optional<Endpoint> RunView::listens_at() const {
-  return endpoint_ ? std::optional{endpoint_->endpoint()} : std::nullopt;
+  exposition_.registry().begin(job.info);
 }
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {
   std::vector<metrics::ScrapeTarget> targets;
   for (const auto& node : nodes)
     if (!node.metrics.empty())
-      targets.push_back({node.metrics, {{"node", node.name}}});
-  live_->targets.set(std::move(targets));
+      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
+  exposition_.targets().set(std::move(targets));
 }
 
 void RunView::show(const metrics::StepRecord& step) {
-  live_->registry.record(step);
+  exposition_.registry().record(step);
   console_.show(step);
   if (folder_)
     keep_first_failure(folder_->append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
-  live_->registry.record(epoch);
+  exposition_.registry().record(epoch);
   console_.show(epoch);
   if (folder_)
     keep_first_failure(folder_->append(epoch));
@@ -109,16 +91,15 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
-    live_->registry.record_checkpoint(checkpoint.step, checkpoint.seconds);
+    exposition_.registry().record_checkpoint(checkpoint.step, checkpoint.seconds);
     return;
   }
-  live_->registry.record_checkpoint_failure();
+  exposition_.registry().record_checkpoint_failure();
   log_->error("the checkpoint of step {} was not written: {}", checkpoint.step,
               checkpoint.failure->to_string());
 }
 
 RunOutcome RunView::finish(RunOutcome outcome) {
-  live_->set(false, "the run has ended");
   const auto fail = [&outcome](Error error) {
     if (outcome.error)
       return;
@@ -134,6 +115,9 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     log_->error("{}", written.error().to_string());
     fail(written.error());
   }
+  if (outcome.error)
+    exposition_.fail(outcome.error->code);
+  exposition_.enter(metrics::ended_as(outcome.summary.status));
   console_.end(outcome.summary, folder_ && written ? folder_->report().string() : "");
   return outcome;
 }

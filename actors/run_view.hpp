@@ -1,5 +1,5 @@
-/// Where a run can be seen: console, log, folder, Prometheus endpoint. Made before the actors,
-/// because each can fail for a reason that the user has to know; then owned by METRICS.
+/// Where a run can be seen: console, log, folder, and what Prometheus reads. Made before the
+/// actors, because each can fail for a reason that the user has to know; then owned by METRICS.
 #pragma once
 
 #include "company.hpp"
@@ -7,12 +7,9 @@
 #include "type_ids.hpp"
 
 #include "troupe/metrics/console.hpp"
-#include "troupe/metrics/http_endpoint.hpp"
-#include "troupe/metrics/registry.hpp"
+#include "troupe/metrics/exposition.hpp"
 #include "troupe/metrics/run_folder.hpp"
-#include "troupe/metrics/scrape_targets.hpp"
 
-#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -23,16 +20,17 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 
 class RunView {
 public:
-  /// Errors: io or no_space for the run's folder, network when the endpoint's port is in use.
-  static Result<std::unique_ptr<RunView>> open(const Job& job, const RunOptions& options);
+  /// The exposition outlives the view. Errors: io or no_space for the run's folder.
+  static Result<std::unique_ptr<RunView>> open(const Job& job, const RunOptions& options,
+                                               metrics::Exposition& exposition);
 
-  /// Where the endpoint listens; empty: off.
-  std::optional<Endpoint> listens_at() const;
   void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
-  void show(const metrics::WorkerSummary& worker) { live_->registry.record(worker); }
-  void show(const metrics::MailboxSample& sample) { live_->registry.record(sample); }
+  void show(const metrics::WorkerSummary& worker) { exposition_.registry().record(worker); }
+  void show(const metrics::MailboxSample& sample) { exposition_.registry().record(sample); }
+  void show(metrics::JobPhase phase) { exposition_.enter(phase); }
+  void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
   /// Writes and shows how the run ended, and gives it back: failed, where a step, an epoch or the
   /// summary could not be written.
@@ -41,20 +39,7 @@ public:
   void warn_once(const Status& status);
 
 private:
-  /// What the endpoint's threads read while METRICS writes.
-  struct Live {
-    explicit Live(const metrics::RunInfo& run) : registry{run} {}
-    void set(bool ready, const char* why);
-    metrics::Readiness readiness() const { return {ready.load(), why.load()}; }
-
-    metrics::Registry registry;
-    metrics::ScrapeTargets targets;
-    std::atomic<bool> ready = false;
-    std::atomic<const char*> why = "starting";
-  };
-
-  RunView(const RunOptions& options, std::unique_ptr<Live> live,
-          std::unique_ptr<metrics::HttpEndpoint> endpoint,
+  RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder);
   void begin(const Job& job);
   /// A full disk must not end a run: it fails when it has come to its end.
@@ -63,10 +48,9 @@ private:
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
-  std::unique_ptr<Live> live_;
-  std::unique_ptr<metrics::HttpEndpoint> endpoint_; ///< reads live_: ends before it; null: off
-  std::optional<metrics::RunFolder> folder_;        ///< of the node that leads
-  std::optional<Error> lost_;                       ///< why the record of the run is not whole
+  metrics::Exposition& exposition_;
+  std::optional<metrics::RunFolder> folder_; ///< of the node that leads
+  std::optional<Error> lost_;                ///< why the record of the run is not whole
   bool warned_ = false;
 };
 

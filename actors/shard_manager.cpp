@@ -206,8 +206,10 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& flight = flights_[step];
   if (!flight.applied || !flight.worker)
     return;
-  if (const auto sound = check_loss(flight); !sound)
+  if (const auto sound = check_loss(flight); !sound) {
+    self_->send(setup_.coordinator, atom::failed_v, flight.worker->loss);
     return fail(sound.error());
+  }
   StepReport report{.rank = replica().rank,
                     .worker = *flight.worker,
                     .collective_bytes = flight.collectives.bytes + flight.worker->statistics_bytes};

@@ -95,6 +95,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, put)
 
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
+  CAF_ADD_ATOM(troupe, troupe::atom, lost)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -208,11 +208,16 @@ void WorkerState::finish_step(std::int64_t step) {
     self_->send(setup_.shard_manager, atom::done_v, step_,
                 SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
   else
-    fail(Error{Errc::numeric,
-               fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
-               {.step = step}});
+    fail_loss(step);
   step_ = {};
   computing_.clear();
+}
+
+void WorkerState::fail_loss(std::int64_t step) {
+  self_->send(setup_.coordinator, atom::failed_v, step_.loss);
+  fail(Error{Errc::numeric,
+             fmt::format("the loss is {}{}", step_.loss, advice(setup_.precision)),
+             {.step = step}});
 }
 
 void WorkerState::begin_evaluation(std::int64_t step, const EventPtr& statistics) {

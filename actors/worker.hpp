@@ -65,6 +65,7 @@ private:
   void end_test_batch(std::int64_t index);
   void finish_test_batch(std::int64_t index);
   void announce_done(Purpose purpose, std::int64_t index);
+  void fail_loss(std::int64_t step);
   void fail(Error error);
   /// Sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;

@@ -15,8 +15,9 @@ class App;
 
 namespace troupe::app {
 
-/// Exit codes (design §1).
-enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2 };
+/// Exit codes; what follows from each is in docs/exit-codes.md. `train` that a signal has stopped
+/// ends with signalled + its number.
+enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2, signalled = 128 };
 
 using Action = std::function<int()>;
 

@@ -50,41 +50,61 @@ StopSignals::~StopSignals() {
 void StopSignals::on_stop(Drain drain) {
   const std::lock_guard lock{mutex_};
   drain_ = std::move(drain);
-  if (requested_ && drain_)
+  if (signal_ != 0 && drain_)
     drain_();
 }
 
-void StopSignals::request_drain() {
+void StopSignals::drained() {
   const std::lock_guard lock{mutex_};
-  requested_ = true;
+  drained_ = true;
+}
+
+int StopSignals::received() const {
+  const std::lock_guard lock{mutex_};
+  return signal_;
+}
+
+void StopSignals::request_drain(int signal) {
+  const std::lock_guard lock{mutex_};
+  signal_ = signal;
   if (drain_)
     drain_();
 }
 
-bool StopSignals::wait_for_signal() {
+int StopSignals::wait_for_signal() {
   const auto set = stop_signals();
-  while (sigwaitinfo(&set, nullptr) < 0 && errno == EINTR) {
+  int number = 0;
+  while ((number = sigwaitinfo(&set, nullptr)) < 0 && errno == EINTR) {
   }
   const std::lock_guard lock{mutex_};
-  return !ended_;
+  return ended_ ? 0 : number;
 }
 
-void StopSignals::watch() {
-  if (!wait_for_signal())
-    return;
-  say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
-  say("troupe: stopping: the step under way is finished and saved; a second signal ends at once\n");
-  request_drain();
+int StopSignals::wait_while_draining() {
   const auto set = stop_signals();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drain_timeout_);
   const timespec timeout{static_cast<time_t>(seconds.count()),
                          static_cast<long>((drain_timeout_ - seconds).count() * 1000000)};
-  const int signal_number = sigtimedwait(&set, nullptr, &timeout);
-  const std::lock_guard lock{mutex_};
-  if (ended_)
+  const int number = sigtimedwait(&set, nullptr, &timeout);
+  {
+    const std::lock_guard lock{mutex_};
+    if (ended_ || number > 0)
+      return ended_ ? 0 : number;
+    if (!drained_)
+      end_at_once("troupe: the drain took too long (cluster.timeouts.drain)\n");
+  }
+  return wait_for_signal();
+}
+
+void StopSignals::watch() {
+  const int first = wait_for_signal();
+  if (first == 0)
     return;
-  end_at_once(signal_number < 0 ? "troupe: the drain took too long (cluster.timeouts.drain)\n"
-                                : "troupe: ended by a second signal\n");
+  say(isatty(STDERR_FILENO) != 0 ? "\n" : ""); // below the progress bar
+  say("troupe: stopping: the step under way is finished and saved; a second signal ends at once\n");
+  request_drain(first);
+  if (wait_while_draining() != 0)
+    end_at_once("troupe: ended by a second signal\n");
 }
 
 } // namespace troupe::app

@@ -1,5 +1,5 @@
 /// SIGINT and SIGTERM of a run. The first asks the company to drain; a second one, or a drain that
-/// takes longer than its timeout, ends the process at once.
+/// takes longer than its timeout, ends the process at once (exit code 1).
 #pragma once
 
 #include <chrono>
@@ -19,20 +19,28 @@ public:
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  /// The job has ended: there is nothing left to drain, and no timeout.
+  void drained();
+  /// The signal that asked to stop; 0: none has.
+  int received() const;
+
   /// What to call, from a thread of this object's, on the first signal: now, if it has come
   /// already.
   void on_stop(Drain drain);
 
 private:
   void watch();
-  /// False when the object is being destroyed.
-  bool wait_for_signal();
-  void request_drain();
+  /// Its number; 0 when the object is being destroyed.
+  int wait_for_signal();
+  /// The same; ends the process when the drain takes longer than its timeout.
+  int wait_while_draining();
+  void request_drain(int signal);
 
   std::chrono::milliseconds drain_timeout_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Drain drain_;
-  bool requested_ = false, ended_ = false;
+  int signal_ = 0; ///< the first
+  bool drained_ = false, ended_ = false;
   std::thread thread_; ///< last: it uses all of the above
 };
 

@@ -1,5 +1,6 @@
 // `troupe train` and `troupe node`: the same company, in the foreground for a person or as a
 // daemon.
+#include "command_line.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
 #include "machine.hpp"
@@ -33,6 +34,25 @@ void say_ready() {
   notify_service_manager("READY=1");
 }
 
+/// Of a run that was stopped: what it has saved, and how to go on from there.
+void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) {
+  if (summary.checkpoint.empty())
+    return complain("stopped; no checkpoint was written (checkpoint.every)");
+  complain("stopped; checkpoint: " + summary.checkpoint);
+  auto words = own_command_line();
+  if (config.checkpoint.resume != "auto")
+    words.insert(words.end(), {"--set", "checkpoint.resume=auto"});
+  complain("to go on: " + as_shell_command(words));
+}
+
+/// A daemon that was asked to stop did what it was asked; `train` in the foreground tells the
+/// shell, as programs do, that it was ended before it was done.
+int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
+  if (summary.status == "failed")
+    return run_failed;
+  return summary.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
+}
+
 int train(const TrainArguments& arguments) {
   auto config = load_or_complain(arguments.config, machine_capabilities());
   if (!config)
@@ -63,12 +83,15 @@ int train(const TrainArguments& arguments) {
       drain();
     });
   };
+  options.on_ended = [&signals] { signals.drained(); };
   const auto summary = actors::run_training(*config, options);
   signals.on_stop({}); // there is nobody left to drain
   if (!summary)
     return complain(summary.error());
-  // A run that was asked to stop did what it was asked.
-  return summary->status == "failed" ? run_failed : success;
+  const int code = exit_code(*summary, arguments.daemon, signals.received());
+  if (code > signalled)
+    say_how_to_go_on(*summary, *config);
+  return code;
 }
 
 void add_command(CLI::App& app, Action& action, const char* name, const char* help, bool daemon) {

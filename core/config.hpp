@@ -96,7 +96,8 @@ struct CheckpointConfig {
 };
 
 struct MetricsConfig {
-  std::string listen = "127.0.0.1:9401"; ///< "off", or HOST:PORT; port 0 takes a free one
+  std::string listen = "127.0.0.1:9401";   ///< "off", or HOST:PORT; port 0 takes a free one
+  std::chrono::milliseconds linger{15000}; ///< longest wait of a run's end for Prometheus to see it
 
   bool operator==(const MetricsConfig&) const = default;
 };

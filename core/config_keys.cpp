@@ -282,6 +282,12 @@ void add_service(Keys& keys, Config& c) {
                   &c.metrics.listen,
                   {.format = Format::endpoint_or_off},
                   "Where Prometheus scrapes; port 0 takes a free one"});
+  keys.push_back(
+      {"metrics.linger",
+       &c.metrics.linger,
+       {},
+       "A run that Prometheus scrapes waits with its end for the scrape that shows it, so "
+       "long at most: longer than scrape_interval"});
 }
 
 } // namespace

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 
 #include <poll.h>
@@ -17,6 +19,13 @@ constexpr std::size_t request_limit = 16384;
 
 bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+/// Prometheus, and what works as it does, says with each scrape how long it will wait.
+bool is_scrape(std::string_view head) {
+  constexpr std::string_view header = "\r\nx-prometheus-scrape-timeout-seconds:";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return !std::ranges::search(head, header, same).empty();
 }
 
 /// The next word of a request's first line.
@@ -56,6 +65,8 @@ bool HttpConnection::receive(const HttpRoutes& routes) {
   request_.append(piece.data(), static_cast<std::size_t>(count));
   if (request_.find("\r\n\r\n") == std::string::npos)
     return request_.size() < request_limit;
+  if (is_scrape(request_))
+    scrape_ = Clock::now();
   answer(std::string_view(request_).substr(0, request_.find("\r\n")), routes);
   phase_ = Phase::sending;
   return send();
@@ -94,6 +105,7 @@ bool HttpConnection::send() {
 bool HttpConnection::drain() {
   std::array<char, 4096> piece;
   const auto count = ::recv(socket(), piece.data(), piece.size(), 0);
+  delivered_ = count == 0; // the client has closed it, having read until our end
   return count > 0 || (count < 0 && would_block());
 }
 

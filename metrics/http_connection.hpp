@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ public:
   short awaited() const; ///< events for poll()
   Clock::time_point deadline() const { return deadline_; }
 
+  /// When what a scraper asked for was made, once it has got all of it; empty for anybody else.
+  std::optional<Clock::time_point> scraped() const { return delivered_ ? scrape_ : std::nullopt; }
+
   /// Goes on as far as possible without waiting. False: over, for good or for bad.
   bool proceed(const HttpRoutes& routes);
 
@@ -43,6 +47,8 @@ private:
   Descriptor socket_;
   Clock::time_point deadline_;
   Phase phase_ = Phase::receiving;
+  std::optional<Clock::time_point> scrape_;
+  bool delivered_ = false;
   std::string request_;
   std::string answer_; ///< what is still to be sent
 };

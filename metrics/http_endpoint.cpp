@@ -1,7 +1,5 @@
 #include "http_endpoint.hpp"
 
-#include "http_connection.hpp"
-
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -94,6 +92,16 @@ HttpEndpoint::~HttpEndpoint() {
   thread_.join();
 }
 
+std::optional<Clock::time_point> HttpEndpoint::last_scrape() const {
+  const auto when = last_scrape_.load();
+  return when == never ? std::nullopt : std::optional{when};
+}
+
+void HttpEndpoint::note(const HttpConnection& ended) {
+  if (const auto when = ended.scraped())
+    last_scrape_ = std::max(last_scrape_.load(), *when);
+}
+
 void HttpEndpoint::serve() {
   // Signals are for the thread that ends the run.
   sigset_t all;
@@ -116,7 +124,10 @@ void HttpEndpoint::serve() {
     std::size_t i = 2;
     std::erase_if(connections, [&](HttpConnection& connection) {
       const bool active = watched[i++].revents != 0;
-      return (active && !connection.proceed(routes)) || now >= connection.deadline();
+      const bool over = (active && !connection.proceed(routes)) || now >= connection.deadline();
+      if (over)
+        note(connection);
+      return over;
     });
     if (watched[1].revents)
       accept_all(listener_.number(), connections);

@@ -1,11 +1,13 @@
 /// A small HTTP server for Prometheus and for whoever supervises the process.
 #pragma once
 
-#include "socket.hpp"
+#include "http_connection.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -43,16 +45,21 @@ public:
 
   const Endpoint& endpoint() const { return address_; }
   std::uint16_t port() const { return address_.port; }
+  /// When the values were read of the newest scrape that Prometheus has got; empty: none has been.
+  std::optional<HttpConnection::Clock::time_point> last_scrape() const;
   std::string address() const { return to_string(address_); } ///< "127.0.0.1:9401"
 
 private:
   HttpEndpoint(Endpoint address, Descriptor listener, Descriptor wake, EndpointSources sources);
   void serve();
+  void note(const HttpConnection& ended);
 
+  static constexpr auto never = HttpConnection::Clock::time_point::min();
   Endpoint address_;
   Descriptor listener_;
   Descriptor wake_; ///< readable: end
   EndpointSources sources_;
+  std::atomic<HttpConnection::Clock::time_point> last_scrape_{never};
   std::thread thread_;
 };
 

@@ -1,4 +1,6 @@
 /// The one list of what Prometheus can read of a run. Dashboards and alert rules use only these.
+/// What is of the whole job (loss, steps, checkpoints) is told by the node that leads alone; each
+/// tells its phase, and what its own workers and actors use.
 #pragma once
 
 #include <array>
@@ -24,6 +26,9 @@ using M = MetricName;
 inline constexpr M build_info{"troupe_build_info", gauge, "Always 1", {"version"}};
 inline constexpr M run_info{
     "troupe_run_info", gauge, "Always 1", {"run", "model", "dataset", "strategy", "precision"}};
+inline constexpr M phase{
+    "troupe_phase", gauge, "1: what the process does; 0: the others", {"phase"}};
+inline constexpr M last_error{"troupe_last_error", gauge, "1: why the job has failed", {"kind"}};
 inline constexpr M ready{"troupe_ready", gauge, "Whether /readyz answers 200"};
 inline constexpr M start_time{"troupe_start_time_seconds", gauge, "Start of the run, Unix time"};
 inline constexpr M world_size{"troupe_world_size", gauge, "Workers that train"};
@@ -84,7 +89,7 @@ inline constexpr M checkpoint_step{"troupe_checkpoint_step", gauge, "Step of the
 
 // clang-format off
 inline constexpr std::array all = {
-    build_info, run_info, ready, start_time, world_size, loss, accuracy, learning_rate, epoch,
+    build_info, run_info, phase, last_error, ready, start_time, world_size, loss, accuracy, learning_rate, epoch,
     step, last_step, steps, samples, step_time, data_wait, collective_bytes, collective_time,
     overlap, loss_scale, skipped_steps, scale_growths, memory, memory_peak, memory_total,
     memory_total_peak, busy, mailbox_size, mailbox_messages, mailbox_time, processing_time, checkpoints, checkpoint_failures,

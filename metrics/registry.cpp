@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <mutex>
 
 namespace troupe::metrics {
 
@@ -39,9 +40,18 @@ void raise_to(prometheus::Counter& counter, double total) {
 }
 
 /// A counter that was given something else than a number would stay that way.
-void add(prometheus::Counter& counter, double amount) {
+void add(prometheus::Family<prometheus::Counter>& counters, double amount) {
   if (std::isfinite(amount) && amount > 0)
-    counter.Increment(amount);
+    counters.Add({}).Increment(amount);
+}
+
+void set(prometheus::Family<prometheus::Gauge>& gauges, double value) {
+  gauges.Add({}).Set(value);
+}
+
+prometheus::Histogram& only(prometheus::Family<prometheus::Histogram>& histograms,
+                            std::initializer_list<double> buckets) {
+  return histograms.Add({}, prometheus::Histogram::BucketBoundaries(buckets));
 }
 
 } // namespace
@@ -49,8 +59,10 @@ void add(prometheus::Counter& counter, double amount) {
 struct Registry::Values {
   using Gauges = prometheus::Family<prometheus::Gauge>;
   using Counters = prometheus::Family<prometheus::Counter>;
+  using Histograms = prometheus::Family<prometheus::Histogram>;
 
   prometheus::Registry registry;
+  std::mutex changing_phase; ///< nobody reads two phases, or none
 
   Gauges& gauges(const MetricName& metric) {
     return prometheus::BuildGauge()
@@ -64,40 +76,38 @@ struct Registry::Values {
         .Help(std::string(metric.help))
         .Register(registry);
   }
-  prometheus::Gauge& gauge(const MetricName& metric) { return gauges(metric).Add({}); }
-  prometheus::Counter& counter(const MetricName& metric) { return counters(metric).Add({}); }
-  prometheus::Histogram& histogram(const MetricName& metric,
-                                   std::initializer_list<double> buckets) {
+  Histograms& histograms(const MetricName& metric) {
     return prometheus::BuildHistogram()
         .Name(std::string(metric.name))
         .Help(std::string(metric.help))
-        .Register(registry)
-        .Add({}, prometheus::Histogram::BucketBoundaries(buckets));
+        .Register(registry);
   }
 
   Gauges& build_info = gauges(names::build_info);
   Gauges& run_info = gauges(names::run_info);
-  prometheus::Gauge& ready = gauge(names::ready);
-  prometheus::Gauge& start_time = gauge(names::start_time);
-  prometheus::Gauge& world_size = gauge(names::world_size);
+  Gauges& phase = gauges(names::phase);
+  Gauges& last_error = gauges(names::last_error);
+  Gauges& ready = gauges(names::ready);
+  Gauges& start_time = gauges(names::start_time);
+  Gauges& world_size = gauges(names::world_size);
 
   Gauges& loss = gauges(names::loss);
   Gauges& accuracy = gauges(names::accuracy);
-  prometheus::Gauge& learning_rate = gauge(names::learning_rate);
-  prometheus::Gauge& epoch = gauge(names::epoch);
-  prometheus::Gauge& step = gauge(names::step);
-  prometheus::Gauge& last_step = gauge(names::last_step);
+  Gauges& learning_rate = gauges(names::learning_rate);
+  Gauges& epoch = gauges(names::epoch);
+  Gauges& step = gauges(names::step);
+  Gauges& last_step = gauges(names::last_step);
 
-  prometheus::Counter& steps = counter(names::steps);
-  prometheus::Counter& samples = counter(names::samples);
-  prometheus::Histogram& step_time = histogram(names::step_time, step_buckets);
-  prometheus::Counter& data_wait = counter(names::data_wait);
-  prometheus::Counter& collective_bytes = counter(names::collective_bytes);
-  prometheus::Counter& collective_time = counter(names::collective_time);
-  prometheus::Gauge& overlap = gauge(names::overlap);
-  prometheus::Gauge& loss_scale = gauge(names::loss_scale);
-  prometheus::Counter& skipped_steps = counter(names::skipped_steps);
-  prometheus::Counter& scale_growths = counter(names::scale_growths);
+  Counters& steps = counters(names::steps);
+  Counters& samples = counters(names::samples);
+  Histograms& step_time = histograms(names::step_time);
+  Counters& data_wait = counters(names::data_wait);
+  Counters& collective_bytes = counters(names::collective_bytes);
+  Counters& collective_time = counters(names::collective_time);
+  Gauges& overlap = gauges(names::overlap);
+  Gauges& loss_scale = gauges(names::loss_scale);
+  Counters& skipped_steps = counters(names::skipped_steps);
+  Counters& scale_growths = counters(names::scale_growths);
 
   Gauges& memory = gauges(names::memory);
   Gauges& memory_peak = gauges(names::memory_peak);
@@ -110,43 +120,58 @@ struct Registry::Values {
   Counters& mailbox_time = counters(names::mailbox_time);
   Counters& processing_time = counters(names::processing_time);
 
-  prometheus::Counter& checkpoints = counter(names::checkpoints);
-  prometheus::Counter& checkpoint_failures = counter(names::checkpoint_failures);
-  prometheus::Histogram& checkpoint_time = histogram(names::checkpoint_time, checkpoint_buckets);
-  prometheus::Gauge& checkpoint_step = gauge(names::checkpoint_step);
+  Counters& checkpoints = counters(names::checkpoints);
+  Counters& checkpoint_failures = counters(names::checkpoint_failures);
+  Histograms& checkpoint_time = histograms(names::checkpoint_time);
+  Gauges& checkpoint_step = gauges(names::checkpoint_step);
 };
 
-Registry::Registry(const RunInfo& run) : values_(std::make_unique<Values>()) {
+Registry::Registry(const RunInfo& run, bool leads)
+    : values_(std::make_unique<Values>()), leads_(leads) {
   auto& v = *values_;
   v.build_info.Add(labels(names::build_info, {run.version})).Set(1);
   v.run_info
       .Add(labels(names::run_info, {run.name, run.model, run.dataset, run.strategy, run.precision}))
       .Set(1);
-  v.start_time.Set(std::chrono::duration<double>(run.started.time_since_epoch()).count());
-  v.world_size.Set(run.world_size);
-  v.step.Set(static_cast<double>(run.first_step));
-  v.last_step.Set(static_cast<double>(run.total_steps));
+  if (!leads)
+    return;
+  for (auto* counters :
+       {&v.steps, &v.samples, &v.data_wait, &v.collective_bytes, &v.collective_time,
+        &v.skipped_steps, &v.scale_growths, &v.checkpoints, &v.checkpoint_failures})
+    counters->Add({});
+  only(v.step_time, step_buckets);
+  only(v.checkpoint_time, checkpoint_buckets);
 }
 
 Registry::~Registry() = default;
+
+void Registry::begin(const RunInfo& run) {
+  auto& v = *values_;
+  set(v.start_time, std::chrono::duration<double>(run.started.time_since_epoch()).count());
+  set(v.world_size, run.world_size);
+  if (!leads_)
+    return;
+  set(v.step, static_cast<double>(run.first_step));
+  set(v.last_step, static_cast<double>(run.total_steps));
+}
 
 void Registry::record(const StepRecord& step) {
   auto& v = *values_;
   v.loss.Add(labels(names::loss, {"train"})).Set(step.loss);
   v.accuracy.Add(labels(names::accuracy, {"train"})).Set(step.accuracy);
-  v.learning_rate.Set(step.lr);
-  v.epoch.Set(static_cast<double>(step.epoch + 1));
-  v.step.Set(static_cast<double>(step.step + 1));
-  v.steps.Increment();
+  set(v.learning_rate, step.lr);
+  set(v.epoch, static_cast<double>(step.epoch + 1));
+  set(v.step, static_cast<double>(step.step + 1));
+  add(v.steps, 1);
   add(v.samples, static_cast<double>(step.samples));
-  v.step_time.Observe(step.seconds);
+  only(v.step_time, step_buckets).Observe(step.seconds);
   add(v.data_wait, step.data_wait_seconds);
   add(v.collective_bytes, static_cast<double>(step.collective_bytes));
   add(v.collective_time, step.collective_seconds);
-  v.overlap.Set(step.overlap_ratio);
-  v.loss_scale.Set(step.loss_scale.value_or(1));
-  raise_to(v.skipped_steps, static_cast<double>(step.skipped_steps));
-  raise_to(v.scale_growths, static_cast<double>(step.scale_growths));
+  set(v.overlap, step.overlap_ratio);
+  set(v.loss_scale, step.loss_scale.value_or(1));
+  raise_to(v.skipped_steps.Add({}), static_cast<double>(step.skipped_steps));
+  raise_to(v.scale_growths.Add({}), static_cast<double>(step.scale_growths));
 }
 
 void Registry::record(const EpochRecord& epoch) {
@@ -186,20 +211,33 @@ void Registry::record(const MailboxSample& sample) {
 }
 
 void Registry::record_checkpoint(std::int64_t step, double seconds) {
-  values_->checkpoints.Increment();
-  values_->checkpoint_time.Observe(seconds);
-  values_->checkpoint_step.Set(static_cast<double>(step));
+  add(values_->checkpoints, 1);
+  only(values_->checkpoint_time, checkpoint_buckets).Observe(seconds);
+  set(values_->checkpoint_step, static_cast<double>(step));
 }
 
 void Registry::record_checkpoint_failure() {
-  values_->checkpoint_failures.Increment();
+  add(values_->checkpoint_failures, 1);
 }
 
-void Registry::set_ready(bool ready) {
-  values_->ready.Set(ready ? 1 : 0);
+void Registry::record_failed_loss(double loss) {
+  values_->loss.Add(labels(names::loss, {"train"})).Set(loss);
+}
+
+void Registry::set_phase(JobPhase phase) {
+  auto& v = *values_;
+  const std::lock_guard lock{v.changing_phase};
+  for (const auto name : job_phase_names)
+    v.phase.Add(labels(names::phase, {std::string{name}})).Set(name == to_string(phase) ? 1 : 0);
+  set(v.ready, is_at_work(phase) ? 1 : 0);
+}
+
+void Registry::record_failure(std::string_view kind) {
+  values_->last_error.Add(labels(names::last_error, {std::string{kind}})).Set(1);
 }
 
 std::string Registry::text() const {
+  const std::lock_guard lock{values_->changing_phase};
   return prometheus::TextSerializer{}.Serialize(values_->registry.Collect());
 }
 

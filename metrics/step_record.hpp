@@ -97,6 +97,7 @@ struct RunSummary : RunInfo {
   std::int64_t scale_growths = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
+  std::string checkpoint = {}; ///< file of the last one that this process wrote; empty: none
   std::string parameters_sha256 = {};
   std::vector<WorkerSummary> workers = {};
 };

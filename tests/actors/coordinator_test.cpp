@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Seen {
   std::vector<bool> writes;
   std::vector<StepRecordPtr> steps;
   std::vector<EpochRecordPtr> epochs;
+  std::vector<metrics::JobPhase> phases;
+  std::vector<double> failed_losses;
   RunOutcomePtr outcome;
   int failing_writes = 0; ///< so many, from the first
   bool is_slow = false;   ///< a snapshot is written when the clock is moved
@@ -133,6 +136,8 @@ struct MetricsStub {
         },
         [this](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
         [](atom::status, const WorkerSummaries&) {},
+        [this](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
+        [this](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
         [](atom::saved, const CheckpointOutcome&) {},
         [](atom::tick) {},
         [this](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; }};
@@ -142,7 +147,8 @@ struct MetricsStub {
 
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : test::Deterministic {
-  explicit Company(std::int64_t first_step = 0) {
+  explicit Company(std::int64_t first_step = 0,
+                   std::vector<NodePlace> nodes = {{"here", "here", 0, 2}}) {
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
@@ -153,8 +159,7 @@ struct Company : test::Deterministic {
         CoordinatorSetup{
             .plan = JobPlan{two_epochs, 6},
             .first_step = first_step,
-            .generation = {.number = 1,
-                           .nodes = {{.address = "here", .host = "here", .workers = 2}}},
+            .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .pieces = pieces,
@@ -363,6 +368,58 @@ TEST_CASE("a failure ends the job at once and says what failed") {
   CHECK(company.seen->outcome->error->where.step == 2);
   company.commit_all(2, 3); // late messages change nothing
   CHECK(company.seen->steps.size() == 2);
+}
+
+TEST_CASE("nodes show what the job does, each once") {
+  using enum metrics::JobPhase;
+  Company company;
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated();
+  CHECK(company.seen->phases ==
+        std::vector<metrics::JobPhase>{training, evaluating, saving, training});
+}
+
+TEST_CASE("a loss that is not finite is shown, and then ends the job") {
+  Company company;
+  company.start();
+  company.self->send(company.coordinator, atom::failed_v, std::numeric_limits<double>::infinity());
+  company.scheduler.run();
+  CHECK(company.seen->failed_losses ==
+        std::vector<double>{std::numeric_limits<double>::infinity()});
+  CHECK_FALSE(company.seen->outcome);
+}
+
+TEST_CASE("a node that is gone is dead in the status, and the others are not") {
+  Company company{0, {{"a:1", "a", 0, 1}, {"b:1", "b", 1, 1}}};
+  company.start();
+  company.self->send(company.coordinator, atom::lost_v, std::string{"b:1"});
+  company.self->send(company.coordinator, atom::failed_v,
+                     Error{Errc::network, "node b:1 is gone", {.node = "b:1"}});
+  company.scheduler.run();
+  std::vector<std::string> states;
+  auto asked = company.self->request(company.coordinator, caf::infinite, atom::status_v);
+  company.scheduler.run();
+  asked.receive(
+      [&](const JobStatus& status) {
+        CHECK(status.error == "network: node b:1 is gone (node b:1)");
+        for (const auto& node : status.nodes)
+          states.push_back(node.state);
+      },
+      [](const caf::error&) {});
+  CHECK(states == std::vector<std::string>{"active", "dead"});
+}
+
+TEST_CASE("the summary names the last checkpoint that was written") {
+  Company company;
+  company.start();
+  company.commit_all(0, 6);
+  company.seen->failing_writes = 1;
+  company.evaluated();
+  company.self->send(company.coordinator, atom::stop_v);
+  company.commit_all(6, 10);
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.checkpoint == "somewhere");
 }
 
 TEST_CASE("a resumed job goes on from its first step; a finished one ends without training") {

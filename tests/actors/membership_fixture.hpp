@@ -53,6 +53,7 @@ struct DaemonStub {
 /// The coordinator's part in this: what it was told.
 struct Told {
   std::vector<Error> failures;
+  std::vector<std::string> lost;
   int stops = 0;
 };
 
@@ -67,6 +68,8 @@ struct CoordinatorStub {
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
             [this](atom::failed, const Error& error) { told->failures.push_back(error); },
+            [](atom::failed, double) {},
+            [this](atom::lost, const std::string& address) { told->lost.push_back(address); },
             [this](atom::stop) { ++told->stops; },
             [](atom::status) { return JobStatus{}; }};
   }

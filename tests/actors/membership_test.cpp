@@ -29,6 +29,25 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   REQUIRE(late->seat);
   REQUIRE(late->seat->refused);
   CHECK_THAT(late->seat->refused->message, ContainsSubstring("has begun"));
+  CHECK(late->seat->refused->code == Errc::network); // it may have more luck later
+}
+
+TEST_CASE("who comes when the job has ended is told whether to try again") {
+  Cluster failed{1}, completed{1};
+  for (auto* cluster : {&failed, &completed}) {
+    cluster->join("a:1");
+    cluster->lead();
+  }
+  failed.tell(atom::finish_v,
+              JobEnd{.status = "failed", .error = Error{Errc::network, "node b:1 is gone"}});
+  const auto early = failed.join("b:1");
+  REQUIRE(early->seat);
+  CHECK(early->seat->refused->code == Errc::network);
+  completed.tell(atom::finish_v, JobEnd{.status = "completed", .error = {}});
+  const auto late = completed.join("b:1");
+  REQUIRE(late->seat);
+  CHECK(late->seat->refused->code == Errc::stopped);
+  CHECK(late->seat->refused->message == "the job has ended already: completed");
 }
 
 TEST_CASE("a node that comes too late, and with another config, hears what differs") {
@@ -74,6 +93,7 @@ TEST_CASE("a node that goes in the middle of the job is named to the coordinator
   CHECK_THAT(cluster.told->failures.front().message,
              ContainsSubstring("node b:1 (rank 1) is gone"));
   CHECK(cluster.told->failures.front().where.node == "b:1");
+  CHECK(cluster.told->lost == std::vector<std::string>{"b:1"});
   // And those who wait for what it would have put into the store are told.
   std::string error;
   auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");

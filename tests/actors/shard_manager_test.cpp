@@ -50,11 +50,21 @@ public:
     return errors_.front();
   }
 
+  void add_failed(double loss) {
+    const std::lock_guard lock{mutex_};
+    failed_losses_.push_back(loss);
+  }
+  std::vector<double> failed_losses() {
+    const std::lock_guard lock{mutex_};
+    return failed_losses_;
+  }
+
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<StepReport> reports_;
   std::vector<Error> errors_;
+  std::vector<double> failed_losses_; ///< each before its error
 };
 
 struct ReportsCoordinator {
@@ -68,6 +78,8 @@ struct ReportsCoordinator {
             [this](atom::step_committed, const StepReport& report) { reports->add(report); },
             [](atom::evaluated, const EvaluationReport&) {},
             [this](atom::failed, const Error& error) { reports->add(error); },
+            [this](atom::failed, double loss) { reports->add_failed(loss); },
+            [](atom::lost, const std::string&) {},
             [](atom::stop) {},
             [](atom::status) { return JobStatus{}; }};
   }
@@ -147,6 +159,7 @@ public:
     return reports_->take(replicas_.size());
   }
   Error error() { return reports_->take_error(); }
+  std::vector<double> failed_losses() { return reports_->failed_losses(); }
 
   std::vector<float> parameters(std::size_t rank) const {
     const auto* const first = replicas_[rank]->state->parameters(0);
@@ -211,4 +224,6 @@ TEST_CASE("a loss that is not finite while the scale cannot fall any more ends t
   const auto error = company.error();
   CHECK(error.code == Errc::numeric);
   CHECK(error.message == "the loss is nan, and the loss scale has fallen to 0.5");
+  REQUIRE(company.failed_losses().size() == 1);
+  CHECK(std::isnan(company.failed_losses().front()));
 }

@@ -73,6 +73,21 @@ TEST_CASE("a second signal ends the process at once") {
   CHECK(code == 1);
 }
 
+TEST_CASE("what has drained may take its time, and knows which signal has asked") {
+  const auto code = exit_code_of([] {
+    {
+      StopSignals signals{50ms};
+      signals.drained();
+      kill(getpid(), SIGINT);
+      while (signals.received() != SIGINT)
+        std::this_thread::sleep_for(1ms);
+      std::this_thread::sleep_for(200ms);
+    }
+    _exit(0);
+  });
+  CHECK(code == 0);
+}
+
 TEST_CASE("a drain that takes too long ends the process") {
   const auto code = exit_code_of([] {
     StopSignals signals{50ms};

@@ -56,8 +56,8 @@ TEST_CASE("every metric is on the dashboard or watched by an alert") {
       series_in(read_bytes(dashboards / "troupe.json") + read_bytes(dashboards / "alerts.yml"));
   for (const auto& metric : names::all) {
     // For people and other tools.
-    const std::set<std::string_view> elsewhere = {"troupe_start_time_seconds", "troupe_world_size",
-                                                  "troupe_memory_peak_bytes"};
+    const std::set<std::string_view> elsewhere = {"troupe_ready", "troupe_start_time_seconds",
+                                                  "troupe_world_size", "troupe_memory_peak_bytes"};
     if (elsewhere.contains(metric.name))
       continue;
     const std::string name(metric.name);
@@ -78,6 +78,23 @@ TEST_CASE("the dashboard is one that Grafana can load") {
     CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
     if (panel.at("type") != "row")
       CHECK(!panel.at("targets").empty());
+  }
+}
+
+TEST_CASE("legends tell the nodes of a job apart, and sums keep them apart") {
+  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
+  for (const auto& panel : dashboard.at("panels")) {
+    if (panel.at("type") == "row" || panel.at("title") == "Run") // which all nodes tell alike
+      continue;
+    for (const auto& target : panel.at("targets")) {
+      const auto expression = target.at("expr").get<std::string>();
+      CAPTURE(expression);
+      CHECK(target.at("legendFormat").get<std::string>().starts_with("{{node}}"));
+      const auto by = expression.find(" by (");
+      CHECK(
+          (by == std::string::npos ||
+           expression.substr(by, expression.find(')', by) - by).find("node") != std::string::npos));
+    }
   }
 }
 

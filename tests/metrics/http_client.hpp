@@ -54,15 +54,22 @@ struct HttpReply {
   std::string head, body;
 };
 
+/// `headers` end in "\r\n" each.
 inline HttpReply http(std::uint16_t port, const std::string& path,
-                      const std::string& method = "GET") {
+                      const std::string& method = "GET", const std::string& headers = {}) {
   const Client client(port);
-  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+              headers + "\r\n");
   const auto text = client.receive_all();
   const auto end = text.find("\r\n\r\n");
   if (end == std::string::npos || text.size() < 12)
     throw std::runtime_error("no HTTP reply: " + text);
   return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
+}
+
+/// As Prometheus does it.
+inline HttpReply scrape(std::uint16_t port) {
+  return http(port, "/metrics", "GET", "X-Prometheus-Scrape-Timeout-Seconds: 1\r\n");
 }
 
 } // namespace troupe::testing

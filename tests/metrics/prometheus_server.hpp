@@ -8,8 +8,10 @@
 
 #include "troupe/metrics/socket.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cctype>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -28,16 +30,21 @@ public:
     return "http_sd_configs: [{url: 'http://" + address + "/sd', refresh_interval: 200ms}]";
   }
 
-  /// `program` is prometheus. Scrapes five times a second.
-  PrometheusServer(const std::string& program, const std::string& targets) {
+  /// `program` is prometheus. Scrapes, and looks at the rules, five times a second. `rules`: the
+  /// text of a rule file.
+  PrometheusServer(const std::string& program, const std::string& targets,
+                   const std::string& rules = "groups: []\n") {
     // Freed at once, for Prometheus to take.
     port_ = metrics::listen_on({"127.0.0.1", 0}).value().port;
     write_bytes(folder_ / "prometheus.yml",
-                "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
+                "global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: "
+                "200ms}\n"
+                "rule_files: [rules.yml]\n"
                 "scrape_configs:\n"
                 "  - job_name: troupe\n"
                 "    " +
                     targets + "\n");
+    write_bytes(folder_ / "rules.yml", rules);
     program_ = std::make_unique<Program>(
         std::vector<std::string>{program, "--config.file=" + (folder_ / "prometheus.yml").string(),
                                  "--storage.tsdb.path=" + (folder_ / "data").string(),
@@ -56,19 +63,20 @@ public:
     return std::nullopt;
   }
 
+  /// Whether an alert fires, whose labels are as in {name="value"}, before time is over.
+  bool fires(const std::string& alert, const std::string& labels, std::chrono::seconds limit) {
+    return wait_for("ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"," + labels + "}",
+                    limit)
+        .has_value();
+  }
+
   std::string log() const { return read_bytes(folder_ / "log"); }
 
-private:
-  /// `query` must need no escaping beyond what is done here.
+  /// The value of the first series that the query finds now.
   std::optional<double> ask(const std::string& query) const try {
     std::string escaped;
-    for (const char c : query)
-      escaped += c == '"'   ? "%22"
-                 : c == '{' ? "%7B"
-                 : c == '}' ? "%7D"
-                 : c == '>' ? "%3E"
-                 : c == ' ' ? "%20"
-                            : std::string(1, c);
+    for (const unsigned char c : query)
+      escaped += std::isalnum(c) ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
     const auto reply = http(port_, "/api/v1/query?query=" + escaped);
     const auto json = nlohmann::json::parse(body_of(reply));
     const auto& result = json.at("data").at("result");
@@ -79,6 +87,7 @@ private:
     return std::nullopt;
   }
 
+private:
   /// The JSON object, also out of a chunked body.
   static std::string body_of(const HttpReply& reply) {
     return reply.body.substr(reply.body.find('{'),

@@ -1,4 +1,5 @@
 #include "records.hpp"
+#include "text.hpp"
 
 #include "troupe/metrics/names.hpp"
 #include "troupe/metrics/registry.hpp"
@@ -39,6 +40,7 @@ std::string to_string(MetricType type) {
 
 /// Everything that can be recorded, once.
 void record_all(Registry& registry) {
+  registry.begin(small_run());
   registry.record(small_step(0));
   registry.record(small_epoch(0));
   registry.record(small_worker(0));
@@ -46,7 +48,8 @@ void record_all(Registry& registry) {
       .actor = "worker", .size = 2, .messages = 10, .seconds = 0.5, .processing_seconds = 4});
   registry.record_checkpoint(10, 0.3);
   registry.record_checkpoint_failure();
-  registry.set_ready(true);
+  registry.set_phase(JobPhase::training);
+  registry.record_failure("numeric");
 }
 
 } // namespace
@@ -59,6 +62,52 @@ TEST_CASE("the registry has exactly the metrics of the list, with their types") 
     listed.emplace(metric.name, to_string(metric.type));
   CHECK(listed.size() == names::all.size());
   CHECK(declared(registry.text()) == listed);
+}
+
+TEST_CASE("one phase is 1, and readiness follows from it") {
+  Registry registry(small_run());
+  registry.set_phase(JobPhase::waiting);
+  CHECK(has_line(registry, "troupe_phase{phase=\"waiting\"} 1"));
+  CHECK(has_line(registry, "troupe_ready 0"));
+  registry.set_phase(JobPhase::evaluating);
+  for (const auto phase : job_phase_names) {
+    const std::string value = phase == "evaluating" ? "1" : "0";
+    CHECK(has_line(registry, "troupe_phase{phase=\"" + std::string{phase} + "\"} " + value));
+  }
+  CHECK(has_line(registry, "troupe_ready 1"));
+  CHECK_FALSE(has(registry.text(), "troupe_last_error{"));
+  registry.record_failure("out of memory");
+  registry.set_phase(JobPhase::failed);
+  CHECK(has_line(registry, "troupe_phase{phase=\"failed\"} 1"));
+  CHECK(has_line(registry, "troupe_last_error{kind=\"out of memory\"} 1"));
+  CHECK(has_line(registry, "troupe_ready 0"));
+}
+
+TEST_CASE("a node that leads counts from zero; of what has no value yet nothing is told") {
+  const Registry registry(small_run());
+  CHECK(has_line(registry, "troupe_steps_total 0"));
+  CHECK(has_line(registry, "troupe_checkpoint_failures_total 0"));
+  for (const char* name :
+       {"troupe_epoch", "troupe_learning_rate", "troupe_step ", "troupe_last_step",
+        "troupe_overlap_ratio", "troupe_loss{", "troupe_world_size"}) {
+    CAPTURE(name);
+    CHECK_FALSE(has(registry.text(), name));
+  }
+}
+
+TEST_CASE("a node that follows tells what is its own, and nothing of the job's") {
+  Registry registry(small_run(), false);
+  registry.begin(small_run());
+  registry.set_phase(JobPhase::training);
+  registry.record(small_worker(1));
+  std::set<std::string> told;
+  for (const auto& [name, type] : declared(registry.text()))
+    told.insert(name);
+  CHECK(told == std::set<std::string>{
+                    "troupe_build_info", "troupe_run_info", "troupe_phase", "troupe_ready",
+                    "troupe_start_time_seconds", "troupe_world_size", "troupe_memory_bytes",
+                    "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
+                    "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio"});
 }
 
 TEST_CASE("metric names have the prefix, and the suffix of their type") {
@@ -93,6 +142,14 @@ TEST_CASE("a loss that is not a number is shown and spoils no counter") {
   registry.record(step);
   CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
   CHECK(has_line(registry, "troupe_data_wait_seconds_total 0"));
+}
+
+TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
+  Registry registry(small_run());
+  registry.record(small_step(0));
+  registry.record_failed_loss(std::numeric_limits<double>::quiet_NaN());
+  CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
+  CHECK(has_line(registry, "troupe_steps_total 1"));
 }
 
 TEST_CASE("mailbox counters follow totals that are counted elsewhere") {

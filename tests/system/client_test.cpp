@@ -100,18 +100,6 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
   CHECK(node.wait().code == 0);
 }
 
-TEST_CASE("troupe status tells why a job has failed") {
-  const Experiment experiment({"train.optimizer.lr=1e30"});
-  auto node = experiment.start_node("node");
-  const auto address = daemon_address(node);
-  REQUIRE(becomes_true([&] { return has(node.err(), "node: failed"); }));
-  const auto said = ask("status", address, {"--json"});
-  CHECK(has(nlohmann::json::parse(said.out).at("error").get<std::string>(), "the loss is"));
-  CHECK(has(ask("status", address).out, "\nerror: numeric: the loss is"));
-  CHECK(ask("stop", address).code == 0);
-  CHECK(node.wait().code == 1);
-}
-
 TEST_CASE("status and stop say what is wrong with what they were asked") {
   // Free again at once.
   const auto address =

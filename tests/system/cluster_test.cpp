@@ -1,5 +1,6 @@
 // One job on several daemons of one machine.
 #include "../core/certificates.hpp"
+#include "daemons.hpp"
 #include "experiment.hpp"
 #include "timeline.hpp"
 
@@ -10,7 +11,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <csignal>
-#include <list>
 #include <map>
 
 using namespace troupe;
@@ -20,54 +20,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A dead node is found within two seconds.
-const Settings quick_timeouts = {"cluster.timeouts.heartbeat=100ms",
-                                 "cluster.timeouts.detection=2s", "cluster.timeouts.collective=20s",
-                                 "cluster.timeouts.quorum=200s"};
-
-/// small.yaml with batches for three workers.
-Settings for_nodes(int nodes, const std::string& strategy) {
-  const auto count = std::to_string(nodes);
-  return quick_timeouts + Settings{"parallel.strategy=" + strategy, "data.batch_size=12",
-                                   "data.synthetic_samples=96",     "data.eval_batch_size=12",
-                                   "cluster.min_nodes=" + count,    "cluster.max_nodes=" + count};
-}
-
-/// Daemons that train one job; each has its own folder for runs, as if on a host of its own.
-class Daemons {
-public:
-  Daemons(const Experiment& experiment, std::string run, Settings settings)
-      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)} {}
-
-  RunningProgram& lead(const Settings& more = {}) {
-    auto& leader = programs_.emplace_back(experiment_.command("node", run_, settings_ + more));
-    address_ = daemon_address(leader);
-    return leader;
-  }
-  RunningProgram& join(const Settings& more = {}) {
-    const auto folder = experiment_ / ("node" + std::to_string(programs_.size()));
-    return programs_.emplace_back(experiment_.command(
-        "node", run_,
-        settings_ + Settings{"--join=" + address_, "run.output=" + folder.string()} + more));
-  }
-  const std::string& address() const { return address_; }
-
-private:
-  const Experiment& experiment_;
-  std::string run_;
-  Settings settings_;
-  std::string address_;
-  std::list<RunningProgram> programs_;
-};
-
 std::vector<double> first_ten(const std::vector<double>& losses) {
   return {losses.begin(), losses.begin() + 10};
-}
-
-/// A leader stays until it is asked to go.
-Ended stop(RunningProgram& leader) {
-  leader.send(SIGTERM);
-  return leader.wait();
 }
 
 /// The job, on a leader and two others, to its end.
@@ -196,7 +150,7 @@ TEST_CASE("a node that dies ends the job, which names it") {
   const auto survivor = second.wait(60s);
   CHECK(survivor.code == 1);
   CHECK_THAT(survivor.err, ContainsSubstring(dying));
-  const auto ended = stop(leader);
+  const auto ended = leader.wait(); // by itself, as all the others
   CHECK(ended.code == 1);
   CHECK_THAT(ended.err, ContainsSubstring("node " + dying + " (rank "));
   CHECK_THAT(ended.err, ContainsSubstring(frozen ? "is gone: it has been silent for 2s"

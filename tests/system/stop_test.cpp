@@ -19,6 +19,14 @@ bool reaches(RunningProgram& program, const RunFiles& run, std::int64_t steps) {
          run.steps_done() >= steps;
 }
 
+/// What a stopped run says that its user can type.
+std::string command_to_go_on(const std::string& said) {
+  const std::string before = "troupe: to go on: ";
+  const auto begin = said.find(before);
+  REQUIRE(begin != std::string::npos);
+  return said.substr(begin + before.size(), said.find('\n', begin) - begin - before.size());
+}
+
 /// Long after every test would have given up.
 const Settings endless = {"train.epochs=100000", "checkpoint.every=1000 steps"};
 
@@ -45,7 +53,7 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   program.send(signal);
   const auto ended = program.wait();
   CAPTURE(ended.out, ended.err);
-  CHECK(ended.code == 0);
+  CHECK(ended.code == 128 + signal);
   CHECK(has(ended.err, "a second signal ends at once"));
   CHECK(has(ended.out, "stopped: stopped after"));
   const auto summary = run.summary();
@@ -55,10 +63,34 @@ TEST_CASE("a run that is told to stop saves its last step, and goes on from ther
   CHECK(run.column<std::int64_t>("step") == all_steps(steps));
   CHECK(run.newest_checkpoint().step == steps);
   CHECK(run.has("report.html"));
+  CHECK(summary.at("checkpoint") == run.checkpoints().back().string());
+  CHECK(has(ended.err, "troupe: stopped; checkpoint: " + run.checkpoints().back().string() + "\n"));
 
-  experiment.completed("stopped");
+  CHECK(RunningProgram{{"/bin/sh", "-c", "exec " + command_to_go_on(ended.err)}}.wait().code == 0);
+  CHECK(run.summary().at("status") == "completed");
   CHECK(run.digest() == undisturbed.digest());
   CHECK(run.losses() == undisturbed.losses());
+}
+
+TEST_CASE("a run that began afresh says how to go on nevertheless") {
+  const Experiment experiment(endless + Settings{"checkpoint.resume=never"});
+  auto program = experiment.start("fresh");
+  REQUIRE(reaches(program, experiment.run("fresh"), 3));
+  program.send(SIGINT);
+  const auto ended = program.wait();
+  CHECK(ended.code == 128 + SIGINT);
+  CHECK(command_to_go_on(ended.err).ends_with(" --set checkpoint.resume=auto"));
+}
+
+TEST_CASE("a run without checkpoints says, when it is stopped, that it saved none") {
+  const Experiment experiment({"train.epochs=100000", "checkpoint.every=never"});
+  auto program = experiment.start("unsaved");
+  REQUIRE(reaches(program, experiment.run("unsaved"), 3));
+  program.send(SIGTERM);
+  const auto ended = program.wait();
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK(has(ended.err, "troupe: stopped; no checkpoint was written (checkpoint.every)\n"));
+  CHECK_FALSE(has(ended.err, "to go on"));
 }
 
 TEST_CASE("a second signal ends the program at once, whatever it is doing") {
@@ -112,11 +144,10 @@ TEST_CASE("the daemon stays after its job until it is told to stop") {
   CHECK(experiment.run("node").summary().at("status") == "completed");
 }
 
-TEST_CASE("a daemon whose job has failed stays too, and its exit code says so") {
+TEST_CASE("a daemon whose job has failed ends, and its exit code says so") {
   const Experiment experiment({"train.optimizer.lr=1e30"});
   auto node = experiment.start_node("node");
-  REQUIRE(becomes_true([&] { return has(node.err(), "node: failed") || !node.running(); }));
-  CHECK_FALSE(becomes_true([&] { return !node.running(); }, 300ms));
-  node.send(SIGTERM);
-  CHECK(node.wait().code == 1);
+  const auto ended = node.wait();
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "node: failed"));
 }

@@ -1,0 +1,77 @@
+// What the COORDINATOR tells of the job: to nodes, and to whoever asks.
+#include "coordinator.hpp"
+#include "step_summary.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+/// Every node shows what the job does.
+void CoordinatorState::enter(Phase phase) {
+  phase_ = phase;
+  const auto shown = phase == Phase::training     ? metrics::JobPhase::training
+                     : phase == Phase::evaluating ? metrics::JobPhase::evaluating
+                                                  : metrics::JobPhase::saving;
+  for (const auto& [rank, member] : members_)
+    if (rank == setup_.generation.node_of(rank).first_rank)
+      self_->send(member.metrics, atom::status_v, shown);
+}
+
+/// Every node shows its own workers.
+void CoordinatorState::tell_workers_status() {
+  std::map<metrics_actor, WorkerSummaries> by_node;
+  for (const auto& worker : worker_summaries())
+    by_node[members_.at(worker.rank).metrics].push_back(worker);
+  for (auto& [metrics, workers] : by_node)
+    self_->send(metrics, atom::status_v, std::move(workers));
+}
+
+JobStatus CoordinatorState::status() const {
+  constexpr const char* phases[] = {"joining", "training",  "evaluating",
+                                    "saving",  "finishing", "ended"};
+  return {.name = setup_.info.name,
+          .phase = phases[static_cast<std::size_t>(phase_)],
+          .generation = setup_.generation.number,
+          .step = committed_,
+          .total_steps = setup_.plan.total_steps(),
+          .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
+          .world_size = world_size(),
+          .loss = summary_.loss,
+          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
+          .error = summary_.error,
+          .nodes = node_statuses()};
+}
+
+std::vector<NodeStatus> CoordinatorState::node_statuses() const {
+  std::vector<NodeStatus> nodes;
+  for (const auto& place : setup_.generation.nodes)
+    nodes.push_back({.name = place.host,
+                     .address = place.address,
+                     .metrics = {},
+                     .version = setup_.info.version,
+                     .state = "joining",
+                     .devices = {},
+                     .ranks = {}});
+  for (const auto& [rank, member] : members_) {
+    auto& node = nodes[setup_.generation.index_of(rank)];
+    node.metrics = member.info.metrics;
+    node.state = "active";
+    node.devices.push_back(member.info.device);
+    node.ranks.push_back(rank);
+  }
+  for (auto& node : nodes)
+    if (lost_.contains(node.address))
+      node.state = "dead";
+  return nodes;
+}
+
+WorkerSummaries CoordinatorState::worker_summaries() const {
+  const auto elapsed = seconds(Clock::now() - begin_);
+  WorkerSummaries workers;
+  for (const auto& [rank, member] : members_)
+    workers.push_back(
+        summarize(rank, member.info.device, member.memory, ratio(seconds(member.busy), elapsed)));
+  return workers;
+}
+
+} // namespace troupe::actors

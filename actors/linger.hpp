@@ -1,0 +1,19 @@
+/// The end of a process that Prometheus watches.
+#pragma once
+
+#include "drain.hpp"
+
+#include "troupe/metrics/exposition.hpp"
+
+#include <spdlog/logger.h>
+
+#include <chrono>
+
+namespace troupe::actors {
+
+/// Returns when the exposition's end has been scraped, when so long has passed, or when somebody
+/// asks to stop who had not before. At once where nobody scrapes.
+void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::milliseconds longest,
+            spdlog::logger& log);
+
+} // namespace troupe::actors

@@ -1,0 +1,60 @@
+#include "exposition.hpp"
+
+namespace troupe::metrics {
+
+Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, const RunInfo& run,
+                                                     bool leads) {
+  std::unique_ptr<Exposition> all{new Exposition{run, leads}};
+  if (listen == "off")
+    return all;
+  auto endpoint =
+      HttpEndpoint::start(listen, {.metrics = [all = all.get()] { return all->registry_.text(); },
+                                   .readiness = [all = all.get()] { return all->readiness(); },
+                                   .targets = [all = all.get()] { return all->targets_.json(); }});
+  if (!endpoint)
+    return failure(endpoint.error());
+  all->endpoint_ = std::move(*endpoint);
+  return all;
+}
+
+Exposition::Exposition(const RunInfo& run, bool leads) : registry_{run, leads} {
+  registry_.set_phase(phase_);
+}
+
+std::optional<Endpoint> Exposition::listens_at() const {
+  return endpoint_ ? std::optional{endpoint_->endpoint()} : std::nullopt;
+}
+
+void Exposition::enter(JobPhase phase) {
+  const std::lock_guard lock{mutex_};
+  if (has_ended(phase_))
+    return;
+  phase_ = phase;
+  registry_.set_phase(phase);
+  if (has_ended(phase))
+    ended_ = Clock::now();
+}
+
+void Exposition::fail(Errc kind) {
+  if (!ended())
+    registry_.record_failure(to_string(kind));
+  enter(JobPhase::failed);
+}
+
+bool Exposition::ended() const {
+  const std::lock_guard lock{mutex_};
+  return ended_.has_value();
+}
+
+bool Exposition::is_awaited() const {
+  const auto scraped = endpoint_ ? endpoint_->last_scrape() : std::nullopt;
+  const std::lock_guard lock{mutex_};
+  return scraped && ended_ && *scraped < *ended_;
+}
+
+Readiness Exposition::readiness() const {
+  const std::lock_guard lock{mutex_};
+  return {is_at_work(phase_), std::string{to_string(phase_)}};
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,59 @@
+/// Daemons of one machine that train one job.
+#pragma once
+
+#include "experiment.hpp"
+
+#include <csignal>
+#include <list>
+#include <string>
+#include <utility>
+
+namespace troupe::testing {
+
+/// A dead node is found within two seconds.
+inline const Settings quick_timeouts = {
+    "cluster.timeouts.heartbeat=100ms", "cluster.timeouts.detection=2s",
+    "cluster.timeouts.collective=20s", "cluster.timeouts.quorum=200s"};
+
+/// small.yaml with batches for three workers.
+inline Settings for_nodes(int nodes, const std::string& strategy) {
+  const auto count = std::to_string(nodes);
+  return quick_timeouts + Settings{"parallel.strategy=" + strategy, "data.batch_size=12",
+                                   "data.synthetic_samples=96",     "data.eval_batch_size=12",
+                                   "cluster.min_nodes=" + count,    "cluster.max_nodes=" + count};
+}
+
+/// Daemons that train one job; each has its own folder for runs, as if on a host of its own.
+class Daemons {
+public:
+  Daemons(const Experiment& experiment, std::string run, Settings settings)
+      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)} {}
+
+  RunningProgram& lead(const Settings& more = {}) {
+    auto& leader = programs_.emplace_back(experiment_.command("node", run_, settings_ + more));
+    address_ = daemon_address(leader);
+    return leader;
+  }
+  RunningProgram& join(const Settings& more = {}) {
+    const auto folder = experiment_ / ("node" + std::to_string(programs_.size()));
+    return programs_.emplace_back(experiment_.command(
+        "node", run_,
+        settings_ + Settings{"--join=" + address_, "run.output=" + folder.string()} + more));
+  }
+  const std::string& address() const { return address_; }
+
+private:
+  const Experiment& experiment_;
+  std::string run_;
+  Settings settings_;
+  std::string address_;
+  std::list<RunningProgram> programs_;
+};
+
+/// A leader stays until it is asked to go.
+inline Ended stop(RunningProgram& leader) {
+  leader.send(SIGTERM);
+  return leader.wait();
+}
+
+} // namespace troupe::testing

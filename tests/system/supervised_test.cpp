@@ -1,0 +1,170 @@
+// Daemons under a service manager: what the rules of our unit bring back after a crash.
+#include "daemons.hpp"
+
+#include "troupe/metrics/socket.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <sstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What packaging/troupe-node.service says of an exit code, read as systemd.service(5) has it.
+class RestartRules {
+public:
+  RestartRules() {
+    std::istringstream unit{read_bytes(source_tree() / "packaging/troupe-node.service")};
+    for (std::string line; std::getline(unit, line);) {
+      if (line.starts_with("Restart="))
+        restart_ = line.substr(8);
+      if (line.starts_with("RestartPreventExitStatus="))
+        prevent_.push_back(std::stoi(line.substr(25)));
+      REQUIRE_FALSE(line.starts_with("RestartForceExitStatus="));
+      REQUIRE_FALSE(line.starts_with("SuccessExitStatus="));
+    }
+    REQUIRE(restart_ == "on-failure");
+  }
+  /// `code`: as Ended has it.
+  bool restarts(int code) const {
+    const bool clean = code == 0 || code == 128 + SIGHUP || code == 128 + SIGINT ||
+                       code == 128 + SIGTERM || code == 128 + SIGPIPE;
+    return !clean && std::ranges::count(prevent_, code) == 0;
+  }
+
+private:
+  std::string restart_;
+  std::vector<int> prevent_;
+};
+
+/// A daemon that is started again as the rules want it, at once: systemd's pause only helps.
+class Service {
+public:
+  Service(const RestartRules& rules, std::vector<std::string> command)
+      : rules_{rules}, command_{std::move(command)} {
+    start();
+  }
+  /// What systemd does when it learns that a process has ended. True while there is one.
+  bool tend() {
+    if (!program_ || program_->running())
+      return program_ != nullptr;
+    const auto ended = program_->wait();
+    codes_.push_back(ended.code);
+    said_ += ended.out + ended.err;
+    program_.reset();
+    if (rules_.restarts(ended.code))
+      start();
+    return program_ != nullptr;
+  }
+  void kill() { program_->send(SIGKILL); }
+  void stop() { program_->send(SIGTERM); }
+  bool prints(const std::string& text) const { return program_ && has(program_->out(), text); }
+  const std::vector<int>& codes() const { return codes_; }
+  const std::string& said() const { return said_; }
+
+private:
+  void start() { program_ = std::make_unique<RunningProgram>(command_); }
+
+  const RestartRules& rules_;
+  std::vector<std::string> command_;
+  std::unique_ptr<RunningProgram> program_;
+  std::vector<int> codes_;
+  std::string said_;
+};
+
+/// Free again at once.
+std::string free_address() {
+  return "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+}
+
+} // namespace
+
+TEST_CASE("a job whose daemons a service manager restarts comes back by itself and completes") {
+  const std::size_t victim = GENERATE(0U, 2U); // the leader, or one that follows
+  CAPTURE(victim);
+  const Experiment experiment;
+  const RestartRules rules;
+  const auto settings = for_nodes(3, "ddp") + Settings{"train.epochs=200"};
+  const auto leader = free_address();
+  std::vector<Service> services;
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto own = settings + Settings{"cluster.listen=" + (i == 0 ? leader : free_address()),
+                                   "run.output=" + (experiment / std::to_string(i)).string()};
+    if (i > 0)
+      own.push_back("--join=" + leader);
+    services.emplace_back(rules, experiment.command("node", "job", own));
+  }
+  const RunFiles run{experiment / "0" / "job"};
+  REQUIRE(becomes_true([&] { return run.steps_done() > 20; }));
+  services[victim].kill();
+
+  const auto completed = [&] {
+    for (auto& service : services)
+      service.tend();
+    return services[0].prints("job: completed");
+  };
+  REQUIRE(becomes_true(completed));
+  CHECK(run.summary().at("first_step").get<int>() > 0);
+  CHECK(run.summary().at("steps") == 1600);
+  CHECK(run.column<std::int64_t>("step") == all_steps(1600));
+  // Those that follow leave with the job, and stay away; the leader stays until it is told to go.
+  CHECK(becomes_true([&] { return !services[1].tend() && !services[2].tend(); }));
+  CHECK(services[0].tend());
+  services[0].stop();
+  CHECK(becomes_true([&] { return !services[0].tend(); }));
+  for (std::size_t i = 0; i < services.size(); ++i) {
+    CAPTURE(i, services[i].said());
+    CHECK(services[i].codes().front() == (i == victim ? 128 + SIGKILL : 1));
+    CHECK(services[i].codes().back() == 0);
+    CHECK(std::ranges::count(services[i].codes(), 2) == 0);
+  }
+}
+
+TEST_CASE("a node that comes when the job is done has nothing to do, and stays away") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
+  auto& leader = daemons.lead();
+  CHECK(daemons.join().wait().code == 0);
+  REQUIRE(leader.prints("nodes: completed"));
+  const auto late = daemons.join().wait();
+  CHECK(late.code == 0);
+  CHECK(has(late.out, "the job has ended already: completed"));
+  CHECK(stop(leader).code == 0);
+}
+
+TEST_CASE(
+    "a node that comes while the job goes on tries again, and harms nobody when it is stopped") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
+  auto& third = daemons.join();
+  REQUIRE(third.prints("the job has begun, with all its nodes; trying again"));
+  SECTION("it is stopped") {
+    CHECK(stop(third).code == 0);
+    const auto before = run.steps_done();
+    CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));
+  }
+  SECTION("it takes the place of one that has gone, when the job begins again") {
+    const auto address = daemons.address();
+    second.kill();
+    CHECK(leader.wait().code == 1);
+    auto again =
+        experiment.start_node("nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000",
+                                                                      "cluster.listen=" + address});
+    REQUIRE(again.prints("goes on after step"));
+    const auto before = run.steps_done();
+    CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));
+    CHECK(stop(again).code == 0);
+    CHECK(third.wait().code == 0);
+  }
+}
