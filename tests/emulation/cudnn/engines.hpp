@@ -12,7 +12,7 @@ namespace emulation::cudnn {
 struct Engine {
   std::int64_t index = -1;
   std::int64_t workspace_bytes = 0;
-  bool tf32 = false; ///< for f32 tensors
+  bool tf32 = false;     ///< for f32 tensors
   bool compiled = false; ///< at run time
   std::vector<cudnnBackendNumericalNote_t> notes;
 };
