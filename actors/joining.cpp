@@ -69,23 +69,6 @@ Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point 
   }
 }
 
-/// Owns the values of a checkpoint that came in messages.
-struct ReceivedCheckpoint {
-  std::vector<CheckpointPart> parts;
-};
-
-Checkpoint assemble(std::vector<CheckpointPart> parts) {
-  const auto owner =
-      std::make_shared<const ReceivedCheckpoint>(ReceivedCheckpoint{std::move(parts)});
-  Checkpoint checkpoint;
-  checkpoint.step = owner->parts.front().step;
-  checkpoint.epoch = owner->parts.front().epoch;
-  for (const auto& part : owner->parts)
-    checkpoint.tensors.push_back({part.name, part.shape, part.values});
-  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner.get())};
-  return checkpoint;
-}
-
 } // namespace
 
 membership_actor lead_job(const Applicant& applicant, const Beginning& beginning) {
