@@ -129,6 +129,15 @@ TEST_CASE("a daemon with certificates answers nobody who has none") {
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
 }
 
+TEST_CASE("a daemon goes on with the certificates that it began with") {
+  const Certificates certificates;
+  const Daemon daemon(certificates.of("node"));
+  CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+  std::filesystem::remove(certificates.path("node.crt"));
+  std::filesystem::remove(certificates.path("node.key"));
+  CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+}
+
 TEST_CASE("a client with certificates does not take a daemon without for one of its cluster") {
   const Certificates certificates;
   const Daemon daemon;
