@@ -99,7 +99,7 @@ std::string Visit::read_exactly(std::size_t size) {
 /// CAF's BASP, version 4 (libcaf_io/caf/io/basp/header.hpp): operation (0: server handshake), two
 /// bytes of padding, flags, length of the payload, version, two actors; big-endian.
 Result<std::string> Visit::greeting() {
-  constexpr std::size_t header_size = 32, most = 1 << 20;
+  constexpr std::size_t header_size = 32, most = 4 << 10;
   const auto header = read_exactly(header_size);
   if (header.empty() && session_) // TLS 1.3 says only now what it thinks of our certificate
     return refused();

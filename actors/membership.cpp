@@ -92,6 +92,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
   if (gone == members_.end())
     return;
   gone->gone = true;
+  if (gone->when_gone)
+    gone->when_gone();
   if (ended_ || (unstarted_ && !coordinator_))
     return; // it knows why it goes
   if (generation_) {
@@ -177,10 +179,17 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     if (--*open == 0)
       told();
   };
-  for (const auto& member : members_)
-    if (!member.gone)
-      self_->request(member.node, setup_.detection, atom::finish_v, end)
-          .then(answered, [answered](const caf::error&) { answered(); });
+  for (auto& member : members_) {
+    if (member.gone)
+      continue;
+    const auto once = [answered, is_open = std::make_shared<bool>(true)] {
+      if (std::exchange(*is_open, false))
+        answered();
+    };
+    member.when_gone = once;
+    self_->request(member.node, setup_.detection, atom::finish_v, end)
+        .then(once, [once](const caf::error&) { once(); });
+  }
   if (*open == 0)
     told();
 }

@@ -41,6 +41,7 @@ private:
     member_actor node;
     caf::typed_response_promise<Seat, store_actor> seat;
     bool gone = false;
+    std::function<void()> when_gone = {}; ///< who waits for its answer need not
   };
 
   caf::result<Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);

@@ -3,6 +3,7 @@
 #include "troupe/actors/carried_error.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
@@ -140,7 +141,8 @@ TEST_CASE(
   CHECK(formed.told->stops == 1);
 }
 
-TEST_CASE("who tells the end is answered when all members have heard it") {
+TEST_CASE("who tells the end is answered when all members have heard it, or are gone") {
+  const bool dies = GENERATE(false, true);
   Cluster cluster{2};
   cluster.join("a:1");
   const auto slow = cluster.join("b:1");
@@ -156,7 +158,10 @@ TEST_CASE("who tells the end is answered when all members have heard it") {
   cluster.scheduler.run();
   CHECK(slow->end);
   CHECK_FALSE(answered);
-  REQUIRE(cluster.scheduler.trigger_timeout());
+  if (dies)
+    cluster.kill("b:1");
+  else
+    REQUIRE(cluster.scheduler.trigger_timeout());
   cluster.scheduler.run();
   CHECK(answered);
 }

@@ -20,7 +20,8 @@ namespace {
 /// A node that says where its job stands, and counts who wants it to stop.
 struct NodeStub {
   static inline const char* name = "node_stub";
-  NodeStub(node_actor::pointer, std::atomic<int>& times) : stops{times} {}
+  NodeStub(node_actor::pointer, std::atomic<int>& times, std::string its_job)
+      : stops{times}, job{std::move(its_job)} {}
   node_actor::behavior_type make_behavior() {
     return {[](atom::join) { return membership_actor{}; },
             [](atom::join, const membership_actor&, const NodeInfo&) {
@@ -29,18 +30,20 @@ struct NodeStub {
             [](atom::run, const RunOrderPtr&) { return RunOutcomePtr{}; },
             [](atom::finish, const JobEnd&) {},
             [this](atom::stop) { ++stops; },
-            [](atom::status) {
-              return JobStatus{.name = "job", .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
+            [this](atom::status) {
+              return JobStatus{.name = job, .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
             }};
   }
   std::atomic<int>& stops;
+  std::string job; ///< its name
 };
 
 /// A daemon in this process, with an actor system of its own.
 class Daemon {
 public:
-  explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3")
-      : config_{NetworkOptions{version, tls}} {
+  explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3",
+                  std::string job = "job")
+      : config_{NetworkOptions{version, tls}}, job_{std::move(job)} {
     REQUIRE(publish(node_, address_));
   }
   ~Daemon() { caf::anon_send_exit(node_, caf::exit_reason::user_shutdown); }
@@ -58,8 +61,9 @@ private:
   Endpoint address_{"127.0.0.1", metrics::listen_on({"127.0.0.1", 0}).value().port};
   std::atomic<int> stops_ = 0;
   SystemConfig config_;
+  std::string job_;
   caf::actor_system system_{config_};
-  node_actor node_ = system_.spawn<node_actor::stateful_impl<NodeStub>>(std::ref(stops_));
+  node_actor node_ = system_.spawn<node_actor::stateful_impl<NodeStub>>(std::ref(stops_), job_);
 };
 
 std::string why_not(const ClientOptions& options) {
@@ -125,6 +129,15 @@ TEST_CASE("a daemon with certificates answers nobody who has none") {
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
 }
 
+TEST_CASE("a daemon goes on with the certificates that it began with") {
+  const Certificates certificates;
+  const Daemon daemon(certificates.of("node"));
+  CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+  std::filesystem::remove(certificates.path("node.crt"));
+  std::filesystem::remove(certificates.path("node.key"));
+  CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+}
+
 TEST_CASE("a client with certificates does not take a daemon without for one of its cluster") {
   const Certificates certificates;
   const Daemon daemon;
@@ -174,6 +187,14 @@ TEST_CASE("files that do not fit together are named, with the reason") {
   CHECK(problem(ours.expired())
             .starts_with("invalid input: cluster.tls.certificate: " + ours.path("expired.crt") +
                          ": certificate has expired"));
+}
+
+TEST_CASE("an answer that is too large for the network is an error, and no more than that") {
+  const Daemon daemon({}, "1.2.3", std::string(2 << 20, 'x'));
+  CHECK(has(why_not(daemon.asked_by({})), "exceeds caf.middleman.max-message-size"));
+  CHECK(ask_to_stop(daemon.asked_by({}), false));
+  const Daemon large({}, "1.2.3", std::string(1000 << 10, 'x'));
+  CHECK(why_not(large.asked_by({})) == "it answers");
 }
 
 TEST_CASE("a CAF without limits for strangers serves on loopback only") {
