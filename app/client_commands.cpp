@@ -3,6 +3,7 @@
 #include "complain.hpp"
 
 #include "troupe/actors/client.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,11 +33,11 @@ std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& 
     tls = config->cluster.tls;
   }
   if (!daemon)
-    complain(fmt::format("\"{}\" is no address; allowed: HOST:PORT", arguments.daemon));
+    complain(fmt::format("\"{}\" is no address; allowed: HOST:PORT", echoed(arguments.daemon)));
   const bool waits = timeout && timeout->count() > 0;
   if (!waits)
     complain(fmt::format("--timeout \"{}\" is no duration above 0; allowed: 500ms, 5s, 1min",
-                         arguments.timeout));
+                         echoed(arguments.timeout)));
   if (!daemon || !waits)
     return std::nullopt;
   return actors::ClientOptions{*daemon, std::move(tls), TROUPE_VERSION, *timeout};

@@ -7,6 +7,7 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 #include "troupe/metrics/comparison.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/nn/config_check.hpp"
@@ -162,7 +163,8 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments) {
   const auto rows = arguments.strategies.size() * arguments.precisions.size();
   for (const auto& precision : arguments.precisions)
     for (const auto& strategy : arguments.strategies) {
-      fmt::print("[{}/{}] {} {}: ", comparison.runs.size() + 1, rows, strategy, precision);
+      fmt::print("[{}/{}] {} {}: ", comparison.runs.size() + 1, rows, echoed(strategy),
+                 echoed(precision));
       std::fflush(stdout);
       Row row{arguments, strategy, precision};
       if (const auto config = row.complete())

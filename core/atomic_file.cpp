@@ -1,6 +1,7 @@
 #include "atomic_file.hpp"
 
 #include "fail.hpp"
+#include "printable.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -52,13 +53,14 @@ AtomicFile::~AtomicFile() {
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
-    return fail(Errc::io, "cannot create {}: {}", path.string(), std::strerror(EISDIR));
+    return fail(Errc::io, "cannot create {}: {}", echoed(path.string()), std::strerror(EISDIR));
   auto temporary = path;
   temporary += fmt::format("{}{}", mark, ::getpid());
   // One that stands there is a dead process's whose number came round.
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    return fail(code_of(errno), "cannot create {}: {}", temporary.string(), std::strerror(errno));
+  if (const int number = errno; descriptor < 0)
+    return fail(code_of(number), "cannot create {}: {}", echoed(temporary.string()),
+                std::strerror(number));
   return AtomicFile(path, std::move(temporary), descriptor);
 }
 

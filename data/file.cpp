@@ -84,7 +84,7 @@ Result<int> unpack(InputFile& file, Bytes packed, std::uint64_t most, z_stream& 
   return state;
 }
 
-Result<Bytes> unpacked(const fs::path& path, InputFile& file, Bytes begin, std::uint64_t most) {
+Result<Bytes> read_packed(const fs::path& path, InputFile& file, Bytes begin, std::uint64_t most) {
   Inflater inflater;
   if (!inflater.ready)
     return fail(Errc::internal, "zlib cannot start");
@@ -151,7 +151,7 @@ Result<Bytes> read_maybe_gzip(const fs::path& path, std::uint64_t most) {
   if (!count)
     return failure(count.error());
   if (begin == Bytes{0x1f, 0x8b})
-    return unpacked(path, *file, std::move(begin), most);
+    return read_packed(path, *file, std::move(begin), most);
   Bytes bytes(std::min(file->bytes(), most));
   const auto have = std::min<std::uint64_t>(*count, bytes.size());
   std::copy_n(begin.begin(), have, bytes.begin());

@@ -2,8 +2,10 @@
 #include "program.hpp"
 
 #include "troupe/core/config_text.hpp"
+#include "troupe/core/printable.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
 #include <netinet/in.h>
@@ -65,6 +67,32 @@ TEST_CASE("a wrong command line exits with 2 and says what was meant") {
   CHECK(troupe_program("config show").code == 2);
   CHECK(troupe_program("config schema --format xml").code == 2);
   CHECK(troupe_program("doctor --cofnig x").code == 2);
+}
+
+TEST_CASE("no command echoes more than 200 characters of a word, nor what a terminal would obey") {
+  const ScratchFolder folder;
+  const auto config = folder / "a.yaml";
+  write_bytes(config, "data: {dataset: synthetic}\nmetrics: {listen: \"off\"}\n");
+  const auto path = config.string();
+  const auto word = GENERATE(std::string(5000, 'x'), std::string("\x1b[31m\x07"));
+  for (const std::string& arguments :
+       {"'" + word + "'", "train '" + word + "'", "config check '" + word + "'",
+        "status '" + word + "'", "stop '" + word + "'",
+        "status 127.0.0.1:1 --timeout '" + word + "'", "node " + path + " --join '" + word + "'",
+        "train " + path + " --log-format '" + word + "'",
+        "train " + path + " --trace '/" + word + "/a'", "train " + path + " --set '" + word + "=1'",
+        "train " + path + " --set 'train.epochs=" + word + "'",
+        "train " + path + " --set 'checkpoint.resume=" + word + "'",
+        "train " + path + " --set 'model.pretrained=" + word + "'",
+        "train " + path + " --set 'run.output=/proc/" + word + "'",
+        "plan " + path + " --set data.dataset=image_folder --set 'data.root=" + word + "'"}) {
+    const auto outcome = troupe_program(arguments);
+    CAPTURE(escaped(arguments.substr(0, 60)), escaped(outcome.err.substr(0, 400)));
+    CHECK((outcome.code == 1 || outcome.code == 2));
+    CHECK(outcome.err.find(std::string(201, 'x')) == std::string::npos);
+    CHECK(outcome.err.find_first_of("\x1b\x07") == std::string::npos);
+    CHECK(outcome.err.size() < 1500);
+  }
 }
 
 TEST_CASE("a stderr that cannot be written leaves the exit code as it is") {
