@@ -16,6 +16,10 @@ Json number(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json text(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json(value);
+}
+
 double number(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>()
@@ -96,7 +100,7 @@ std::string to_json(const RunSummary& summary) {
     workers.push_back(to_object(worker));
   Json object = {{"name", summary.name},
                  {"status", summary.status},
-                 {"error", summary.error.empty() ? Json(nullptr) : Json(summary.error)},
+                 {"error", text(summary.error)},
                  {"epochs", summary.epochs},
                  {"steps", summary.steps},
                  {"samples", summary.samples},
@@ -117,7 +121,7 @@ std::string to_json(const RunSummary& summary) {
                  {"overlap_ratio", summary.overlap_ratio},
                  {"checkpoints", summary.checkpoints},
                  {"checkpoint_failures", summary.checkpoint_failures},
-                 {"checkpoint", summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint)},
+                 {"checkpoint", text(summary.checkpoint)},
                  {"workers", workers},
                  {"started", utc(summary.started)},
                  {"host", summary.host},
