@@ -8,8 +8,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Between looks.
-constexpr std::chrono::milliseconds pause{50};
+constexpr std::chrono::milliseconds between_looks{50};
 
 } // namespace
 
@@ -21,8 +20,8 @@ void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::mi
     log.info("waiting for Prometheus to see the end, {} at most", format_duration(longest));
   while (exposition.is_awaited() && std::chrono::steady_clock::now() < end)
     if (asked)
-      std::this_thread::sleep_for(pause);
-    else if (drain.asked_within(pause))
+      std::this_thread::sleep_for(between_looks);
+    else if (drain.asked_within(between_looks))
       return;
 }
 

@@ -16,6 +16,10 @@ Json number(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json text(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json(value);
+}
+
 double number(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>()
@@ -94,36 +98,35 @@ std::string to_json(const RunSummary& summary) {
   Json workers = Json::array();
   for (const auto& worker : summary.workers)
     workers.push_back(to_object(worker));
-  Json object = {
-      {"name", summary.name},
-      {"status", summary.status},
-      {"error", summary.error.empty() ? Json(nullptr) : Json(summary.error)},
-      {"epochs", summary.epochs},
-      {"steps", summary.steps},
-      {"samples", summary.samples},
-      {"seconds", summary.seconds},
-      {"samples_per_second", summary.samples_per_second},
-      {"loss", summary.loss},
-      {"accuracy", number(summary.accuracy)},
-      {"model", summary.model},
-      {"dataset", summary.dataset},
-      {"class_names", summary.class_names},
-      {"world_size", summary.world_size},
-      {"strategy", summary.strategy},
-      {"precision", summary.precision},
-      {"batch_size", summary.batch_size},
-      {"steps_per_epoch", summary.steps_per_epoch},
-      {"total_steps", summary.total_steps},
-      {"first_step", summary.first_step},
-      {"parameters_sha256", summary.parameters_sha256},
-      {"overlap_ratio", summary.overlap_ratio},
-      {"checkpoints", summary.checkpoints},
-      {"checkpoint_failures", summary.checkpoint_failures},
-      {"checkpoint", summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint)},
-      {"workers", workers},
-      {"started", utc(summary.started)},
-      {"host", summary.host},
-      {"version", summary.version}};
+  Json object = {{"name", summary.name},
+                 {"status", summary.status},
+                 {"error", text(summary.error)},
+                 {"epochs", summary.epochs},
+                 {"steps", summary.steps},
+                 {"samples", summary.samples},
+                 {"seconds", summary.seconds},
+                 {"samples_per_second", summary.samples_per_second},
+                 {"loss", summary.loss},
+                 {"accuracy", number(summary.accuracy)},
+                 {"model", summary.model},
+                 {"dataset", summary.dataset},
+                 {"class_names", summary.class_names},
+                 {"world_size", summary.world_size},
+                 {"strategy", summary.strategy},
+                 {"precision", summary.precision},
+                 {"batch_size", summary.batch_size},
+                 {"steps_per_epoch", summary.steps_per_epoch},
+                 {"total_steps", summary.total_steps},
+                 {"first_step", summary.first_step},
+                 {"parameters_sha256", summary.parameters_sha256},
+                 {"overlap_ratio", summary.overlap_ratio},
+                 {"checkpoints", summary.checkpoints},
+                 {"checkpoint_failures", summary.checkpoint_failures},
+                 {"checkpoint", text(summary.checkpoint)},
+                 {"workers", workers},
+                 {"started", utc(summary.started)},
+                 {"host", summary.host},
+                 {"version", summary.version}};
   add_loss_scale(object, summary);
   if (const auto& recompute = summary.recompute)
     object["recompute"] = {{"activation_bytes", recompute->activation_bytes},

@@ -129,3 +129,15 @@ TEST_CASE("alert: a checkpoint that cannot be written") {
   Watch watch(metrics_port(program));
   CHECK(watch.fires("TroupeCheckpointFails", "job=\"troupe\""));
 }
+
+TEST_CASE("alert: workers that wait for their data") {
+  need_prometheus();
+  // A model that has nearly nothing to compute, and large images.
+  const Experiment experiment(
+      watched_without_end +
+      Settings{"model.name=linear", "data.image_size=128", "data.batch_size=64", "data.prefetch=1",
+               "data.loader_threads=1", "train.evaluate_every=0", "checkpoint.every=never"});
+  auto program = experiment.start("small");
+  Watch watch(metrics_port(program));
+  CHECK(watch.fires("TroupeWaitsForData", "job=\"troupe\""));
+}

@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A leader whose end Prometheus would like to see, however late; the test is that Prometheus.
-const Settings watched = {"metrics.listen=127.0.0.1:0", "metrics.linger=1h"};
+const Settings seen_to_its_end = {"metrics.listen=127.0.0.1:0", "metrics.linger=1h"};
 
-nlohmann::json status(const std::string& address) {
+nlohmann::json status_of(const std::string& address) {
   const auto said = RunningProgram{{TROUPE_PROGRAM, "status", address, "--json"}}.wait();
   CAPTURE(said.out, said.err);
   REQUIRE(said.code == 0);
@@ -28,7 +28,7 @@ nlohmann::json status(const std::string& address) {
 TEST_CASE("status shows a dead node as dead, and why the job has failed") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
-  auto& leader = daemons.lead(watched);
+  auto& leader = daemons.lead(seen_to_its_end);
   auto& second = daemons.join();
   const auto dying = daemon_address(second);
   const auto port = metrics_port(leader);
@@ -36,7 +36,7 @@ TEST_CASE("status shows a dead node as dead, and why the job has failed") {
   REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
   second.kill();
   REQUIRE(becomes_true([&] { return http(port, "/readyz").body == "not ready: failed\n"; }));
-  const auto told = status(daemons.address());
+  const auto told = status_of(daemons.address());
   CHECK(told.at("phase") == "ended");
   CHECK(has(told.at("error").get<std::string>(), "node " + dying));
   CHECK(told.at("nodes").at(0).at("state") == "active");
@@ -49,13 +49,13 @@ TEST_CASE("status shows a dead node as dead, and why the job has failed") {
 TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.optimizer.lr=1e30"}};
-  auto& leader = daemons.lead(watched);
+  auto& leader = daemons.lead(seen_to_its_end);
   const auto port = metrics_port(leader);
   scrape(port);
   CHECK(daemons.join().wait().code == 1);
   REQUIRE(becomes_true([&] { return http(port, "/readyz").body == "not ready: failed\n"; }));
   CHECK(has(leader.out(), "waiting for Prometheus to see the end, 1h at most"));
-  CHECK(has(status(daemons.address()).at("error").get<std::string>(), "numeric: the loss is"));
+  CHECK(has(status_of(daemons.address()).at("error").get<std::string>(), "numeric: the loss is"));
   const auto seen = scrape(port).body;
   CHECK(has(seen, "troupe_phase{phase=\"failed\"} 1\n"));
   CHECK(has(seen, "troupe_last_error{kind=\"numeric\"} 1\n"));
@@ -65,7 +65,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
 }
 
 TEST_CASE("who stops a run that waits for Prometheus need not wait for it") {
-  const Experiment experiment(watched);
+  const Experiment experiment(seen_to_its_end);
   auto program = experiment.start("small", {"train.epochs=200"});
   scrape(metrics_port(program));
   SECTION("a run that was stopped before is awaited; a second signal ends it") {

@@ -57,8 +57,7 @@ TEST_CASE("metrics, health and readiness are there while it trains") {
 }
 
 TEST_CASE("a daemon that waits for nodes answers, and says that it is not ready") {
-  const Experiment experiment({"metrics.listen=127.0.0.1:0", "cluster.min_nodes=2",
-                               "cluster.max_nodes=2", "data.eval_batch_size=16"});
+  const Experiment experiment(for_nodes(2, "ddp") + Settings{"metrics.listen=127.0.0.1:0"});
   auto node = experiment.start_node("node");
   const auto port = metrics_port(node);
   REQUIRE(node.prints("waiting for 1 more node"));
@@ -75,8 +74,7 @@ TEST_CASE("a metrics port in use ends a daemon at once, not when all nodes are t
   const auto taken = metrics::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
   const auto address = "127.0.0.1:" + std::to_string(taken->port);
-  const Experiment experiment({"metrics.listen=" + address, "cluster.min_nodes=2",
-                               "cluster.max_nodes=2", "data.eval_batch_size=16"});
+  const Experiment experiment(for_nodes(2, "ddp") + Settings{"metrics.listen=" + address});
   const auto ended = experiment.start_node("node").wait();
   CHECK(ended.code == 1);
   CHECK(has(ended.err, "metrics.listen: cannot listen on " + address));
