@@ -48,7 +48,6 @@ Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& lib
     return failure(target.error());
   auto searcher = std::make_unique<PlanSearcher>(std::move(*target));
   searcher->device_ = &device;
-  searcher->stream_ = device.create_stream({.name = "measure"});
   return searcher;
 }
 
@@ -65,7 +64,9 @@ Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& grap
   });
 }
 
-/// In memory for every tensor of the graph and the largest workspace, for as long as it takes.
+/// In memory for every tensor of the graph and the largest workspace, on a stream that is there as
+/// long: one that stayed would take one of the device's hardware queues from those that wait for
+/// the host.
 Result<std::vector<Result<double>>>
 PlanSearcher::measure(const cudnn::OperationGraph& graph,
                       std::span<const cudnn::Plan> plans) const {
@@ -78,7 +79,8 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   if (!memory)
     return failure(memory.error());
   auto* at = (*memory)->data() + workspace;
-  TROUPE_TRY(fill(*device_, *stream_, at, bytes));
+  const auto stream = device_->create_stream({.name = "measure"});
+  TROUPE_TRY(fill(*device_, *stream, at, bytes));
   std::vector<cudnn::Binding> bindings;
   for (const auto& tensor : graph.tensors)
     if (!tensor.is_virtual) {
@@ -89,7 +91,8 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   std::vector<Result<double>> times;
   for (const auto& plan : plans)
     times.push_back(
-        cudnn::measure_microseconds(target_, plan, cuda_stream(*stream_).handle(), buffers));
+        cudnn::measure_microseconds(target_, plan, cuda_stream(*stream).handle(), buffers));
+  TROUPE_TRY(target_.use_stream(nullptr)); // not one that is gone
   return times;
 }
 

@@ -1,4 +1,4 @@
-/// Finds and measures cuDNN's plans with a handle and a stream of its own: one thread at a time.
+/// Finds and measures cuDNN's plans with a handle of its own: one thread at a time.
 #pragma once
 
 #include "../cuda_device.hpp"
@@ -31,7 +31,6 @@ private:
 
   cudnn::Target target_;
   CudaDevice* device_ = nullptr; ///< null: it is not here
-  std::unique_ptr<Stream> stream_;
 };
 
 } // namespace troupe::gpu
