@@ -197,7 +197,7 @@ void Company::give_up(Error error) {
   error.where.node = address_;
   // Until they know: who goes before is taken for dead.
   caf::scoped_actor self{system_};
-  self->request(joined_, 2 * config_.cluster.timeouts.detection, atom::failed_v, std::move(error))
+  self->request(joined_, config_.cluster.timeouts.detection, atom::failed_v, std::move(error))
       .receive([] {}, [](const caf::error&) {});
 }
 
