@@ -264,7 +264,11 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
     return failure(view.error());
   if (!options.daemon)
     started();
-  return company.run(*job, std::move(*view)).summary;
+  auto summary = company.run(*job, std::move(*view)).summary;
+  // A job that has failed is begun again by whoever supervises the daemons, all of them.
+  if (options.daemon && (*job)->seat.leads() && summary.status != "failed")
+    drain.wait();
+  return summary;
 }
 
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
@@ -293,9 +297,6 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
     (*exposition)->fail(summary.error().code);
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
   (*exposition)->enter(end);
-  // A job that has failed is begun again by whoever supervises the daemons, all of them.
-  if (options.daemon && leads && end != metrics::JobPhase::failed)
-    drain->wait();
   if (options.on_ended)
     options.on_ended();
   // While all of it can still be asked.

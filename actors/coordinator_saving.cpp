@@ -6,6 +6,8 @@
 namespace troupe::actors {
 
 void CoordinatorState::save_if_due() {
+  if (phase_ == Phase::ended) // while the one before was written
+    return;
   const bool saves = setup_.plan.saves();
   if (!is_over() && !setup_.plan.checkpoint_due(committed_))
     return resume_training();
@@ -48,6 +50,8 @@ void CoordinatorState::save() {
                         finish();
                     },
                     failed);
+            if (phase_ == Phase::ended)
+              return;
             // The copy is taken: training goes on while it is written.
             if (is_over())
               phase_ = Phase::finishing;

@@ -390,6 +390,25 @@ TEST_CASE("a loss that is not finite is shown, and then ends the job") {
   CHECK_FALSE(company.seen->outcome);
 }
 
+TEST_CASE("a job that fails while its state is copied has ended, and trains no further") {
+  Company company;
+  company.start();
+  company.commit_all(0, 6);
+  for (int rank = 0; rank < 2; ++rank)
+    company.self->send(company.coordinator, atom::evaluated_v,
+                       EvaluationReport{rank, 6, 3.0, 1, 2});
+  company.self->send(company.coordinator, atom::failed_v, Error{Errc::internal, "broken"});
+  company.scheduler.run();
+  REQUIRE_FALSE(company.seen->snapshots.empty());
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->limits.back() == 6);
+  std::string phase;
+  auto asked = company.self->request(company.coordinator, caf::infinite, atom::status_v);
+  company.scheduler.run();
+  asked.receive([&](const JobStatus& status) { phase = status.phase; }, [](const caf::error&) {});
+  CHECK(phase == "ended");
+}
+
 TEST_CASE("a node that is gone is dead in the status, and the others are not") {
   Company company{0, {{"a:1", "a", 0, 1}, {"b:1", "b", 1, 1}}};
   company.start();
