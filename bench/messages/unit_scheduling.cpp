@@ -31,6 +31,8 @@ struct Nobody {
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
             [](atom::failed, const Error&) {},
+            [](atom::failed, double) {},
+            [](atom::lost, const std::string&) {},
             [](atom::stop) {},
             [](atom::status) { return JobStatus{}; }};
   }

@@ -25,8 +25,8 @@ using troupe::testing::ScratchFolder;
 namespace {
 
 /// A book of a device's own, with what it said.
-struct Fixture {
-  Fixture() : device{device_or_skip()} {
+struct EmulatedCudnn {
+  EmulatedCudnn() : device{device_or_skip()} {
     nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                            .precision = Precision::amp_fp16,
                            .input = {DType::f16, 4}};
@@ -96,7 +96,7 @@ gpu::cudnn::OperationGraph refused_graph() {
 
 } // namespace
 
-TEST_CASE_METHOD(Fixture, "a device has one book, and executables share what it has found") {
+TEST_CASE_METHOD(EmulatedCudnn, "a device has one book, and executables share what it has found") {
   const auto first = cuda().plans(), second = cuda().plans();
   REQUIRE(first);
   REQUIRE(second);
@@ -107,7 +107,7 @@ TEST_CASE_METHOD(Fixture, "a device has one book, and executables share what it 
   CHECK(one->plan == two->plan);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(EmulatedCudnn,
                  "a search is one line, with seconds, candidates, compiled, engine, time") {
   const auto book = open();
   const auto plan = book->plan(all().front(), policy);
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(said.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "several threads find what one finds, once each") {
+TEST_CASE_METHOD(EmulatedCudnn, "several threads find what one finds, once each") {
   // The first that heuristics propose: measurements may differ.
   policy.deterministic = true;
   const auto graphs = all();
@@ -139,7 +139,8 @@ TEST_CASE_METHOD(Fixture, "several threads find what one finds, once each") {
   CHECK(tags[0] == tags[1]);
 }
 
-TEST_CASE_METHOD(Fixture, "nothing is compiled at run time where an engine has a kernel ready") {
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "nothing is compiled at run time where an engine has a kernel ready") {
   const auto book = open();
   const auto& node = weight_gradient_node();
   const auto narrow = book->plan(gpu::convolution_graph(graph, node, DType::f16), policy);
@@ -151,7 +152,8 @@ TEST_CASE_METHOD(Fixture, "nothing is compiled at run time where an engine has a
     CHECK(wide->plan->compiled());
 }
 
-TEST_CASE_METHOD(Fixture, "plans and refusals are found again on disk, and not searched again") {
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "plans and refusals are found again on disk, and not searched again") {
   auto graphs = all();
   graphs.push_back(refused_graph());
   std::vector<std::string> tags;
@@ -172,7 +174,8 @@ TEST_CASE_METHOD(Fixture, "plans and refusals are found again on disk, and not s
     CHECK(told(book->plan(all()[i], policy)) == tags[i]);
 }
 
-TEST_CASE_METHOD(Fixture, "a weight gradient comes out in the type that is faster with its cast") {
+TEST_CASE_METHOD(EmulatedCudnn,
+                 "a weight gradient comes out in the type that is faster with its cast") {
   const auto& node = weight_gradient_node();
   const auto wide = gpu::convolution_graph(graph, node),
              narrow = gpu::convolution_graph(graph, node, DType::f16);
@@ -201,7 +204,7 @@ TEST_CASE_METHOD(Fixture, "a weight gradient comes out in the type that is faste
   CHECK(way->microseconds == 50);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(EmulatedCudnn,
                  "where runs must repeat nothing is measured, and no time on disk decides") {
   policy.deterministic = true;
   const auto& node = weight_gradient_node();
@@ -223,7 +226,7 @@ TEST_CASE_METHOD(Fixture,
 }
 
 // Libraries' own kernels are launched by the driver's API, which asks for a context.
-TEST_CASE_METHOD(Fixture, "a plan runs on a thread that has never met the device") {
+TEST_CASE_METHOD(EmulatedCudnn, "a plan runs on a thread that has never met the device") {
   const auto book = open();
   const auto of = all().front();
   const auto plan = book->plan(of, policy);
