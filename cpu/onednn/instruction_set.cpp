@@ -4,12 +4,14 @@
 #include "../processor.hpp"
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 
 namespace troupe::cpu {
 
 namespace {
 
-dnnl::cpu_isa library_limit(IsaLimit limit) {
+/// Nothing: no limit.
+std::optional<dnnl::cpu_isa> library_limit(IsaLimit limit) {
   switch (limit) {
   case IsaLimit::baseline:
     return dnnl::cpu_isa::sse41;
@@ -20,7 +22,7 @@ dnnl::cpu_isa library_limit(IsaLimit limit) {
   case IsaLimit::best:
     break;
   }
-  return dnnl::cpu_isa::all;
+  return std::nullopt;
 }
 
 /// Its numbers of instruction sets have a bit for each that is contained.
@@ -34,9 +36,8 @@ bool library_has(dnnl::cpu_isa wanted) {
 
 void limit_library() {
   [[maybe_unused]] static const bool told = [] {
-    const auto limit = isa_limit().value_or(IsaLimit::best);
-    return limit == IsaLimit::best ||
-           dnnl::set_max_cpu_isa(library_limit(limit)) == dnnl::status::success;
+    const auto limit = library_limit(isa_limit().value_or(IsaLimit::best));
+    return !limit || dnnl::set_max_cpu_isa(*limit) == dnnl::status::success;
   }();
 }
 
