@@ -67,7 +67,7 @@ Finding bf16_finding() {
   const bool multiplies = cpu::arithmetic_type(DType::bf16) == DType::bf16;
   return {"host", "bf16",
           multiplies ? "fast"
-                     : "stored as bf16, computed in fp32: half the memory, about fp32's speed"};
+                     : "stored as bf16, computed in fp32: less memory, about fp32's speed"};
 }
 
 /// What the CPU makes of every precision that it has.
