@@ -4,46 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 namespace troupe {
 
 namespace {
-
-constexpr std::array<std::string_view, 31> op_names = {
-    "conv2d",
-    "batch_norm",
-    "batch_norm_finalize",
-    "scale_shift",
-    "relu",
-    "add",
-    "max_pool",
-    "avg_pool",
-    "subsample_pad",
-    "flatten",
-    "matmul",
-    "bias",
-    "cast",
-    "softmax_cross_entropy",
-    "mean_squared_error",
-    "count_correct",
-    "conv2d_backward_data",
-    "conv2d_backward_weight",
-    "batch_norm_backward",
-    "batch_norm_input_gradient",
-    "relu_backward",
-    "max_pool_backward",
-    "avg_pool_backward",
-    "subsample_pad_backward",
-    "unflatten",
-    "matmul_backward_data",
-    "matmul_backward_weight",
-    "bias_backward",
-    "softmax_cross_entropy_backward",
-    "mean_squared_error_backward",
-    "normalize",
-};
-static_assert(op_names.size() == static_cast<std::size_t>(Op::normalize) + 1);
 
 std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
   std::vector<std::string> words;
@@ -54,10 +18,6 @@ std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
 }
 
 } // namespace
-
-std::string_view to_string(Op op) {
-  return op_names[static_cast<std::size_t>(op)];
-}
 
 bool is_synchronized(const Node& node) {
   return (node.op == Op::batch_norm || node.op == Op::batch_norm_backward) &&

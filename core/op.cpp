@@ -1,0 +1,16 @@
+#include "op.hpp"
+
+#include <array>
+
+namespace troupe {
+
+std::string_view to_string(Op op) {
+  static constexpr std::array<std::string_view, op_count> names = {
+#define TROUPE_OP(name) #name,
+#include "ops.def"
+#undef TROUPE_OP
+  };
+  return names[static_cast<std::size_t>(op)];
+}
+
+} // namespace troupe

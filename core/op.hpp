@@ -1,0 +1,86 @@
+/// The ops that a graph is made of, and what sets one node of an op apart from another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+namespace troupe {
+
+/// What each takes and gives stands in ops.def.
+enum class Op : std::uint8_t {
+#define TROUPE_OP(name) name,
+#include "ops.def"
+#undef TROUPE_OP
+};
+
+inline constexpr std::size_t op_count = 0
+#define TROUPE_OP(name) +1
+#include "ops.def"
+#undef TROUPE_OP
+    ;
+
+std::string_view to_string(Op op);
+
+struct Conv2dAttributes {
+  std::int64_t kernel = 3, stride = 1, padding = 1;
+  /// So many last channels of x have no weight. They are zero, and a device may or may not read
+  /// them. Images alone are padded (nn/passes/format_input), so no dx is ever asked for.
+  std::int64_t padded_channels = 0;
+  /// What is convolved is relu(x * factor + offset), factor and offset (C) f32, rounded to x's
+  /// dtype: batch norm and ReLU on the way in. The border's padding is 0 after that.
+  bool prologue = false;
+  /// Also gives sum and sum_of_squares (O) f32 of y over N, H and W. The interpreter sums what is
+  /// stored; a device may sum before it rounds y.
+  bool statistics = false;
+  bool batch_norm_relu = false; ///< conv2d_backward_data alone
+  bool operator==(const Conv2dAttributes&) const = default;
+};
+
+struct BatchNormAttributes {
+  float eps = 1e-5f;
+  float momentum =
+      0.1f; ///< running = (1 - momentum) * running + momentum * batch (unbiased variance)
+  bool training = true; ///< batch statistics, else the running ones
+  bool relu = false;    ///< fused: y = relu(...)
+  bool add = false;     ///< fused: the residual input is added before relu
+  /// Training: statistics of all ranks' values, where ranks can be summed over
+  /// (Executable::bind_sum_over_ranks). Op::normalize takes them as they were saved.
+  bool synchronized = false;
+  bool operator==(const BatchNormAttributes&) const = default;
+};
+
+struct FinalizeAttributes {
+  float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
+  std::int64_t count = 0;             ///< values per channel that were summed
+  bool operator==(const FinalizeAttributes&) const = default;
+};
+
+struct ScaleShiftAttributes {
+  bool relu = false;
+  bool operator==(const ScaleShiftAttributes&) const = default;
+};
+
+struct PoolAttributes {
+  std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages count padding out
+  bool operator==(const PoolAttributes&) const = default;
+};
+
+struct SubsamplePadAttributes {
+  std::int64_t stride = 2, pad_before = 0, pad_after = 0;
+  bool operator==(const SubsamplePadAttributes&) const = default;
+};
+
+struct LossAttributes {
+  float label_smoothing = 0.0f; ///< softmax_cross_entropy alone
+  /// What sums over rows are divided by, instead of by how many rows have a label; 0: by those.
+  double rows = 0;
+  bool operator==(const LossAttributes&) const = default;
+};
+
+using Attributes =
+    std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
+                 ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes>;
+
+} // namespace troupe
