@@ -1,16 +1,16 @@
 #include "company.hpp"
 
-#include "drain.hpp"
+#include "cluster/drain.hpp"
+#include "cluster/joining.hpp"
+#include "cluster/linger.hpp"
+#include "cluster/network.hpp"
+#include "cluster/roster.hpp"
+#include "cluster/tls.hpp"
 #include "interfaces.hpp"
-#include "job.hpp"
-#include "joining.hpp"
-#include "linger.hpp"
-#include "metrics_role.hpp"
-#include "network.hpp"
-#include "node.hpp"
-#include "roster.hpp"
-#include "tls.hpp"
-#include "traced.hpp"
+#include "roles/metrics_role.hpp"
+#include "roles/node.hpp"
+#include "roles/traced.hpp"
+#include "troupe/engine/job.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
@@ -26,7 +26,7 @@ namespace {
 std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   const auto advertised = parse_endpoint(cluster.advertise.value_or(""));
   if (is_any_address(bound))
-    bound.host = advertised ? advertised->host : host_name();
+    bound.host = advertised ? advertised->host : engine::host_name();
   return metrics::to_string(bound);
 }
 
@@ -61,18 +61,18 @@ public:
   /// Listens at cluster.listen. Its address is then this node's name.
   Status publish();
   /// Blocks until all nodes are there, or it is asked to stop.
-  Result<JobStart> come_together(Drain& drain);
-  Result<std::shared_ptr<Job>> prepare(JobStart start, const metrics::Trace& trace);
-  Result<std::unique_ptr<RunView>> open_view(const Job& job);
+  Result<engine::JobStart> come_together(Drain& drain);
+  Result<std::shared_ptr<engine::Job>> prepare(engine::JobStart start, const metrics::Trace& trace);
+  Result<std::unique_ptr<RunView>> open_view(const engine::Job& job);
   /// Blocks until the job has ended.
-  RunOutcome run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view);
+  RunOutcome run(const std::shared_ptr<engine::Job>& job, std::unique_ptr<RunView> view);
   spdlog::logger& log() { return *log_; }
 
 private:
   void show_endpoint();
   std::string metrics_address() const;
-  Result<JobStart> lead(const Applicant& applicant);
-  Result<JobStart> follow(const Applicant& applicant);
+  Result<engine::JobStart> lead(const Applicant& applicant);
+  Result<engine::JobStart> follow(const Applicant& applicant);
   /// This node cannot do its part: the others need not wait for it.
   void give_up(Error error);
   void drain_streams();
@@ -87,7 +87,7 @@ private:
   membership_actor membership_; ///< when this node leads
   membership_actor joined_;     ///< ours, or the leader's
   metrics_actor metrics_;
-  std::shared_ptr<Job> job_;
+  std::shared_ptr<engine::Job> job_;
   std::string address_;
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
@@ -98,7 +98,7 @@ void Company::show_endpoint() {
   if (!bound)
     return;
   log_->info("metrics at http://{}/metrics", metrics::to_string(*bound));
-  exposition_.targets().set({{metrics_address(), {{"node", host_name()}}}});
+  exposition_.targets().set({{metrics_address(), {{"node", engine::host_name()}}}});
 }
 
 /// Empty: off.
@@ -119,14 +119,14 @@ Status Company::publish() {
   return {};
 }
 
-Result<JobStart> Company::come_together(Drain& drain) {
+Result<engine::JobStart> Company::come_together(Drain& drain) {
   const Applicant applicant{
       .system = system_,
       .config = config_,
       .network = network_,
       .node = node_,
       .info = {.address = address_,
-               .host = host_name(),
+               .host = engine::host_name(),
                .version = options_.version,
                .workers = static_cast<std::int32_t>(config_.devices.count),
                .job = shared_settings(config_)},
@@ -143,8 +143,8 @@ Result<JobStart> Company::come_together(Drain& drain) {
   return start;
 }
 
-Result<JobStart> Company::lead(const Applicant& applicant) {
-  auto beginning = find_beginning(config_, run_folder(config_));
+Result<engine::JobStart> Company::lead(const Applicant& applicant) {
+  auto beginning = engine::find_beginning(config_, engine::run_folder(config_));
   if (!beginning)
     return failure(beginning.error());
   membership_ = joined_ = lead_job(applicant, *beginning);
@@ -159,7 +159,7 @@ Result<JobStart> Company::lead(const Applicant& applicant) {
   return start;
 }
 
-Result<JobStart> Company::follow(const Applicant& applicant) {
+Result<engine::JobStart> Company::follow(const Applicant& applicant) {
   auto start = join_job(applicant, joined_);
   if (!start)
     return start;
@@ -173,10 +173,11 @@ Result<JobStart> Company::follow(const Applicant& applicant) {
   return start;
 }
 
-Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Trace& trace) {
+Result<std::shared_ptr<engine::Job>> Company::prepare(engine::JobStart start,
+                                                      const metrics::Trace& trace) {
   exposition_.enter(metrics::JobPhase::starting);
   start.say = [log = log_](const std::string& text) { log->info(text); };
-  auto job = prepare_job(config_, std::move(start), trace);
+  auto job = engine::prepare_job(config_, std::move(start), trace);
   if (job)
     (*job)->info.version = options_.version;
   else
@@ -184,7 +185,7 @@ Result<std::shared_ptr<Job>> Company::prepare(JobStart start, const metrics::Tra
   return job;
 }
 
-Result<std::unique_ptr<RunView>> Company::open_view(const Job& job) {
+Result<std::unique_ptr<RunView>> Company::open_view(const engine::Job& job) {
   auto view = RunView::open(job, options_, exposition_);
   if (!view)
     give_up(view.error());
@@ -201,7 +202,7 @@ void Company::give_up(Error error) {
       .receive([] {}, [](const caf::error&) {});
 }
 
-RunOutcome Company::run(const std::shared_ptr<Job>& job, std::unique_ptr<RunView> view) {
+RunOutcome Company::run(const std::shared_ptr<engine::Job>& job, std::unique_ptr<RunView> view) {
   job_ = job;
   metrics_ = system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
       std::move(view), job_->trace);
@@ -240,7 +241,7 @@ void Company::drain_streams() {
 Result<metrics::RunSummary> not_begun(const Config& config, const Error& error) {
   if (error.code != Errc::stopped)
     return failure(error);
-  metrics::RunSummary summary{run_info(config)};
+  metrics::RunSummary summary{engine::run_info(config)};
   summary.status = "stopped";
   return summary;
 }
@@ -253,7 +254,7 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
     TROUPE_TRY(company.publish());
     started();
   }
-  auto start = options.daemon ? company.come_together(drain) : start_alone(config);
+  auto start = options.daemon ? company.come_together(drain) : engine::start_alone(config);
   if (!start)
     return not_begun(config, start.error());
   auto job = company.prepare(std::move(*start), trace);
@@ -275,8 +276,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                                         const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
   // Before all else: a port in use is said at once, and a daemon that waits can be asked.
-  auto exposition =
-      metrics::Exposition::open(config.metrics.listen, run_info(config, options.version), leads);
+  auto exposition = metrics::Exposition::open(config.metrics.listen,
+                                              engine::run_info(config, options.version), leads);
   if (!exposition)
     return failure(exposition.error());
   const auto drain = std::make_shared<Drain>();
@@ -286,7 +287,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                   {.run = config.run.name,
                    .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
-                   .row = trace.track(node_rows, NodeState::name)}};
+                   .row = trace.track(engine::node_rows, NodeState::name)}};
   drain->watch(company.node());
   const ForgetAtEnd forget{*drain};
   auto summary = take_part(config, options, trace, company, *drain, [&] {

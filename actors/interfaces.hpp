@@ -139,7 +139,7 @@ using member_actor = caf::typed_actor<
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part; answered when all are there, or with why it may not.
-    caf::result<Seat, store_actor>(atom::join, NodeInfo, member_actor),
+    caf::result<engine::Seat, store_actor>(atom::join, NodeInfo, member_actor),
     // A piece of the checkpoint that the job goes on from, for nodes that have not its file: the
     // bytes from there on. From its end: nothing, once all nodes have it.
     caf::result<std::string>(atom::fetch, std::int64_t),
@@ -166,7 +166,7 @@ using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined.
     caf::result<membership_actor>(atom::join),
     // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
-    caf::result<Seat, store_actor>(atom::join, membership_actor, NodeInfo),
+    caf::result<engine::Seat, store_actor>(atom::join, membership_actor, NodeInfo),
     // Runs this node's part of a job; answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, RunOrderPtr),
     // The job has ended elsewhere.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "troupe/core/executable.hpp"
+#include "troupe/engine/feeding/micro_batch.hpp"
+#include "troupe/engine/state/snapshot.hpp"
 #include "troupe/metrics/job_phase.hpp"
 #include "troupe/metrics/step_record.hpp"
 
@@ -16,20 +18,9 @@
 
 namespace troupe::actors {
 
-/// A pass is one forward and backward over one micro-batch: pass = step * accumulate + micro.
-using Pass = std::int64_t;
-
-enum class Purpose : std::uint8_t { train, evaluate };
-
-template <class Inspector>
-bool inspect(Inspector& f, Purpose& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<Purpose>(value);
-    return value <= 1;
-  };
-  return f.apply(get, set);
-}
+// What a worker is asked to do is said in the engine's own terms.
+using engine::Pass;
+using engine::Purpose;
 
 /// What a WORKER wants to do with a unit next.
 struct Use {
@@ -71,17 +62,6 @@ struct RankInfo {
 
 /// By rank.
 using WorkerSummaries = std::vector<metrics::WorkerSummary>;
-
-/// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
-/// that goes back when the worker has read it.
-struct MicroBatch {
-  Purpose purpose = Purpose::train;
-  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
-  std::int32_t slot = 0;
-  std::int64_t samples = 0; ///< without padding
-  BatchView view;
-  EventPtr ready;
-};
 
 /// What a WORKER measured of its part of a step.
 struct WorkerStep {
@@ -142,21 +122,6 @@ struct EvaluationReport {
                               f.field("loss_sum", x.loss_sum), f.field("correct", x.correct),
                               f.field("samples", x.samples));
   }
-};
-
-/// A copy of a rank's state at a committed step. The values lie in ModelState::snapshot(), of which
-/// there is one.
-struct Snapshot {
-  std::int64_t step = 0;
-  std::optional<LossScaleState> loss_scale = {};
-};
-
-/// One piece (saved_state.hpp) of such a copy, where the whole is not copied.
-struct StatePiece {
-  std::int64_t step = 0;
-  std::size_t index = 0;     ///< of the pieces that a state is saved in
-  std::vector<float> values; ///< in host memory and in the device's layout
-  std::optional<LossScaleState> loss_scale = {};
 };
 
 /// What became of a checkpoint.

@@ -1,11 +1,12 @@
 /// CAF's type ids of our messages. Append only: daemons of the same version must agree.
 #pragma once
 
-#include "cluster_messages.hpp"
-#include "job_status.hpp"
+#include "cluster/cluster_messages.hpp"
+#include "cluster/job_status.hpp"
 #include "messages.hpp"
 
 #include "troupe/core/checkpoint.hpp"
+#include "troupe/engine/seat.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <caf/all.hpp>
@@ -21,9 +22,9 @@ struct RunOutcome {
 };
 
 // Shared with other roles of the same process; the pointee is never changed after sending.
-using MicroBatchPtr = std::shared_ptr<const MicroBatch>;
-using SnapshotPtr = std::shared_ptr<const Snapshot>;
-using StatePiecePtr = std::shared_ptr<const StatePiece>;
+using MicroBatchPtr = std::shared_ptr<const engine::MicroBatch>;
+using SnapshotPtr = std::shared_ptr<const engine::Snapshot>;
+using StatePiecePtr = std::shared_ptr<const engine::StatePiece>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// In which the worker computed, in order.
@@ -45,7 +46,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOutcome))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Purpose))
+  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Purpose))
   CAF_ADD_TYPE_ID(troupe, (troupe::MemoryUse))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobStatus))
 
@@ -61,7 +62,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Seat))
+  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Seat))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))

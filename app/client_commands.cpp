@@ -2,7 +2,7 @@
 #include "commands.hpp"
 #include "complain.hpp"
 
-#include "troupe/actors/client.hpp"
+#include "troupe/actors/cluster/client.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,8 +3,8 @@
 #include "graph_text.hpp"
 #include "machine.hpp"
 
-#include "troupe/actors/training_graph.hpp"
 #include "troupe/core/config_text.hpp"
+#include "troupe/engine/prediction/training_graph.hpp"
 #include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
@@ -51,7 +51,7 @@ int show_graph(const ShowArguments& arguments) {
   const auto config = load_or_complain(arguments.config, machine_capabilities());
   if (!config)
     return wrong_input;
-  const auto graph = actors::training_graph(*config);
+  const auto graph = engine::training_graph(*config);
   if (!graph)
     return complain(graph.error());
   fmt::print("{}", arguments.json ? graph_json(*graph) : graph_table(*graph));

@@ -3,7 +3,7 @@
 #include "complain.hpp"
 #include "machine.hpp"
 
-#include "troupe/actors/memory_prediction.hpp"
+#include "troupe/engine/prediction/memory_prediction.hpp"
 #include "troupe/metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ namespace troupe::app {
 
 namespace {
 
-using actors::Prediction;
+using engine::Prediction;
 
 struct PlanArguments {
   ConfigArguments config;
@@ -24,9 +24,9 @@ struct PlanArguments {
 };
 
 struct Plan {
-  actors::WorkerNeeds needs;
+  engine::WorkerNeeds needs;
   std::vector<Prediction> predictions;
-  actors::Recommendation recommendation;
+  engine::Recommendation recommendation;
 };
 
 std::string readable(std::uint64_t bytes) {
@@ -89,11 +89,11 @@ int plan(const PlanArguments& arguments) {
   const auto config = load_or_complain(arguments.config, machine_capabilities());
   if (!config)
     return wrong_input;
-  auto needs = actors::measure_needs(*config);
+  auto needs = engine::measure_needs(*config);
   if (!needs)
     return complain(needs.error());
-  auto predictions = actors::predict_all(*needs, config->parallel);
-  auto recommendation = actors::recommend(predictions);
+  auto predictions = engine::predict_all(*needs, config->parallel);
+  auto recommendation = engine::recommend(predictions);
   const Plan made{*std::move(needs), std::move(predictions), std::move(recommendation)};
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;

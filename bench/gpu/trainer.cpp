@@ -1,11 +1,11 @@
 #include "trainer.hpp"
 
-#include "troupe/actors/devices.hpp"
-#include "troupe/actors/resume.hpp"
 #include "troupe/core/float16.hpp"
 #include "troupe/core/precision.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/core/rounded_executable.hpp"
+#include "troupe/engine/devices.hpp"
+#include "troupe/engine/resume.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ Trainer::Trainer(const Options& options)
                                                                                 say))},
       stream_{device_->create_stream({.name = "compute"})} {
   phases_.end("device");
-  auto engine = value_or_give_up(actors::engine_options(config_, *device_));
+  auto engine = value_or_give_up(engine::engine_options(config_, *device_));
   engine.passes.input = {.dtype = compute_type(*precision_of(options.precision)), .channels = 4};
   auto model = value_or_give_up(
       nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));
@@ -156,13 +156,13 @@ OptimizerArguments Trainer::sgd() const {
 
 void Trainer::make_state() {
   const bool scaled = scales_loss(*precision_of(options_.precision));
-  state_ = value_or_give_up(actors::ModelState::create(
+  state_ = value_or_give_up(engine::ModelState::create(
       *device_, executable_->layout(),
       {.optimizer_slots = {"momentum"},
        .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
        .stored = stored_type(*precision_of(options_.precision))}));
-  check(state_->load(*stream_, value_or_give_up(actors::initial_checkpoint(graph_, 1))));
-  actors::bind(*executable_, *state_);
+  check(state_->load(*stream_, value_or_give_up(engine::initial_checkpoint(graph_, 1))));
+  engine::bind(*executable_, *state_);
 }
 
 void Trainer::make_batch() {

@@ -1,8 +1,8 @@
 /// What bench_gpu_train_step times: a model on one device and its step as a plain loop.
 #pragma once
 
-#include "troupe/actors/model_state.hpp"
 #include "troupe/core/config.hpp"
+#include "troupe/engine/state/model_state.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/executable.hpp"
 #include "troupe/nn/cost.hpp"
@@ -79,7 +79,7 @@ private:
   Graph graph_;
   std::unique_ptr<Executable> executable_;
   gpu::CudaExecutable* lowered_ = nullptr; ///< within it
-  std::shared_ptr<actors::ModelState> state_;
+  std::shared_ptr<engine::ModelState> state_;
   BufferPtr images_, labels_;
   StepOutputs outputs_;
   std::int64_t steps_ = 0;

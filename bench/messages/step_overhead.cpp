@@ -3,7 +3,7 @@
 //
 //   bench_step_overhead [rounds] [steps]
 #include "troupe/actors/company.hpp"
-#include "troupe/actors/job.hpp"
+#include "troupe/engine/job.hpp"
 
 #include <fmt/format.h>
 
@@ -41,10 +41,10 @@ double samples_per_second(std::int64_t samples, Clock::time_point begin) {
 
 /// One thread calls everything in order; the next batch is filled while the device works.
 Result<double> plain_loop(const Config& config, std::int64_t steps) {
-  auto start = actors::start_alone(config);
+  auto start = engine::start_alone(config);
   if (!start)
     return failure(start.error());
-  auto prepared = actors::prepare_job(config, *std::move(start));
+  auto prepared = engine::prepare_job(config, *std::move(start));
   if (!prepared)
     return failure(prepared.error());
   const auto& job = **prepared;

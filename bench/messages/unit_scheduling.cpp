@@ -4,9 +4,9 @@
 // the communication stream.
 //
 //   bench_unit_scheduling [passes]
-#include "troupe/actors/job.hpp"
-#include "troupe/actors/network.hpp"
-#include "troupe/actors/shard_manager.hpp"
+#include "troupe/actors/cluster/network.hpp"
+#include "troupe/actors/roles/shard_manager.hpp"
+#include "troupe/engine/job.hpp"
 
 #include <fmt/format.h>
 

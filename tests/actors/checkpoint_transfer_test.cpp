@@ -1,8 +1,8 @@
 // How nodes get the checkpoint of the one that leads.
 #include "membership_fixture.hpp"
 
-#include "troupe/actors/checkpoint_pieces.hpp"
-#include "troupe/actors/fetcher.hpp"
+#include "troupe/actors/cluster/checkpoint_pieces.hpp"
+#include "troupe/actors/cluster/fetcher.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

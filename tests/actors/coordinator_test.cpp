@@ -1,6 +1,6 @@
 #include "deterministic.hpp"
 
-#include "troupe/actors/coordinator.hpp"
+#include "troupe/actors/roles/coordinator.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -69,14 +69,14 @@ struct ShardManagerStub {
             },
             [this](atom::snapshot, std::int64_t step) -> caf::result<SnapshotPtr> {
               seen->snapshots.push_back(step);
-              auto snapshot = std::make_shared<Snapshot>();
+              auto snapshot = std::make_shared<engine::Snapshot>();
               snapshot->step = step;
               return SnapshotPtr{snapshot};
             },
             [this](atom::snapshot, std::int64_t step,
                    std::uint64_t piece) -> caf::result<StatePiecePtr> {
               seen->pieces.emplace_back(step, piece);
-              auto copy = std::make_shared<StatePiece>();
+              auto copy = std::make_shared<engine::StatePiece>();
               copy->step = step;
               copy->index = piece;
               return StatePiecePtr{copy};
@@ -148,7 +148,7 @@ struct MetricsStub {
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : test::Deterministic {
   explicit Company(std::int64_t first_step = 0,
-                   std::vector<NodePlace> nodes = {{"here", "here", 0, 2}}) {
+                   std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}}) {
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
@@ -157,7 +157,7 @@ struct Company : test::Deterministic {
     coordinator = test::spawn_state<CoordinatorState, coordinator_actor>(
         system,
         CoordinatorSetup{
-            .plan = JobPlan{two_epochs, 6},
+            .plan = engine::JobPlan{two_epochs, 6},
             .first_step = first_step,
             .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,

@@ -3,7 +3,7 @@
 
 #include "deterministic.hpp"
 
-#include "troupe/actors/membership.hpp"
+#include "troupe/actors/cluster/membership.hpp"
 
 #include <map>
 #include <memory>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 /// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
 struct Applicant {
-  std::optional<Seat> seat;
+  std::optional<engine::Seat> seat;
   store_actor store;
   std::optional<JobEnd> end;
   bool slow = false; ///< answers a second after it was told the end
@@ -31,7 +31,7 @@ struct DaemonStub {
                                                                                  seen_by)} {}
   member_actor::behavior_type make_behavior() {
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
-        .then([this](const Seat& seat, const store_actor& store) {
+        .then([this](const engine::Seat& seat, const store_actor& store) {
           seen->seat = seat;
           seen->store = store;
         });

@@ -1,6 +1,6 @@
 #include "membership_fixture.hpp"
 
-#include "troupe/actors/carried_error.hpp"
+#include "troupe/actors/cluster/carried_error.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,8 +1,8 @@
 #include "certificates.hpp"
 
-#include "troupe/actors/client.hpp"
-#include "troupe/actors/network.hpp"
-#include "troupe/actors/tls.hpp"
+#include "troupe/actors/cluster/client.hpp"
+#include "troupe/actors/cluster/network.hpp"
+#include "troupe/actors/cluster/tls.hpp"
 #include "troupe/metrics/http_endpoint.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -25,7 +25,7 @@ struct NodeStub {
   node_actor::behavior_type make_behavior() {
     return {[](atom::join) { return membership_actor{}; },
             [](atom::join, const membership_actor&, const NodeInfo&) {
-              return caf::result<Seat, store_actor>{Seat{}, store_actor{}};
+              return caf::result<engine::Seat, store_actor>{engine::Seat{}, store_actor{}};
             },
             [](atom::run, const RunOrderPtr&) { return RunOutcomePtr{}; },
             [](atom::finish, const JobEnd&) {},

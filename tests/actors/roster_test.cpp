@@ -1,4 +1,4 @@
-#include "troupe/actors/roster.hpp"
+#include "troupe/actors/cluster/roster.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -2,7 +2,7 @@
 // gradients that are not finite.
 #include "deterministic.hpp"
 
-#include "troupe/actors/shard_manager.hpp"
+#include "troupe/actors/roles/shard_manager.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/cpu/host_device.hpp"
 
@@ -86,22 +86,22 @@ struct ReportsCoordinator {
   std::shared_ptr<Reports> reports;
 };
 
-std::shared_ptr<Replica> make_replica(int rank, int world_size,
-                                      const LossScaleOptions& loss_scale) {
+std::shared_ptr<engine::Replica> make_replica(int rank, int world_size,
+                                              const LossScaleOptions& loss_scale) {
   StorageLayout layout;
   layout.parameters = {{"a", {per_unit}, 0, 0, per_unit, nullptr},
                        {"b", {per_unit}, 1, 0, per_unit, nullptr}};
   layout.unit_elements = {per_unit, per_unit};
   layout.unit_names = {"a", "b"};
-  auto replica = std::make_shared<Replica>();
+  auto replica = std::make_shared<engine::Replica>();
   replica->rank = rank;
   replica->device = cpu::make_host_device(rank, 1);
   replica->communication = replica->device->create_stream({.name = "communication"});
-  replica->state = ModelState::create(*replica->device, layout,
-                                      {.optimizer_slots = {"momentum"},
-                                       .loss_scale = loss_scale,
-                                       .strategy = {.world_size = world_size},
-                                       .buckets = {{1, 1}, {0, 0}}})
+  replica->state = engine::ModelState::create(*replica->device, layout,
+                                              {.optimizer_slots = {"momentum"},
+                                               .loss_scale = loss_scale,
+                                               .strategy = {.world_size = world_size},
+                                               .buckets = {{1, 1}, {0, 0}}})
                        .value();
   Checkpoint start;
   const std::vector<float> values = {1, -2, 3, -4, 5};
@@ -170,7 +170,7 @@ private:
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
-  std::vector<std::shared_ptr<Replica>> replicas_;
+  std::vector<std::shared_ptr<engine::Replica>> replicas_;
   coordinator_actor coordinator_;
   std::vector<shard_manager_actor> shard_managers_;
 };

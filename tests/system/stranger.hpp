@@ -1,7 +1,7 @@
 /// Somebody who connects to a daemon and does not keep to the protocol.
 #pragma once
 
-#include "troupe/actors/tls.hpp"
+#include "troupe/actors/cluster/tls.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/descriptor.hpp"
 

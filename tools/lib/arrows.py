@@ -11,9 +11,10 @@ LAYERS = {
     "core": 0,
     "cpu": 1, "gpu": 1,
     "collectives": 2, "nn": 2, "data": 2, "metrics": 2,
-    "actors": 3,
-    "app": 4,
-    "tests": 5, "bench": 5, "tools": 5,
+    "engine": 3,
+    "actors": 4,
+    "app": 5,
+    "tests": 6, "bench": 6, "tools": 6,
 }  # fmt: skip
 
 # What is included -> the folders (or paths) that may.

@@ -1,0 +1,68 @@
+/// How a process learns that it is to drain: by a signal, or by a message to its NODE.
+#pragma once
+
+#include "../interfaces.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace troupe::actors {
+
+/// Asks the node to drain, and lets the thread that owns the actors know that it was asked, here or
+/// by a message. Any thread may call anything.
+class Drain {
+public:
+  void watch(const node_actor& node) {
+    const std::lock_guard lock{mutex_};
+    node_ = node;
+  }
+  void ask() {
+    {
+      const std::lock_guard lock{mutex_};
+      if (node_)
+        caf::anon_send(node_, atom::stop_v);
+    }
+    note();
+  }
+  /// The node was asked.
+  void note() {
+    const std::lock_guard lock{mutex_};
+    asked_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this] { return asked_; });
+  }
+  /// Whether it was asked before so long has passed.
+  bool asked_within(std::chrono::milliseconds limit) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, limit, [this] { return asked_; });
+  }
+  /// The node goes: asking does nothing from now on.
+  void forget() {
+    const std::lock_guard lock{mutex_};
+    node_ = nullptr;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  node_actor node_;
+  bool asked_ = false;
+};
+
+/// Before the actor system, which the drain's node belongs to, is gone.
+class ForgetAtEnd {
+public:
+  explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}
+  ForgetAtEnd(const ForgetAtEnd&) = delete;
+  ForgetAtEnd& operator=(const ForgetAtEnd&) = delete;
+  ~ForgetAtEnd() { drain_.forget(); }
+
+private:
+  Drain& drain_;
+};
+
+} // namespace troupe::actors

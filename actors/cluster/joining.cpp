@@ -1,0 +1,153 @@
+#include "joining.hpp"
+
+#include "carried_error.hpp"
+#include "fetcher.hpp"
+#include "membership.hpp"
+#include "store.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/units.hpp"
+#include "troupe/metrics/socket.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Between attempts to reach a daemon that is not there yet.
+constexpr std::chrono::milliseconds pause{250};
+
+/// Errors: network where it is worth trying again, because nothing listens there or the daemon has
+/// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
+Result<membership_actor> ask_for_job(const Applicant& applicant, const std::string& address) {
+  if (address == applicant.info.address)
+    return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
+                address);
+  const auto endpoint = *parse_endpoint(address);
+  const auto limit = applicant.config.cluster.timeouts.detection;
+  if (const auto socket = metrics::connect_to(endpoint, limit); !socket)
+    return failure(socket.error());
+  auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
+  if (!daemon)
+    return fail(Errc::invalid_input, "{}", daemon.error().message);
+  Result<membership_actor> found;
+  caf::scoped_actor self{applicant.system};
+  self->request(*daemon, limit, atom::join_v)
+      .receive([&](const membership_actor& membership) { found = membership; },
+               [&](const caf::error& error) {
+                 found = fail(Errc::network, "{} knows of no job: {}", address,
+                              error == caf::sec::runtime_error ? "it has not found one itself"
+                                                               : caf::to_string(error));
+               });
+  return found;
+}
+
+/// A daemon that is about to end may say anything: what time does not mend is still so a moment
+/// later.
+Result<membership_actor> ask_twice(const Applicant& applicant, const std::string& address) {
+  auto found = ask_for_job(applicant, address);
+  if (found || found.error().code == Errc::network || applicant.stopped_within(pause))
+    return found;
+  return ask_for_job(applicant, address);
+}
+
+Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point end) {
+  for (bool first = true;; first = false) {
+    Result<membership_actor> found;
+    for (const auto& address : applicant.config.cluster.join) {
+      found = ask_twice(applicant, address);
+      if (found || found.error().code != Errc::network)
+        return found;
+    }
+    if (first)
+      applicant.say(found.error().message + "; trying again");
+    if (Clock::now() > end)
+      return found;
+    if (applicant.stopped_within(pause))
+      return fail(Errc::stopped, "asked to stop before a job was found");
+  }
+}
+
+} // namespace
+
+membership_actor lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
+  const auto& cluster = applicant.config.cluster;
+  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+                        .quorum = cluster.timeouts.quorum,
+                        .detection = cluster.timeouts.detection,
+                        .beginning = nullptr,
+                        .say = applicant.say};
+  if (beginning.checkpoint)
+    setup.beginning = std::make_shared<const Checkpoint>(*beginning.checkpoint);
+  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
+}
+
+Result<engine::JobStart> take_seat(const Applicant& applicant, const membership_actor& membership) {
+  Result<engine::JobStart> start;
+  caf::scoped_actor self{applicant.system};
+  self->request(applicant.node, caf::infinite, atom::join_v, membership, applicant.info)
+      .receive(
+          [&](const engine::Seat& seat, const store_actor& store) {
+            if (seat.refused)
+              start = failure(*seat.refused);
+            else
+              *start = {.seat = seat,
+                        .beginning = {},
+                        .store = std::make_shared<MessageStore>(applicant.system, store)};
+          },
+          [&](const caf::error& error) {
+            start = fail(Errc::network, "joining the job: {}", caf::to_string(error));
+          });
+  return start;
+}
+
+Result<engine::JobStart> join_job(const Applicant& applicant, membership_actor& membership) {
+  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
+  for (bool first = true;; first = false) {
+    const auto found = find_job(applicant, end);
+    if (!found)
+      return failure(found.error());
+    membership = *found;
+    auto start = take_seat(applicant, membership);
+    if (start || start.error().code != Errc::network || Clock::now() > end)
+      return start;
+    if (first)
+      applicant.say(start.error().message + "; trying again");
+    if (applicant.stopped_within(pause))
+      return fail(Errc::stopped, "asked to stop before a job was found");
+  }
+}
+
+Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
+                                          const membership_actor& membership,
+                                          const engine::Seat& seat) {
+  Result<engine::Beginning> beginning;
+  if (seat.checkpoint_bytes == 0)
+    return beginning;
+  const auto fetcher = applicant.system.spawn<fetcher_actor::stateful_impl<FetcherState>>(
+      FetcherSetup{.membership = membership,
+                   .bytes = seat.checkpoint_bytes,
+                   .timeouts = applicant.config.cluster.timeouts,
+                   .say = applicant.say});
+  caf::scoped_actor self{applicant.system};
+  self->request(fetcher, caf::infinite, atom::fetch_v)
+      .receive([&](const CheckpointPtr& checkpoint) { beginning->checkpoint = *checkpoint; },
+               [&](const caf::error& error) { beginning = failure(carried(error)); });
+  return beginning;
+}
+
+Status await_fetchers(const Applicant& applicant, const membership_actor& membership,
+                      const engine::Seat& seat) {
+  Status status;
+  if (seat.checkpoint_bytes == 0)
+    return status;
+  caf::scoped_actor self{applicant.system};
+  self->request(membership, caf::infinite, atom::fetch_v, seat.checkpoint_bytes)
+      .receive([](const std::string&) {},
+               [&](const caf::error& error) { status = failure(carried(error)); });
+  return status;
+}
+
+} // namespace troupe::actors

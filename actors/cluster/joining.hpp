@@ -1,0 +1,50 @@
+/// How a daemon comes to its part in a job: it leads one, or finds the daemon that does. Blocking
+/// calls, for the thread that owns the actors.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "network.hpp"
+#include "troupe/engine/job.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace troupe::actors {
+
+struct Applicant {
+  caf::actor_system& system;
+  const Config& config;
+  const NetworkOptions& network;
+  node_actor node;                             ///< this daemon's
+  NodeInfo info;                               ///< of it
+  std::function<void(const std::string&)> say; ///< tells a person what is waited for
+  /// Waits so long, or until this daemon is asked to stop: true.
+  std::function<bool(std::chrono::milliseconds)> stopped_within;
+};
+
+/// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
+membership_actor lead_job(const Applicant& applicant, const engine::Beginning& beginning);
+
+/// Finds a MEMBERSHIP by any of the daemons of cluster.join, and takes a seat. Tries until the
+/// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
+/// Errors: network, with what the last attempt met; invalid_input, why this node may not take part;
+/// stopped, when somebody asked for it, or there is no job left to do.
+Result<engine::JobStart> join_job(const Applicant& applicant, membership_actor& membership);
+
+/// Waits until all nodes are there. Errors: why this one may not take part, network where another
+/// attempt may have more luck; stopped, when somebody asked for it.
+Result<engine::JobStart> take_seat(const Applicant& applicant, const membership_actor& membership);
+
+/// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.
+/// Errors: network; stopped, when somebody asked for it.
+Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
+                                          const membership_actor& membership,
+                                          const engine::Seat& seat);
+
+/// For the node that leads: waits until all others have its checkpoint. Errors: why one will never
+/// have it; stopped, when somebody asked for it.
+Status await_fetchers(const Applicant& applicant, const membership_actor& membership,
+                      const engine::Seat& seat);
+
+} // namespace troupe::actors

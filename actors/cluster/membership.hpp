@@ -1,0 +1,78 @@
+/// MEMBERSHIP: who takes part in a job. It outlives the job's COORDINATOR, which leads one
+/// generation from its first step to its last.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "checkpoint_pieces.hpp"
+#include "lost_nodes.hpp"
+#include "roster.hpp"
+
+#include "troupe/core/checkpoint.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct MembershipSetup {
+  std::int32_t min_nodes = 1, max_nodes = 1;
+  std::chrono::milliseconds quorum;            ///< for min_nodes to come together
+  std::chrono::milliseconds detection;         ///< without a sign of life, a node is dead
+  std::shared_ptr<const Checkpoint> beginning; ///< what the job goes on from; null: begins afresh
+  std::function<void(const std::string&)> say; ///< tells a person who is missing
+};
+
+///   gathering --(min_nodes are there)--> formed --(lead)--> led --> ended
+///       a node that goes is forgotten;    a node that goes ends the job
+class MembershipState {
+public:
+  static inline const char* name = "membership";
+
+  MembershipState(membership_actor::pointer self, MembershipSetup setup);
+  membership_actor::behavior_type make_behavior();
+
+private:
+  struct Member {
+    std::string address;
+    member_actor node;
+    caf::typed_response_promise<engine::Seat, store_actor> seat;
+    bool gone = false;
+    std::function<void()> when_gone = {}; ///< who waits for its answer need not
+  };
+
+  caf::result<engine::Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);
+  void form();
+  void refuse_all(const Error& error);
+  void member_down(const caf::down_msg& down);
+  Error refusal(const NodeInfo& info) const;
+  caf::result<std::string> piece(std::int64_t offset);
+  void break_off(const Error& error);
+  void lead(const coordinator_actor& coordinator);
+  caf::result<coordinator_actor> leader();
+  caf::result<void> fail(const Error& error);
+  void tell_end(const JobEnd& end, const std::function<void()>& told);
+  caf::result<void> finish(const JobEnd& end);
+  void stop();
+  std::string status() const;
+
+  membership_actor::pointer self_;
+  MembershipSetup setup_;
+  LostNodes lost_;
+  Roster roster_;
+  std::vector<Member> members_; ///< in the order of their ranks, once formed
+  std::optional<engine::GenerationRecord> generation_;
+  store_actor store_;
+  coordinator_actor coordinator_;
+  std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
+  std::optional<CheckpointPieces> pieces_;                                ///< until all have them
+  std::vector<caf::typed_response_promise<std::string>> fetched_; ///< of those that have them
+  std::optional<Error> closed_;    ///< why nobody is admitted any more
+  std::optional<Error> unstarted_; ///< why the ranks will not all be connected
+  bool stopping_ = false, ended_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,106 @@
+#include "roster.hpp"
+
+#include "troupe/core/config_schema.hpp"
+#include "troupe/core/config_text.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Sections and keys that are a node's own affair. Checkpoints are the leader's.
+constexpr std::array<std::string_view, 11> own_keys = {
+    "checkpoint.",   "cluster.",       "data.loader_threads",
+    "data.prefetch", "data.residency", "data.root",
+    "devices.",      "metrics.",       "model.pretrained",
+    "run.name",      "run.output"};
+
+bool is_own(std::string_view key) {
+  return std::ranges::any_of(own_keys, [key](std::string_view own) {
+    return own.ends_with('.') ? key.starts_with(own) : key == own;
+  });
+}
+
+/// A list of thousands of layers must not make a message that is too large to be sent.
+std::string in_short(const std::string& value) {
+  constexpr std::size_t most = 200;
+  if (value.size() <= most)
+    return value;
+  Sha256 digest;
+  digest.update(value);
+  return fmt::format("{}... ({} characters, SHA-256 {})", value.substr(0, most / 2), value.size(),
+                     digest.hex_digest());
+}
+
+} // namespace
+
+std::map<std::string, std::string> shared_settings(const Config& config) {
+  auto copy = config;
+  std::map<std::string, std::string> settings;
+  for (const auto& key : config_keys(copy))
+    if (!is_own(key.path))
+      settings.emplace(key.path, in_short(config_value_text(key)));
+  return settings;
+}
+
+Status Roster::admit(const NodeInfo& node) {
+  if (!nodes_.empty())
+    TROUPE_TRY(check_same_job(node));
+  if (std::ranges::count(nodes_, node.address, &NodeInfo::address) > 0)
+    return fail(Errc::invalid_input,
+                "{} takes part already; give every node its own cluster.listen, or "
+                "cluster.advertise",
+                node.address);
+  if (std::ssize(nodes_) == max_nodes_)
+    return fail(Errc::invalid_input, "there are {} nodes already, and cluster.max_nodes is {}",
+                nodes_.size(), max_nodes_);
+  nodes_.push_back(node);
+  return {};
+}
+
+Status Roster::check_same_job(const NodeInfo& node) const {
+  const auto& leader = nodes_.front();
+  if (node.version != leader.version)
+    return fail(Errc::invalid_input, "{} is troupe {}, the leader {} is {}; use one version",
+                node.address, node.version, leader.address, leader.version);
+  std::string differences;
+  for (const auto& [key, value] : leader.job)
+    if (const auto other = node.job.find(key); other == node.job.end() || other->second != value)
+      differences += fmt::format("\n  {}: {} here, {} at the leader", key,
+                                 other == node.job.end() ? "nothing" : other->second, value);
+  if (!differences.empty())
+    return fail(Errc::invalid_input, "the config of {} is of another job than that of {}:{}",
+                node.address, leader.address, differences);
+  return {};
+}
+
+void Roster::remove(std::string_view address) {
+  std::erase_if(nodes_, [address](const NodeInfo& node) { return node.address == address; });
+}
+
+std::string Roster::waiting_for() const {
+  const auto missing = min_nodes_ - std::ssize(nodes_);
+  if (missing <= 0)
+    return {};
+  std::string there;
+  for (const auto& node : nodes_)
+    there += (there.empty() ? "" : ", ") + node.address;
+  return fmt::format("waiting for {} more node{} ({} of {}: {})", missing, missing == 1 ? "" : "s",
+                     nodes_.size(), min_nodes_, there);
+}
+
+engine::GenerationRecord Roster::generation(std::int64_t number) const {
+  engine::GenerationRecord generation{.number = number, .nodes = {}};
+  std::int32_t rank = 0;
+  for (const auto& node : nodes_) {
+    generation.nodes.push_back({node.address, node.host, rank, node.workers});
+    rank += node.workers;
+  }
+  return generation;
+}
+
+} // namespace troupe::actors

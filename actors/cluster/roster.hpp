@@ -1,0 +1,46 @@
+/// Which daemons take part in a job: whom to admit, when there are enough, who gets which ranks.
+#pragma once
+
+#include "cluster_messages.hpp"
+
+#include "troupe/core/config.hpp"
+#include "troupe/engine/seat.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+/// What all nodes of a job must agree on: every key but those of where a node keeps its files, of
+/// its devices and of its ports. Values as in a config file; of long ones the beginning, and their
+/// digest.
+std::map<std::string, std::string> shared_settings(const Config& config);
+
+class Roster {
+public:
+  Roster(std::int32_t min_nodes, std::int32_t max_nodes)
+      : min_nodes_{min_nodes}, max_nodes_{max_nodes} {}
+
+  /// The first is the leader, whom the others are compared with. Errors: invalid_input says what
+  /// differs (version, or keys with both values), or that there is no place.
+  Status admit(const NodeInfo& node);
+  /// Error: what differs from the leader. Precondition: there is one.
+  Status check_same_job(const NodeInfo& node) const;
+  /// A node that left before the job began.
+  void remove(std::string_view address);
+
+  const std::vector<NodeInfo>& nodes() const { return nodes_; }
+  bool complete() const { return std::ssize(nodes_) >= min_nodes_; }
+  /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
+  std::string waiting_for() const;
+  /// In the order in which they were admitted. Precondition: complete().
+  engine::GenerationRecord generation(std::int64_t number) const;
+
+private:
+  std::int32_t min_nodes_, max_nodes_;
+  std::vector<NodeInfo> nodes_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,126 @@
+/// COORDINATOR: leads a job from its first step to its last.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "troupe/engine/job_plan.hpp"
+
+#include "troupe/metrics/run_history.hpp"
+#include "troupe/metrics/trace.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+struct CoordinatorSetup {
+  engine::JobPlan plan;
+  std::int64_t first_step = 0;
+  engine::GenerationRecord generation;
+  // Of the training set: every node must have the same.
+  std::int64_t samples = 0;
+  std::string data = {}; ///< its fingerprint
+  /// When a collective fails, how long it may take to learn which node is gone.
+  std::chrono::milliseconds detection{5000};
+  std::int64_t window = 4; ///< steps that may be under way
+  std::function<double(std::int64_t step)> learning_rate;
+  metrics::RunInfo info = {};
+  metrics::RunHistory history = {}; ///< of the steps before first_step
+  // What a state is saved in at the end (saved_state.hpp), and the parameters alone.
+  std::uint64_t pieces = 1, parameter_pieces = 1;
+  checkpointer_actor checkpointer;
+  metrics_actor metrics;
+  metrics::Track row = {}; ///< of the actor in the timeline
+};
+
+///              run                 pause: all steps below it are committed
+///   joining ---------> training --------------------------------+---------+
+///                         ^                                      | due     | not due
+///                         |   no more to do                      v         v
+///                         +-------------------- saving <---- evaluating ---+
+///                                                 | last step, or stopped
+///                                                 v
+///                                              finishing --> ended
+///
+/// Workers run below the limit that was granted, so that all ranks stop at the same step.
+class CoordinatorState {
+public:
+  static inline const char* name = "coordinator";
+
+  CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup);
+  coordinator_actor::behavior_type make_behavior();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase : std::uint8_t { joining, training, evaluating, saving, finishing, ended };
+  struct Member {
+    RankInfo info;
+    worker_actor worker;
+    shard_manager_actor shard_manager;
+    metrics_actor metrics; ///< of the rank's node
+    std::chrono::nanoseconds busy = {};
+    MemoryUse memory = {};
+  };
+  /// Sums over steps.
+  struct Sums {
+    double loss = 0, seconds = 0;
+    std::int64_t correct = 0, samples = 0, steps = 0;
+
+    void add(const metrics::StepRecord& step);
+  };
+
+  void recall();
+  void enter(Phase phase);
+  void join(const RankInfo& info, Member member);
+  std::int32_t world_size() const { return setup_.generation.world_size(); }
+  void begin_if_ready();
+  void resume_training();
+  void grant();
+  std::int64_t pause() const;
+  void commit(const StepReport& report);
+  void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  void reach_pause();
+  void count_evaluation(const EvaluationReport& report);
+  void record_epoch(const EvaluationReport* test);
+  void save_if_due();
+  void save();
+  void save_pieces(bool write, std::uint64_t index);
+  template <class... Arguments>
+  void contribute(const Arguments&... arguments);
+  void count_saved(const CheckpointOutcome& outcome);
+  void finish();
+  void tell_workers_status();
+  void suspect(const Error& error);
+  void fail(Error error);
+  void end(std::string_view status);
+  bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
+  JobStatus status() const;
+  std::vector<NodeStatus> node_statuses() const;
+  WorkerSummaries worker_summaries() const;
+
+  coordinator_actor::pointer self_;
+  CoordinatorSetup setup_;
+  Phase phase_ = Phase::joining;
+  std::map<std::int32_t, Member> members_;
+  std::int64_t committed_, granted_;
+  bool stopping_ = false;
+  bool writing_ = false;  ///< a snapshot: there is memory for one
+  bool save_due_ = false; ///< when that is written
+  std::map<std::int64_t, std::vector<StepReport>> reports_;
+  std::vector<EvaluationReport> evaluations_;
+  std::set<std::string> lost_; ///< addresses of nodes that are gone
+  Sums epoch_, run_;
+  double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
+  Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
+  metrics::RunSummary summary_;
+  std::optional<Error> error_, suspected_;
+  std::optional<Error> unsaved_; ///< why the newest checkpoint was not written
+  std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,113 @@
+#include "data_loader.hpp"
+
+#include "traced.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::actors {
+
+namespace {
+
+std::size_t index_of(Purpose purpose) {
+  return static_cast<std::size_t>(purpose);
+}
+
+} // namespace
+
+std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
+                              std::int64_t slice_samples) {
+  const auto& options = evaluation.sampler().options();
+  const auto first = index * options.global_batch + rank * slice_samples;
+  return std::clamp<std::int64_t>(options.size - first, 0, slice_samples);
+}
+
+DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup)
+    : self_{self}, setup_{std::move(setup)}, clients_(setup_.replicas.size()) {
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    const auto make_credits = [](Supply& supply,
+                                 const std::shared_ptr<engine::BatchFiller>& filler) {
+      supply.free.resize(filler ? static_cast<std::size_t>(filler->slots()) : 0);
+      std::iota(supply.free.rbegin(), supply.free.rend(), 0);
+    };
+    make_credits(clients_[i].supplies[index_of(Purpose::train)], setup_.fillers[i].training);
+    make_credits(clients_[i].supplies[index_of(Purpose::evaluate)], setup_.fillers[i].evaluation);
+  }
+}
+
+data_loader_actor::behavior_type DataLoaderState::make_behavior() {
+  return traced<data_loader_actor>(
+      setup_.row,
+      [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
+        begin(rank, worker, first);
+      },
+      [this](atom::evaluate, std::int32_t rank) {
+        auto& supply = client(rank).supplies[index_of(Purpose::evaluate)];
+        supply.next = 0;
+        supply.end = setup_.evaluation->sampler().steps_per_epoch();
+        fill(rank, Purpose::evaluate);
+      },
+      [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
+        client(rank).supplies[index_of(batch->purpose)].free.push_back(batch->slot);
+        fill(rank, batch->purpose);
+      });
+}
+
+DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
+  return clients_[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+}
+
+void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
+  client(rank).worker = worker;
+  auto& supply = client(rank).supplies[index_of(Purpose::train)];
+  supply.next = first;
+  supply.end = setup_.passes;
+  fill(rank, Purpose::train);
+}
+
+void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
+  auto& supply = client(rank).supplies[index_of(purpose)];
+  while (!supply.free.empty() && supply.next < supply.end) {
+    const auto slot = supply.free.back();
+    supply.free.pop_back();
+    self_->send(client(rank).worker, atom::batch_v, fill_one(rank, purpose, slot, supply.next++));
+  }
+}
+
+engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose) const {
+  const auto& fillers =
+      setup_.fillers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
+  return purpose == Purpose::train ? *fillers.training : *fillers.evaluation;
+}
+
+MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
+                                        std::int64_t index) {
+  const bool train = purpose == Purpose::train;
+  const auto accumulate = train ? setup_.accumulate : 1;
+  const auto at =
+      train ? setup_.training->sampler().position(index / accumulate) : data::Position{0, index};
+  const data::Slice slice{rank, setup_.world_size, static_cast<int>(index % accumulate),
+                          accumulate};
+  auto& with = filler(rank, purpose);
+  auto filling = with.fill(slot, at, slice, failure_report(rank));
+
+  auto batch = std::make_shared<engine::MicroBatch>();
+  batch->purpose = purpose;
+  batch->index = index;
+  batch->slot = slot;
+  batch->samples = train ? setup_.training->sampler().slice_size(slice).value()
+                         : labelled_samples(*setup_.evaluation, rank, index, with.samples());
+  batch->view = filling.view;
+  batch->ready = std::move(filling.ready);
+  return batch;
+}
+
+engine::BatchFiller::Failed DataLoaderState::failure_report(std::int32_t rank) const {
+  return [coordinator = setup_.coordinator, rank](Error error) {
+    error.where.actor = name;
+    error.where.rank = rank;
+    caf::anon_send(coordinator, atom::failed_v, std::move(error));
+  };
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,58 @@
+/// DATA LOADER: fills buffers ahead of the workers, as many as it has credits for.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "troupe/engine/feeding/fillers.hpp"
+#include "troupe/engine/replica.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace troupe::actors {
+
+struct DataLoaderSetup {
+  std::vector<std::shared_ptr<engine::Replica>> replicas; ///< of this node
+  std::shared_ptr<const data::BatchAssembler> training, evaluation;
+  int world_size = 1;
+  int accumulate = 1;
+  Pass passes = 0;                      ///< of the whole job
+  std::vector<engine::Fillers> fillers; ///< by replica
+  coordinator_actor coordinator;
+  metrics::Track row = {}; ///< of the actor in the timeline
+};
+
+class DataLoaderState {
+public:
+  static inline const char* name = "data_loader";
+
+  DataLoaderState(data_loader_actor::pointer self, DataLoaderSetup setup);
+  data_loader_actor::behavior_type make_behavior();
+
+private:
+  /// What one worker gets of one purpose.
+  struct Supply {
+    std::vector<std::int32_t> free; ///< credits: slots of buffers that may be filled
+    std::int64_t next = 0, end = 0; ///< passes, or batches of the test set
+  };
+  struct Client {
+    worker_actor worker;
+    Supply supplies[2]; ///< by Purpose
+  };
+
+  Client& client(std::int32_t rank);
+  void begin(std::int32_t rank, const worker_actor& worker, Pass first);
+  void fill(std::int32_t rank, Purpose purpose);
+  engine::BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
+  MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
+  engine::BatchFiller::Failed failure_report(std::int32_t rank) const;
+
+  data_loader_actor::pointer self_;
+  DataLoaderSetup setup_;
+  std::vector<Client> clients_; ///< as setup_.replicas
+};
+
+/// Samples with a label in a rank's part of batch `index` of the test set.
+std::int64_t labelled_samples(const data::BatchAssembler& evaluation, int rank, std::int64_t index,
+                              std::int64_t slice_samples);
+
+} // namespace troupe::actors

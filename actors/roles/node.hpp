@@ -1,0 +1,80 @@
+/// NODE: spawns the roles of its host, watches over them, and takes what comes from outside.
+#pragma once
+
+#include "../cluster/lost_nodes.hpp"
+#include "../interfaces.hpp"
+#include "troupe/engine/job.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+struct NodeSetup {
+  std::string run;                           ///< its name
+  std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
+  std::function<void()> stopped;             ///< called when somebody asks the node to stop
+  metrics::Track row = {};                   ///< of the actor in the timeline
+};
+
+struct RunOrder {
+  std::shared_ptr<engine::Job> job;
+  metrics_actor metrics;
+  std::string metrics_address; ///< HOST:PORT; empty: off
+};
+
+/// The node that leads spawns the COORDINATOR; the others learn of it, and of the end, from
+/// MEMBERSHIP, without which (`troupe train`) there is one node alone.
+class NodeState {
+public:
+  static inline const char* name = "node";
+
+  NodeState(node_actor::pointer self, NodeSetup setup)
+      : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
+  node_actor::behavior_type make_behavior();
+
+private:
+  using Promise = caf::typed_response_promise<RunOutcomePtr>;
+
+  caf::result<membership_actor> membership() const;
+  caf::result<engine::Seat, store_actor> take_part(const membership_actor& membership,
+                                                   const NodeInfo& info);
+  caf::result<RunOutcomePtr> run(const RunOrderPtr& order);
+  void lead();
+  void follow();
+  checkpointer_actor spawn_checkpointer();
+  void spawn_workers();
+  void spawn_replica(const std::shared_ptr<engine::Replica>& replica,
+                     const data_loader_actor& loader);
+  template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
+            class Setup>
+  Handle spawn_role(std::string_view group, Setup setup);
+  void leave();
+  void down(const caf::down_msg& down);
+  void ended(const RunOutcomePtr& outcome);
+  void finish(const JobEnd& end);
+  void tell_outcome(const JobEnd& end);
+  void lost_leader(const caf::error& reason);
+  void lost_coordinator(const caf::error& error);
+  void stop();
+  caf::result<JobStatus> status();
+  void end_roles();
+
+  node_actor::pointer self_;
+  NodeSetup setup_;
+  LostNodes lost_;
+  membership_actor membership_;
+  caf::typed_response_promise<engine::Seat, store_actor> seat_;
+  RunOrderPtr order_;
+  coordinator_actor coordinator_;
+  std::vector<caf::actor> roles_;
+  Promise outcome_;
+  std::optional<JobEnd> end_; ///< of a job that another node leads
+  bool stopping_ = false;     ///< asked before there was a COORDINATOR
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,280 @@
+#include "shard_manager.hpp"
+
+#include "traced.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::actors {
+
+namespace {
+
+/// How much of [begin, end] the spans cover; they do not overlap.
+std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::nanoseconds begin,
+                                 std::chrono::nanoseconds end) {
+  std::chrono::nanoseconds sum{};
+  for (const auto& [from, to] : spans)
+    sum += std::max(std::chrono::nanoseconds{0}, std::min(end, to) - std::max(begin, from));
+  return sum;
+}
+
+bool same_pass(const Use& a, const Use& b) {
+  return a.purpose == b.purpose && a.index == b.index;
+}
+
+} // namespace
+
+ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
+    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange}, pass_{setup_.first_pass},
+      gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {}
+
+shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
+  return traced<shard_manager_actor>(
+      setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
+      [this](atom::need_parameters, const Use& use) {
+        requests_.push_back(use);
+        answer_requests();
+      },
+      [this](atom::released, const Use& use, const EventPtr& event) { released(use, event); },
+      [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr& event) {
+        gradients_ready(pass, unit, event);
+      },
+      [this](atom::done, const WorkerStep& worker, const SpansPtr& computing) {
+        flights_[worker.step].worker = worker;
+        flights_[worker.step].computing = computing;
+        commit_if_done(worker.step);
+      },
+      [this](atom::done, std::int64_t step) {
+        flights_[step].applied = true;
+        commit_if_done(step);
+      },
+      [this](atom::failed, Error error) { fail(std::move(error)); },
+      [this](atom::evaluate, std::int64_t step) { evaluate(step); },
+      [this](atom::snapshot, std::int64_t step) { return snapshot(step); },
+      [this](atom::snapshot, std::int64_t step, std::uint64_t piece) {
+        return snapshot(step, piece);
+      },
+      [this](atom::contribute, std::int64_t) { exchange_.copy_state(nullptr); },
+      [this](atom::contribute, std::int64_t, std::uint64_t piece) {
+        exchange_.copy_piece(piece, nullptr);
+      },
+      [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); });
+}
+
+void ShardManagerState::answer_requests() {
+  for (; !requests_.empty() && admit(requests_.front()); requests_.pop_front())
+    self_->send(worker_, atom::parameters_ready_v, requests_.front(), event_for(requests_.front()));
+}
+
+bool ShardManagerState::takes_place(const Use& use) const {
+  return use.phase == Phase::forward
+             ? strategy().divides_parameters && strategy().reshard_after_forward
+             : strategy().divides_gradients;
+}
+
+bool ShardManagerState::admit(const Use& use) {
+  const auto bucket = bucket_of(use.unit);
+  if (!takes_place(use)) {
+    if (strategy().divides_parameters && !gathered_[bucket])
+      gather(use, bucket);
+    return true;
+  }
+  if (is_open(use, bucket))
+    return true;
+  // Backward must not gather what forward still reads.
+  if (open_.size() == strategy().alive || std::ranges::count(open_, bucket) > 0)
+    return false;
+  open(use, bucket);
+  return true;
+}
+
+/// The bucket that ends forward begins backward, and stays open in between.
+bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
+  return opened_ && opened_->bucket == bucket && same_pass(opened_->use, use);
+}
+
+void ShardManagerState::open(const Use& use, std::size_t bucket) {
+  open_.push_back(bucket);
+  const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward;
+  if (gathers)
+    gather(use, bucket);
+  // A place for gradients is free when the bucket that had it is reduced: parameters that are
+  // published behind that are not waited for.
+  opened_ = {bucket, use,
+             gathers || !last_reduced_ ? replica().communication->record() : last_reduced_};
+}
+
+void ShardManagerState::gather(const Use& use, std::size_t bucket) {
+  // Whoever had this memory before has been released by now.
+  if (last_release_)
+    replica().communication->wait(last_release_);
+  engine::Collectives of_no_step;
+  exchange_.gather(exchange_.plan().buckets[bucket], use.purpose == Purpose::train
+                                                         ? collectives_of(use.index / accumulate())
+                                                         : of_no_step);
+  gathered_[bucket] = !strategy().reshard_after_forward;
+  ready_[bucket] = replica().communication->record();
+}
+
+engine::Collectives& ShardManagerState::collectives_of(std::int64_t step) {
+  auto& collectives = flights_[step].collectives;
+  collectives.step = step;
+  return collectives;
+}
+
+EventPtr ShardManagerState::event_for(const Use& use) {
+  if (takes_place(use))
+    return opened_->event;
+  // Backward writes where gradients of the pass before were read.
+  return use.phase == Phase::forward ? ready_[bucket_of(use.unit)]
+                                     : replica().communication->record();
+}
+
+void ShardManagerState::released(const Use& use, const EventPtr& event) {
+  const auto bucket = bucket_of(use.unit);
+  const bool complete = use.unit == exchange_.plan().buckets[bucket].units.last;
+  const bool turns = use.purpose == Purpose::train && bucket == 0; // to backward
+  if (complete && !turns && takes_place(use))
+    release(event);
+  else if (complete)
+    last_release_ = event;
+  answer_requests();
+}
+
+void ShardManagerState::release(const EventPtr& event) {
+  open_.pop_front();
+  last_release_ = event;
+}
+
+void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
+  pass_ = pass;
+  replica().communication->wait(event);
+  exchange_.accumulate(unit, pass % accumulate());
+  const auto& bucket = exchange_.plan().buckets[bucket_of(unit)];
+  if (unit == bucket.units.first)
+    finish_bucket(pass, bucket, event);
+  if (unit == 0 && (pass + 1) % accumulate() == 0)
+    finish_step(pass / accumulate());
+  answer_requests();
+}
+
+void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
+                                      const EventPtr& event) {
+  const auto step = pass / accumulate(), micro = pass % accumulate();
+  const bool last = micro + 1 == accumulate();
+  if (last || replica().state->sums_shards())
+    exchange_.reduce(bucket, micro, collectives_of(step));
+  last_reduced_ = replica().communication->record();
+  if (last && exchange_.applies_early())
+    exchange_.apply(bucket, step);
+  if (last && exchange_.publishes_early(bucket))
+    publish(bucket, collectives_of(step));
+  if (strategy().divides_gradients)
+    release(event);
+}
+
+void ShardManagerState::finish_step(std::int64_t step) {
+  auto& done = collectives_of(step);
+  exchange_.finish_step(step, &flights_[step].scaler, done);
+  // The next forward begins with the first units.
+  const auto& buckets = exchange_.plan().buckets;
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
+    if (!exchange_.publishes_early(*bucket))
+      publish(*bucket, done);
+  gathered_.assign(gathered_.size(), false);
+  announce(exchange_.last_stream(), atom::done_v, step);
+}
+
+void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Collectives& done) {
+  exchange_.publish(bucket, done);
+  ready_[bucket_of(bucket.units.first)] = replica().communication->record();
+}
+
+template <class Atom>
+void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step) {
+  stream.on_complete([me = shard_manager_actor{self_}, atom, step](const Status& status) {
+    if (status)
+      caf::anon_send(me, atom, step);
+    else
+      caf::anon_send(me, atom::failed_v, status.error());
+  });
+}
+
+void ShardManagerState::commit_if_done(std::int64_t step) {
+  const auto& flight = flights_[step];
+  if (!flight.applied || !flight.worker)
+    return;
+  if (const auto sound = check_loss(flight); !sound) {
+    self_->send(setup_.coordinator, atom::failed_v, flight.worker->loss);
+    return fail(sound.error());
+  }
+  StepReport report{.rank = replica().rank,
+                    .worker = *flight.worker,
+                    .collective_bytes = flight.collectives.bytes + flight.worker->statistics_bytes};
+  for (const auto& [begin, end] : flight.collectives.spans) {
+    report.collective += end->time() - begin->time();
+    report.overlapped += covered(*flight.computing, begin->time(), end->time());
+  }
+  report.memory = replica().device->memory();
+  if (replica().state->loss_scale()) {
+    report.loss_scale = flight.scaler.scale;
+    report.skipped_steps = flight.scaler.skipped;
+    report.scale_growths = flight.scaler.grown;
+  }
+  flights_.erase(step);
+  self_->send(setup_.coordinator, atom::step_committed_v, report);
+}
+
+/// A scaled loss that is not finite is a step to skip while a smaller scale may help.
+Status ShardManagerState::check_loss(const Flight& flight) const {
+  if (std::isfinite(flight.worker->loss) || flight.scaler.scale >= 1)
+    return {};
+  return failure(Error{Errc::numeric,
+                       fmt::format("the loss is {}, and the loss scale has fallen to {}",
+                                   flight.worker->loss, flight.scaler.scale),
+                       {.step = flight.worker->step}});
+}
+
+void ShardManagerState::evaluate(std::int64_t step) {
+  exchange_.share_statistics();
+  self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
+}
+
+caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
+  auto copy = std::make_shared<engine::Snapshot>();
+  copy->step = step;
+  exchange_.copy_state(copy.get());
+  return deliver(copy);
+}
+
+caf::result<StatePiecePtr> ShardManagerState::snapshot(std::int64_t step, std::size_t piece) {
+  if (piece_.use_count() != 1) // somebody still reads the last one
+    piece_ = std::make_shared<engine::StatePiece>();
+  piece_->step = step;
+  piece_->index = piece;
+  exchange_.copy_piece(piece, piece_.get());
+  return deliver(piece_);
+}
+
+/// When the stream has come that far.
+template <class Copy>
+caf::result<std::shared_ptr<const Copy>>
+ShardManagerState::deliver(const std::shared_ptr<Copy>& copy) {
+  using Pointer = std::shared_ptr<const Copy>;
+  auto promise = self_->make_response_promise<Pointer>();
+  copies_[copy->step] = [promise, copy]() mutable { promise.deliver(Pointer{copy}); };
+  announce(*replica().communication, atom::saved_v, copy->step);
+  return promise;
+}
+
+void ShardManagerState::fail(Error error) {
+  error.where.actor = name;
+  error.where.rank = replica().rank;
+  if (error.where.step < 0)
+    error.where.step = pass_ / accumulate();
+  self_->send(setup_.coordinator, atom::failed_v, std::move(error));
+}
+
+} // namespace troupe::actors

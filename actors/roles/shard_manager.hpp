@@ -1,0 +1,101 @@
+/// SHARD MANAGER: gives a worker the parameters it asks for, bucket by bucket; sums its gradients
+/// over passes and ranks while backward goes on; applies the optimizer. What each strategy does in
+/// these moments is Exchange's.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "troupe/engine/exchange/exchange.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace troupe::actors {
+
+struct ShardManagerSetup {
+  engine::ExchangeSetup exchange;
+  Pass first_pass = 0;
+  coordinator_actor coordinator;
+  metrics::Track row = {}; ///< of the actor in the timeline
+};
+
+/// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
+/// collectives are enqueued in an order that depends on nothing else, so it is every rank's.
+class ShardManagerState {
+public:
+  static inline const char* name = "shard_manager";
+
+  ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup);
+  shard_manager_actor::behavior_type make_behavior();
+
+private:
+  /// Of a step under way: a report when both the worker and the optimizer are done.
+  struct Flight {
+    engine::Collectives collectives;
+    std::optional<WorkerStep> worker;
+    SpansPtr computing;
+    bool applied = false;
+    LossScaleState scaler = {}; ///< after the step, when losses are scaled
+  };
+  /// The bucket that was opened last, what for, and when it can be used.
+  struct Opened {
+    std::size_t bucket;
+    Use use;
+    EventPtr event;
+  };
+
+  void answer_requests();
+  bool admit(const Use& use);
+  bool is_open(const Use& use, std::size_t bucket) const;
+  void open(const Use& use, std::size_t bucket);
+  void gather(const Use& use, std::size_t bucket);
+  EventPtr event_for(const Use& use);
+  engine::Collectives& collectives_of(std::int64_t step);
+  void released(const Use& use, const EventPtr& event);
+  void release(const EventPtr& event);
+  /// Whether a bucket takes a place in the window for this use.
+  bool takes_place(const Use& use) const;
+
+  void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
+  void finish_bucket(Pass pass, const collectives::Bucket& bucket, const EventPtr& event);
+  void finish_step(std::int64_t step);
+  void publish(const collectives::Bucket& bucket, engine::Collectives& done);
+  void commit_if_done(std::int64_t step);
+  Status check_loss(const Flight& flight) const;
+  void evaluate(std::int64_t step);
+  caf::result<SnapshotPtr> snapshot(std::int64_t step);
+  caf::result<StatePiecePtr> snapshot(std::int64_t step, std::size_t piece);
+  template <class Copy>
+  caf::result<std::shared_ptr<const Copy>> deliver(const std::shared_ptr<Copy>& copy);
+  /// Tells this actor when the stream has come this far, or that it has failed.
+  template <class Atom>
+  void announce(Stream& stream, Atom atom, std::int64_t step);
+  void fail(Error error);
+
+  std::int64_t accumulate() const { return setup_.exchange.accumulate; }
+  engine::Replica& replica() const { return *setup_.exchange.replica; }
+  const collectives::Strategy& strategy() const { return exchange_.strategy(); }
+  std::size_t bucket_of(UnitId unit) const {
+    return exchange_.plan().bucket_of[static_cast<std::size_t>(unit)];
+  }
+
+  shard_manager_actor::pointer self_;
+  ShardManagerSetup setup_;
+  engine::Exchange exchange_;
+  worker_actor worker_;
+  Pass pass_; ///< whose gradients came last
+  std::deque<Use> requests_;
+  std::optional<Opened> opened_;
+  std::deque<std::size_t> open_; ///< buckets that have a place in the window; released in order
+  EventPtr last_release_;        ///< of the worker's stream
+  EventPtr last_reduced_;        ///< of the communication stream, after a bucket of gradients
+  std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
+  std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
+  std::map<std::int64_t, Flight> flights_;
+  std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
+  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: deliver what is enqueued
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,92 @@
+/// WORKER: runs forward and backward of one device, unit by unit, as batches and parameters arrive.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "troupe/engine/replica.hpp"
+
+#include "troupe/core/precision.hpp"
+#include "troupe/metrics/trace.hpp"
+
+#include <deque>
+#include <map>
+#include <memory>
+
+namespace troupe::actors {
+
+struct WorkerSetup {
+  std::shared_ptr<engine::Replica> replica;
+  std::int64_t accumulate = 1; ///< passes a step
+  Pass first_pass = 0;
+  std::int64_t test_batches = 0; ///< of this rank's part of the test set
+  bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
+  Precision precision = Precision::fp32; ///< what to say of a loss that is not finite
+  data_loader_actor loader;
+  shard_manager_actor shard_manager;
+  coordinator_actor coordinator;
+  metrics::Track row = {};        ///< of the actor in the timeline
+  metrics::Track stream_row = {}; ///< of what it has computed
+};
+
+/// A pass begins when its batch has come and its step has been granted; it asks for what all units
+/// need, forward and then backward, and each is enqueued when it is announced. A rank that is alone
+/// has nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
+/// begins as soon as this one is enqueued, and is held back by its parameters alone.
+class WorkerState {
+public:
+  static inline const char* name = "worker";
+
+  WorkerState(worker_actor::pointer self, WorkerSetup setup);
+  worker_actor::behavior_type make_behavior();
+
+private:
+  /// What the device writes while a pass is under way; its address is stable.
+  struct Flight {
+    MicroBatchPtr batch;
+    StepOutputs outputs;
+    std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
+    EventPtr asked, fed;                                ///< before and after the wait for data
+    EventPtr begin;                                     ///< of what is being enqueued
+    std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
+  };
+  using Flights = std::map<std::int64_t, std::unique_ptr<Flight>>;
+
+  void begin_pass();
+  void ask(Purpose purpose, std::int64_t index, Phase phase);
+  void run_unit(const Use& use, const EventPtr& parameters);
+  void forward(const Use& use);
+  void backward(const Use& use);
+  void run_whole(Pass pass);
+  void end_pass(Pass pass);
+  void finish_pass(Pass pass);
+  void finish_step(std::int64_t step);
+  void begin_evaluation(std::int64_t step, const EventPtr& statistics);
+  void begin_test_batch();
+  void test_unit(const Use& use);
+  void end_test_batch(std::int64_t index);
+  void finish_test_batch(std::int64_t index);
+  void announce_done(Purpose purpose, std::int64_t index);
+  void fail_loss(std::int64_t step);
+  void fail(Error error);
+  /// Sent so far for synchronized batch norms.
+  std::uint64_t statistics_bytes() const;
+  /// What the stream's row shows.
+  metrics::SpanLabel label(std::string_view what, const Use& use) const;
+  UnitId units() const;
+  bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
+  const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
+
+  worker_actor::pointer self_;
+  WorkerSetup setup_;
+  std::int64_t limit_ = 0; ///< steps below it are granted
+  Pass next_pass_;
+  bool enqueuing_ = false; ///< a pass waits for its parameters
+  std::deque<MicroBatchPtr> batches_, test_batches_;
+  Flights passes_, tests_;
+  WorkerStep step_;
+  std::vector<Span> computing_; ///< in the step
+  EvaluationReport evaluation_;
+  std::int64_t tested_ = 0;
+  bool refreshed_ = false; ///< the evaluation has the parameters of its step
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,253 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+using collectives::Bucket;
+using collectives::Values;
+
+Exchange::Exchange(ExchangeSetup setup) : setup_{std::move(setup)} {
+  if (strategy().offloads())
+    host_.emplace(setup_.replica, setup_.host_rows);
+}
+
+template <class Call>
+void Exchange::collective(collectives::Communicator& communicator, std::string_view what,
+                          std::size_t bytes, Collectives& done, const Call& call) {
+  const auto before = communicator.traffic().bytes;
+  auto begin = stream().record();
+  {
+    const auto span =
+        setup_.row.span(stream(), {metrics::SpanKind::collective, what, "", done.step, bytes});
+    call();
+  }
+  done.spans.emplace_back(std::move(begin), stream().record());
+  done.bytes += communicator.traffic().bytes - before;
+}
+
+void Exchange::gather(const Bucket& bucket, Collectives& done) {
+  if (host_)
+    host_->await(bucket);
+  float* const mine = shard_of_parameters(bucket);
+  const auto elements = plan().shard_elements(bucket);
+  float* const all = state().parameters(bucket);
+  auto& group = *replica().shard_group;
+  auto& device = *replica().device;
+  const auto type = strategy().gathered;
+  Values shard{mine, elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(elements, type);
+    whole = state().wire();
+    device.narrow(stream(), mine, shard.data, type, elements);
+  }
+  collective(group, "all_gather", bucket.elements * size_of(type), done,
+             [&] { group.all_gather(stream(), shard, whole); });
+  if (type != DType::f32)
+    device.widen(stream(), whole, type, all, bucket.elements);
+}
+
+/// What is offloaded is copied to its place among those of all ranks.
+float* Exchange::shard_of_parameters(const Bucket& bucket) {
+  const auto kept = state().kept_piece(bucket);
+  const auto offloaded = state().host_piece(bucket).host;
+  if (!strategy().offloads_parameters || offloaded.elements == 0)
+    return kept.parameters;
+  auto& device = *replica().device;
+  float* const place =
+      state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
+  device.copy(stream(), place + kept.elements, offloaded.parameters,
+              offloaded.elements * sizeof(float));
+  if (kept.elements > 0)
+    device.copy(stream(), place, kept.parameters, kept.elements * sizeof(float));
+  return place;
+}
+
+/// Where this rank's shard lies in a bucket on the wire.
+Values Exchange::shard_on_wire(std::size_t elements, DType type) const {
+  return {state().wire() + state().shard() * elements * size_of(type), elements, type};
+}
+
+void Exchange::accumulate(UnitId unit, std::int64_t micro) {
+  if (setup_.accumulate > 1 && !state().sums_shards())
+    sum_micro_batches(state().gradients(unit), state().accumulated(unit),
+                      state().layout().unit_elements[static_cast<std::size_t>(unit)], micro);
+}
+
+void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
+                                 std::int64_t micro) {
+  auto& device = *replica().device;
+  if (micro == 0)
+    return device.copy(stream(), sum, fresh, elements * sizeof(float));
+  const bool last = micro + 1 == setup_.accumulate;
+  float* const target = last ? fresh : sum;
+  device.add(stream(), target, last ? sum : fresh, elements);
+  device.round(stream(), target, state().stored(), elements);
+}
+
+void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
+  const auto mine = state().piece(bucket);
+  float* const gradients = const_cast<float*>(mine.gradients);
+  auto& device = *replica().device;
+  if (strategy().divides_optimizer)
+    reduce_shards(bucket, gradients, done);
+  if (replica().replica_group->world_size() > 1)
+    reduce_replicas(gradients, mine.elements, done);
+  if (strategy().world_size > 1)
+    device.round(stream(), gradients, state().stored(), mine.elements);
+  if (setup_.accumulate > 1 && state().sums_shards())
+    sum_micro_batches(gradients, state().accumulated(bucket), mine.elements, micro);
+  if (host_ && micro + 1 == setup_.accumulate)
+    host_->fetch(bucket, done.step);
+}
+
+void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
+  float* const all = state().gradients(bucket);
+  auto& group = *replica().shard_group;
+  auto& device = *replica().device;
+  const auto elements = plan().shard_elements(bucket);
+  const auto type = strategy().reduced;
+  // Where buckets share memory, the padding has what another one left there.
+  device.zero(stream(), all + bucket.elements - bucket.padding, bucket.padding * sizeof(float));
+  Values shard{mine, elements};
+  void* whole = all;
+  if (type != DType::f32) {
+    shard = shard_on_wire(elements, type);
+    whole = state().wire();
+    device.narrow(stream(), all, whole, type, bucket.elements);
+  }
+  collective(group, "reduce_scatter", bucket.elements * size_of(type), done,
+             [&] { group.reduce_scatter(stream(), whole, shard); });
+  if (type != DType::f32)
+    device.widen(stream(), shard.data, type, mine, elements);
+}
+
+void Exchange::reduce_replicas(float* gradients, std::size_t elements, Collectives& done) {
+  auto& group = *replica().replica_group;
+  auto& device = *replica().device;
+  const auto type = strategy().reduced;
+  Values values{gradients, elements};
+  if (type != DType::f32) {
+    values = {state().wire(), elements, type};
+    device.narrow(stream(), gradients, values.data, type, elements);
+  }
+  collective(group, strategy().root_only ? "reduce" : "all_reduce", values.bytes(), done, [&] {
+    strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
+  });
+  if (type != DType::f32)
+    device.widen(stream(), values.data, type, gradients, elements);
+}
+
+bool Exchange::applies_early() const {
+  const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
+  return beside_backward && !setup_.clip_norm && !state().loss_scale();
+}
+
+/// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
+/// the bytes, and for up to half of the all-gathers. Those of the last units' parameters, which the
+/// next forward needs last, and would wait for if all were left to it.
+bool Exchange::publishes_early(const Bucket& bucket) const {
+  const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
+  return gathers && applies_early() && !host_ && 2 * bucket.offset >= plan().elements;
+}
+
+OptimizerArguments Exchange::arguments(std::int64_t step) const {
+  auto arguments = setup_.optimizer(step);
+  const auto parts = static_cast<double>(strategy().world_size * setup_.accumulate);
+  arguments.gradient_scale = static_cast<float>(1.0 / parts);
+  return arguments;
+}
+
+void Exchange::apply(const Bucket& bucket, std::int64_t step) {
+  const auto span =
+      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
+  apply(state().kept_piece(bucket), arguments(step));
+  if (host_)
+    host_->apply(bucket, arguments(step), false, step);
+}
+
+void Exchange::apply(const OptimizerViews& views, const OptimizerArguments& arguments) {
+  if (has_optimizer() && views.elements > 0)
+    replica().device->optimizer_step(stream(), arguments, views,
+                                     setup_.clip_norm ? state().clip_factor() : nullptr,
+                                     state().loss_scale());
+}
+
+void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done) {
+  if (applies_early())
+    return;
+  const auto taken = arguments(step);
+  const auto span =
+      setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
+  if (state().loss_scale())
+    find_overflow(done);
+  if (setup_.clip_norm)
+    find_norm(taken, done);
+  if (host_)
+    apply_on_host(taken, step);
+  for (const auto& views : state().kept_pieces())
+    apply(views, taken);
+  auto* const scale = state().loss_scale();
+  if (!scale)
+    return;
+  replica().device->update_loss_scale(stream(), *setup_.loss_scale, scale);
+  if (strategy().root_only) // which alone knows whether the sums are finite
+    replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
+  replica().device->copy(stream(), scaler, scale, sizeof *scale);
+}
+
+void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
+  host_->take_findings();
+  // The next forward begins with the first units.
+  for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
+    host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
+}
+
+void Exchange::find_overflow(Collectives& done) {
+  auto& found = state().loss_scale()->found_inf;
+  // Sums of all ranks: what one rank has that is not finite, all that hold the sum find.
+  for (const auto& views : state().pieces())
+    replica().device->check_finite(stream(), views.gradients, views.elements, &found);
+  if (strategy().divides_optimizer)
+    collective(*replica().shard_group, "all_reduce found_inf", sizeof found, done, [&] {
+      replica().shard_group->all_reduce(stream(), {&found, 1});
+    });
+}
+
+void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done) {
+  auto& device = *replica().device;
+  double* const norm = state().squared_norm();
+  device.zero(stream(), norm, sizeof *norm);
+  for (const auto& views : state().pieces())
+    device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
+                            state().loss_scale());
+  if (strategy().divides_optimizer)
+    collective(*replica().shard_group, "all_reduce norm", sizeof *norm, done, [&] {
+      replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
+    });
+  device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm), state().clip_factor());
+}
+
+void Exchange::publish(const Bucket& bucket, Collectives& done) {
+  if (host_) {
+    host_->publish(bucket, done.step);
+    if (!strategy().divides_parameters)
+      host_->await(bucket);
+  }
+  if (strategy().root_only) {
+    auto& world = *replica().world;
+    return collective(world, "broadcast", bucket.elements * sizeof(float), done, [&] {
+      world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
+    });
+  }
+  if (strategy().divides_optimizer && !strategy().divides_parameters)
+    gather(bucket, done);
+}
+
+void Exchange::share_statistics() {
+  replica().world->broadcast(stream(), {state().statistics(), state().layout().statistic_elements},
+                             0);
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,105 @@
+/// What a SHARD MANAGER enqueues on its rank's communication stream: collectives, sums, the
+/// optimizer. No messages here: every rank that makes the same calls in the same order is right.
+#pragma once
+
+#include "../replica.hpp"
+#include "host_optimizer.hpp"
+
+#include "troupe/metrics/trace.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe::engine {
+
+/// The collectives of a step: what they sent, and when.
+struct Collectives {
+  std::int64_t step = -1;
+  std::vector<std::pair<EventPtr, EventPtr>> spans; ///< begin, end
+  std::uint64_t bytes = 0;
+};
+
+struct ExchangeSetup {
+  std::shared_ptr<Replica> replica;
+  std::int64_t accumulate = 1;
+  std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
+  std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
+  /// The optimizer's arguments for a step, with its learning rate; pure.
+  std::function<OptimizerArguments(std::int64_t step)> optimizer;
+  metrics::Track row = {};          ///< of the stream in the timeline
+  HostOptimizerRows host_rows = {}; ///< where state is offloaded
+};
+
+class Exchange {
+public:
+  explicit Exchange(ExchangeSetup setup);
+
+  const collectives::FlatPlan& plan() const { return state().plan(); }
+  const collectives::Strategy& strategy() const { return state().strategy(); }
+
+  /// All ranks' shards of a bucket's parameters to where executables read them.
+  void gather(const collectives::Bucket& bucket, Collectives& done);
+  /// Adds a unit's fresh gradients to those of the step's micro-batches before `micro`; the last
+  /// leaves the sum where the fresh ones were.
+  void accumulate(UnitId unit, std::int64_t micro);
+  /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over
+  /// micro-batches that came this way.
+  void reduce(const collectives::Bucket& bucket, std::int64_t micro, Collectives& done);
+  /// Whether the optimizer may take a bucket before the others are reduced: nothing is asked of all
+  /// gradients together.
+  bool applies_early() const;
+  void apply(const collectives::Bucket& bucket, std::int64_t step);
+  /// Clips and applies what was not applied early, and ends the step of the loss scale; `scaler`
+  /// gets its state, and must live until that is done.
+  void finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done);
+  /// Whether a bucket's new parameters are sent as soon as they are there, beside the rest of
+  /// backward, and not beside the next forward.
+  bool publishes_early(const collectives::Bucket& bucket) const;
+  /// A bucket's new parameters to all ranks that keep them whole.
+  void publish(const collectives::Bucket& bucket, Collectives& done);
+  /// The stream that is done when all of the step is.
+  Stream& last_stream() { return host_ ? host_->join() : stream(); }
+  /// Rank 0's statistics to all, as DistributedDataParallel does.
+  void share_statistics();
+
+  // Copies of the state at rank 0, for which all ranks make the same calls; others give no memory.
+
+  /// All of it into ModelState::snapshot().
+  void copy_state(Snapshot* snapshot);
+  /// One of ModelState::saved(), from the first to the last: no more memory than that takes.
+  void copy_piece(std::size_t index, StatePiece* piece);
+
+private:
+  Replica& replica() const { return *setup_.replica; }
+  ModelState& state() const { return *setup_.replica->state; }
+  Stream& stream() const { return *setup_.replica->communication; }
+  template <class Call>
+  void collective(collectives::Communicator& communicator, std::string_view what, std::size_t bytes,
+                  Collectives& done, const Call& call);
+  collectives::Values shard_on_wire(std::size_t elements, DType type) const;
+  void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
+  void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
+  void sum_micro_batches(float* fresh, float* sum, std::size_t elements, std::int64_t micro);
+  OptimizerArguments arguments(std::int64_t step) const;
+  void find_overflow(Collectives& done);
+  void find_norm(const OptimizerArguments& arguments, Collectives& done);
+  void apply(const OptimizerViews& views, const OptimizerArguments& arguments);
+  void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
+  float* shard_of_parameters(const collectives::Bucket& bucket);
+  const float* whole_piece(const collectives::Bucket& bucket, const float* kept,
+                           const float* offloaded);
+  void await_host();
+  const float* shard_of(std::size_t array, const collectives::Bucket& bucket);
+  const float* gather_saved(std::size_t array, const collectives::Bucket& bucket, bool here);
+  bool takes_part_in_saving() const;
+  bool has_optimizer() const { return !strategy().root_only || replica().rank == 0; }
+
+  ExchangeSetup setup_;
+  std::optional<HostOptimizer> host_; ///< where state is offloaded
+};
+
+} // namespace troupe::engine

@@ -1,0 +1,33 @@
+/// Connects the workers of this node with those that they share a job with.
+#pragma once
+
+#include "../replica.hpp"
+#include "../seat.hpp"
+
+#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/collectives/strategy.hpp"
+
+#include <memory>
+#include <span>
+
+namespace troupe::engine {
+
+struct GroupOptions {
+  GenerationRecord generation;
+  TimeoutsConfig timeouts;
+  /// Where ranks of different nodes find each other; may be null when there is one node.
+  std::shared_ptr<collectives::KeyValueStore> store;
+  /// Batch norms are synchronized: several ranks get a group of their own for it, and `train` sums
+  /// over that.
+  bool statistics = false;
+};
+
+/// Makes the communicators of a node's replicas. On the host: of shared memory where all ranks of a
+/// group are on this node, else by Gloo over TCP. On GPUs: by NCCL, or through the memory of the
+/// GPU where several workers of a node share one. Blocks until all ranks of every group are
+/// connected. Errors: network, when some rank does not come within the quorum timeout; those of
+/// NCCL.
+Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
+                   const collectives::Strategy& strategy, const GroupOptions& options);
+
+} // namespace troupe::engine

@@ -1,0 +1,98 @@
+#include "host_optimizer.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_device.hpp"
+
+namespace troupe::engine {
+
+using collectives::Bucket;
+
+Status add_host_optimizer(Replica& replica, int threads) {
+  const auto& info = replica.device->info();
+  if (!info.pinned)
+    return fail(Errc::unsupported, "parallel.offload: {} has no pinned memory", info.name);
+  // Beside backward on the host itself, a second team of threads would fight with the first.
+  const bool on_host = info.kind == DeviceKind::host;
+  replica.host = on_host ? replica.device : cpu::make_host_device(info.index, threads);
+  replica.copies = replica.device->create_stream({.name = "copies", .threads = 1});
+  replica.updates =
+      replica.host->create_stream({.name = "host optimizer", .threads = on_host ? 1 : threads});
+  return {};
+}
+
+HostOptimizer::HostOptimizer(std::shared_ptr<Replica> replica, HostOptimizerRows rows)
+    : replica_{std::move(replica)}, rows_{std::move(rows)}, fetched_(state().plan().buckets.size()),
+      updated_(fetched_.size()) {}
+
+std::size_t HostOptimizer::index_of(const Bucket& bucket) const {
+  return state().plan().bucket_of[static_cast<std::size_t>(bucket.units.first)];
+}
+
+void HostOptimizer::copy(const Bucket& bucket, std::string_view what, float* to, const float* from,
+                         std::int64_t step) {
+  const auto bytes = state().host_piece(bucket).host.elements * sizeof(float);
+  const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
+  const auto span = rows_.copies.span(copies(), {metrics::SpanKind::copy, what, unit, step, bytes});
+  replica_->device->copy(copies(), to, from, bytes);
+}
+
+void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
+  const auto piece = state().host_piece(bucket);
+  if (piece.host.elements == 0)
+    return;
+  copies().wait(replica_->communication->record());
+  copy(bucket, "gradients of", const_cast<float*>(piece.host.gradients), piece.gradients, step);
+  fetched_[index_of(bucket)] = copies().record();
+}
+
+void HostOptimizer::take_findings() {
+  auto& device = *replica_->device;
+  auto& stream = *replica_->communication;
+  const auto& host = *state().host();
+  device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
+  if (const auto* const scale = state().loss_scale())
+    device.copy(stream, host.loss_scale(), scale, sizeof *scale);
+  found_ = stream.record();
+}
+
+void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,
+                          std::int64_t step) {
+  const auto views = state().host_piece(bucket).host;
+  if (views.elements == 0)
+    return;
+  const auto& host = *state().host();
+  auto& stream = *replica_->updates;
+  stream.wait(fetched_[index_of(bucket)]);
+  if (found_)
+    stream.wait(found_);
+  {
+    const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
+    const auto span =
+        rows_.updates.span(stream, {metrics::SpanKind::optimizer, "optimizer", unit, step});
+    replica_->host->optimizer_step(stream, arguments, views, clips ? host.clip_factor() : nullptr,
+                                   state().loss_scale() ? host.loss_scale() : nullptr);
+  }
+  updated_[index_of(bucket)] = stream.record();
+}
+
+void HostOptimizer::publish(const Bucket& bucket, std::int64_t step) {
+  const auto piece = state().host_piece(bucket);
+  if (piece.host.elements == 0)
+    return;
+  copies().wait(updated_[index_of(bucket)]);
+  if (piece.parameters)
+    copy(bucket, "parameters of", piece.parameters, piece.host.parameters, step);
+  updated_[index_of(bucket)] = copies().record();
+}
+
+void HostOptimizer::await(const Bucket& bucket) {
+  if (const auto& updated = updated_[index_of(bucket)])
+    replica_->communication->wait(updated);
+}
+
+Stream& HostOptimizer::join() {
+  copies().wait(replica_->communication->record());
+  return copies();
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,27 @@
+#include "batch_filler.hpp"
+
+#include "troupe/cpu/host_stream.hpp"
+
+namespace troupe::engine {
+
+void BatchFiller::report_failure(Stream& stream, const Failed& failed) {
+  stream.on_complete([failed](const Status& status) {
+    if (!status)
+      failed(status.error());
+  });
+}
+
+Filling HostFiller::fill(std::int32_t slot, data::Position at, const data::Slice& slice,
+                         const Failed& failed) {
+  const auto& buffer = buffers_[static_cast<std::size_t>(slot)];
+  const auto& [stream_pointer, row] = streams_[next_stream_++ % streams_.size()];
+  auto& stream = *stream_pointer;
+  const auto span = row.span(stream, batch_span);
+  cpu::host_stream(stream).enqueue([assembler = assembler_, buffer, at, slice] {
+    return assembler->fill(at, slice, buffer.image_span(), buffer.label_span());
+  });
+  report_failure(stream, failed);
+  return {{buffer.images->data(), buffer.label_span().data()}, stream.record()};
+}
+
+} // namespace troupe::engine

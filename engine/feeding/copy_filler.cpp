@@ -1,0 +1,57 @@
+#include "copy_filler.hpp"
+
+#include "troupe/cpu/host_stream.hpp"
+
+namespace troupe::engine {
+
+Result<std::unique_ptr<CopyFiller>> CopyFiller::create(gpu::CudaDevice& device, Options options) {
+  const auto count = options.slots;
+  std::unique_ptr<CopyFiller> filler{new CopyFiller{device, std::move(options)}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto slot = filler->make_slot();
+    if (!slot)
+      return failure(slot.error());
+    filler->slots_.push_back(*std::move(slot));
+  }
+  return filler;
+}
+
+Result<CopyFiller::Slot> CopyFiller::make_slot() const {
+  auto there = options_.assembler->allocate(device_, options_.slice);
+  if (!there)
+    return failure(there.error());
+  auto images = device_.allocate_pinned(there->images->bytes());
+  if (!images)
+    return failure(images.error());
+  auto labels = device_.allocate_pinned(there->labels->bytes());
+  if (!labels)
+    return failure(labels.error());
+  const auto samples = there->samples;
+  return Slot{{*std::move(images), *std::move(labels), samples}, *std::move(there)};
+}
+
+Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
+                         const Failed& failed) {
+  const auto& slot = slots_[static_cast<std::size_t>(index)];
+  const auto& [host_pointer, host_row] =
+      options_.host_streams[next_stream_++ % options_.host_streams.size()];
+  auto& host = *host_pointer;
+  const auto host_span = host_row.span(host, batch_span);
+  cpu::host_stream(host).enqueue([assembler = options_.assembler, staged = slot.staged, at, slice] {
+    return assembler->fill(at, slice, staged.image_span(), staged.label_span());
+  });
+  auto& stream = *options_.stream.stream;
+  stream.wait(host.record());
+  const auto span = options_.stream.row.span(stream, batch_span);
+  device_.copy(stream, slot.there.images->data(), slot.staged.images->data(),
+               slot.there.images->bytes());
+  device_.copy(stream, slot.there.labels->data(), slot.staged.labels->data(),
+               slot.there.labels->bytes());
+  report_failure(host, failed);
+  report_failure(stream, failed);
+  return {
+      {slot.there.images->data(), reinterpret_cast<const std::int32_t*>(slot.there.labels->data())},
+      stream.record()};
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,36 @@
+/// What a rank works on at a time.
+#pragma once
+
+#include "troupe/core/executable.hpp"
+
+#include <cstdint>
+
+namespace troupe::engine {
+
+/// A pass is one forward and backward over one micro-batch: pass = step * accumulate + micro.
+using Pass = std::int64_t;
+
+enum class Purpose : std::uint8_t { train, evaluate };
+
+template <class Inspector>
+bool inspect(Inspector& f, Purpose& x) {
+  auto get = [&x] { return static_cast<std::uint8_t>(x); };
+  auto set = [&x](std::uint8_t value) {
+    x = static_cast<Purpose>(value);
+    return value <= 1;
+  };
+  return f.apply(get, set);
+}
+
+/// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
+/// that goes back when the worker has read it.
+struct MicroBatch {
+  Purpose purpose = Purpose::train;
+  std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
+  std::int32_t slot = 0;
+  std::int64_t samples = 0; ///< without padding
+  BatchView view;
+  EventPtr ready;
+};
+
+} // namespace troupe::engine

@@ -1,0 +1,55 @@
+#include "job_plan.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+namespace {
+
+std::int64_t save_interval(const Interval& every, std::int64_t steps_per_epoch) {
+  switch (every.unit) {
+  case Interval::Unit::never:
+    return 0;
+  case Interval::Unit::steps:
+    return every.count;
+  case Interval::Unit::epochs:
+    return every.count * steps_per_epoch;
+  }
+  return 0;
+}
+
+/// The next multiple of `every` above `done`; a number no job reaches when `every` is 0.
+std::int64_t next_multiple(std::int64_t done, std::int64_t every) {
+  return every == 0 ? INT64_MAX : (done / every + 1) * every;
+}
+
+} // namespace
+
+JobPlan::JobPlan(const Config& config, std::int64_t steps_per_epoch)
+    : steps_per_epoch_{steps_per_epoch}, total_steps_{config.train.epochs * steps_per_epoch},
+      evaluate_every_{config.train.evaluate_every}, save_every_{save_interval(
+                                                        config.checkpoint.every, steps_per_epoch)} {
+  if (config.train.max_steps)
+    total_steps_ = std::min(total_steps_, *config.train.max_steps);
+}
+
+bool JobPlan::epoch_ends(std::int64_t done) const {
+  return done > 0 && (done % steps_per_epoch_ == 0 || done == total_steps_);
+}
+
+bool JobPlan::evaluation_due(std::int64_t done) const {
+  if (evaluate_every_ == 0 || !epoch_ends(done))
+    return false;
+  return done == total_steps_ || done / steps_per_epoch_ % evaluate_every_ == 0;
+}
+
+bool JobPlan::checkpoint_due(std::int64_t done) const {
+  return save_every_ != 0 && done > 0 && (done % save_every_ == 0 || done == total_steps_);
+}
+
+std::int64_t JobPlan::next_pause(std::int64_t done) const {
+  return std::min(
+      {next_multiple(done, steps_per_epoch_), next_multiple(done, save_every_), total_steps_});
+}
+
+} // namespace troupe::engine

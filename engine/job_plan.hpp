@@ -1,0 +1,41 @@
+/// The course of a job as a pure function of its config: where epochs end, when to evaluate and
+/// save.
+#pragma once
+
+#include "troupe/core/config.hpp"
+
+#include <cstdint>
+
+namespace troupe::engine {
+
+class JobPlan {
+public:
+  /// `steps_per_epoch` as the sampler says.
+  JobPlan(const Config& config, std::int64_t steps_per_epoch);
+
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  /// Steps of the whole job: the epochs, or max_steps if that is less.
+  std::int64_t total_steps() const { return total_steps_; }
+  /// The epoch, from 0, that a step belongs to.
+  std::int64_t epoch_of(std::int64_t step) const { return step / steps_per_epoch_; }
+
+  /// Whether checkpoints are written at all.
+  bool saves() const { return save_every_ != 0; }
+  /// Whether some are while steps are still to come.
+  bool saves_while_training() const { return saves() && save_every_ < total_steps_; }
+
+  // After `done` steps:
+  bool epoch_ends(std::int64_t done) const;
+  bool evaluation_due(std::int64_t done) const;
+  bool checkpoint_due(std::int64_t done) const;
+  /// The next number of steps, above `done`, at which training pauses for any of these or ends.
+  std::int64_t next_pause(std::int64_t done) const;
+
+private:
+  std::int64_t steps_per_epoch_;
+  std::int64_t total_steps_;
+  std::int64_t evaluate_every_; ///< epochs; 0: never
+  std::int64_t save_every_;     ///< steps; 0: never
+};
+
+} // namespace troupe::engine

@@ -1,0 +1,137 @@
+// The parts of a worker's memory that strategies have no say in: allocated as a job does, and
+// counted by the device. Large memory of a host is not touched, so it costs nothing.
+#include "../devices.hpp"
+#include "../feeding/fillers.hpp"
+#include "../job_plan.hpp"
+#include "../state/model_state.hpp"
+#include "memory_prediction.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/nn/optimizer.hpp"
+
+namespace troupe::engine {
+
+namespace {
+
+std::uint64_t statistics_bytes(const Graph& training) {
+  std::size_t values = 0;
+  for (const auto& node : training.nodes)
+    if (is_synchronized(node))
+      values +=
+          RankSums::count(static_cast<std::size_t>(training[node.inputs[0]].shape.dims.back()));
+  return sizeof(double) * values;
+}
+
+class Measurement {
+public:
+  explicit Measurement(const Config& config)
+      : config_{config}, world_{static_cast<int>(config.workers())} {}
+
+  Result<WorkerNeeds> run() {
+    auto device = make_device(config_.devices, 0);
+    if (!device)
+      return failure(device.error());
+    replica_.device = std::move(*device);
+    TROUPE_TRY(open_data());
+    TROUPE_TRY(compile());
+    FillerFactory factory{config_, training_, evaluation_, world_, streams_, {}};
+    const auto fillers = factory.make(replica_);
+    if (!fillers)
+      return failure(fillers.error());
+    return needs();
+  }
+
+private:
+  Status open_data();
+  Status compile();
+  Status compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
+                 std::unique_ptr<Executable>& executable);
+  Result<WorkerNeeds> needs() const;
+
+  const Config& config_;
+  int world_;
+  Replica replica_;
+  std::vector<LoaderStream> streams_;
+  std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
+  std::uint64_t statistics_bytes_ = 0;
+};
+
+Status Measurement::open_data() {
+  auto training = data::training_batches(config_);
+  if (!training)
+    return failure(training.error());
+  training_ = std::make_shared<const data::BatchAssembler>(std::move(*training));
+  if (config_.train.evaluate_every == 0)
+    return {};
+  auto evaluation = data::evaluation_batches(config_, world_);
+  if (!evaluation)
+    return failure(evaluation.error());
+  evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(*evaluation));
+  return {};
+}
+
+Status Measurement::compile() {
+  auto engine = engine_options(config_, *replica_.device);
+  if (!engine)
+    return failure(engine.error());
+  engine->passes.input = preferred_input(config_, training_->dataset().extent().has_value());
+  const auto slice = training_->sampler().largest_slice(
+      {0, world_, 0, static_cast<int>(config_.train.accumulate)});
+  if (!slice)
+    return failure(slice.error());
+  TROUPE_TRY(compile(*slice, nn::Purpose::training, *engine, replica_.train));
+  if (!evaluation_)
+    return {};
+  engine->compile.layout = &replica_.train->layout();
+  return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, *engine, replica_.evaluate);
+}
+
+Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
+                            std::unique_ptr<Executable>& executable) {
+  auto model = nn::prepare_model(config_, batch, purpose, engine.passes);
+  if (!model)
+    return failure(model.error());
+  if (purpose == nn::Purpose::training)
+    statistics_bytes_ = statistics_bytes(model->graph);
+  replica_.input = nn::input_format(model->graph);
+  engine.compile.memory = std::move(model->memory);
+  auto compiled = replica_.device->compile(model->graph, engine.compile);
+  if (!compiled)
+    return failure(compiled.error());
+  executable = std::move(*compiled);
+  return {};
+}
+
+Result<WorkerNeeds> Measurement::needs() const {
+  const auto optimizer = nn::optimizer_arguments(config_.train.optimizer);
+  if (!optimizer)
+    return failure(optimizer.error());
+  const auto& layout = replica_.train->layout();
+  const auto& info = replica_.device->info();
+  const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
+  // Workers of a host share its memory.
+  const auto workers = static_cast<std::size_t>(config_.devices.count);
+  const bool on_host = info.kind == DeviceKind::host;
+  const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
+  return WorkerNeeds{.world_size = world_,
+                     .unit_elements = layout.unit_elements,
+                     .unit_names = layout.unit_names,
+                     .statistic_elements = layout.statistic_elements,
+                     .optimizer_slots = optimizer_slot_names(*optimizer).size(),
+                     .accumulate = config_.train.accumulate,
+                     .scales_loss = loss_scale_options(config_.precision).has_value(),
+                     .snapshots = plan.saves_while_training(),
+                     .statistics_bytes = statistics_bytes_,
+                     .undivided = replica_.device->memory().peak,
+                     .capacity = on_host ? host : info.memory_bytes,
+                     .host_capacity = on_host ? std::nullopt : std::optional{host}};
+}
+
+} // namespace
+
+Result<WorkerNeeds> measure_needs(const Config& config) {
+  return Measurement{config}.run();
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,194 @@
+#include "memory_prediction.hpp"
+
+#include "../state/host_shard.hpp"
+#include "../state/model_state.hpp"
+
+#include "troupe/collectives/strategy.hpp"
+#include "troupe/core/loss_scale.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::engine {
+
+namespace {
+
+using collectives::FlatPlan;
+using collectives::Strategy;
+
+constexpr std::size_t clipping_scratch = 16; ///< bytes
+
+std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
+  return bytes[static_cast<std::size_t>(kind)];
+}
+
+/// What each of n sends of an all-gather or reduce-scatter that has `bytes` in all.
+std::uint64_t ring(std::uint64_t bytes, int n) {
+  return bytes * static_cast<std::uint64_t>(n - 1) / static_cast<std::uint64_t>(n);
+}
+
+/// Where values are made narrow before they travel: room for the largest bucket in two bytes each.
+std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
+  if (strategy.gathered == DType::f32 && strategy.reduced == DType::f32)
+    return 0;
+  std::size_t largest = 0;
+  for (const auto& bucket : plan.buckets)
+    largest = std::max(largest, bucket.elements);
+  return (largest + 1) / 2 * sizeof(float);
+}
+
+BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
+  const auto part = [&plan](bool divided) {
+    return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
+  };
+  const auto window = [&plan](std::size_t alive) {
+    return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
+  };
+  const bool sums_shards = strategy.divides_gradients && !strategy.communicates_once;
+  const auto optimized = strategy.divides_optimizer ? plan.shard_elements() : plan.elements;
+  const auto kept = strategy.kept(optimized);
+  BytesByKind bytes = needs.undivided;
+  of(bytes, MemoryKind::parameters) +=
+      (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
+      sizeof(float) * needs.statistic_elements;
+  of(bytes, MemoryKind::gradients) +=
+      part(strategy.divides_gradients) + (needs.accumulate > 1 ? part(sums_shards) : 0);
+  of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
+                                      (needs.scales_loss ? sizeof(LossScaleState) : 0);
+  if (strategy.offloads())
+    of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
+  if (needs.snapshots)
+    of(bytes, MemoryKind::pinned) +=
+        sizeof(float) * ModelState::snapshot_elements(plan.elements, needs.statistic_elements,
+                                                      needs.optimizer_slots);
+  of(bytes, MemoryKind::workspace) += clipping_scratch;
+  of(bytes, MemoryKind::communication) +=
+      (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
+      (strategy.divides_gradients ? window(strategy.alive) : 0) + wire_bytes(strategy, plan);
+  return bytes;
+}
+
+/// Elements of parameters that are gathered in a step. The bucket that ends forward begins
+/// backward: it stays.
+std::uint64_t gathered_elements(const Strategy& strategy, const FlatPlan& plan,
+                                std::uint64_t accumulate) {
+  if (!strategy.divides_optimizer)
+    return 0;
+  if (!strategy.divides_parameters || !strategy.reshard_after_forward)
+    return plan.elements;
+  return accumulate * (2 * plan.elements - plan.buckets.front().elements);
+}
+
+std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, std::uint64_t accumulate) {
+  const std::uint64_t gradients = size_of(strategy.reduced) * plan.elements;
+  const auto world = static_cast<std::uint64_t>(strategy.world_size);
+  if (strategy.root_only) // gradients to rank 0, parameters from it
+    return (gradients * (world - 1) + sizeof(float) * plan.elements) / world;
+  const bool each_pass = strategy.divides_gradients && !strategy.communicates_once;
+  const std::uint64_t times = each_pass ? accumulate : 1;
+  const std::uint64_t scattered = strategy.divides_optimizer ? times * gradients : 0;
+  const auto gathered = size_of(strategy.gathered) * gathered_elements(strategy, plan, accumulate);
+  return ring(gathered + scattered, strategy.shards) +
+         times * 2 *
+             ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
+}
+
+std::string mebibytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+/// Why what came before is not enough.
+std::string_view reason_for(std::string_view strategy) {
+  if (strategy == "single" || strategy == "ddp")
+    return "everything fits on each worker: nothing has to be divided";
+  if (strategy == "zero1")
+    return "the optimizer's state does not fit beside the rest; divided among the workers it does, "
+           "and no more is sent than with ddp";
+  if (strategy == "zero2")
+    return "optimizer state and gradients have to be divided; no more is sent than with ddp";
+  if (strategy == "zero3")
+    return "parameters have to be divided too, which costs half as much sending again";
+  return "nothing fits on the devices alone: with strategy fsdp and parallel.offload: parameters, "
+         "optimizer state and parameters lie in the host's memory, and travel to the device in "
+         "each step";
+}
+
+} // namespace
+
+std::size_t Prediction::total() const {
+  return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) - pinned();
+}
+
+std::size_t Prediction::pinned() const {
+  return bytes[static_cast<std::size_t>(MemoryKind::pinned)];
+}
+
+Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
+  const auto strategy = collectives::strategy_of(parallel, needs.world_size);
+  const auto plan = collectives::plan_flat(
+      collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
+      static_cast<std::size_t>(strategy.shards));
+  const auto accumulate = static_cast<std::uint64_t>(needs.accumulate);
+  Prediction prediction{.strategy = parallel.strategy + (parallel.offloads() ? "_offload" : ""),
+                        .bytes = state_bytes(needs, strategy, plan),
+                        .sent = sent_bytes(strategy, plan, accumulate) +
+                                2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
+  prediction.fits =
+      needs.host_capacity
+          ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity
+          : prediction.total() + prediction.pinned() <= needs.capacity;
+  return prediction;
+}
+
+std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel) {
+  std::vector<std::string> strategies = {"single"};
+  if (needs.world_size > 1)
+    strategies = {"dp", "ddp", "zero1", "zero2", "zero3"};
+  if (needs.world_size > parallel.shard_group && needs.world_size % parallel.shard_group == 0)
+    strategies.emplace_back("hsdp");
+  std::vector<Prediction> predictions;
+  for (auto& strategy : strategies) {
+    auto like = parallel;
+    like.strategy = std::move(strategy);
+    like.offload = {};
+    if (!like.divides_parameters())
+      like.mixed_precision.parameters = "fp32"; // the others refuse it
+    predictions.push_back(predict(needs, like));
+  }
+  if (parallel.offloads())
+    predictions.push_back(predict(needs, parallel));
+  // Where device and host share one memory it saves nothing.
+  if (needs.host_capacity && (parallel.strategy != "fsdp" || !parallel.offloads())) {
+    auto everything = parallel;
+    everything.strategy = "fsdp";
+    everything.offload = {.target = "parameters"};
+    predictions.push_back(predict(needs, everything));
+  }
+  return predictions;
+}
+
+Recommendation recommend(std::span<const Prediction> predictions) {
+  const Prediction* least = nullptr;
+  for (const std::string_view strategy :
+       {"single", "ddp", "zero1", "zero2", "zero3", "fsdp_offload"}) {
+    const auto found = std::ranges::find(predictions, strategy, &Prediction::strategy);
+    if (found == predictions.end())
+      continue;
+    if (found->fits)
+      return {found->strategy, std::string{reason_for(strategy)}};
+    least = &*found;
+  }
+  if (!least)
+    return {"", "there is nothing to choose from"};
+  auto bytes = least->bytes;
+  const bool activations = of(bytes, MemoryKind::activations) * 2 > least->total();
+  return {"", fmt::format("not even {} fits, with {} on each worker: {}", least->strategy,
+                          mebibytes(least->total()),
+                          activations ? "most of it is activations, which train.recompute makes "
+                                        "again, and train.accumulate or more workers make smaller"
+                                      : "more workers divide it further")};
+}
+
+} // namespace troupe::engine

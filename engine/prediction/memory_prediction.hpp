@@ -1,0 +1,71 @@
+/// What each strategy needs of every worker, before anything runs: bytes by kind, and bytes sent.
+/// Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
+/// 2020: memory in section 5, communication in section 7.
+#pragma once
+
+#include "troupe/core/config.hpp"
+#include "troupe/core/device.hpp"
+#include "troupe/core/error.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+using BytesByKind = std::array<std::size_t, memory_kinds>;
+
+/// A worker's part of a job, whatever the strategy.
+struct WorkerNeeds {
+  int world_size = 1;
+  std::vector<std::size_t> unit_elements; ///< parameters, as stored; fp32
+  std::vector<std::string> unit_names;
+  std::size_t statistic_elements = 0;
+  std::size_t optimizer_slots = 0; ///< values of state for each parameter
+  std::int64_t accumulate = 1;
+  bool scales_loss = false;
+  bool snapshots = false; ///< rank 0 copies what it saves, to go on while that is written
+  std::uint64_t statistics_bytes = 0; ///< that ranks sum up in a pass: synchronized batch norms
+  /// What no strategy divides: activations, workspace, batches, copies of parameters in the layouts
+  /// that kernels like.
+  BytesByKind undivided = {};
+  std::size_t capacity = 0; ///< bytes of device memory for each worker
+  /// Bytes of the host's memory for each worker; none: the device's is the host's.
+  std::optional<std::size_t> host_capacity = {};
+};
+
+struct Prediction {
+  std::string strategy;
+  BytesByKind bytes = {};
+  std::uint64_t sent = 0; ///< by each rank in a step (dp: by each, in the mean)
+  bool fits = false;
+
+  std::size_t total() const;  ///< bytes of device memory
+  std::size_t pinned() const; ///< bytes of the host's memory, where state is offloaded
+};
+
+/// `parallel` says the strategy, and how units are wrapped and gathered. dp: of rank 0.
+Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
+
+/// Every strategy that such a job can have; hsdp where the config's groups divide the workers. With
+/// offload ("fsdp_offload") as the config has it, or else of all that fsdp can, where that helps.
+std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel);
+
+struct Recommendation {
+  std::string strategy; ///< empty: none fits
+  std::string reason;
+};
+
+/// The questions of FairScale's flow chart ("Getting started"), from what costs least to what saves
+/// most: replicate (DDP) what fits; else divide the optimizer's state (OSS), gradients too
+/// (ShardedDDP), parameters too (FSDP); else all that in the host's memory.
+Recommendation recommend(std::span<const Prediction> predictions);
+
+/// Compiles the models for the first worker's device and makes its batches' memory, as prepare_job
+/// does, without a state. Errors: as prepare_job.
+Result<WorkerNeeds> measure_needs(const Config& config);
+
+} // namespace troupe::engine

@@ -1,0 +1,15 @@
+/// What a worker computes in a step, before there is a job.
+#pragma once
+
+#include "troupe/core/config.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/graph.hpp"
+
+namespace troupe::engine {
+
+/// The graph of a micro-batch, forward and backward, after all passes, as prepare_job compiles it
+/// for the first worker's device. Opens no data. Errors: unsupported where the machine lacks the
+/// device; as nn::prepare_model.
+Result<Graph> training_graph(const Config& config);
+
+} // namespace troupe::engine

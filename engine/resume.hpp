@@ -1,0 +1,39 @@
+/// Where a run begins: afresh, or from a checkpoint.
+#pragma once
+
+#include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/config.hpp"
+#include "troupe/core/graph.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+struct Beginning {
+  std::optional<Checkpoint> checkpoint; ///< empty: afresh
+  std::filesystem::path file = {};      ///< of the run that goes on; empty: it begins
+  std::vector<std::string> notes;       ///< what the user should know
+};
+
+/// What a checkpoint records of its config, and what a resumed run must share with it: all but the
+/// precision, of whose change a note tells. What it records of the data: data_identity.hpp.
+std::map<std::string, std::string> checkpoint_metadata(const Config& config);
+
+/// runs/NAME
+std::filesystem::path run_folder(const Config& config);
+
+/// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's
+/// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name
+/// is moved aside, nothing is lost. Blocks on files. Errors: a named checkpoint cannot be read; a
+/// checkpoint is of another model, data set, batch size, seed, order or optimizer (named, with both
+/// values), or does not say of which.
+Result<Beginning> find_beginning(const Config& config, const std::filesystem::path& folder);
+
+/// Step 0 of a run: initial parameters and statistics from the seed. Errors: of nn::initial_values.
+Result<Checkpoint> initial_checkpoint(const Graph& graph, std::uint64_t seed);
+
+} // namespace troupe::engine

@@ -1,0 +1,13 @@
+#include "seat.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+std::size_t GenerationRecord::index_of(std::int32_t rank) const {
+  const auto node = std::ranges::find_if(
+      nodes, [rank](const NodePlace& place) { return rank < place.first_rank + place.workers; });
+  return static_cast<std::size_t>(node - nodes.begin());
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,62 @@
+/// Who takes part in a job, and a node's place in it. Both cross process borders: `inspect` is for
+/// whoever writes them into messages.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+/// Ranks [first_rank, first_rank + workers).
+struct NodePlace {
+  std::string address, host;
+  std::int32_t first_rank = 0, workers = 1;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, NodePlace& x) {
+    return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
+                              f.field("first_rank", x.first_rank), f.field("workers", x.workers));
+  }
+};
+
+/// Who takes part in a job, from one change of membership to the next.
+struct GenerationRecord {
+  std::int64_t number = 1;
+  std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
+
+  std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
+  /// Of the node of a rank, in `nodes`. Precondition: 0 <= rank < world_size().
+  std::size_t index_of(std::int32_t rank) const;
+  const NodePlace& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, GenerationRecord& x) {
+    return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes));
+  }
+};
+
+/// A node's part in a generation, or why it gets none.
+struct Seat {
+  std::optional<Error> refused;
+  GenerationRecord generation = {};
+  std::int32_t node = 0; ///< of generation.nodes
+  /// Of the checkpoint that the job goes on from, as it travels
+  /// (actors/cluster/checkpoint_pieces.hpp); 0: the job begins afresh.
+  std::int64_t checkpoint_bytes = 0;
+
+  const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }
+  bool leads() const { return node == 0; }
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Seat& x) {
+    return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
+                              f.field("node", x.node),
+                              f.field("checkpoint_bytes", x.checkpoint_bytes));
+  }
+};
+
+} // namespace troupe::engine

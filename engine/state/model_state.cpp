@@ -1,0 +1,205 @@
+#include "model_state.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer) {
+  if (optimizer.kind != OptimizerKind::sgd)
+    return {"exp_avg", "exp_avg_sq"};
+  if (optimizer.state_slots() == 0)
+    return {};
+  return {"momentum"};
+}
+
+ModelState::ModelState(Device& device, const StorageLayout& layout, const Options& options)
+    : device_{device}, layout_{layout}, strategy_{options.strategy},
+      shard_{static_cast<std::size_t>(strategy_.shard_of(options.rank))},
+      plan_{collectives::plan_flat(
+          options.buckets.empty() ? collectives::wrap_by_size(layout.unit_elements, SIZE_MAX)
+                                  : options.buckets,
+          layout.unit_elements, static_cast<std::size_t>(strategy_.shards))},
+      optimizer_slots_{options.optimizer_slots.begin(), options.optimizer_slots.end()},
+      loss_scale_options_{options.loss_scale}, stored_{options.stored},
+      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())} {}
+
+Result<std::shared_ptr<ModelState>> ModelState::create(Device& device, const StorageLayout& layout,
+                                                       const Options& options) {
+  std::shared_ptr<ModelState> state{new ModelState{device, layout, options}};
+  TROUPE_TRY(state->allocate(options));
+  state->place_units();
+  return state;
+}
+
+Status ModelState::allocate(const Options& options) {
+  const auto take = [this](BufferPtr& buffer, std::size_t elements, MemoryKind kind) -> Status {
+    // A model without statistics still gets an address.
+    auto allocated = device_.allocate(std::max<std::size_t>(elements, 1) * sizeof(float), kind);
+    if (!allocated)
+      return failure(allocated.error());
+    buffer = *allocated;
+    return {};
+  };
+  const auto part = [this](bool divided) {
+    return divided ? plan_.shard_elements() : plan_.elements;
+  };
+  const auto window = [this](std::size_t alive) {
+    return collectives::plan_window(plan_.buckets, alive).elements;
+  };
+  const auto optimized = part(strategy_.divides_optimizer);
+  kept_ = strategy_.kept(optimized);
+  const auto parameters =
+      strategy_.offloads_parameters ? kept_ : part(strategy_.divides_parameters);
+  if (parameters > 0)
+    TROUPE_TRY(take(parameters_, parameters, MemoryKind::parameters));
+  TROUPE_TRY(take(gradients_, part(strategy_.divides_gradients), MemoryKind::gradients));
+  if (strategy_.divides_parameters)
+    TROUPE_TRY(take(gathered_, window(strategy_.parameters_alive(plan_.buckets.size())),
+                    MemoryKind::communication));
+  if (strategy_.divides_gradients)
+    TROUPE_TRY(take(fresh_, window(strategy_.alive), MemoryKind::communication));
+  if (strategy_.gathered != DType::f32 || strategy_.reduced != DType::f32) {
+    std::size_t largest = 0;
+    for (const auto& bucket : plan_.buckets)
+      largest = std::max(largest, bucket.elements);
+    TROUPE_TRY(take(wire_, (largest + 1) / 2, MemoryKind::communication)); // two bytes each
+  }
+  TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
+  TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
+  if (options.accumulate)
+    TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
+  if (options.snapshots)
+    TROUPE_TRY(
+        take(snapshot_,
+             snapshot_elements(plan_.elements, layout_.statistic_elements, optimizer_slots_.size()),
+             MemoryKind::pinned));
+  if (loss_scale_options_)
+    TROUPE_TRY(take(scaler_, sizeof(LossScaleState) / sizeof(float), MemoryKind::optimizer));
+  if (strategy_.root_only && options.rank != 0)
+    return {};
+  optimizer_.resize(optimizer_slots_.size());
+  for (auto& buffer : optimizer_)
+    if (kept_ > 0)
+      TROUPE_TRY(take(buffer, kept_, MemoryKind::optimizer));
+  return strategy_.offloads() ? allocate_host({kept_, optimized}) : Status{};
+}
+
+Status ModelState::allocate_host(const HostShard::Range& range) {
+  auto host = HostShard::allocate(device_, range, optimizer_slots_.size());
+  if (!host)
+    return failure(host.error());
+  host_.emplace(std::move(*host));
+  return {};
+}
+
+void ModelState::place_units() {
+  const auto place = [this](float* whole, const BufferPtr& window, std::size_t alive) {
+    const auto windows = collectives::plan_window(plan_.buckets, alive);
+    std::vector<float*> places;
+    for (std::size_t unit = 0; unit < plan_.unit_offsets.size(); ++unit) {
+      const auto bucket = plan_.bucket_of[unit];
+      const auto inside = plan_.unit_offsets[unit] - plan_.buckets[bucket].offset;
+      places.push_back(window ? window->floats() + windows.offsets[bucket] + inside
+                              : whole + plan_.unit_offsets[unit]);
+    }
+    return places;
+  };
+  parameters_of_ = place(strategy_.divides_parameters ? nullptr : parameters_->floats(), gathered_,
+                         strategy_.parameters_alive(plan_.buckets.size()));
+  gradients_of_ = place(gradients_->floats(), fresh_, strategy_.alive);
+}
+
+float* ModelState::accumulated(UnitId unit) const {
+  if (!accumulated_ || sums_shards())
+    return nullptr;
+  return accumulated_->floats() + plan_.unit_offsets[static_cast<std::size_t>(unit)];
+}
+
+float* ModelState::accumulated(const collectives::Bucket& bucket) const {
+  return accumulated_ && sums_shards() ? accumulated_->floats() + plan_.shard_offset(bucket)
+                                       : nullptr;
+}
+
+HostShard::Range ModelState::range(const collectives::Bucket& bucket) const {
+  const bool divided = strategy_.divides_optimizer;
+  const auto first = divided ? plan_.shard_offset(bucket) : bucket.offset;
+  return {first, first + (divided ? plan_.shard_elements(bucket) : bucket.elements)};
+}
+
+OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
+  const auto [first, end] = range(bucket);
+  const auto inside = strategy_.divides_optimizer ? shard_ * (end - first) : 0; // of the bucket
+  const auto kept = [&, first = first](const BufferPtr& buffer) {
+    return first < kept_ ? buffer->floats() + first : nullptr;
+  };
+  const auto state = [&](std::size_t slot) {
+    return slot < optimizer_.size() ? kept(optimizer_[slot]) : nullptr;
+  };
+  const auto divided = [&, first = first] {
+    return strategy_.offloads_parameters ? kept(parameters_) : parameters_->floats() + first;
+  };
+  return {.parameters = strategy_.divides_parameters ? divided() : parameters(bucket) + inside,
+          .gradients = strategy_.divides_gradients ? gradients_->floats() + first
+                                                   : gradients(bucket) + inside,
+          .state0 = state(0),
+          .state1 = state(1),
+          .elements = end - first};
+}
+
+OptimizerViews ModelState::kept_piece(const collectives::Bucket& bucket) const {
+  auto views = piece(bucket);
+  const auto [first, end] = range(bucket);
+  views.elements = std::clamp(kept_, first, end) - first;
+  return views;
+}
+
+HostPiece ModelState::host_piece(const collectives::Bucket& bucket) const {
+  const auto whole = piece(bucket);
+  const auto [first, end] = range(bucket);
+  const auto cut = std::clamp(kept_, first, end);
+  if (cut == end)
+    return {};
+  return {.host = host_->views({cut, end}),
+          .gradients = whole.gradients + (cut - first),
+          .parameters = strategy_.offloads_parameters ? nullptr : whole.parameters + (cut - first)};
+}
+
+std::vector<OptimizerViews>
+ModelState::in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&)
+                             const) const {
+  std::vector<OptimizerViews> found;
+  for (const auto& bucket : plan_.buckets) {
+    const auto view = (this->*part)(bucket);
+    // Buckets descend: where pieces touch, the one before begins where this one ends. Divided
+    // parameters lie as their gradients do.
+    const bool touches = !found.empty() &&
+                         view.gradients + view.elements == found.back().gradients &&
+                         (strategy_.divides_parameters ||
+                          view.parameters + view.elements == found.back().parameters);
+    if (touches) {
+      const auto elements = found.back().elements;
+      found.back() = view;
+      found.back().elements += elements;
+    } else if (view.elements > 0) {
+      found.push_back(view);
+    }
+  }
+  return found;
+}
+
+std::size_t ModelState::place_of(const Slot& slot) const {
+  return plan_.unit_offsets[static_cast<std::size_t>(slot.unit)] + slot.offset;
+}
+
+void bind(Executable& executable, const ModelState& state) {
+  const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    executable.bind(unit, state.parameters(unit), state.gradients(unit));
+  executable.bind_statistics(state.statistics());
+  if (auto* const scaler = state.loss_scale())
+    executable.bind_loss_scale(&scaler->scale);
+}
+
+} // namespace troupe::engine

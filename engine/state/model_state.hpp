@@ -1,0 +1,165 @@
+/// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
+#pragma once
+
+#include "host_shard.hpp"
+#include "saved_state.hpp"
+#include "snapshot.hpp"
+
+#include "troupe/collectives/strategy.hpp"
+#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/executable.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace troupe::engine {
+
+/// Of a checkpoint's metadata.
+inline constexpr const char* loss_scale_key = "loss_scale";
+
+/// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
+std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& optimizer);
+
+/// Buffers as the strategy divides them. What is not divided holds all units, in the flat space of
+/// collectives::FlatPlan; what is divided holds this rank's shard of it, and executables read
+/// gathered parameters and write fresh gradients in a window of a few buckets.
+class ModelState {
+public:
+  struct Options {
+    std::vector<std::string_view> optimizer_slots;
+    bool accumulate = false;                         ///< memory to sum micro-batches in
+    std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
+    DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
+    collectives::Strategy strategy = {};
+    int rank = 0;
+    std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
+    bool snapshots = false; ///< memory for a copy of all that is saved (rank 0)
+  };
+
+  static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
+                                                    const Options& options);
+
+  /// Takes parameters, statistics and, when the checkpoint has them, optimizer state and loss
+  /// scale. Blocks: for set-up only. Errors: a tensor is missing or has another shape (named).
+  Status load(Stream& stream, const Checkpoint& checkpoint);
+
+  /// What is saved, in this order.
+  const std::vector<SavedPiece>& saved() const { return saved_; }
+  /// The optimizer's values for each parameter, also where another rank has them.
+  std::size_t saved_slots() const { return optimizer_slots_.size(); }
+  /// Whether the strategy divides an array (saved_state.hpp) among ranks.
+  bool is_divided(std::size_t array) const;
+  /// In an array: a range, whether all of it is here or not.
+  std::size_t place_of(const SavedRange& range) const;
+  /// Enqueues a copy to the host's memory of what is not divided.
+  void copy_range(Stream& stream, const SavedRange& range, float* to) const;
+  /// The same of a whole array, to its place in the snapshot.
+  void copy_array(Stream& stream, std::size_t array) const;
+  /// To what must live until it is done; empty where losses are not scaled.
+  void copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const;
+  /// An array in the copy of the state, in the host's memory. Only with Options::snapshots.
+  float* snapshot(std::size_t array) const;
+  static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
+                                       std::size_t slots);
+  /// A checkpoint of this state, before its values. `step` and metadata are the caller's to fill.
+  CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
+
+  const StorageLayout& layout() const { return layout_; }
+  const collectives::FlatPlan& plan() const { return plan_; }
+  const collectives::Strategy& strategy() const { return strategy_; }
+  /// The type whose values all buffers hold, in f32's memory.
+  DType stored() const { return stored_; }
+  std::size_t optimizer_slots() const { return optimizer_.size(); }
+
+  // Where executables read parameters and write gradients; a window's places are shared.
+  float* parameters(UnitId unit) const { return at(parameters_of_, unit); }
+  float* gradients(UnitId unit) const { return at(gradients_of_, unit); }
+  float* parameters(const collectives::Bucket& bucket) const {
+    return parameters(bucket.units.first);
+  }
+  float* gradients(const collectives::Bucket& bucket) const {
+    return gradients(bucket.units.first);
+  }
+
+  /// Where micro-batches are summed: of a unit, or of this rank's shard of a bucket. Null unless
+  /// Options::accumulate, and the one of them that sums_shards() says.
+  float* accumulated(UnitId unit) const;
+  float* accumulated(const collectives::Bucket& bucket) const;
+  bool sums_shards() const { return strategy_.divides_gradients && !strategy_.communicates_once; }
+
+  /// What this rank's optimizer works on of a bucket: its shard, or all of it. Of what is
+  /// offloaded, state and offloaded parameters are not there; gradients are.
+  OptimizerViews piece(const collectives::Bucket& bucket) const;
+  /// What of a piece the device's optimizer works on, and what the host's does.
+  OptimizerViews kept_piece(const collectives::Bucket& bucket) const;
+  HostPiece host_piece(const collectives::Bucket& bucket) const;
+  /// Of all buckets, in as few views as it lies in.
+  std::vector<OptimizerViews> pieces() const { return in_few_views(&ModelState::piece); }
+  std::vector<OptimizerViews> kept_pieces() const { return in_few_views(&ModelState::kept_piece); }
+  /// Null unless the strategy offloads.
+  const HostShard* host() const { return host_ ? &*host_ : nullptr; }
+
+  /// Room for a whole bucket in the narrower type in which it travels; null when all do in f32.
+  std::byte* wire() const { return wire_ ? wire_->data() : nullptr; }
+  /// Which shard of each bucket is this rank's.
+  std::size_t shard() const { return shard_; }
+
+  float* statistics() const { return statistics_->floats(); }
+  /// In device memory; null unless Options::loss_scale.
+  LossScaleState* loss_scale() const {
+    return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
+  }
+  /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
+  double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
+  float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
+
+private:
+  ModelState(Device& device, const StorageLayout& layout, const Options& options);
+  Status allocate(const Options& options);
+  Status allocate_host(const HostShard::Range& range);
+  void place_units();
+  /// A bucket's elements in the space in which the optimizer's state lies.
+  HostShard::Range range(const collectives::Bucket& bucket) const;
+  std::vector<OptimizerViews>
+  in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
+  Status load_parameters(Stream& stream, const Checkpoint& checkpoint);
+  Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
+  Status load_statistics(Stream& stream, const Checkpoint& checkpoint);
+  Result<std::vector<float>> part_of(const Checkpoint& checkpoint, std::string_view state,
+                                     bool divided) const;
+  Status store(Stream& stream, std::span<const float> values, const BufferPtr& kept,
+               float* offloaded) const;
+  void put(Stream& stream, std::span<const float> values, float* destination) const;
+  float* at(const std::vector<float*>& places, UnitId unit) const {
+    return places[static_cast<std::size_t>(unit)];
+  }
+  std::size_t place_of(const Slot& slot) const;
+  void copy_optimizer(Stream& stream, std::size_t slot, std::size_t first, std::size_t elements,
+                      float* to) const;
+
+  Device& device_;
+  StorageLayout layout_;
+  collectives::Strategy strategy_;
+  std::size_t shard_; ///< which one is this rank's
+  collectives::FlatPlan plan_;
+  std::vector<std::string> optimizer_slots_;
+  std::optional<LossScaleOptions> loss_scale_options_;
+  DType stored_;
+  BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
+  BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
+  BufferPtr wire_;
+  BufferPtr snapshot_;
+  std::vector<SavedPiece> saved_;
+  std::vector<BufferPtr> optimizer_;
+  std::size_t kept_ = 0; ///< elements of the optimizer's part that are not offloaded
+  std::optional<HostShard> host_;
+  std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
+};
+
+/// Gives an executable all of the state's buffers.
+void bind(Executable& executable, const ModelState& state);
+
+} // namespace troupe::engine

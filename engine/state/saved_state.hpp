@@ -1,0 +1,55 @@
+/// In which order, and in which pieces, a rank's state is saved and hashed. A pure function of the
+/// layout and its plan, so it is every rank's.
+#pragma once
+
+#include "troupe/collectives/flat_plan.hpp"
+#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/executable.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+/// The arrays that a state consists of: parameters, statistics, then the optimizer's slots.
+inline constexpr std::size_t parameters_array = 0, statistics_array = 1, first_optimizer_array = 2;
+
+/// Neighbouring values of one tensor: all of it where the device stores it in a layout of its own.
+struct SavedRange {
+  std::size_t array = parameters_array;
+  const Slot* slot = nullptr;
+  std::size_t first = 0, elements = 0; ///< as they are stored
+
+  /// Of the tensor, once it is in canonical layout.
+  std::size_t values() const {
+    return slot->codec ? static_cast<std::size_t>(slot->shape.elements()) : elements;
+  }
+};
+
+/// What is copied, gathered and written at a time: of one array and, but for statistics, one
+/// bucket.
+struct SavedPiece {
+  std::vector<SavedRange> ranges; ///< never empty
+  std::size_t elements = 0;       ///< as they are stored
+
+  std::size_t array() const { return ranges.front().array; }
+};
+
+/// Stored elements of a piece: 8 MiB, or one tensor that the device stores in a layout of its own.
+inline constexpr std::size_t largest_piece = std::size_t{2} << 20;
+
+/// Parameters in the order of their names, as their digest wants them, then statistics, then each
+/// of the optimizer's `slots` as the parameters. `layout` must outlive the pieces.
+std::vector<SavedPiece> plan_saved(const StorageLayout& layout, const collectives::FlatPlan& plan,
+                                   std::size_t slots, std::size_t largest = largest_piece);
+
+/// So many pieces, the first ones, are the parameters.
+std::size_t count_parameter_pieces(std::span<const SavedPiece> pieces);
+
+/// Names and shapes in the order of the pieces; `slots` are the names of the optimizer's.
+std::vector<CheckpointEntry> saved_entries(std::span<const SavedPiece> pieces,
+                                           std::span<const std::string> slots);
+
+} // namespace troupe::engine

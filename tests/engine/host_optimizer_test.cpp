@@ -1,0 +1,186 @@
+// What a rank enqueues when its state lies in the host's memory: in which order, and on what it
+// waits.
+#include "troupe/collectives/lone_communicator.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/engine/exchange/exchange.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::engine;
+using collectives::Bucket;
+
+namespace {
+
+constexpr std::size_t unit_elements = 48;
+
+StorageLayout three_units() {
+  StorageLayout layout;
+  for (const auto unit : {0, 1, 2}) {
+    const std::string name(1, static_cast<char>('a' + unit));
+    layout.parameters.push_back(
+        {name, {static_cast<std::int64_t>(unit_elements)}, unit, 0, unit_elements, nullptr});
+    layout.unit_elements.push_back(unit_elements);
+    layout.unit_names.push_back(name);
+  }
+  return layout;
+}
+
+/// A rank alone, every unit a bucket; SGD with momentum 0.5 and rate 1, all parameters 10.
+class Rank {
+public:
+  explicit Rank(const collectives::Strategy& strategy, std::optional<double> clip_norm = {}) {
+    replica_->device = cpu::make_host_device(0, 1);
+    replica_->compute = replica_->device->create_stream({.name = "compute"});
+    replica_->communication = replica_->device->create_stream({.name = "communication"});
+    REQUIRE(add_host_optimizer(*replica_, 1));
+    replica_->state = ModelState::create(*replica_->device, three_units(),
+                                         {.optimizer_slots = {"momentum"},
+                                          .strategy = strategy,
+                                          .buckets = {{2, 2}, {1, 1}, {0, 0}},
+                                          .snapshots = true})
+                          .value();
+    replica_->world = replica_->shard_group = replica_->replica_group =
+        collectives::make_lone_communicator(replica_->device);
+    const std::vector<float> values(unit_elements, 10);
+    Checkpoint start;
+    for (const auto& slot : three_units().parameters)
+      start.tensors.push_back({slot.name, slot.shape, values});
+    REQUIRE(replica_->state->load(*replica_->compute, start));
+    exchange_.emplace(ExchangeSetup{
+        .replica = replica_, .clip_norm = clip_norm, .optimizer = [](std::int64_t step) {
+          return OptimizerArguments{.lr = 1, .momentum = 0.5f, .step = step + 1};
+        }});
+  }
+
+  /// As a shard manager does when the bucket's gradients are announced, to be 1 at that time.
+  void finish_bucket(std::size_t index, const EventPtr& ready) {
+    const auto& bucket = exchange_->plan().buckets[index];
+    replica_->communication->wait(ready);
+    cpu::host_stream(*replica_->communication).enqueue([this, bucket]() -> Status {
+      std::fill_n(replica_->state->gradients(bucket), unit_elements, 1.0f);
+      return {};
+    });
+    done_.step = 0;
+    exchange_->reduce(bucket, 0, done_);
+    if (exchange_->applies_early())
+      exchange_->apply(bucket, 0);
+  }
+  Status finish_step() {
+    exchange_->finish_step(0, nullptr, done_);
+    for (auto i = exchange_->plan().buckets.size(); i-- > 0;)
+      exchange_->publish(exchange_->plan().buckets[i], done_);
+    return exchange_->last_stream().synchronize();
+  }
+  EventPtr reached() const { return replica_->compute->record(); }
+  Replica& replica() { return *replica_; }
+  const Bucket& bucket(std::size_t index) const { return exchange_->plan().buckets[index]; }
+  const ModelState& state() const { return *replica_->state; }
+  Exchange& exchange() { return *exchange_; }
+
+private:
+  std::shared_ptr<Replica> replica_ = std::make_shared<Replica>();
+  std::optional<Exchange> exchange_;
+  Collectives done_;
+};
+
+bool all_are(const float* values, float expected) {
+  return std::all_of(values, values + unit_elements, [&](float v) { return v == expected; });
+}
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 10'000 && !condition(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  return condition();
+}
+
+} // namespace
+
+TEST_CASE("the host updates a bucket while backward of the others goes on") {
+  Rank rank{{.offloaded = 1}};
+  const auto backward_ends = std::make_shared<cpu::HostEvent>();
+  rank.finish_bucket(0, rank.reached());
+  const auto updated = rank.replica().updates->record();
+  rank.finish_bucket(1, backward_ends);
+  rank.finish_bucket(2, backward_ends);
+  REQUIRE(comes_true([&] { return updated->ready(); }));
+  const auto* const there = rank.state().host_piece(rank.bucket(0)).host.parameters;
+  CHECK(all_are(there, 9));
+  // Forward and backward of the step may still read what the device has.
+  CHECK(all_are(rank.state().parameters(2), 10));
+  CHECK(all_are(rank.state().host_piece(rank.bucket(1)).host.parameters, 10));
+
+  backward_ends->reach({});
+  REQUIRE(rank.finish_step());
+  for (UnitId unit = 0; unit < 3; ++unit)
+    CHECK(all_are(rank.state().parameters(unit), 9));
+}
+
+TEST_CASE("where all gradients are asked for, they travel early and wait on the host") {
+  Rank rank{{.offloaded = 1}, 1e-3};
+  const auto backward_ends = std::make_shared<cpu::HostEvent>();
+  rank.finish_bucket(0, rank.reached());
+  const auto fetched = rank.replica().copies->record();
+  rank.finish_bucket(1, backward_ends);
+  rank.finish_bucket(2, backward_ends);
+  REQUIRE(comes_true([&] { return fetched->ready(); }));
+  const auto there = rank.state().host_piece(rank.bucket(0)).host;
+  CHECK(all_are(there.gradients, 1));
+  REQUIRE(rank.replica().updates->synchronize());
+  CHECK(all_are(there.parameters, 10));
+
+  backward_ends->reach({});
+  REQUIRE(rank.finish_step());
+  const auto factor = clip_factor(3 * unit_elements, 1e-3f);
+  for (UnitId unit = 0; unit < 3; ++unit)
+    CHECK(all_are(rank.state().parameters(unit), 10 - factor));
+}
+
+TEST_CASE("a ratio leaves the front to the device, and both parts are one state") {
+  // 72 elements stay, 64 in whole vectors: unit a, and a third of b.
+  const bool parameters = GENERATE(false, true);
+  CAPTURE(parameters);
+  Rank rank{{.divides_optimizer = parameters,
+             .divides_gradients = parameters,
+             .divides_parameters = parameters,
+             .offloaded = 0.5,
+             .offloads_parameters = parameters}};
+  const auto& state = rank.state();
+  CHECK(state.kept_piece(rank.bucket(2)).elements == unit_elements);
+  CHECK(state.kept_piece(rank.bucket(1)).elements == 16);
+  CHECK(state.kept_piece(rank.bucket(0)).elements == 0);
+  CHECK(state.host_piece(rank.bucket(2)).host.elements == 0);
+  CHECK(state.host_piece(rank.bucket(1)).host.elements == 32);
+  CHECK(state.host_piece(rank.bucket(0)).host.elements == unit_elements);
+  CHECK((state.host_piece(rank.bucket(0)).parameters == nullptr) == parameters);
+
+  for (const std::size_t bucket : {0, 1, 2})
+    rank.finish_bucket(bucket, rank.reached());
+  REQUIRE(rank.finish_step());
+  Snapshot snapshot;
+  rank.exchange().copy_state(&snapshot);
+  REQUIRE(rank.replica().communication->synchronize());
+  const auto holds = [](const float* values, float value) {
+    return std::vector<float>(values, values + 3 * unit_elements) ==
+           std::vector<float>(3 * unit_elements, value);
+  };
+  CHECK(holds(state.snapshot(parameters_array), 9));
+  CHECK(holds(state.snapshot(first_optimizer_array), 1));
+  for (std::size_t index = 0; index < state.saved().size(); ++index) { // the same, piece by piece
+    StatePiece piece;
+    rank.exchange().copy_piece(index, &piece);
+    REQUIRE(rank.replica().communication->synchronize());
+    const bool of_parameters = state.saved()[index].array() == parameters_array;
+    CHECK(piece.values ==
+          std::vector<float>(state.saved()[index].elements, of_parameters ? 9.0f : 1.0f));
+  }
+  Collectives of_no_step;
+  rank.exchange().gather(rank.bucket(1), of_no_step);
+  REQUIRE(rank.replica().communication->synchronize());
+  CHECK(all_are(state.parameters(rank.bucket(1)), 9));
+}

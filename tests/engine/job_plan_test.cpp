@@ -1,0 +1,72 @@
+#include "troupe/engine/job_plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using engine::JobPlan;
+
+namespace {
+
+Config three_epochs() {
+  Config config;
+  config.train.epochs = 3;
+  return config;
+}
+
+} // namespace
+
+TEST_CASE("a job pauses at the end of every epoch") {
+  const JobPlan plan{three_epochs(), 10};
+  CHECK(plan.total_steps() == 30);
+  CHECK(plan.next_pause(0) == 10);
+  CHECK(plan.next_pause(9) == 10);
+  CHECK(plan.next_pause(10) == 20);
+  CHECK(plan.evaluation_due(10));
+  CHECK_FALSE(plan.evaluation_due(11));
+  CHECK(plan.checkpoint_due(20));
+  CHECK_FALSE(plan.checkpoint_due(0));
+}
+
+TEST_CASE("max_steps ends a job early, with an evaluation and a checkpoint") {
+  auto config = three_epochs();
+  config.train.max_steps = 14;
+  const JobPlan plan{config, 10};
+  CHECK(plan.total_steps() == 14);
+  CHECK(plan.next_pause(10) == 14);
+  CHECK(plan.epoch_ends(14));
+  CHECK(plan.evaluation_due(14));
+  CHECK(plan.checkpoint_due(14));
+  CHECK(plan.saves_while_training()); // after 10 steps
+  config.train.max_steps = 10;
+  CHECK_FALSE(JobPlan{config, 10}.saves_while_training());
+}
+
+TEST_CASE("checkpoints by steps fall between epochs") {
+  auto config = three_epochs();
+  config.checkpoint.every = {Interval::Unit::steps, 4};
+  const JobPlan plan{config, 10};
+  CHECK(plan.next_pause(0) == 4);
+  CHECK(plan.next_pause(8) == 10);
+  CHECK(plan.checkpoint_due(12));
+  CHECK_FALSE(plan.checkpoint_due(10));
+  CHECK(plan.checkpoint_due(30));
+}
+
+TEST_CASE("never means never") {
+  auto config = three_epochs();
+  config.checkpoint.every = {};
+  config.train.evaluate_every = 0;
+  const JobPlan plan{config, 10};
+  CHECK_FALSE(plan.saves());
+  CHECK_FALSE(plan.checkpoint_due(30));
+  CHECK_FALSE(plan.evaluation_due(30));
+}
+
+TEST_CASE("evaluation every second epoch, and always at the end") {
+  auto config = three_epochs();
+  config.train.evaluate_every = 2;
+  const JobPlan plan{config, 10};
+  CHECK_FALSE(plan.evaluation_due(10));
+  CHECK(plan.evaluation_due(20));
+  CHECK(plan.evaluation_due(30));
+}

@@ -1,0 +1,174 @@
+// Predictions against ZeRO's formulas, and against the buffers that a state then takes; and which
+// strategy is recommended when.
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/engine/prediction/memory_prediction.hpp"
+#include "troupe/engine/state/model_state.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <numeric>
+
+using namespace troupe;
+using namespace troupe::engine;
+using Catch::Approx;
+
+namespace {
+
+/// A model of 25 million parameters, Adam, 4 workers.
+WorkerNeeds large() {
+  return {.world_size = 4,
+          .unit_elements = std::vector<std::size_t>(25, 1'000'000),
+          .unit_names = std::vector<std::string>(25, "unit"),
+          .optimizer_slots = 2,
+          .capacity = SIZE_MAX};
+}
+
+ParallelConfig parallel(const std::string& strategy) {
+  ParallelConfig config;
+  config.strategy = strategy;
+  return config;
+}
+
+std::size_t bytes(const Prediction& prediction, MemoryKind kind) {
+  return prediction.bytes[static_cast<std::size_t>(kind)];
+}
+
+double model_state_bytes(const Prediction& prediction) {
+  return static_cast<double>(bytes(prediction, MemoryKind::parameters) +
+                             bytes(prediction, MemoryKind::gradients) +
+                             bytes(prediction, MemoryKind::optimizer));
+}
+
+Prediction option(std::string strategy, bool fits) {
+  return {.strategy = std::move(strategy), .fits = fits};
+}
+
+} // namespace
+
+TEST_CASE("parameters, gradients and optimizer are within 2% of ZeRO's formulas") {
+  const double psi = 25e6 * 4; // bytes of fp32; Adam has two more values
+  const double n = 4;
+  const auto of = [&](const char* strategy) {
+    return model_state_bytes(predict(large(), parallel(strategy)));
+  };
+  CHECK(of("ddp") == Approx(psi + psi + 2 * psi).epsilon(0.02));
+  CHECK(of("zero1") == Approx(psi + psi + 2 * psi / n).epsilon(0.02));
+  CHECK(of("zero2") == Approx(psi + (psi + 2 * psi) / n).epsilon(0.02));
+  CHECK(of("zero3") == Approx((psi + psi + 2 * psi) / n).epsilon(0.02));
+}
+
+TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
+  const double share = 25e6 * 4 * 3 / 4; // (N - 1) / N
+  const auto of = [&](const char* strategy) {
+    return static_cast<double>(predict(large(), parallel(strategy)).sent);
+  };
+  for (const char* strategy : {"ddp", "zero1", "zero2"})
+    CHECK(of(strategy) == Approx(2 * share).epsilon(0.01));
+  // One unit of 25 is gathered once for forward and backward.
+  CHECK(of("zero3") == Approx(3 * share).epsilon(0.05));
+  CHECK(of("zero3") < 3 * share);
+}
+
+TEST_CASE("a state takes the memory that was predicted, to the byte") {
+  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
+  const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
+  const std::string travels_in = GENERATE("fp32", "bf16");
+  const auto offload =
+      GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
+               OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
+  CAPTURE(name, accumulates, communicates_once, travels_in, offload.target, offload.ratio);
+  auto config = parallel(name);
+  if (offload.target == "parameters" && !config.divides_parameters())
+    return; // is refused
+  config.offload = offload;
+  config.mixed_precision.reduce = travels_in;
+  config.no_sync = communicates_once;
+  WorkerNeeds needs{.world_size = 4,
+                    .unit_elements = {70, 0, 333, 1000, 5},
+                    .unit_names = {"stem", "pool", "a", "b", "head"},
+                    .statistic_elements = 12,
+                    .optimizer_slots = 2,
+                    .accumulate = accumulates ? 2 : 1,
+                    .scales_loss = true};
+  StorageLayout layout;
+  layout.unit_elements = needs.unit_elements;
+  layout.unit_names = needs.unit_names;
+  layout.statistic_elements = needs.statistic_elements;
+  const auto device = cpu::make_host_device(0, 1);
+  const auto state = ModelState::create(
+      *device, layout,
+      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+       .accumulate = accumulates,
+       .loss_scale = LossScaleOptions{},
+       .strategy = collectives::strategy_of(config, needs.world_size),
+       .rank = 1,
+       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names)});
+  REQUIRE(state);
+  const auto prediction = predict(needs, config);
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    INFO(to_string(static_cast<MemoryKind>(kind)));
+    CHECK(device->memory().current[kind] == prediction.bytes[kind]);
+  }
+}
+
+TEST_CASE("the recommendation is the first strategy that fits, from what costs least") {
+  struct Case {
+    std::vector<bool> fit; // ddp, zero1, zero2, zero3, fsdp_offload
+    std::string strategy;
+  };
+  const auto& [fit, strategy] = GENERATE(Case{{true, true, true, true, true}, "ddp"},
+                                         Case{{false, true, true, true, true}, "zero1"},
+                                         Case{{false, false, true, true, true}, "zero2"},
+                                         Case{{false, false, false, true, true}, "zero3"},
+                                         Case{{false, false, false, false, true}, "fsdp_offload"},
+                                         Case{{false, false, false, false, false}, ""});
+  const auto recommendation = recommend(std::vector{
+      option("dp", true), option("ddp", fit[0]), option("zero1", fit[1]), option("zero2", fit[2]),
+      option("zero3", fit[3]), option("fsdp_offload", fit[4])});
+  CHECK(recommendation.strategy == strategy);
+  CHECK_FALSE(recommendation.reason.empty());
+  CHECK(recommend(std::vector{option("single", true)}).strategy == "single");
+}
+
+TEST_CASE("where nothing fits, the reason says whether activations are to blame") {
+  auto needs = large();
+  needs.capacity = 1 << 20;
+  const auto reason = [&] { return recommend(predict_all(needs, parallel("ddp"))).reason; };
+  CHECK(reason().find("more workers divide it further") != std::string::npos);
+  needs.undivided[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{1} << 40;
+  CHECK(reason().find("train.recompute") != std::string::npos);
+}
+
+TEST_CASE(
+    "what does not fit on devices is recommended to lie in the host's memory, if that has room") {
+  auto needs = large();
+  needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB, and a window
+  const auto choice = [&] { return recommend(predict_all(needs, parallel("ddp"))).strategy; };
+  CHECK(choice().empty()); // a host's devices share its memory
+  needs.host_capacity = std::size_t{64} << 30;
+  CHECK(choice() == "fsdp_offload");
+  needs.host_capacity = 1 << 20;
+  CHECK(choice().empty());
+}
+
+TEST_CASE("offloading saves the device the bytes that the ratio says, and costs the host more") {
+  auto config = parallel("zero3");
+  const auto without = predict(large(), config);
+  const double shard = 25e6 * 4 / 4; // bytes of one value for each of its parameters
+  const double ratio = GENERATE(0.25, 0.5, 1.0);
+  config.offload = {"optimizer", ratio};
+  const auto optimizer = predict(large(), config);
+  CHECK(optimizer.strategy == "zero3_offload");
+  const auto saved = [&](const Prediction& with) {
+    return static_cast<double>(without.total()) - static_cast<double>(with.total());
+  };
+  CHECK(saved(optimizer) == Approx(2 * shard * ratio).epsilon(0.001));
+  // Adam's two values, the parameters and their gradients.
+  CHECK(static_cast<double>(optimizer.pinned()) == Approx(4 * shard * ratio).epsilon(0.001));
+  config.offload.target = "parameters";
+  const auto parameters = predict(large(), config);
+  CHECK(saved(parameters) == Approx(3 * shard * ratio).epsilon(0.001));
+  CHECK(parameters.pinned() == optimizer.pinned());
+}

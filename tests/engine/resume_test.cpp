@@ -1,0 +1,243 @@
+#include "scratch_folder.hpp"
+
+#include "troupe/core/safetensors.hpp"
+#include "troupe/data/memory_dataset.hpp"
+#include "troupe/engine/feeding/data_identity.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <fstream>
+
+using namespace troupe;
+using troupe::testing::read_bytes;
+using troupe::testing::ScratchFolder;
+using troupe::testing::write_bytes;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::vector<float> values = {1, 2, 3};
+
+Checkpoint checkpoint(const Config& config, std::int64_t step) {
+  Checkpoint result;
+  result.step = step;
+  result.metadata = engine::checkpoint_metadata(config);
+  result.tensors = {{"w", {3}, values}};
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a run without checkpoints begins afresh") {
+  const ScratchFolder scratch;
+  const auto beginning = engine::find_beginning(Config{}, scratch.path() / "run");
+  REQUIRE(beginning);
+  CHECK_FALSE(beginning->checkpoint);
+  CHECK(beginning->notes.empty());
+}
+
+TEST_CASE("auto goes on from the newest valid checkpoint, and names a damaged one") {
+  const ScratchFolder scratch;
+  const Config config;
+  CheckpointStore store{scratch.path() / "checkpoints"};
+  REQUIRE(store.save(checkpoint(config, 10)));
+  REQUIRE(store.save(checkpoint(config, 20)));
+  fs::resize_file(store.path_of(20), fs::file_size(store.path_of(20)) - 1);
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE(beginning);
+  REQUIRE(beginning->checkpoint);
+  CHECK(beginning->checkpoint->step == 10);
+  REQUIRE(beginning->notes.size() == 1);
+  CHECK(beginning->notes[0].find("step-000000020") != std::string::npos);
+}
+
+TEST_CASE("a checkpoint of another run is refused with both values") {
+  const ScratchFolder scratch;
+  Config config;
+  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
+  config.data.batch_size = 64;
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().exit_code() == 2);
+  CHECK(beginning.error().message.find("batch_size 128, the config says 64") != std::string::npos);
+}
+
+TEST_CASE("a checkpoint that does not say of what run it is is refused") {
+  const ScratchFolder scratch;
+  const Config config;
+  CheckpointStore store{scratch.path() / "checkpoints"};
+  const std::string key = GENERATE("seed", "model", "optimizer", "dataset", "batch_size");
+  CAPTURE(key);
+  auto nameless = checkpoint(config, 10);
+  nameless.metadata.erase(key);
+  REQUIRE(store.save(nameless));
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().exit_code() == 2);
+  CHECK(beginning.error().message.starts_with(store.path_of(10).string() +
+                                              ": its metadata do not say the " + key));
+}
+
+TEST_CASE("a checkpoint without its step is named, and the one before it is used") {
+  const ScratchFolder scratch;
+  const Config config;
+  CheckpointStore store{scratch.path() / "checkpoints"};
+  REQUIRE(store.save(checkpoint(config, 10)));
+  std::vector<std::pair<std::string, std::string>> metadata = {{"checksum", std::string(64, '0')},
+                                                               {"troupe_checkpoint", "1"},
+                                                               {"format", "pt"},
+                                                               {"epoch", "0"}};
+  for (const auto& pair : engine::checkpoint_metadata(config))
+    metadata.push_back(pair);
+  const auto path = store.path_of(20);
+  REQUIRE(write_safetensors(path, metadata, {{"w", "F32", {3}, std::as_bytes(std::span{values})}}));
+  Sha256 sha;
+  auto bytes = read_bytes(path);
+  sha.update(bytes);
+  bytes.replace(bytes.find(std::string(64, '0')), 64, sha.hex_digest());
+  write_bytes(path, bytes);
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE(beginning);
+  REQUIRE(beginning->checkpoint);
+  CHECK(beginning->checkpoint->step == 10);
+  REQUIRE(beginning->notes.size() == 1);
+  CHECK(beginning->notes[0].find("metadata 'step' is not a whole number") != std::string::npos);
+}
+
+TEST_CASE(
+    "a run keeps the order of its samples; checkpoints that say nothing of it were shuffled") {
+  const ScratchFolder scratch;
+  Config config;
+  auto old = checkpoint(config, 10);
+  old.metadata.erase("shuffle");
+  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(old));
+  CHECK(engine::find_beginning(config, scratch.path()));
+  config.data.shuffle = false;
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().message.find("shuffle true, the config says false") != std::string::npos);
+}
+
+TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
+  engine::Beginning beginning;
+  beginning.file = "runs/a/step-000000010.safetensors";
+  beginning.checkpoint.emplace();
+  beginning.checkpoint->step = 10;
+  const data::MemoryDataset cats{{.name = "mnist", .source = "a", .class_names = {"cat", "dog"}},
+                                 {0, 1},
+                                 std::vector<std::uint8_t>(6),
+                                 1,
+                                 1};
+  const data::MemoryDataset cows{{.name = "mnist", .source = "b", .class_names = {"cat", "cow"}},
+                                 {0, 1},
+                                 std::vector<std::uint8_t>(6),
+                                 1,
+                                 1};
+  const data::MemoryDataset three{{.name = "mnist", .source = "c", .class_names = {"cat", "dog"}},
+                                  {0, 1, 1},
+                                  std::vector<std::uint8_t>(9),
+                                  1,
+                                  1};
+  const data::MemoryDataset darker{{.name = "mnist", .source = "d", .class_names = {"cat", "dog"}},
+                                   {0, 1},
+                                   std::vector<std::uint8_t>(6, 9),
+                                   1,
+                                   1};
+  const auto described = [](const data::Dataset& data) {
+    return engine::describe_data(data, data.fingerprint());
+  };
+  SECTION("the same") {
+    beginning.checkpoint->metadata = described(cats);
+    CHECK(engine::check_same_data(beginning, described(cats)).value().empty());
+  }
+  SECTION("others") {
+    beginning.checkpoint->metadata = described(cats);
+    const auto refused = [&](const data::Dataset& now, const std::string& values) {
+      const auto checked = engine::check_same_data(beginning, described(now));
+      REQUIRE_FALSE(checked);
+      CHECK(checked.error().exit_code() == 2);
+      CHECK(
+          checked.error().message ==
+          "the checkpoint of step 10 was trained on " + values +
+              "; a run goes on with its own data: to train on these, begin another run (run.name) "
+              "with model.pretrained: runs/a/step-000000010.safetensors");
+    };
+    refused(three, "2 samples, the data set has 3 samples");
+    refused(cows, "a class 1 named \"dog\", the data set has a class 1 named \"cow\"");
+    refused(darker, "data of the fingerprint " + cats.fingerprint() +
+                        ", the data set has data of the fingerprint " + darker.fingerprint());
+  }
+  SECTION("not known") {
+    const auto notes = engine::check_same_data(beginning, described(cats));
+    REQUIRE(notes);
+    REQUIRE(notes->size() == 1);
+    CHECK(notes->front().find("it has no samples, class_names, data_fingerprint") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a run goes on in another precision, and a note says so") {
+  const ScratchFolder scratch;
+  Config config;
+  config.precision.mode = "amp_bf16";
+  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(checkpoint(config, 10)));
+  CHECK(engine::find_beginning(config, scratch.path()).value().notes.empty());
+  config.precision.mode = "fp32";
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE(beginning);
+  REQUIRE(beginning->checkpoint);
+  CHECK(beginning->notes == std::vector<std::string>{"the checkpoint of step 10 was trained in "
+                                                     "amp_bf16; going on in fp32"});
+}
+
+TEST_CASE("never moves an earlier run aside, and loses nothing") {
+  const ScratchFolder scratch;
+  Config config;
+  config.checkpoint.resume = "never";
+  const auto folder = scratch.path() / "run";
+  for (const auto* expected : {"run.1", "run.2"}) {
+    fs::create_directories(folder);
+    std::ofstream{folder / "events.jsonl"} << "kept";
+    const auto beginning = engine::find_beginning(config, folder);
+    REQUIRE(beginning);
+    CHECK_FALSE(beginning->checkpoint);
+    CHECK_FALSE(fs::exists(folder));
+    CHECK(fs::exists(scratch.path() / expected / "events.jsonl"));
+  }
+}
+
+TEST_CASE("a checkpoint named in the config must be readable") {
+  const ScratchFolder scratch;
+  const auto path = (scratch.path() / "none.safetensors").string();
+  Config config;
+  std::string key;
+  SECTION("to go on from") {
+    key = "checkpoint.resume";
+    config.checkpoint.resume = path;
+  }
+  SECTION("to begin with") {
+    key = "model.pretrained";
+    config.model.pretrained = path;
+  }
+  const auto beginning = engine::find_beginning(config, scratch.path() / "run");
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().code == Errc::invalid_input);
+  CHECK(beginning.error().message.starts_with(key + ": cannot open " + path));
+}
+
+TEST_CASE("pretrained parameters begin a run at step 0, without the optimizer's state") {
+  const ScratchFolder scratch;
+  Config config;
+  auto trained = checkpoint(config, 50);
+  trained.tensors.push_back({"optimizer.momentum.w", {3}, values});
+  const auto path = scratch.path() / "trained.safetensors";
+  REQUIRE(write_checkpoint(path, trained));
+  config.model.pretrained = path.string();
+  config.run.seed = 99; // another run
+  const auto beginning = engine::find_beginning(config, scratch.path() / "run");
+  REQUIRE(beginning);
+  REQUIRE(beginning->checkpoint);
+  CHECK(beginning->checkpoint->step == 0);
+  CHECK(beginning->checkpoint->tensors.size() == 1);
+}
