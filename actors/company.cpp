@@ -1,16 +1,13 @@
 #include "company.hpp"
 
 #include "cluster/drain.hpp"
-#include "cluster/joining.hpp"
 #include "cluster/linger.hpp"
 #include "cluster/network.hpp"
-#include "cluster/roster.hpp"
 #include "cluster/tls.hpp"
 #include "interfaces.hpp"
-#include "roles/metrics_role.hpp"
+#include "roles/former.hpp"
 #include "roles/node.hpp"
 #include "roles/traced.hpp"
-#include "troupe/engine/job.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
@@ -47,12 +44,7 @@ public:
   Company& operator=(const Company&) = delete;
 
   ~Company() {
-    drain_streams();
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
-    if (membership_)
-      caf::anon_send_exit(membership_, caf::exit_reason::user_shutdown);
-    if (metrics_)
-      caf::anon_send_exit(metrics_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
@@ -60,22 +52,14 @@ public:
 
   /// Listens at cluster.listen. Its address is then this node's name.
   Status publish();
-  /// Blocks until all nodes are there, or it is asked to stop.
-  Result<engine::JobStart> come_together(Drain& drain);
-  Result<std::shared_ptr<engine::Job>> prepare(engine::JobStart start, const metrics::Trace& trace);
-  Result<std::unique_ptr<RunView>> open_view(const engine::Job& job);
-  /// Blocks until the job has ended.
-  RunOutcome run(const std::shared_ptr<engine::Job>& job, std::unique_ptr<RunView> view);
+  /// Blocks until the job has ended. `formed` is called when it is about to train.
+  RunOutcome run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
+                 std::function<void()> formed);
   spdlog::logger& log() { return *log_; }
 
 private:
   void show_endpoint();
   std::string metrics_address() const;
-  Result<engine::JobStart> lead(const Applicant& applicant);
-  Result<engine::JobStart> follow(const Applicant& applicant);
-  /// This node cannot do its part: the others need not wait for it.
-  void give_up(Error error);
-  void drain_streams();
 
   const Config& config_;
   const RunOptions& options_;
@@ -84,10 +68,6 @@ private:
   SystemConfig settings_;
   caf::actor_system system_;
   node_actor node_;
-  membership_actor membership_; ///< when this node leads
-  membership_actor joined_;     ///< ours, or the leader's
-  metrics_actor metrics_;
-  std::shared_ptr<engine::Job> job_;
   std::string address_;
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
@@ -119,157 +99,54 @@ Status Company::publish() {
   return {};
 }
 
-Result<engine::JobStart> Company::come_together(Drain& drain) {
-  const Applicant applicant{
-      .system = system_,
-      .config = config_,
-      .network = network_,
-      .node = node_,
-      .info = {.address = address_,
-               .host = engine::host_name(),
-               .version = options_.version,
-               .workers = static_cast<std::int32_t>(config_.devices.count),
-               .job = shared_settings(config_)},
-      .say = [log = log_](const std::string& text) { log->info(text); },
-      .stopped_within =
-          [&drain](std::chrono::milliseconds limit) { return drain.asked_within(limit); }};
-  auto start = config_.cluster.join.empty() ? lead(applicant) : follow(applicant);
-  if (!start && start.error().code == Errc::stopped)
-    log_->info(start.error().message);
-  if (start && start->seat.generation.nodes.size() > 1)
-    log_->info("node {} of {}: {} of {} workers", start->seat.node + 1,
-               start->seat.generation.nodes.size(), start->seat.place().workers,
-               start->seat.generation.world_size());
-  return start;
-}
-
-Result<engine::JobStart> Company::lead(const Applicant& applicant) {
-  auto beginning = engine::find_beginning(config_, engine::run_folder(config_));
-  if (!beginning)
-    return failure(beginning.error());
-  membership_ = joined_ = lead_job(applicant, *beginning);
-  auto start = take_seat(applicant, membership_);
-  if (!start)
-    return start;
-  if (const auto fetched = await_fetchers(applicant, membership_, start->seat); !fetched) {
-    give_up(fetched.error());
-    return failure(fetched.error());
-  }
-  start->beginning = std::move(*beginning);
-  return start;
-}
-
-Result<engine::JobStart> Company::follow(const Applicant& applicant) {
-  auto start = join_job(applicant, joined_);
-  if (!start)
-    return start;
-  auto beginning = fetch_beginning(applicant, joined_, start->seat);
-  if (!beginning) {
-    if (beginning.error().code != Errc::network) // the leader knows, or cannot be told
-      give_up(beginning.error());
-    return failure(beginning.error());
-  }
-  start->beginning = std::move(*beginning);
-  return start;
-}
-
-Result<std::shared_ptr<engine::Job>> Company::prepare(engine::JobStart start,
-                                                      const metrics::Trace& trace) {
-  exposition_.enter(metrics::JobPhase::starting);
-  start.say = [log = log_](const std::string& text) { log->info(text); };
-  auto job = engine::prepare_job(config_, std::move(start), trace);
-  if (job)
-    (*job)->info.version = options_.version;
-  else
-    give_up(job.error());
-  return job;
-}
-
-Result<std::unique_ptr<RunView>> Company::open_view(const engine::Job& job) {
-  auto view = RunView::open(job, options_, exposition_);
-  if (!view)
-    give_up(view.error());
-  return view;
-}
-
-void Company::give_up(Error error) {
-  if (!joined_)
-    return;
-  error.where.node = address_;
-  // Until they know: who goes before is taken for dead.
+RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
+                        std::function<void()> formed) {
+  const auto former = system_.spawn<former_actor::stateful_impl<FormerState>, caf::detached>(
+      FormerSetup{.config = config_,
+                  .options = options_,
+                  .exposition = exposition_,
+                  .network = network_,
+                  .address = address_,
+                  .metrics_address = metrics_address(),
+                  .trace = trace,
+                  .say = [log = log_](const std::string& text) { log->info(text); },
+                  .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
+                  .formed = std::move(formed),
+                  .node = node_,
+                  .row = trace.track(engine::node_rows, FormerState::name)});
+  RunOutcome outcome{.summary = {}, .error = {}, .formed = false};
   caf::scoped_actor self{system_};
-  self->request(joined_, config_.cluster.timeouts.detection, atom::failed_v, std::move(error))
-      .receive([] {}, [](const caf::error&) {});
-}
-
-RunOutcome Company::run(const std::shared_ptr<engine::Job>& job, std::unique_ptr<RunView> view) {
-  job_ = job;
-  metrics_ = system_.spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-      std::move(view), job_->trace);
-  caf::scoped_actor self{system_};
-  RunOutcome outcome{.summary = {job_->info}, .error = {}};
-  const RunOrderPtr order =
-      std::make_shared<const RunOrder>(RunOrder{job_, metrics_, metrics_address()});
-  self->request(node_, caf::infinite, atom::run_v, order)
-      .receive(
-          [&](const RunOutcomePtr& ended) { outcome = *ended; },
-          [&](const caf::error& error) {
-            outcome.error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)};
-            outcome.summary.status = "failed";
-            outcome.summary.error = outcome.error->to_string();
-          });
-  if (outcome.error) // ranks that wait for a failed one would wait for the timeout
-    for (const auto& replica : job_->replicas)
-      replica->abort(*outcome.error);
+  self->request(node_, caf::infinite, atom::run_v, former)
+      .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
+               [&](const caf::error& error) {
+                 outcome.error = Error{Errc::internal, "the node died: " + caf::to_string(error)};
+               });
   return outcome;
-}
-
-/// Streams call back into the actor system, and must not once it is gone.
-void Company::drain_streams() {
-  if (!job_)
-    return;
-  for (const auto& replica : job_->replicas)
-    for (const auto& stream :
-         {replica->compute, replica->communication, replica->copies, replica->updates})
-      if (stream)
-        std::ignore = stream->synchronize();
-  for (const auto& loader : job_->loader_streams)
-    std::ignore = loader.stream->synchronize();
-}
-
-/// Who was asked to stop before the beginning did what it was asked.
-Result<metrics::RunSummary> not_begun(const Config& config, const Error& error) {
-  if (error.code != Errc::stopped)
-    return failure(error);
-  metrics::RunSummary summary{engine::run_info(config)};
-  summary.status = "stopped";
-  return summary;
 }
 
 /// This process's part in a job, from its first message to its last.
 Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& options,
-                                      const metrics::Trace& trace, Company& company, Drain& drain,
+                                      const metrics::Trace& trace, Company& company,
+                                      const std::shared_ptr<Drain>& drain,
                                       const std::function<void()>& started) {
   if (options.daemon) {
     TROUPE_TRY(company.publish());
     started();
   }
-  auto start = options.daemon ? company.come_together(drain) : engine::start_alone(config);
-  if (!start)
-    return not_begun(config, start.error());
-  auto job = company.prepare(std::move(*start), trace);
-  if (!job)
-    return not_begun(config, job.error());
-  auto view = company.open_view(**job);
-  if (!view)
-    return failure(view.error());
-  if (!options.daemon)
-    started();
-  auto summary = company.run(*job, std::move(*view)).summary;
+  auto outcome = company.run(trace, drain, options.daemon ? std::function<void()>{} : started);
+  auto& summary = outcome.summary;
+  if (!outcome.formed) {
+    // Who was asked to stop before the beginning did what it was asked.
+    if (outcome.error->code != Errc::stopped)
+      return failure(*std::move(outcome.error));
+    summary = {engine::run_info(config)};
+    summary.status = "stopped";
+  }
   // A job that has failed is begun again by whoever supervises the daemons, all of them.
-  if (options.daemon && (*job)->seat.leads() && summary.status != "failed")
-    drain.wait();
-  return summary;
+  const bool leads = config.cluster.join.empty();
+  if (options.daemon && leads && outcome.formed && summary.status != "failed")
+    drain->wait();
+  return std::move(summary);
 }
 
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
@@ -290,7 +167,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                    .row = trace.track(engine::node_rows, NodeState::name)}};
   drain->watch(company.node());
   const ForgetAtEnd forget{*drain};
-  auto summary = take_part(config, options, trace, company, *drain, [&] {
+  auto summary = take_part(config, options, trace, company, drain, [&] {
     if (options.on_started)
       options.on_started([drain] { drain->ask(); });
   });

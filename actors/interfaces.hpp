@@ -98,7 +98,9 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::contribute, std::int64_t),
     caf::result<void>(atom::contribute, std::int64_t, std::uint64_t),
     // From its own stream: the copy asked for is there.
-    caf::result<void>(atom::saved, std::int64_t)>;
+    caf::result<void>(atom::saved, std::int64_t),
+    // The generation is over, for this reason: what waits for other ranks fails.
+    caf::result<void>(atom::abort, Error)>;
 
 /// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
@@ -161,14 +163,22 @@ using fetcher_actor = caf::typed_actor<
     // The checkpoint, once all nodes have it.
     caf::result<CheckpointPtr>(atom::fetch)>;
 
+/// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
+/// can train, and after it has.
+using former_actor = caf::typed_actor<
+    // Comes together with the other nodes, opens, compiles, connects. Errors are carried.
+    caf::result<FormedPtr>(atom::form),
+    // Drops the generation; answered when nothing of it runs any more.
+    caf::result<void>(atom::release)>;
+
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined.
     caf::result<membership_actor>(atom::join),
     // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
     caf::result<engine::Seat, store_actor>(atom::join, membership_actor, NodeInfo),
-    // Runs this node's part of a job; answers when the job has ended.
-    caf::result<RunOutcomePtr>(atom::run, RunOrderPtr),
+    // Takes part in generations of a job: forms, trains; answers when the job has ended.
+    caf::result<RunOutcomePtr>(atom::run, former_actor),
     // The job has ended elsewhere.
     caf::result<void>(atom::finish, JobEnd),
     // Drain: the job finishes its steps, saves and ends.
@@ -186,4 +196,5 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::store_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

@@ -19,6 +19,7 @@ namespace troupe::actors {
 struct RunOutcome {
   metrics::RunSummary summary;
   std::optional<Error> error;
+  bool formed = true; ///< else nothing ever trained, and there is no record of the run
 };
 
 // Shared with other roles of the same process; the pointee is never changed after sending.
@@ -31,9 +32,9 @@ using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
 using CheckpointPtr = std::shared_ptr<const Checkpoint>;
-/// What NODE needs for its part of a job (node.hpp).
-struct RunOrder;
-using RunOrderPtr = std::shared_ptr<const RunOrder>;
+/// A generation that can train, and who shows it (roles/formed.hpp).
+struct Formed;
+using FormedPtr = std::shared_ptr<const Formed>;
 using ::troupe::EventPtr;
 
 } // namespace troupe::actors
@@ -56,7 +57,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochRecordPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOutcomePtr))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunOrderPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::FormedPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::SpansPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Use))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerSummaries))
@@ -98,6 +99,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
   CAF_ADD_ATOM(troupe, troupe::atom, lost)
+  CAF_ADD_ATOM(troupe, troupe::atom, abort)
+  CAF_ADD_ATOM(troupe, troupe::atom, form)
+  CAF_ADD_ATOM(troupe, troupe::atom, release)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -109,6 +113,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOrderPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -87,4 +87,12 @@ Result<BatchAssembler> evaluation_batches(const Config& config, int world_size) 
   return assemble(config, Split::test, world_size);
 }
 
+Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size) {
+  const auto sampler = DistributedSampler::create(
+      evaluation_sampler(evaluation.dataset().size(), batch, world_size));
+  if (!sampler)
+    return failure(sampler.error());
+  return evaluation.with(*sampler);
+}
+
 } // namespace troupe::data

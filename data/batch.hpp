@@ -35,6 +35,10 @@ public:
   const Dataset& dataset() const { return *dataset_; }
   const DistributedSampler& sampler() const { return sampler_; }
   const Augment& augment() const { return augment_; }
+  /// The same data in the order of another sampler.
+  BatchAssembler with(const DistributedSampler& sampler) const {
+    return {dataset_, sampler, augment_.options()};
+  }
   /// Floats of one image.
   std::size_t image_elements() const { return augment_.elements(); }
 
@@ -58,5 +62,7 @@ private:
 /// `world_size` ranks, in order, once).
 Result<BatchAssembler> training_batches(const Config& config);
 Result<BatchAssembler> evaluation_batches(const Config& config, int world_size = 1);
+/// Those of evaluation for another number of ranks: `batch` samples on each.
+Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size);
 
 } // namespace troupe::data

@@ -1,21 +1,21 @@
-/// Everything a job needs before its first message: checked, opened, compiled, loaded. Made by
-/// blocking calls, before there are actors; errors come back as values.
+/// What a run trains, on what data and in what course: all that follows from its config, its data
+/// and where it begins, whoever takes part.
 #pragma once
 
-#include "feeding/fillers.hpp"
 #include "job_plan.hpp"
-#include "replica.hpp"
 #include "resume.hpp"
-#include "seat.hpp"
 
-#include "troupe/collectives/gloo/store.hpp"
 #include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/loss_scale.hpp"
+#include "troupe/core/optimizer_math.hpp"
 #include "troupe/core/precision.hpp"
+#include "troupe/data/batch.hpp"
 #include "troupe/metrics/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,36 +25,23 @@ namespace troupe::engine {
 
 struct Job {
   Config config;
-  Seat seat; ///< this node's
   JobPlan plan;
-  std::filesystem::path folder;                   ///< runs/NAME
-  std::vector<std::shared_ptr<Replica>> replicas; ///< this node's, by rank
-  std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  std::string data_fingerprint; ///< of the training set
-  std::vector<Fillers> fillers; ///< by replica
-  std::vector<LoaderStream> loader_streams;
-  metrics::Trace trace; ///< off unless it was asked for
+  std::filesystem::path folder; ///< runs/NAME
+  std::shared_ptr<const data::BatchAssembler> training;
+  std::shared_ptr<const data::BatchAssembler> evaluation = {}; ///< null: never; dealt to one rank
+  std::string data_fingerprint = {};                           ///< of the training set
   // Pure functions of the step.
-  std::function<double(std::int64_t step)> learning_rate;
-  std::function<OptimizerArguments(std::int64_t step)> optimizer;
-  std::optional<LossScaleOptions> loss_scale; ///< when losses are scaled
-  std::int64_t first_step = 0;
-  std::map<std::string, std::string> checkpoint_metadata;
-  metrics::RunInfo info;
-  metrics::RunHistory history; ///< of the run's folder, when it goes on
+  std::function<double(std::int64_t step)> learning_rate = {};
+  std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
+  std::optional<LossScaleOptions> loss_scale = {}; ///< when losses are scaled
+  std::map<std::string, std::string> checkpoint_metadata = {};
+  metrics::RunHistory history = {}; ///< of the run's folder, when it goes on
   Precision precision = Precision::fp32;
-  std::string arithmetic;         ///< what the precision means on this machine
-  std::vector<std::string> notes; ///< what the user should know: skipped checkpoints, moved folders
+  std::string arithmetic = {}; ///< what the precision means on this machine
+  std::vector<std::string> notes =
+      {}; ///< what the user should know: skipped checkpoints, moved folders
 
   CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
-};
-
-/// This node's part in a job, and what the job goes on from.
-struct JobStart {
-  Seat seat;
-  Beginning beginning;
-  std::shared_ptr<collectives::KeyValueStore> store = nullptr; ///< null where there is one node
-  std::function<void(const std::string&)> say = {}; ///< told what preparing takes long for
 };
 
 std::string host_name();
@@ -62,13 +49,10 @@ std::string host_name();
 /// What is known of a run from its config alone.
 metrics::RunInfo run_info(const Config& config, const std::string& version = {});
 
-/// A job of this node alone. Errors: as find_beginning.
-Result<JobStart> start_alone(const Config& config);
-
-/// Blocks until the ranks of all nodes are connected. Errors: data (missing or damaged files),
-/// invalid_input (does not fit together), out_of_memory, unsupported (a device this machine has
-/// not), network (another node did not come).
-Result<std::shared_ptr<Job>> prepare_job(const Config& config, JobStart start,
-                                         const metrics::Trace& trace = {});
+/// `leads`: this node, which alone has the checkpoint's metadata and the run's folder. Blocks on
+/// files. Errors: data (missing or damaged files); invalid_input (does not fit together, or the
+/// beginning is of other data, or behind the job's end).
+Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginning& beginning,
+                                            bool leads = true);
 
 } // namespace troupe::engine

@@ -1,11 +1,11 @@
-/// One rank's device and everything that lives on it. Made before the actors, outlives them; the
-/// WORKER and the SHARD MANAGER of the rank use their parts of it and nobody else does.
+/// One rank of a generation, and what lives on its device. Made before the actors, outlives them;
+/// the WORKER and the SHARD MANAGER of the rank use their parts of it and nobody else does.
 #pragma once
 
+#include "host.hpp"
 #include "state/model_state.hpp"
 
 #include "troupe/collectives/communicator.hpp"
-#include "troupe/nn/passes/format_input.hpp"
 
 #include <memory>
 
@@ -13,23 +13,24 @@ namespace troupe::engine {
 
 struct Replica {
   int rank = 0;
-  std::shared_ptr<Device> device;
-  std::shared_ptr<ModelState> state;           ///< SHARD MANAGER
-  std::unique_ptr<Executable> train, evaluate; ///< WORKER; evaluate is null when it never happens
-  nn::InputFormat input;                       ///< of both
+  std::shared_ptr<Equipment> equipment;
+  std::shared_ptr<ModelState> state; ///< SHARD MANAGER
   // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
   // the same shard of it (collectives/strategy.hpp). May be one and the same.
   std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;
-  /// All ranks again, for `train` on the compute stream; where batch norm is synchronized, else
+  /// All ranks again, for train() on the compute stream; where batch norm is synchronized, else
   /// null.
   std::shared_ptr<collectives::Communicator> statistics_group;
   // Streams last: they are drained before what they work on goes.
   std::shared_ptr<Stream> compute; ///< WORKER
   std::shared_ptr<Stream>
       communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
-  // SHARD MANAGER, where state is offloaded; else null (host_optimizer.hpp).
-  std::shared_ptr<Device> host; ///< where it is updated; the device itself, if that is the host
-  std::shared_ptr<Stream> copies, updates;
+  std::shared_ptr<Stream> copies, updates; ///< SHARD MANAGER, where state is offloaded; else null
+
+  Device& device() const { return *equipment->device; }
+  Executable& train() const { return *equipment->train; } ///< WORKER
+  bool evaluates() const { return equipment->evaluate != nullptr; }
+  Executable& evaluate() const { return *equipment->evaluate; } ///< WORKER
 
   /// Fails what waits for other ranks, and all that comes after it.
   void abort(const Error& reason) const {

@@ -59,4 +59,7 @@ struct Seat {
   }
 };
 
+/// All ranks of a job are on this node.
+Seat seat_alone(std::int32_t workers, const std::string& host);
+
 } // namespace troupe::engine

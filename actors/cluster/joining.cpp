@@ -84,37 +84,36 @@ membership_actor lead_job(const Applicant& applicant, const engine::Beginning& b
   return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
 }
 
-Result<engine::JobStart> take_seat(const Applicant& applicant, const membership_actor& membership) {
-  Result<engine::JobStart> start;
+Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership) {
+  Result<Place> place;
   caf::scoped_actor self{applicant.system};
   self->request(applicant.node, caf::infinite, atom::join_v, membership, applicant.info)
       .receive(
           [&](const engine::Seat& seat, const store_actor& store) {
             if (seat.refused)
-              start = failure(*seat.refused);
+              place = failure(*seat.refused);
             else
-              *start = {.seat = seat,
-                        .beginning = {},
+              *place = {.seat = seat,
                         .store = std::make_shared<MessageStore>(applicant.system, store)};
           },
           [&](const caf::error& error) {
-            start = fail(Errc::network, "joining the job: {}", caf::to_string(error));
+            place = fail(Errc::network, "joining the job: {}", caf::to_string(error));
           });
-  return start;
+  return place;
 }
 
-Result<engine::JobStart> join_job(const Applicant& applicant, membership_actor& membership) {
+Result<Place> join_job(const Applicant& applicant, membership_actor& membership) {
   const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
   for (bool first = true;; first = false) {
     const auto found = find_job(applicant, end);
     if (!found)
       return failure(found.error());
     membership = *found;
-    auto start = take_seat(applicant, membership);
-    if (start || start.error().code != Errc::network || Clock::now() > end)
-      return start;
+    auto place = take_seat(applicant, membership);
+    if (place || place.error().code != Errc::network || Clock::now() > end)
+      return place;
     if (first)
-      applicant.say(start.error().message + "; trying again");
+      applicant.say(place.error().message + "; trying again");
     if (applicant.stopped_within(pause))
       return fail(Errc::stopped, "asked to stop before a job was found");
   }

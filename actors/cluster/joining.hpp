@@ -1,13 +1,15 @@
 /// How a daemon comes to its part in a job: it leads one, or finds the daemon that does. Blocking
-/// calls, for the thread that owns the actors.
+/// calls, for a thread of their own.
 #pragma once
 
 #include "../interfaces.hpp"
 #include "network.hpp"
-#include "troupe/engine/job.hpp"
+#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/engine/resume.hpp"
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace troupe::actors {
@@ -23,6 +25,12 @@ struct Applicant {
   std::function<bool(std::chrono::milliseconds)> stopped_within;
 };
 
+/// What this daemon got: its seat, and where ranks find each other.
+struct Place {
+  engine::Seat seat;
+  std::shared_ptr<collectives::KeyValueStore> store = nullptr; ///< null where there is one node
+};
+
 /// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
 membership_actor lead_job(const Applicant& applicant, const engine::Beginning& beginning);
 
@@ -30,11 +38,11 @@ membership_actor lead_job(const Applicant& applicant, const engine::Beginning& b
 /// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
 /// Errors: network, with what the last attempt met; invalid_input, why this node may not take part;
 /// stopped, when somebody asked for it, or there is no job left to do.
-Result<engine::JobStart> join_job(const Applicant& applicant, membership_actor& membership);
+Result<Place> join_job(const Applicant& applicant, membership_actor& membership);
 
 /// Waits until all nodes are there. Errors: why this one may not take part, network where another
 /// attempt may have more luck; stopped, when somebody asked for it.
-Result<engine::JobStart> take_seat(const Applicant& applicant, const membership_actor& membership);
+Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership);
 
 /// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.
 /// Errors: network; stopped, when somebody asked for it.

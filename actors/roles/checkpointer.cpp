@@ -65,12 +65,7 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
 }
 
 void CheckpointerState::add(const engine::SavedRange& range, const float* stored) {
-  std::span<const float> values{stored, range.elements};
-  if (const auto& codec = range.slot->codec) {
-    canonical_.resize(range.values());
-    codec->decode(values, canonical_);
-    values = canonical_;
-  }
+  const auto values = engine::in_canonical_layout(range, stored, canonical_);
   if (range.array == engine::parameters_array)
     work_->digest.update(std::as_bytes(values));
   if (work_->writer)

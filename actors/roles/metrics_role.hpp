@@ -4,6 +4,8 @@
 #include "../interfaces.hpp"
 #include "run_view.hpp"
 
+#include "troupe/metrics/trace.hpp"
+
 namespace troupe::actors {
 
 class MetricsState {

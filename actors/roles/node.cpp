@@ -1,11 +1,9 @@
 #include "node.hpp"
 
-#include "checkpointer.hpp"
-#include "coordinator.hpp"
-#include "data_loader.hpp"
-#include "shard_manager.hpp"
+#include "../cluster/carried_error.hpp"
 #include "traced.hpp"
-#include "worker.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -14,7 +12,7 @@ namespace troupe::actors {
 node_actor::behavior_type NodeState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& message) { down(message); });
   self_->set_exit_handler([this](const caf::exit_msg& exit) {
-    end_roles();
+    end_all();
     self_->quit(exit.reason);
   });
   return traced<node_actor>(
@@ -22,7 +20,7 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::join, const membership_actor& membership, const NodeInfo& info) {
         return take_part(membership, info);
       },
-      [this](atom::run, const RunOrderPtr& order) { return run(order); },
+      [this](atom::run, const former_actor& former) { return run(former); },
       [this](atom::finish, const JobEnd& end) { finish(end); }, [this](atom::stop) { stop(); },
       [this](atom::status) { return status(); });
 }
@@ -56,53 +54,32 @@ void NodeState::leave() {
   membership_ = nullptr;
 }
 
-caf::result<RunOutcomePtr> NodeState::run(const RunOrderPtr& order) {
-  order_ = order;
+caf::result<RunOutcomePtr> NodeState::run(const former_actor& former) {
+  former_ = former;
   outcome_ = self_->make_response_promise<RunOutcomePtr>();
-  if (end_)
-    tell_outcome(*end_);
-  else if (order->job->seat.leads())
-    lead();
-  else
-    follow();
+  form();
   return outcome_;
 }
 
-void NodeState::lead() {
-  const auto& job = *order_->job;
-  const auto& state = *job.replicas.front()->state;
-  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
-      engine::node_rows,
-      CoordinatorSetup{.plan = job.plan,
-                       .first_step = job.first_step,
-                       .generation = job.seat.generation,
-                       .samples = job.training->dataset().size(),
-                       .data = job.data_fingerprint,
-                       .detection = job.config.cluster.timeouts.detection,
-                       .learning_rate = job.learning_rate,
-                       .info = job.info,
-                       .history = job.history,
-                       .pieces = state.saved().size(),
-                       .parameter_pieces = engine::count_parameter_pieces(state.saved()),
-                       .checkpointer = spawn_checkpointer(),
-                       .metrics = order_->metrics});
-  spawn_workers();
-  if (membership_)
-    self_->send(membership_, atom::lead_v, coordinator_);
-  if (stopping_)
-    self_->send(coordinator_, atom::stop_v);
-  self_->request(coordinator_, caf::infinite, atom::run_v)
-      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [this](const caf::error& error) { lost_coordinator(error); });
+void NodeState::form() {
+  self_->request(former_, caf::infinite, atom::form_v)
+      .then([this](const FormedPtr& formed) { train(formed); },
+            [this](const caf::error& error) { not_formed(carried(error)); });
 }
 
-void NodeState::lost_coordinator(const caf::error& error) {
-  if (membership_) // the others would wait for an end that nobody tells them
-    self_->send(
-        membership_, atom::finish_v,
-        JobEnd{.status = "failed",
-               .error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}});
-  outcome_.deliver(error);
+void NodeState::not_formed(Error error) {
+  outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
+      RunOutcome{.summary = {}, .error = std::move(error), .formed = false})});
+}
+
+void NodeState::train(const FormedPtr& formed) {
+  formed_ = formed;
+  if (end_)
+    tell_outcome(*end_);
+  else if (generation().seat.leads())
+    lead();
+  else
+    follow();
 }
 
 void NodeState::follow() {
@@ -112,86 +89,25 @@ void NodeState::follow() {
             coordinator_ = coordinator;
             spawn_workers();
           },
-          [this](const caf::error& error) { outcome_.deliver(error); });
+          [this](const caf::error& error) { died("MEMBERSHIP", error); });
 }
 
-template <class State, class Handle, caf::spawn_options Options, class Setup>
-Handle NodeState::spawn_role(std::string_view group, Setup setup) {
-  // Monitored, not linked: a role that dies ends the job with a message, not the node.
-  setup.row = order_->job->trace.track(group, State::name);
-  auto role =
-      self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
-          std::move(setup));
-  roles_.push_back(caf::actor_cast<caf::actor>(role));
-  return role;
+void NodeState::lost_coordinator(const caf::error& error) {
+  if (membership_) // the others would wait for an end that nobody tells them
+    self_->send(
+        membership_, atom::finish_v,
+        JobEnd{.status = "failed",
+               .error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}});
+  died("the coordinator", error);
 }
 
-checkpointer_actor NodeState::spawn_checkpointer() {
-  const auto& job = *order_->job;
-  return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
-      engine::node_rows, CheckpointerSetup{.store = job.checkpoints(),
-                                           .state = job.replicas.front()->state,
-                                           .metadata = job.checkpoint_metadata,
-                                           .steps_per_epoch = job.plan.steps_per_epoch(),
-                                           .keep = job.config.checkpoint.keep});
-}
-
-void NodeState::spawn_workers() {
-  const auto& job = *order_->job;
-  const auto accumulate = static_cast<int>(job.config.train.accumulate);
-  const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
-      engine::node_rows, DataLoaderSetup{.replicas = job.replicas,
-                                         .training = job.training,
-                                         .evaluation = job.evaluation,
-                                         .world_size = job.info.world_size,
-                                         .accumulate = accumulate,
-                                         .passes = job.plan.total_steps() * accumulate,
-                                         .fillers = job.fillers,
-                                         .coordinator = coordinator_});
-  for (const auto& replica : job.replicas)
-    spawn_replica(replica, loader);
-}
-
-void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
-                              const data_loader_actor& loader) {
-  const auto& job = *order_->job;
-  const auto rows = engine::rank_rows(replica->rank);
-  const auto compute = job.trace.track(rows, "compute");
-  const bool shared = replica->communication == replica->compute;
-  engine::HostOptimizerRows host_rows;
-  if (replica->host)
-    host_rows = {job.trace.track(rows, "copies"), job.trace.track(rows, "host optimizer")};
-  const auto first_pass = job.first_step * job.config.train.accumulate;
-  const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
-      rows, ShardManagerSetup{
-                .exchange = {.replica = replica,
-                             .accumulate = job.config.train.accumulate,
-                             .clip_norm = job.config.train.clip_grad_norm,
-                             .loss_scale = job.loss_scale,
-                             .optimizer = job.optimizer,
-                             .row = shared ? compute : job.trace.track(rows, "communication"),
-                             .host_rows = std::move(host_rows)},
-                .first_pass = first_pass,
-                .coordinator = coordinator_});
-  const auto worker = spawn_role<WorkerState, worker_actor>(
-      rows,
-      WorkerSetup{.replica = replica,
-                  .accumulate = job.config.train.accumulate,
-                  .first_pass = first_pass,
-                  .test_batches = job.evaluation ? job.evaluation->sampler().steps_per_epoch() : 0,
-                  .scales_loss = job.loss_scale.has_value(),
-                  .precision = job.precision,
-                  .loader = loader,
-                  .shard_manager = shard_manager,
-                  .coordinator = coordinator_,
-                  .stream_row = compute});
-  self_->send(coordinator_, atom::join_v,
-              RankInfo{.rank = replica->rank,
-                       .metrics = order_->metrics_address,
-                       .device = replica->device->info().name,
-                       .samples = job.training->dataset().size(),
-                       .data = job.data_fingerprint},
-              worker, shard_manager, order_->metrics);
+void NodeState::died(std::string_view what, const caf::error& error) {
+  RunOutcome outcome{
+      .summary = {formed_->info},
+      .error = Error{Errc::internal, fmt::format("{} died: {}", what, caf::to_string(error))}};
+  outcome.summary.status = "failed";
+  outcome.summary.error = outcome.error->to_string();
+  conclude(std::make_shared<const RunOutcome>(std::move(outcome)));
 }
 
 void NodeState::down(const caf::down_msg& down) {
@@ -204,7 +120,7 @@ void NodeState::down(const caf::down_msg& down) {
   self_->send(coordinator_, atom::failed_v,
               Error{Errc::internal,
                     "an actor died: " + caf::to_string(down.reason),
-                    {.node = order_->job->info.host}});
+                    {.node = formed_->info.host}});
 }
 
 /// Whether it is still waited for, or trains.
@@ -219,10 +135,10 @@ void NodeState::lost_leader(const caf::error& reason) {
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
   if (!membership_)
-    return outcome_.deliver(outcome);
+    return conclude(outcome);
   const auto& summary = outcome->summary;
   // This daemon may go once the others know: they would take its end for a failure.
-  const auto answer = [this, outcome] { outcome_.deliver(RunOutcomePtr{outcome}); };
+  const auto answer = [this, outcome] { conclude(outcome); };
   self_
       ->request(membership_, caf::infinite, atom::finish_v,
                 JobEnd{.status = summary.status,
@@ -238,17 +154,17 @@ void NodeState::ended(const RunOutcomePtr& outcome) {
 }
 
 void NodeState::finish(const JobEnd& end) {
-  if (order_ && order_->job->seat.leads() && coordinator_)
+  if (formed_ && generation().seat.leads() && coordinator_)
     return; // this end is its COORDINATOR's
   if (end_)
     return; // what is lost after the end was needed no more
   end_ = end;
-  if (order_)
+  if (formed_)
     tell_outcome(end);
 }
 
 void NodeState::tell_outcome(const JobEnd& end) {
-  RunOutcome outcome{.summary = {order_->job->info}, .error = end.error};
+  RunOutcome outcome{.summary = {formed_->info}, .error = end.error};
   outcome.summary.status = end.status;
   outcome.summary.steps = end.steps;
   outcome.summary.epochs = end.epochs;
@@ -260,8 +176,8 @@ void NodeState::tell_outcome(const JobEnd& end) {
   if (end.error)
     outcome.summary.error = end.error->to_string();
   const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));
-  const auto answer = [this](const RunOutcomePtr& ended) { outcome_.deliver(ended); };
-  self_->request(order_->metrics, caf::infinite, atom::finish_v, shared)
+  const auto answer = [this](const RunOutcomePtr& ended) { conclude(ended); };
+  self_->request(formed_->metrics, caf::infinite, atom::finish_v, shared)
       .then(answer, [answer, shared](const caf::error&) { answer(shared); });
 }
 
@@ -292,10 +208,53 @@ caf::result<JobStatus> NodeState::status() {
   return promise;
 }
 
-void NodeState::end_roles() {
+/// The one way out of a generation, which ends the job.
+void NodeState::conclude(const RunOutcomePtr& outcome) {
+  outcome->error ? abort_ranks(outcome) : release(outcome);
+}
+
+/// Ranks that wait for a failed one would wait for the time-out.
+void NodeState::abort_ranks(const RunOutcomePtr& outcome) {
+  const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
+  const auto answered = [this, outcome, waiting] {
+    if (--*waiting == 0)
+      release(outcome);
+  };
+  if (shard_managers_.empty())
+    return release(outcome);
+  for (const auto& shard_manager : shard_managers_)
+    self_->request(shard_manager, caf::infinite, atom::abort_v, *outcome->error)
+        .then(answered, [answered](const caf::error&) { answered(); });
+}
+
+/// What runs must have ended before anybody hears that the job has.
+void NodeState::release(const RunOutcomePtr& outcome) {
+  end_ranks();
+  const auto answer = [this, outcome] { outcome_.deliver(outcome); };
+  self_->request(former_, caf::infinite, atom::release_v).then(answer, [answer](const caf::error&) {
+    answer();
+  });
+}
+
+void NodeState::end_ranks() {
+  shard_managers_.clear();
+  std::erase_if(roles_, [this](const caf::actor& role) {
+    const bool ends = role.address() != coordinator_.address();
+    if (ends)
+      self_->send_exit(role, caf::exit_reason::user_shutdown);
+    return ends;
+  });
+}
+
+void NodeState::end_all() {
+  end_ranks();
   for (const auto& role : roles_)
     self_->send_exit(role, caf::exit_reason::user_shutdown);
-  roles_.clear();
+  if (formed_)
+    self_->send_exit(formed_->metrics, caf::exit_reason::user_shutdown);
+  formed_.reset(); // before FORMER drops the generation, and not last
+  if (former_)
+    self_->send_exit(former_, caf::exit_reason::user_shutdown);
 }
 
 } // namespace troupe::actors

@@ -3,7 +3,7 @@
 
 #include "../cluster/lost_nodes.hpp"
 #include "../interfaces.hpp"
-#include "troupe/engine/job.hpp"
+#include "formed.hpp"
 
 #include <functional>
 #include <memory>
@@ -21,14 +21,10 @@ struct NodeSetup {
   metrics::Track row = {};                   ///< of the actor in the timeline
 };
 
-struct RunOrder {
-  std::shared_ptr<engine::Job> job;
-  metrics_actor metrics;
-  std::string metrics_address; ///< HOST:PORT; empty: off
-};
-
-/// The node that leads spawns the COORDINATOR; the others learn of it, and of the end, from
-/// MEMBERSHIP, without which (`troupe train`) there is one node alone.
+/// Goes through generations: form, which is FORMER's, train, ended, which ends the job. The node
+/// that leads spawns the COORDINATOR; the others learn of it, and of the end, from MEMBERSHIP,
+/// without which
+/// (`troupe train`) there is one node alone.
 class NodeState {
 public:
   static inline const char* name = "node";
@@ -43,7 +39,10 @@ private:
   caf::result<membership_actor> membership() const;
   caf::result<engine::Seat, store_actor> take_part(const membership_actor& membership,
                                                    const NodeInfo& info);
-  caf::result<RunOutcomePtr> run(const RunOrderPtr& order);
+  caf::result<RunOutcomePtr> run(const former_actor& former);
+  void form();
+  void not_formed(Error error);
+  void train(const FormedPtr& formed);
   void lead();
   void follow();
   checkpointer_actor spawn_checkpointer();
@@ -62,16 +61,24 @@ private:
   void lost_coordinator(const caf::error& error);
   void stop();
   caf::result<JobStatus> status();
-  void end_roles();
+  void died(std::string_view what, const caf::error& error);
+  void conclude(const RunOutcomePtr& outcome);
+  void abort_ranks(const RunOutcomePtr& outcome);
+  void release(const RunOutcomePtr& outcome);
+  void end_ranks();
+  void end_all();
+  const engine::Generation& generation() const { return *formed_->generation; }
 
   node_actor::pointer self_;
   NodeSetup setup_;
   LostNodes lost_;
   membership_actor membership_;
   caf::typed_response_promise<engine::Seat, store_actor> seat_;
-  RunOrderPtr order_;
-  coordinator_actor coordinator_;
-  std::vector<caf::actor> roles_;
+  former_actor former_;
+  FormedPtr formed_;              ///< the generation that trains
+  coordinator_actor coordinator_; ///< stays when the job has ended: it knows how
+  std::vector<caf::actor> roles_; ///< of this node's ranks, and the CHECKPOINTER
+  std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
   std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR

@@ -38,33 +38,34 @@ RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
                                                          .format = log_format(options.log_format)}},
       exposition_{exposition}, folder_{std::move(folder)} {}
 
-Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const RunOptions& options,
+Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
+                                               bool leads, const RunOptions& options,
                                                metrics::Exposition& exposition) {
   std::optional<metrics::RunFolder> folder;
-  if (job.seat.leads()) {
-    auto opened = metrics::RunFolder::open(job.config.run.output, job.info, options.config_text);
+  if (leads) {
+    auto opened = metrics::RunFolder::open(job.config.run.output, info, options.config_text);
     if (!opened)
       return failure(opened.error());
     folder = std::move(*opened);
   }
   std::unique_ptr<RunView> view{new RunView{options, exposition, std::move(folder)}};
-  view->begin(job);
+  view->begin(job, info);
   return view;
 }
 
-void RunView::begin(const engine::Job& job) {
+void RunView::begin(const engine::Job& job, const metrics::RunInfo& info) {
   for (const auto& note : job.notes)
     log_->warn("{}", note);
   if (folder_ && folder_->missing_steps() > 0)
     log_->warn("the events of {} earlier steps are lost", folder_->missing_steps());
-  console_.begin(job.info);
-  log_->info("{}: {}", job.info.precision, job.arithmetic);
-  if (const auto& recompute = job.info.recompute)
+  console_.begin(info);
+  log_->info("{}: {}", info.precision, job.arithmetic);
+  if (const auto& recompute = info.recompute)
     log_->info(
         "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
-  exposition_.registry().begin(job.info);
+  exposition_.registry().begin(info);
 }
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {

@@ -20,8 +20,10 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 
 class RunView {
 public:
-  /// The exposition outlives the view. Errors: io or no_space for the run's folder.
-  static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const RunOptions& options,
+  /// `leads`: this node, which keeps the run's folder. The exposition outlives the view. Errors: io
+  /// or no_space for the folder.
+  static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
+                                               bool leads, const RunOptions& options,
                                                metrics::Exposition& exposition);
 
   void show(const std::vector<NodeStatus>& nodes);
@@ -41,7 +43,7 @@ public:
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder);
-  void begin(const engine::Job& job);
+  void begin(const engine::Job& job, const metrics::RunInfo& info);
   /// A full disk must not end a run: it fails when it has come to its end.
   void keep_first_failure(const Status& written);
 

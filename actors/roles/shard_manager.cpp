@@ -60,7 +60,8 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::contribute, std::int64_t, std::uint64_t piece) {
         exchange_.copy_piece(piece, nullptr);
       },
-      [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); });
+      [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); },
+      [this](atom::abort, const Error& reason) { replica().abort(reason); });
 }
 
 void ShardManagerState::answer_requests() {
@@ -217,7 +218,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     report.collective += end->time() - begin->time();
     report.overlapped += covered(*flight.computing, begin->time(), end->time());
   }
-  report.memory = replica().device->memory();
+  report.memory = replica().device().memory();
   if (replica().state->loss_scale()) {
     report.loss_scale = flight.scaler.scale;
     report.skipped_steps = flight.scaler.skipped;

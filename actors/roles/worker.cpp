@@ -56,12 +56,12 @@ worker_actor::behavior_type WorkerState::make_behavior() {
 }
 
 UnitId WorkerState::units() const {
-  return static_cast<UnitId>(setup_.replica->train->layout().unit_elements.size());
+  return static_cast<UnitId>(setup_.replica->train().layout().unit_elements.size());
 }
 
 metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
   return {metrics::SpanKind::compute, what,
-          setup_.replica->train->layout().unit_names[static_cast<std::size_t>(use.unit)],
+          setup_.replica->train().layout().unit_names[static_cast<std::size_t>(use.unit)],
           use.purpose == Purpose::train ? use.index / setup_.accumulate : -1};
 }
 
@@ -79,7 +79,7 @@ void WorkerState::begin_pass() {
   flight->fed = stream.record();
   setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
   flight->statistics_bytes = statistics_bytes();
-  setup_.replica->train->set_batch(flight->batch->view);
+  setup_.replica->train().set_batch(flight->batch->view);
   passes_[next_pass_] = std::move(flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
   ask(Purpose::train, next_pass_, Phase::forward);
@@ -103,7 +103,7 @@ void WorkerState::run_unit(const Use& use, const EventPtr& parameters) {
 
 void WorkerState::forward(const Use& use) {
   auto& stream = *setup_.replica->compute;
-  auto& executable = *setup_.replica->train;
+  auto& executable = setup_.replica->train();
   auto& flight = *passes_.at(use.index);
   if (!alone() || use.unit == 0)
     flight.begin = stream.record();
@@ -129,7 +129,7 @@ void WorkerState::backward(const Use& use) {
   auto begin = stream.record();
   {
     const auto span = setup_.stream_row.span(stream, label("backward", use));
-    setup_.replica->train->backward(stream, use.unit);
+    setup_.replica->train().backward(stream, use.unit);
   }
   auto end = stream.record();
   self_->send(setup_.shard_manager, atom::gradients_ready_v, use.index, use.unit, end);
@@ -143,7 +143,7 @@ void WorkerState::run_whole(Pass pass) {
   {
     const auto span = setup_.stream_row.span(
         stream, {metrics::SpanKind::compute, "forward and backward", "", pass / setup_.accumulate});
-    setup_.replica->train->run(stream);
+    setup_.replica->train().run(stream);
   }
   const auto end = stream.record();
   auto& flight = *passes_.at(pass);
@@ -157,7 +157,7 @@ void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
   auto& flight = *passes_.at(pass);
   flight.statistics_bytes = statistics_bytes() - flight.statistics_bytes;
-  setup_.replica->train->read_outputs(stream, &flight.outputs);
+  setup_.replica->train().read_outputs(stream, &flight.outputs);
   announce_done(Purpose::train, pass);
   ++next_pass_;
   enqueuing_ = false;
@@ -238,13 +238,13 @@ void WorkerState::begin_test_batch() {
   auto& flight = *(tests_[batch->index] = std::make_unique<Flight>());
   flight.batch = batch;
   setup_.replica->compute->wait(batch->ready);
-  setup_.replica->evaluate->set_batch(batch->view);
+  setup_.replica->evaluate().set_batch(batch->view);
   ask(Purpose::evaluate, batch->index, Phase::forward);
 }
 
 void WorkerState::test_unit(const Use& use) {
   auto& stream = *setup_.replica->compute;
-  auto& executable = *setup_.replica->evaluate;
+  auto& executable = setup_.replica->evaluate();
   if (!refreshed_)
     executable.refresh(stream, use.unit);
   const bool last = use.unit + 1 == units();
@@ -262,7 +262,7 @@ void WorkerState::test_unit(const Use& use) {
 
 void WorkerState::end_test_batch(std::int64_t index) {
   refreshed_ = true;
-  setup_.replica->evaluate->read_outputs(*setup_.replica->compute, &tests_.at(index)->outputs);
+  setup_.replica->evaluate().read_outputs(*setup_.replica->compute, &tests_.at(index)->outputs);
   announce_done(Purpose::evaluate, index);
   enqueuing_ = false;
   begin_test_batch();

@@ -41,7 +41,8 @@ struct Server {
             },
             [](atom::contribute, std::int64_t) {},
             [](atom::contribute, std::int64_t, std::uint64_t) {},
-            [](atom::saved, std::int64_t) {}};
+            [](atom::saved, std::int64_t) {},
+            [](atom::abort, const Error&) {}};
   }
   shard_manager_actor::pointer self;
   worker_actor worker;

@@ -3,7 +3,7 @@
 //
 //   bench_step_overhead [rounds] [steps]
 #include "troupe/actors/company.hpp"
-#include "troupe/engine/job.hpp"
+#include "troupe/engine/generation.hpp"
 
 #include <fmt/format.h>
 
@@ -41,19 +41,17 @@ double samples_per_second(std::int64_t samples, Clock::time_point begin) {
 
 /// One thread calls everything in order; the next batch is filled while the device works.
 Result<double> plain_loop(const Config& config, std::int64_t steps) {
-  auto start = engine::start_alone(config);
-  if (!start)
-    return failure(start.error());
-  auto prepared = engine::prepare_job(config, *std::move(start));
-  if (!prepared)
-    return failure(prepared.error());
-  const auto& job = **prepared;
-  const auto& replica = *job.replicas.front();
+  const auto formed = engine::form_alone(config);
+  if (!formed)
+    return failure(formed.error());
+  const auto& generation = **formed;
+  const auto& job = generation.job();
+  const auto& replica = *generation.replicas.front();
   auto& stream = *replica.compute;
   auto& state = *replica.state;
   const auto units = static_cast<UnitId>(state.layout().unit_elements.size());
   StepOutputs outputs;
-  auto& filler = *job.fillers.front().training;
+  auto& filler = *generation.fillers.front().training;
   const auto fill = [&](std::int64_t step) {
     return filler.fill(static_cast<std::int32_t>(step % 2), job.training->sampler().position(step),
                        {}, [](const Error&) {});
@@ -64,14 +62,14 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
     if (step == 2) // warm
       begin = Clock::now();
     stream.wait(filling.ready);
-    replica.train->set_batch(filling.view);
+    replica.train().set_batch(filling.view);
     filling = fill(step + 1);
     for (UnitId unit = 0; unit < units; ++unit)
-      replica.train->refresh(stream, unit);
-    replica.train->run(stream);
-    replica.train->read_outputs(stream, &outputs);
+      replica.train().refresh(stream, unit);
+    replica.train().run(stream);
+    replica.train().read_outputs(stream, &outputs);
     for (const auto& piece : state.pieces())
-      replica.device->optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
+      replica.device().optimizer_step(stream, job.optimizer(step), piece, nullptr, nullptr);
     if (auto done = stream.synchronize(); !done)
       return failure(done.error());
   }

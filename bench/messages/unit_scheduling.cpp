@@ -6,7 +6,7 @@
 //   bench_unit_scheduling [passes]
 #include "troupe/actors/cluster/network.hpp"
 #include "troupe/actors/roles/shard_manager.hpp"
-#include "troupe/engine/job.hpp"
+#include "troupe/engine/generation.hpp"
 
 #include <fmt/format.h>
 
@@ -97,23 +97,21 @@ Config two_workers(const std::string& strategy) {
 /// Of both ranks.
 Result<Times> measure(const std::string& strategy, std::int64_t passes) {
   const auto config = two_workers(strategy);
-  auto start = start_alone(config);
-  if (!start)
-    return failure(start.error());
-  const auto job = prepare_job(config, *std::move(start));
-  if (!job)
-    return failure(job.error());
+  const auto generation = engine::form_alone(config);
+  if (!generation)
+    return failure(generation.error());
   SystemConfig settings{std::nullopt};
   caf::actor_system system{settings};
   caf::scoped_actor self{system};
   const auto coordinator = system.spawn<coordinator_actor::stateful_impl<Nobody>>();
   std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
   std::vector<std::shared_ptr<Times>> kept;
-  for (const auto& replica : (*job)->replicas) {
-    const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
-        ShardManagerSetup{.exchange = {.replica = replica, .optimizer = (*job)->optimizer},
-                          .coordinator = coordinator});
-    const auto units = static_cast<UnitId>(replica->train->layout().unit_elements.size());
+  for (const auto& replica : (*generation)->replicas) {
+    const auto shard_manager =
+        system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(ShardManagerSetup{
+            .exchange = {.replica = replica, .optimizer = (*generation)->job().optimizer},
+            .coordinator = coordinator});
+    const auto units = static_cast<UnitId>(replica->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     others.push_back(caf::actor_cast<caf::actor>(system.spawn<worker_actor::stateful_impl<Client>>(
@@ -122,7 +120,7 @@ Result<Times> measure(const std::string& strategy, std::int64_t passes) {
   Times all;
   for (std::size_t i = 0; i < kept.size(); ++i)
     self->receive([](std::int64_t) {});
-  for (const auto& replica : (*job)->replicas)
+  for (const auto& replica : (*generation)->replicas)
     std::ignore = replica->communication->synchronize();
   for (const auto& other : others)
     caf::anon_send_exit(other, caf::exit_reason::kill);

@@ -33,7 +33,7 @@ void Exchange::gather(const Bucket& bucket, Collectives& done) {
   const auto elements = plan().shard_elements(bucket);
   float* const all = state().parameters(bucket);
   auto& group = *replica().shard_group;
-  auto& device = *replica().device;
+  auto& device = replica().device();
   const auto type = strategy().gathered;
   Values shard{mine, elements};
   void* whole = all;
@@ -54,7 +54,7 @@ float* Exchange::shard_of_parameters(const Bucket& bucket) {
   const auto offloaded = state().host_piece(bucket).host;
   if (!strategy().offloads_parameters || offloaded.elements == 0)
     return kept.parameters;
-  auto& device = *replica().device;
+  auto& device = replica().device();
   float* const place =
       state().parameters(bucket) + state().shard() * (kept.elements + offloaded.elements);
   device.copy(stream(), place + kept.elements, offloaded.parameters,
@@ -77,7 +77,7 @@ void Exchange::accumulate(UnitId unit, std::int64_t micro) {
 
 void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
                                  std::int64_t micro) {
-  auto& device = *replica().device;
+  auto& device = replica().device();
   if (micro == 0)
     return device.copy(stream(), sum, fresh, elements * sizeof(float));
   const bool last = micro + 1 == setup_.accumulate;
@@ -89,7 +89,7 @@ void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
 void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
   const auto mine = state().piece(bucket);
   float* const gradients = const_cast<float*>(mine.gradients);
-  auto& device = *replica().device;
+  auto& device = replica().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
   if (replica().replica_group->world_size() > 1)
@@ -105,7 +105,7 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& don
 void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& done) {
   float* const all = state().gradients(bucket);
   auto& group = *replica().shard_group;
-  auto& device = *replica().device;
+  auto& device = replica().device();
   const auto elements = plan().shard_elements(bucket);
   const auto type = strategy().reduced;
   // Where buckets share memory, the padding has what another one left there.
@@ -125,7 +125,7 @@ void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& don
 
 void Exchange::reduce_replicas(float* gradients, std::size_t elements, Collectives& done) {
   auto& group = *replica().replica_group;
-  auto& device = *replica().device;
+  auto& device = replica().device();
   const auto type = strategy().reduced;
   Values values{gradients, elements};
   if (type != DType::f32) {
@@ -169,9 +169,9 @@ void Exchange::apply(const Bucket& bucket, std::int64_t step) {
 
 void Exchange::apply(const OptimizerViews& views, const OptimizerArguments& arguments) {
   if (has_optimizer() && views.elements > 0)
-    replica().device->optimizer_step(stream(), arguments, views,
-                                     setup_.clip_norm ? state().clip_factor() : nullptr,
-                                     state().loss_scale());
+    replica().device().optimizer_step(stream(), arguments, views,
+                                      setup_.clip_norm ? state().clip_factor() : nullptr,
+                                      state().loss_scale());
 }
 
 void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done) {
@@ -191,10 +191,10 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
   auto* const scale = state().loss_scale();
   if (!scale)
     return;
-  replica().device->update_loss_scale(stream(), *setup_.loss_scale, scale);
+  replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
   if (strategy().root_only) // which alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
-  replica().device->copy(stream(), scaler, scale, sizeof *scale);
+  replica().device().copy(stream(), scaler, scale, sizeof *scale);
 }
 
 void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
@@ -208,7 +208,7 @@ void Exchange::find_overflow(Collectives& done) {
   auto& found = state().loss_scale()->found_inf;
   // Sums of all ranks: what one rank has that is not finite, all that hold the sum find.
   for (const auto& views : state().pieces())
-    replica().device->check_finite(stream(), views.gradients, views.elements, &found);
+    replica().device().check_finite(stream(), views.gradients, views.elements, &found);
   if (strategy().divides_optimizer)
     collective(*replica().shard_group, "all_reduce found_inf", sizeof found, done, [&] {
       replica().shard_group->all_reduce(stream(), {&found, 1});
@@ -216,7 +216,7 @@ void Exchange::find_overflow(Collectives& done) {
 }
 
 void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done) {
-  auto& device = *replica().device;
+  auto& device = replica().device();
   double* const norm = state().squared_norm();
   device.zero(stream(), norm, sizeof *norm);
   for (const auto& views : state().pieces())

@@ -19,8 +19,8 @@ void Exchange::copy_state(Snapshot* snapshot) {
     for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket) {
       const auto* const whole = gather_saved(array, *bucket, snapshot != nullptr);
       if (snapshot)
-        replica().device->copy(stream(), state().snapshot(array) + bucket->offset, whole,
-                               bucket->elements * sizeof(float));
+        replica().device().copy(stream(), state().snapshot(array) + bucket->offset, whole,
+                                bucket->elements * sizeof(float));
     }
   }
   if (snapshot)
@@ -58,8 +58,8 @@ void Exchange::copy_piece(std::size_t index, StatePiece* piece) {
           : gather_saved(saved.array(), bucket, piece != nullptr);
   for (const auto& range : saved.ranges)
     if (to) {
-      replica().device->copy(stream(), to, whole + (state().place_of(range) - bucket.offset),
-                             range.elements * sizeof(float));
+      replica().device().copy(stream(), to, whole + (state().place_of(range) - bucket.offset),
+                              range.elements * sizeof(float));
       to += range.elements;
     }
 }
@@ -104,7 +104,7 @@ const float* Exchange::whole_piece(const Bucket& bucket, const float* kept,
   const auto here = state().kept_piece(bucket).elements;
   if (on_host == 0)
     return kept;
-  auto& device = *replica().device;
+  auto& device = replica().device();
   float* const place = const_cast<float*>(state().piece(bucket).gradients);
   device.copy(stream(), place + here, offloaded, on_host * sizeof(float));
   if (here > 0)

@@ -60,7 +60,7 @@ public:
     TROUPE_TRY(join({.size = options_.generation.world_size(), .apart = true},
                     &Replica::statistics_group));
     for (const auto& replica : replicas_)
-      replica->train->bind_sum_over_ranks(
+      replica->train().bind_sum_over_ranks(
           [group = replica->statistics_group](Stream& stream, double* values, std::size_t count) {
             group->all_reduce(stream, {values, count, DType::f64});
           });
@@ -73,12 +73,12 @@ private:
   Result<Communicators> make(const std::vector<Replica*>& here, const Ranks& ranks) {
     if (ranks.size == 1) {
       Communicators alone;
-      alone.push_back(collectives::make_lone_communicator(here.front()->device));
+      alone.push_back(collectives::make_lone_communicator(here.front()->equipment->device));
       return alone;
     }
     const bool all = std::ssize(here) == ranks.size;
 #ifdef TROUPE_HAS_CUDA
-    if (here.front()->device->info().kind == DeviceKind::cuda)
+    if (here.front()->device().info().kind == DeviceKind::cuda)
       return make_on_gpus(here, ranks, all);
 #endif
     if (all)

@@ -12,13 +12,13 @@ namespace troupe::engine {
 namespace {
 
 std::shared_ptr<gpu::CudaDevice> gpu_of(const Replica& replica) {
-  return std::static_pointer_cast<gpu::CudaDevice>(replica.device);
+  return std::static_pointer_cast<gpu::CudaDevice>(replica.equipment->device);
 }
 
 bool one_each(std::span<Replica* const> replicas) {
   std::set<int> gpus;
   for (const auto* replica : replicas)
-    gpus.insert(replica->device->info().index);
+    gpus.insert(replica->device().info().index);
   return gpus.size() == replicas.size();
 }
 
@@ -85,7 +85,7 @@ Result<Communicators> GpuGroups::connect(std::span<Replica* const> replicas,
 }
 
 Result<std::shared_ptr<collectives::NcclOwner>> GpuGroups::owner(const Replica& replica) {
-  auto& owner = owners_[replica.device->info().index];
+  auto& owner = owners_[replica.device().info().index];
   if (!owner) {
     auto created = collectives::NcclOwner::create(gpu_of(replica));
     if (!created)

@@ -7,17 +7,21 @@ namespace troupe::engine {
 
 using collectives::Bucket;
 
-Status add_host_optimizer(Replica& replica, int threads) {
-  const auto& info = replica.device->info();
+Status add_updater(Equipment& equipment, int threads) {
+  const auto& info = equipment.device->info();
   if (!info.pinned)
     return fail(Errc::unsupported, "parallel.offload: {} has no pinned memory", info.name);
-  // Beside backward on the host itself, a second team of threads would fight with the first.
-  const bool on_host = info.kind == DeviceKind::host;
-  replica.host = on_host ? replica.device : cpu::make_host_device(info.index, threads);
-  replica.copies = replica.device->create_stream({.name = "copies", .threads = 1});
-  replica.updates =
-      replica.host->create_stream({.name = "host optimizer", .threads = on_host ? 1 : threads});
+  equipment.updater =
+      info.kind == DeviceKind::host ? equipment.device : cpu::make_host_device(info.index, threads);
   return {};
+}
+
+void add_host_streams(Replica& replica, int threads) {
+  // Beside backward on the host itself, a second team of threads would fight with the first.
+  const bool on_host = replica.device().info().kind == DeviceKind::host;
+  replica.copies = replica.device().create_stream({.name = "copies", .threads = 1});
+  replica.updates = replica.equipment->updater->create_stream(
+      {.name = "host optimizer", .threads = on_host ? 1 : threads});
 }
 
 HostOptimizer::HostOptimizer(std::shared_ptr<Replica> replica, HostOptimizerRows rows)
@@ -33,7 +37,7 @@ void HostOptimizer::copy(const Bucket& bucket, std::string_view what, float* to,
   const auto bytes = state().host_piece(bucket).host.elements * sizeof(float);
   const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
   const auto span = rows_.copies.span(copies(), {metrics::SpanKind::copy, what, unit, step, bytes});
-  replica_->device->copy(copies(), to, from, bytes);
+  replica_->device().copy(copies(), to, from, bytes);
 }
 
 void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
@@ -46,7 +50,7 @@ void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
 }
 
 void HostOptimizer::take_findings() {
-  auto& device = *replica_->device;
+  auto& device = replica_->device();
   auto& stream = *replica_->communication;
   const auto& host = *state().host();
   device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
@@ -69,8 +73,9 @@ void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& argume
     const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
     const auto span =
         rows_.updates.span(stream, {metrics::SpanKind::optimizer, "optimizer", unit, step});
-    replica_->host->optimizer_step(stream, arguments, views, clips ? host.clip_factor() : nullptr,
-                                   state().loss_scale() ? host.loss_scale() : nullptr);
+    replica_->equipment->updater->optimizer_step(
+        stream, arguments, views, clips ? host.clip_factor() : nullptr,
+        state().loss_scale() ? host.loss_scale() : nullptr);
   }
   updated_[index_of(bucket)] = stream.record();
 }

@@ -12,9 +12,10 @@
 
 namespace troupe::engine {
 
-/// The host's part of a rank's device, and the streams on which state travels and is updated.
-/// Blocks nothing. Errors: unsupported where the device has no pinned memory.
-Status add_host_optimizer(Replica& replica, int threads);
+/// The host's part of a device. Errors: unsupported where the device has no pinned memory.
+Status add_updater(Equipment& equipment, int threads);
+/// Streams on which state travels and is updated.
+void add_host_streams(Replica& replica, int threads);
 
 struct HostOptimizerRows {
   metrics::Track copies = {}, updates = {}; ///< of the streams in the timeline

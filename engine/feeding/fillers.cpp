@@ -31,41 +31,42 @@ nn::InputFormat preferred_input(const Config& config, bool one_size) {
   return {.dtype = nn::image_type(config), .channels = 4};
 }
 
-Result<Fillers> FillerFactory::make(Replica& replica) {
+Result<Fillers> FillerFactory::make(int rank, Equipment& equipment) {
   Fillers fillers;
-  auto training =
-      filler(replica, training_, static_cast<int>(config_.train.accumulate), config_.data.prefetch);
+  auto training = filler(feed_.training, {rank, feed_.world_size, 0, feed_.accumulate},
+                         config_.data.prefetch, equipment);
   if (!training)
     return failure(training.error());
   fillers.training = std::move(*training);
-  if (evaluation_) {
-    auto evaluation = filler(replica, evaluation_, 1, evaluation_slots);
-    if (!evaluation)
-      return failure(evaluation.error());
-    fillers.evaluation = std::move(*evaluation);
-  }
+  if (!feed_.evaluation)
+    return fillers;
+  auto evaluation =
+      filler(feed_.evaluation, {rank, feed_.world_size, 0, 1}, evaluation_slots, equipment);
+  if (!evaluation)
+    return failure(evaluation.error());
+  fillers.evaluation = std::move(*evaluation);
   return fillers;
 }
 
-Result<std::shared_ptr<BatchFiller>> FillerFactory::filler(Replica& replica,
-                                                           const Assembler& assembler,
-                                                           int micro_batches, std::int64_t slots) {
-  const data::Slice slice{replica.rank, world_size_, 0, micro_batches};
+Result<std::shared_ptr<BatchFiller>> FillerFactory::filler(const Assembler& assembler,
+                                                           const data::Slice& slice,
+                                                           std::int64_t slots,
+                                                           Equipment& equipment) {
 #ifdef TROUPE_HAS_CUDA
-  if (replica.device->info().kind == DeviceKind::cuda)
-    return on_cuda(replica, assembler, slice, slots);
+  if (equipment.device->info().kind == DeviceKind::cuda)
+    return on_cuda(assembler, slice, slots, equipment);
 #endif
-  return on_host(replica, assembler, slice, slots);
+  return on_host(assembler, slice, slots, *equipment.device);
 }
 
 #ifdef TROUPE_HAS_CUDA
-Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
-                                                            const Assembler& assembler,
+Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(const Assembler& assembler,
                                                             const data::Slice& slice,
-                                                            std::int64_t slots) {
-  auto& device = static_cast<gpu::CudaDevice&>(*replica.device);
+                                                            std::int64_t slots,
+                                                            Equipment& equipment) {
+  auto& device = static_cast<gpu::CudaDevice&>(*equipment.device);
   const LoaderStream stream{device.create_stream({.name = "loader"}),
-                            trace_.track(rank_rows(replica.rank), "loader")};
+                            trace_.track(rank_rows(slice.rank), "loader")};
   streams_.push_back(stream);
   if (!assembler->dataset().extent())
     return shared(CopyFiller::create(device, {.assembler = assembler,
@@ -73,7 +74,7 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
                                               .stream = stream,
                                               .slice = slice,
                                               .slots = slots}));
-  auto resident = resident_copy(device, assembler->dataset());
+  auto resident = resident_copy(equipment, assembler->dataset());
   if (!resident)
     return failure(resident.error());
   return shared(DeviceFiller::create(device, {.assembler = assembler,
@@ -82,29 +83,33 @@ Result<std::shared_ptr<BatchFiller>> FillerFactory::on_cuda(Replica& replica,
                                               .stream = stream,
                                               .slice = slice,
                                               .slots = static_cast<std::int32_t>(slots),
-                                              .format = replica.input}));
+                                              .format = equipment.input}));
 }
 
 Result<std::shared_ptr<const ResidentDataset>>
-FillerFactory::resident_copy(gpu::CudaDevice& device, const data::Dataset& dataset) {
+FillerFactory::resident_copy(Equipment& equipment, const data::Dataset& dataset) const {
   std::shared_ptr<const ResidentDataset> nothing;
   if (config_.data.residency == "host")
     return nothing;
-  auto resident = make_resident(device, dataset);
+  auto& copy = equipment.residents[&dataset];
+  if (copy)
+    return copy;
+  auto made = make_resident(static_cast<gpu::CudaDevice&>(*equipment.device), dataset);
+  if (made)
+    return copy = *std::move(made);
   // What does not fit is no error unless it was asked for.
-  if (!resident && config_.data.residency == "auto" && resident.error().code == Errc::out_of_memory)
+  if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
     return nothing;
-  return resident;
+  return made;
 }
 #endif
 
-Result<std::shared_ptr<BatchFiller>> FillerFactory::on_host(Replica& replica,
-                                                            const Assembler& assembler,
+Result<std::shared_ptr<BatchFiller>> FillerFactory::on_host(const Assembler& assembler,
                                                             const data::Slice& slice,
-                                                            std::int64_t slots) {
+                                                            std::int64_t slots, Device& device) {
   std::vector<data::BatchBuffer> buffers;
   for (std::int64_t i = 0; i < slots; ++i) {
-    auto buffer = assembler->allocate(*replica.device, slice);
+    auto buffer = assembler->allocate(device, slice);
     if (!buffer)
       return failure(buffer.error());
     buffers.push_back(std::move(*buffer));

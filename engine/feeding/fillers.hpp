@@ -1,7 +1,7 @@
 /// Makes what fills a rank's micro-batches, for its device and data.residency.
 #pragma once
 
-#include "../replica.hpp"
+#include "../host.hpp"
 #include "batch_filler.hpp"
 
 #include "troupe/core/config.hpp"
@@ -19,7 +19,7 @@ namespace troupe::engine {
 
 /// What the loader of a device would like to write: images as f32 with the data's channels on the
 /// host; on a CUDA device, when all images have one size, the compute type, with channels padded as
-/// its convolutions like them. What it writes is what the model takes (Replica::input).
+/// its convolutions like them. What it writes is what the model takes (Equipment::input).
 nn::InputFormat preferred_input(const Config& config, bool one_size);
 
 /// Of one rank: made before the actors. Evaluation's is null when it never happens.
@@ -27,37 +27,42 @@ struct Fillers {
   std::shared_ptr<BatchFiller> training, evaluation;
 };
 
-/// The fillers of all ranks of a node. Streams that they need beyond the node's host streams are
+/// What fillers fill from, and for whom.
+struct Feed {
+  std::shared_ptr<const data::BatchAssembler> training;
+  std::shared_ptr<const data::BatchAssembler> evaluation; ///< null: never
+  int world_size = 1;
+  int accumulate = 1;
+};
+
+/// Makes those of all ranks of a node. Streams that they need beyond the node's host streams are
 /// added to `streams`, which must be drained before the devices go.
 class FillerFactory {
 public:
-  FillerFactory(const Config& config, std::shared_ptr<const data::BatchAssembler> training,
-                std::shared_ptr<const data::BatchAssembler> evaluation, int world_size,
-                std::vector<LoaderStream>& streams, metrics::Trace trace)
-      : config_{config}, training_{std::move(training)}, evaluation_{std::move(evaluation)},
-        world_size_{world_size}, host_streams_{streams}, streams_{streams}, trace_{
-                                                                                std::move(trace)} {}
+  FillerFactory(const Config& config, Feed feed, std::vector<LoaderStream>& streams,
+                metrics::Trace trace)
+      : config_{config}, feed_{std::move(feed)},
+        host_streams_{streams}, streams_{streams}, trace_{std::move(trace)} {}
 
   /// Errors: out_of_memory; unsupported for a residency that the data set does not allow.
-  Result<Fillers> make(Replica& replica);
+  Result<Fillers> make(int rank, Equipment& equipment);
 
 private:
   using Assembler = std::shared_ptr<const data::BatchAssembler>;
-  Result<std::shared_ptr<BatchFiller>> filler(Replica& replica, const Assembler& assembler,
-                                              int micro_batches, std::int64_t slots);
+  Result<std::shared_ptr<BatchFiller>> filler(const Assembler& assembler, const data::Slice& slice,
+                                              std::int64_t slots, Equipment& equipment);
 #ifdef TROUPE_HAS_CUDA
-  Result<std::shared_ptr<BatchFiller>> on_cuda(Replica& replica, const Assembler& assembler,
-                                               const data::Slice& slice, std::int64_t slots);
+  Result<std::shared_ptr<BatchFiller>> on_cuda(const Assembler& assembler, const data::Slice& slice,
+                                               std::int64_t slots, Equipment& equipment);
   /// Null when pixels stay on the host.
-  Result<std::shared_ptr<const ResidentDataset>> resident_copy(gpu::CudaDevice& device,
-                                                               const data::Dataset& dataset);
+  Result<std::shared_ptr<const ResidentDataset>> resident_copy(Equipment& equipment,
+                                                               const data::Dataset& dataset) const;
 #endif
-  Result<std::shared_ptr<BatchFiller>> on_host(Replica& replica, const Assembler& assembler,
-                                               const data::Slice& slice, std::int64_t slots);
+  Result<std::shared_ptr<BatchFiller>> on_host(const Assembler& assembler, const data::Slice& slice,
+                                               std::int64_t slots, Device& device);
 
   const Config& config_;
-  Assembler training_, evaluation_;
-  int world_size_;
+  Feed feed_;
   std::vector<LoaderStream> host_streams_;
   std::vector<LoaderStream>& streams_;
   metrics::Trace trace_;

@@ -32,11 +32,17 @@ public:
     auto device = make_device(config_.devices, 0);
     if (!device)
       return failure(device.error());
-    replica_.device = std::move(*device);
+    equipment_.device = std::move(*device);
     TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
-    FillerFactory factory{config_, training_, evaluation_, world_, streams_, {}};
-    const auto fillers = factory.make(replica_);
+    FillerFactory factory{config_,
+                          {.training = training_,
+                           .evaluation = evaluation_,
+                           .world_size = world_,
+                           .accumulate = static_cast<int>(config_.train.accumulate)},
+                          streams_,
+                          {}};
+    const auto fillers = factory.make(0, equipment_);
     if (!fillers)
       return failure(fillers.error());
     return needs();
@@ -51,7 +57,7 @@ private:
 
   const Config& config_;
   int world_;
-  Replica replica_;
+  Equipment equipment_;
   std::vector<LoaderStream> streams_;
   std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
   std::uint64_t statistics_bytes_ = 0;
@@ -72,7 +78,7 @@ Status Measurement::open_data() {
 }
 
 Status Measurement::compile() {
-  auto engine = engine_options(config_, *replica_.device);
+  auto engine = engine_options(config_, *equipment_.device);
   if (!engine)
     return failure(engine.error());
   engine->passes.input = preferred_input(config_, training_->dataset().extent().has_value());
@@ -80,11 +86,12 @@ Status Measurement::compile() {
       {0, world_, 0, static_cast<int>(config_.train.accumulate)});
   if (!slice)
     return failure(slice.error());
-  TROUPE_TRY(compile(*slice, nn::Purpose::training, *engine, replica_.train));
+  TROUPE_TRY(compile(*slice, nn::Purpose::training, *engine, equipment_.train));
   if (!evaluation_)
     return {};
-  engine->compile.layout = &replica_.train->layout();
-  return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, *engine, replica_.evaluate);
+  engine->compile.layout = &equipment_.train->layout();
+  return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, *engine,
+                 equipment_.evaluate);
 }
 
 Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
@@ -94,9 +101,9 @@ Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptio
     return failure(model.error());
   if (purpose == nn::Purpose::training)
     statistics_bytes_ = statistics_bytes(model->graph);
-  replica_.input = nn::input_format(model->graph);
+  equipment_.input = nn::input_format(model->graph);
   engine.compile.memory = std::move(model->memory);
-  auto compiled = replica_.device->compile(model->graph, engine.compile);
+  auto compiled = equipment_.device->compile(model->graph, engine.compile);
   if (!compiled)
     return failure(compiled.error());
   executable = std::move(*compiled);
@@ -107,8 +114,8 @@ Result<WorkerNeeds> Measurement::needs() const {
   const auto optimizer = nn::optimizer_arguments(config_.train.optimizer);
   if (!optimizer)
     return failure(optimizer.error());
-  const auto& layout = replica_.train->layout();
-  const auto& info = replica_.device->info();
+  const auto& layout = equipment_.train->layout();
+  const auto& info = equipment_.device->info();
   const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
   // Workers of a host share its memory.
   const auto workers = static_cast<std::size_t>(config_.devices.count);
@@ -123,7 +130,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),
                      .statistics_bytes = statistics_bytes_,
-                     .undivided = replica_.device->memory().peak,
+                     .undivided = equipment_.device->memory().peak,
                      .capacity = on_host ? host : info.memory_bytes,
                      .host_capacity = on_host ? std::nullopt : std::optional{host}};
 }

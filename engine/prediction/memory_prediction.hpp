@@ -64,8 +64,8 @@ struct Recommendation {
 /// (ShardedDDP), parameters too (FSDP); else all that in the host's memory.
 Recommendation recommend(std::span<const Prediction> predictions);
 
-/// Compiles the models for the first worker's device and makes its batches' memory, as prepare_job
-/// does, without a state. Errors: as prepare_job.
+/// Compiles the models for the first worker's device and makes its batches' memory, as a job
+/// does, without a state. Errors: as open_job and make_host.
 Result<WorkerNeeds> measure_needs(const Config& config);
 
 } // namespace troupe::engine

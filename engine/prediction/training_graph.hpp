@@ -7,7 +7,7 @@
 
 namespace troupe::engine {
 
-/// The graph of a micro-batch, forward and backward, after all passes, as prepare_job compiles it
+/// The graph of a micro-batch, forward and backward, after all passes, as make_host compiles it
 /// for the first worker's device. Opens no data. Errors: unsupported where the machine lacks the
 /// device; as nn::prepare_model.
 Result<Graph> training_graph(const Config& config);

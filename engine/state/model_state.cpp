@@ -202,4 +202,13 @@ void bind(Executable& executable, const ModelState& state) {
     executable.bind_loss_scale(&scaler->scale);
 }
 
+void unbind(Executable& executable) {
+  const auto units = static_cast<UnitId>(executable.layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    executable.bind(unit, nullptr, nullptr);
+  executable.bind_statistics(nullptr);
+  executable.bind_loss_scale(nullptr);
+  executable.bind_sum_over_ranks({});
+}
+
 } // namespace troupe::engine

@@ -161,5 +161,7 @@ private:
 
 /// Gives an executable all of the state's buffers.
 void bind(Executable& executable, const ModelState& state);
+/// Takes all buffers away, and ranks to sum over.
+void unbind(Executable& executable);
 
 } // namespace troupe::engine

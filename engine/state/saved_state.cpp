@@ -80,4 +80,15 @@ std::vector<CheckpointEntry> saved_entries(std::span<const SavedPiece> pieces,
   return entries;
 }
 
+std::span<const float> in_canonical_layout(const SavedRange& range, const float* stored,
+                                           std::vector<float>& scratch) {
+  const std::span values{stored, range.elements};
+  const auto& codec = range.slot->codec;
+  if (!codec)
+    return values;
+  scratch.resize(range.values());
+  codec->decode(values, scratch);
+  return scratch;
+}
+
 } // namespace troupe::engine

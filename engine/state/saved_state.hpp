@@ -28,6 +28,10 @@ struct SavedRange {
   }
 };
 
+/// The values of a range as files have them: `stored` itself, or what `scratch` then holds.
+std::span<const float> in_canonical_layout(const SavedRange& range, const float* stored,
+                                           std::vector<float>& scratch);
+
 /// What is copied, gathered and written at a time: of one array and, but for statistics, one
 /// bucket.
 struct SavedPiece {

@@ -85,7 +85,8 @@ struct ShardManagerStub {
             [this](atom::contribute, std::int64_t step, std::uint64_t piece) {
               seen->pieces.emplace_back(step, piece);
             },
-            [](atom::saved, std::int64_t) {}};
+            [](atom::saved, std::int64_t) {},
+            [](atom::abort, const Error&) {}};
   }
   int rank;
   std::shared_ptr<Seen> seen;

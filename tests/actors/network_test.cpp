@@ -27,7 +27,7 @@ struct NodeStub {
             [](atom::join, const membership_actor&, const NodeInfo&) {
               return caf::result<engine::Seat, store_actor>{engine::Seat{}, store_actor{}};
             },
-            [](atom::run, const RunOrderPtr&) { return RunOutcomePtr{}; },
+            [](atom::run, const former_actor&) { return RunOutcomePtr{}; },
             [](atom::finish, const JobEnd&) {},
             [this](atom::stop) { ++stops; },
             [this](atom::status) {

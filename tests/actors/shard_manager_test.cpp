@@ -95,9 +95,10 @@ std::shared_ptr<engine::Replica> make_replica(int rank, int world_size,
   layout.unit_names = {"a", "b"};
   auto replica = std::make_shared<engine::Replica>();
   replica->rank = rank;
-  replica->device = cpu::make_host_device(rank, 1);
-  replica->communication = replica->device->create_stream({.name = "communication"});
-  replica->state = engine::ModelState::create(*replica->device, layout,
+  replica->equipment = std::make_shared<engine::Equipment>(
+      engine::Equipment{.device = cpu::make_host_device(rank, 1)});
+  replica->communication = replica->device().create_stream({.name = "communication"});
+  replica->state = engine::ModelState::create(replica->device(), layout,
                                               {.optimizer_slots = {"momentum"},
                                                .loss_scale = loss_scale,
                                                .strategy = {.world_size = world_size},

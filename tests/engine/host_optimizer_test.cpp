@@ -35,18 +35,20 @@ StorageLayout three_units() {
 class Rank {
 public:
   explicit Rank(const collectives::Strategy& strategy, std::optional<double> clip_norm = {}) {
-    replica_->device = cpu::make_host_device(0, 1);
-    replica_->compute = replica_->device->create_stream({.name = "compute"});
-    replica_->communication = replica_->device->create_stream({.name = "communication"});
-    REQUIRE(add_host_optimizer(*replica_, 1));
-    replica_->state = ModelState::create(*replica_->device, three_units(),
+    replica_->equipment =
+        std::make_shared<Equipment>(Equipment{.device = cpu::make_host_device(0, 1)});
+    replica_->compute = replica_->device().create_stream({.name = "compute"});
+    replica_->communication = replica_->device().create_stream({.name = "communication"});
+    REQUIRE(add_updater(*replica_->equipment, 1));
+    add_host_streams(*replica_, 1);
+    replica_->state = ModelState::create(replica_->device(), three_units(),
                                          {.optimizer_slots = {"momentum"},
                                           .strategy = strategy,
                                           .buckets = {{2, 2}, {1, 1}, {0, 0}},
                                           .snapshots = true})
                           .value();
     replica_->world = replica_->shard_group = replica_->replica_group =
-        collectives::make_lone_communicator(replica_->device);
+        collectives::make_lone_communicator(replica_->equipment->device);
     const std::vector<float> values(unit_elements, 10);
     Checkpoint start;
     for (const auto& slot : three_units().parameters)

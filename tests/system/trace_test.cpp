@@ -94,7 +94,7 @@ TEST_CASE("a timeline has a row for every stream and every actor, with units, st
   const Timeline timeline{file};
   std::set<std::string> expected = {"node/loader 0",    "node/loader 1",    "node/checkpointer",
                                     "node/coordinator", "node/data_loader", "node/metrics",
-                                    "node/node"};
+                                    "node/node",        "node/former"};
   for (const std::string rank : {"rank 0", "rank 1"})
     for (const char* row : {"/compute", "/communication", "/worker", "/shard_manager"})
       expected.insert(rank + row);

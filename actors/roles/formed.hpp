@@ -1,0 +1,20 @@
+/// What a FORMER gives its NODE: a generation that can train, and what it is told to.
+#pragma once
+
+#include "../interfaces.hpp"
+
+#include "troupe/engine/generation.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe::actors {
+
+struct Formed {
+  std::shared_ptr<engine::Generation> generation;
+  metrics::RunInfo info;
+  metrics_actor metrics;            ///< lives until NODE ends it
+  std::string metrics_address = {}; ///< HOST:PORT; empty: off
+};
+
+} // namespace troupe::actors

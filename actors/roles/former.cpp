@@ -1,0 +1,150 @@
+#include "former.hpp"
+
+#include "../cluster/carried_error.hpp"
+#include "../cluster/roster.hpp"
+#include "metrics_role.hpp"
+#include "traced.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+FormerState::~FormerState() {
+  generation_.reset(); // its streams call actors, as long as they run
+  if (membership_)
+    caf::anon_send_exit(membership_, caf::exit_reason::user_shutdown);
+}
+
+former_actor::behavior_type FormerState::make_behavior() {
+  return traced<former_actor>(
+      setup_.row,
+      [this](atom::form) -> caf::result<FormedPtr> {
+        auto formed = form();
+        if (formed)
+          return *formed;
+        give_up(formed.error());
+        return carry(formed.error());
+      },
+      [this](atom::release) { generation_.reset(); });
+}
+
+Result<FormedPtr> FormerState::form() {
+  TROUPE_TRY(is_daemon() ? come_together() : start_alone());
+  setup_.exposition.enter(metrics::JobPhase::starting);
+  if (!host_)
+    TROUPE_TRY(prepare_host());
+  auto generation = engine::form_generation(host_, place_->seat, place_->store, setup_.trace);
+  if (!generation)
+    return failure(generation.error());
+  generation_ = std::move(*generation);
+  return show();
+}
+
+Status FormerState::start_alone() {
+  auto beginning = engine::find_beginning(config(), engine::run_folder(config()));
+  if (!beginning)
+    return failure(beginning.error());
+  beginning_ = std::move(*beginning);
+  place_ = {
+      engine::seat_alone(static_cast<std::int32_t>(config().devices.count), engine::host_name())};
+  return {};
+}
+
+Status FormerState::come_together() {
+  const Applicant applicant{.system = self_->system(),
+                            .config = setup_.config,
+                            .network = setup_.network,
+                            .node = setup_.node,
+                            .info = {.address = setup_.address,
+                                     .host = engine::host_name(),
+                                     .version = setup_.options.version,
+                                     .workers = static_cast<std::int32_t>(config().devices.count),
+                                     .job = shared_settings(config())},
+                            .say = setup_.say,
+                            .stopped_within = setup_.stopped_within};
+  TROUPE_TRY(config().cluster.join.empty() ? lead(applicant) : follow(applicant));
+  const auto& seat = place_->seat;
+  if (seat.generation.nodes.size() > 1)
+    setup_.say(fmt::format("node {} of {}: {} of {} workers", seat.node + 1,
+                           seat.generation.nodes.size(), seat.place().workers,
+                           seat.generation.world_size()));
+  return {};
+}
+
+Status FormerState::lead(const Applicant& applicant) {
+  auto beginning = engine::find_beginning(config(), engine::run_folder(config()));
+  if (!beginning)
+    return failure(beginning.error());
+  beginning_ = std::move(*beginning);
+  membership_ = joined_ = lead_job(applicant, beginning_);
+  auto place = take_seat(applicant, membership_);
+  if (!place)
+    return failure(place.error());
+  place_ = std::move(*place);
+  return await_fetchers(applicant, membership_, place_->seat);
+}
+
+Status FormerState::follow(const Applicant& applicant) {
+  auto place = join_job(applicant, joined_);
+  if (!place)
+    return failure(place.error());
+  place_ = std::move(*place);
+  auto beginning = fetch_beginning(applicant, joined_, place_->seat);
+  if (!beginning) {
+    if (beginning.error().code == Errc::network) // the leader knows, or cannot be told
+      place_.reset();
+    return failure(beginning.error());
+  }
+  beginning_ = std::move(*beginning);
+  return {};
+}
+
+Status FormerState::prepare_host() {
+  const auto& seat = place_->seat;
+  auto job = engine::open_job(config(), beginning_, seat.leads());
+  if (!job)
+    return failure(job.error());
+  const bool alone = seat.generation.nodes.size() == 1;
+  auto host = engine::make_host(
+      std::move(*job), seat.generation.world_size() * config().train.accumulate,
+      std::exchange(beginning_.checkpoint, {}), {.say = setup_.say, .cancelled = [this, alone] {
+                                                   return alone && setup_.stopped_within({});
+                                                 }});
+  if (!host)
+    return failure(host.error());
+  host_ = std::move(*host);
+  return {};
+}
+
+Result<FormedPtr> FormerState::show() {
+  auto info = generation_->info();
+  info.version = setup_.options.version;
+  auto view = RunView::open(generation_->job(), info, place_->seat.leads(), setup_.options,
+                            setup_.exposition);
+  if (!view)
+    return failure(view.error());
+  if (setup_.formed)
+    setup_.formed();
+  return std::make_shared<const Formed>(Formed{
+      .generation = generation_,
+      .info = std::move(info),
+      .metrics = self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
+          std::move(*view), setup_.trace)});
+}
+
+/// This node cannot do its part: the others need not wait for it.
+void FormerState::give_up(Error error) {
+  if (error.code == Errc::stopped)
+    setup_.say(error.message);
+  if (!joined_ || !place_)
+    return;
+  error.where.node = setup_.address;
+  // Until they know: who goes before is taken for dead.
+  caf::scoped_actor self{self_->system()};
+  self->request(joined_, config().cluster.timeouts.detection, atom::failed_v, std::move(error))
+      .receive([] {}, [](const caf::error&) {});
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,72 @@
+/// FORMER: does for its NODE what blocks, on a thread of its own: finds the other nodes, brings the
+/// checkpoint, opens, compiles, connects; and lets go of a generation that has ended.
+#pragma once
+
+#include "../cluster/joining.hpp"
+#include "../interfaces.hpp"
+#include "formed.hpp"
+#include "run_view.hpp"
+
+#include "troupe/metrics/trace.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace troupe::actors {
+
+/// Config, options and exposition outlive the actors.
+struct FormerSetup {
+  const Config& config;
+  const RunOptions& options;
+  metrics::Exposition& exposition;
+  NetworkOptions network;
+  std::string address = {};         ///< of this daemon: HOST:PORT; empty: a node alone
+  std::string metrics_address = {}; ///< HOST:PORT; empty: off
+  metrics::Trace trace = {};
+  std::function<void(const std::string&)> say = {}; ///< tells a person what is waited for
+  /// Waits so long, or until this daemon is asked to stop: true.
+  std::function<bool(std::chrono::milliseconds)> stopped_within = {};
+  std::function<void()> formed = {}; ///< called when a generation is about to train
+  node_actor node = {};              ///< whose helper it is
+  metrics::Track row = {};           ///< of the actor in the timeline
+};
+
+/// What it can be cancelled in: waiting for nodes and checkpoints, and, where there is one node
+/// alone, before each device is prepared. Ranks that connect wait for each other: when one cannot
+/// come, MEMBERSHIP's STORE tells the others.
+class FormerState {
+public:
+  static inline const char* name = "former";
+
+  FormerState(former_actor::pointer self, FormerSetup setup)
+      : self_{self}, setup_{std::move(setup)} {}
+  ~FormerState();
+  FormerState(const FormerState&) = delete;
+  FormerState& operator=(const FormerState&) = delete;
+  former_actor::behavior_type make_behavior();
+
+private:
+  Result<FormedPtr> form();
+  Status come_together();
+  Status lead(const Applicant& applicant);
+  Status follow(const Applicant& applicant);
+  Status start_alone();
+  Status prepare_host();
+  Result<FormedPtr> show();
+  void give_up(Error error);
+  const Config& config() const { return setup_.config; }
+  bool is_daemon() const { return setup_.options.daemon; }
+
+  former_actor::pointer self_;
+  FormerSetup setup_;
+  membership_actor membership_; ///< when this node leads
+  membership_actor joined_;     ///< ours, or the leader's
+  std::optional<Place> place_;
+  engine::Beginning beginning_;
+  std::shared_ptr<engine::Host> host_; ///< serves all generations
+  std::shared_ptr<engine::Generation> generation_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,125 @@
+// The roles of a generation on this host.
+#include "node.hpp"
+
+#include "checkpointer.hpp"
+#include "coordinator.hpp"
+#include "data_loader.hpp"
+#include "shard_manager.hpp"
+#include "worker.hpp"
+
+#include "troupe/engine/trace_rows.hpp"
+
+namespace troupe::actors {
+
+template <class State, class Handle, caf::spawn_options Options, class Setup>
+Handle NodeState::spawn_role(std::string_view group, Setup setup) {
+  // Monitored, not linked: a role that dies ends the job with a message, not the node.
+  setup.row = generation().trace.track(group, State::name);
+  auto role =
+      self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
+          std::move(setup));
+  roles_.push_back(caf::actor_cast<caf::actor>(role));
+  return role;
+}
+
+checkpointer_actor NodeState::spawn_checkpointer() {
+  const auto& job = generation().job();
+  return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
+      engine::node_rows, CheckpointerSetup{.store = job.checkpoints(),
+                                           .state = generation().replicas.front()->state,
+                                           .metadata = job.checkpoint_metadata,
+                                           .steps_per_epoch = job.plan.steps_per_epoch(),
+                                           .keep = job.config.checkpoint.keep});
+}
+
+void NodeState::spawn_workers() {
+  const auto& job = generation().job();
+  const auto accumulate = generation().accumulate;
+  const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
+      engine::node_rows, DataLoaderSetup{.replicas = generation().replicas,
+                                         .training = job.training,
+                                         .evaluation = generation().evaluation,
+                                         .world_size = generation().world_size,
+                                         .accumulate = accumulate,
+                                         .passes = job.plan.total_steps() * accumulate,
+                                         .fillers = generation().fillers,
+                                         .coordinator = coordinator_});
+  for (const auto& replica : generation().replicas)
+    spawn_replica(replica, loader);
+}
+
+void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
+                              const data_loader_actor& loader) {
+  const auto& job = generation().job();
+  const auto accumulate = generation().accumulate;
+  const auto& evaluation = generation().evaluation;
+  const auto rows = engine::rank_rows(replica->rank);
+  const auto compute = generation().trace.track(rows, "compute");
+  const bool shared = replica->communication == replica->compute;
+  engine::HostOptimizerRows host_rows;
+  if (replica->updates)
+    host_rows = {generation().trace.track(rows, "copies"),
+                 generation().trace.track(rows, "host optimizer")};
+  const auto first_pass = generation().first_step * accumulate;
+  const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
+      rows,
+      ShardManagerSetup{
+          .exchange = {.replica = replica,
+                       .accumulate = accumulate,
+                       .clip_norm = job.config.train.clip_grad_norm,
+                       .loss_scale = job.loss_scale,
+                       .optimizer = job.optimizer,
+                       .row = shared ? compute : generation().trace.track(rows, "communication"),
+                       .host_rows = std::move(host_rows)},
+          .first_pass = first_pass,
+          .coordinator = coordinator_});
+  shard_managers_.push_back(shard_manager);
+  const auto worker = spawn_role<WorkerState, worker_actor>(
+      rows, WorkerSetup{.replica = replica,
+                        .accumulate = accumulate,
+                        .first_pass = first_pass,
+                        .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
+                        .scales_loss = job.loss_scale.has_value(),
+                        .precision = job.precision,
+                        .loader = loader,
+                        .shard_manager = shard_manager,
+                        .coordinator = coordinator_,
+                        .stream_row = compute});
+  self_->send(coordinator_, atom::join_v,
+              RankInfo{.rank = replica->rank,
+                       .metrics = formed_->metrics_address,
+                       .device = replica->device().info().name,
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint},
+              worker, shard_manager, formed_->metrics);
+}
+
+void NodeState::lead() {
+  const auto& job = generation().job();
+  const auto& state = *generation().replicas.front()->state;
+  coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
+      engine::node_rows,
+      CoordinatorSetup{.plan = job.plan,
+                       .first_step = generation().first_step,
+                       .generation = generation().seat.generation,
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint,
+                       .detection = job.config.cluster.timeouts.detection,
+                       .learning_rate = job.learning_rate,
+                       .info = formed_->info,
+                       .history = job.history,
+                       .pieces = state.saved().size(),
+                       .parameter_pieces = engine::count_parameter_pieces(state.saved()),
+                       .checkpointer = spawn_checkpointer(),
+                       .metrics = formed_->metrics});
+  spawn_workers();
+  if (membership_)
+    self_->send(membership_, atom::lead_v, coordinator_);
+  if (stopping_)
+    self_->send(coordinator_, atom::stop_v);
+  self_->request(coordinator_, caf::infinite, atom::run_v)
+      .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
+            [this](const caf::error& error) { lost_coordinator(error); });
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,207 @@
+#include "generation.hpp"
+
+#include "devices.hpp"
+#include "exchange/groups.hpp"
+#include "exchange/host_optimizer.hpp"
+#include "trace_rows.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_stream.hpp"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+namespace troupe::engine {
+
+namespace {
+
+/// Makes the parts of a generation in the order in which they need each other.
+class Formation {
+public:
+  explicit Formation(Generation& generation)
+      : generation_{generation}, job_{generation.job()}, strategy_{collectives::strategy_of(
+                                                             job_.config.parallel,
+                                                             generation.world_size)} {}
+
+  Status run(const std::shared_ptr<collectives::KeyValueStore>& store) {
+    TROUPE_TRY(check_slices());
+    generation_.first_step = generation_.host->state->step;
+    TROUPE_TRY(deal_evaluation());
+    for (int index = 0; index < generation_.seat.place().workers; ++index)
+      TROUPE_TRY(add_replica(index));
+    TROUPE_TRY(join_groups(generation_.replicas, strategy_,
+                           {.generation = generation_.seat.generation,
+                            .timeouts = job_.config.cluster.timeouts,
+                            .store = store,
+                            .statistics = job_.config.model.sync_batch_norm}));
+    return add_fillers();
+  }
+
+private:
+  Status check_slices() const;
+  Status deal_evaluation();
+  Status add_replica(int index);
+  void add_streams(Replica& replica) const;
+  Status add_state(Replica& replica) const;
+  Status add_fillers();
+
+  Generation& generation_;
+  const Job& job_;
+  collectives::Strategy strategy_;
+};
+
+Status Formation::check_slices() const {
+  const auto& host = *generation_.host;
+  if (host.slices != std::int64_t{generation_.world_size} * generation_.accumulate)
+    return fail(Errc::invalid_input, "{} slices of a global batch cannot be dealt to {} ranks",
+                host.slices, generation_.world_size);
+  if (generation_.seat.place().workers > std::ssize(host.equipment))
+    return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
+                host.equipment.size(), generation_.seat.place().workers);
+  return {};
+}
+
+Status Formation::deal_evaluation() {
+  if (!job_.evaluation)
+    return {};
+  auto dealt =
+      data::dealt(*job_.evaluation, job_.config.data.eval_batch_size, generation_.world_size);
+  if (!dealt)
+    return failure(dealt.error());
+  generation_.evaluation = std::make_shared<const data::BatchAssembler>(*std::move(dealt));
+  return {};
+}
+
+Status Formation::add_replica(int index) {
+  auto replica = std::make_shared<Replica>();
+  replica->rank = generation_.seat.place().first_rank + index;
+  replica->equipment = generation_.host->equipment[static_cast<std::size_t>(index)];
+  add_streams(*replica);
+  TROUPE_TRY(add_state(*replica));
+  generation_.replicas.push_back(std::move(replica));
+  return {};
+}
+
+void Formation::add_streams(Replica& replica) const {
+  const auto threads = threads_per_worker(job_.config.devices);
+  replica.compute = replica.device().create_stream({.name = "compute", .threads = threads});
+  // A single rank has nothing to overlap: one stream keeps one team of threads warm. Beside
+  // backward, one thread is enough for sums: a second team would fight with the first.
+  replica.communication =
+      generation_.world_size == 1 && !strategy_.offloads()
+          ? replica.compute
+          : replica.device().create_stream({.name = "communication", .threads = 1, .urgent = true});
+  if (strategy_.offloads())
+    add_host_streams(replica, threads);
+}
+
+Status Formation::add_state(Replica& replica) const {
+  const auto& layout = replica.train().layout();
+  auto state =
+      ModelState::create(replica.device(), layout,
+                         {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+                          .accumulate = generation_.accumulate > 1,
+                          .loss_scale = job_.loss_scale,
+                          .stored = stored_type(job_.precision),
+                          .strategy = strategy_,
+                          .rank = replica.rank,
+                          .buckets = collectives::wrap_units(
+                              job_.config.parallel, layout.unit_elements, layout.unit_names),
+                          .snapshots = replica.rank == 0 && job_.plan.saves_while_training()});
+  if (!state)
+    return failure(state.error());
+  replica.state = std::move(*state);
+  bind(replica.train(), *replica.state);
+  if (replica.evaluates())
+    bind(replica.evaluate(), *replica.state);
+  return replica.state->load(*replica.compute, *generation_.host->state);
+}
+
+Status Formation::add_fillers() {
+  // Host streams read and augment, whatever the device is.
+  for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
+    generation_.loader_streams.push_back(
+        {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
+         generation_.trace.track(node_rows, fmt::format("loader {}", i))});
+  FillerFactory factory{job_.config,
+                        {.training = job_.training,
+                         .evaluation = generation_.evaluation,
+                         .world_size = generation_.world_size,
+                         .accumulate = generation_.accumulate},
+                        generation_.loader_streams,
+                        generation_.trace};
+  for (const auto& replica : generation_.replicas) {
+    auto fillers = factory.make(replica->rank, *replica->equipment);
+    if (!fillers)
+      return failure(fillers.error());
+    generation_.fillers.push_back(std::move(*fillers));
+  }
+  return {};
+}
+
+} // namespace
+
+Generation::Generation(std::shared_ptr<Host> on, Seat given, metrics::Trace to)
+    : host{std::move(on)}, seat{std::move(given)}, world_size{seat.generation.world_size()},
+      accumulate{static_cast<int>(host->slices / world_size)}, trace{std::move(to)} {}
+
+Generation::~Generation() {
+  drain();
+  for (const auto& replica : replicas) {
+    unbind(replica->train());
+    if (replica->evaluates())
+      unbind(replica->evaluate());
+  }
+}
+
+metrics::RunInfo Generation::info() const {
+  auto info = run_info(job().config);
+  info.recompute = host->recompute;
+  info.class_names = job().training->dataset().info().class_names;
+  info.world_size = world_size;
+  info.batch_size = job().config.data.batch_size;
+  info.steps_per_epoch = job().plan.steps_per_epoch();
+  info.total_steps = job().plan.total_steps();
+  info.first_step = first_step;
+  info.host = seat.place().host;
+  info.started = std::chrono::system_clock::now();
+  return info;
+}
+
+void Generation::drain() const {
+  for (const auto& replica : replicas)
+    for (const auto& stream :
+         {replica->compute, replica->communication, replica->copies, replica->updates})
+      if (stream)
+        std::ignore = stream->synchronize();
+  for (const auto& loader : loader_streams)
+    std::ignore = loader.stream->synchronize();
+}
+
+Result<std::shared_ptr<Generation>>
+form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
+                const std::shared_ptr<collectives::KeyValueStore>& store,
+                const metrics::Trace& trace) {
+  auto generation = std::make_shared<Generation>(host, seat, trace);
+  TROUPE_TRY(Formation{*generation}.run(store));
+  host->state.reset();
+  return generation;
+}
+
+Result<std::shared_ptr<Generation>> form_alone(const Config& config) {
+  auto beginning = find_beginning(config, run_folder(config));
+  if (!beginning)
+    return failure(beginning.error());
+  auto job = open_job(config, *beginning);
+  if (!job)
+    return failure(job.error());
+  const auto workers = static_cast<std::int32_t>(config.devices.count);
+  const auto host = make_host(std::move(*job), workers * config.train.accumulate,
+                              std::move(beginning->checkpoint));
+  if (!host)
+    return failure(host.error());
+  return form_generation(*host, seat_alone(workers, host_name()));
+}
+
+} // namespace troupe::engine

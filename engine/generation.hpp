@@ -1,0 +1,61 @@
+/// What belongs to one membership: this node's ranks, their groups and streams, the flat layout of
+/// the state, and executables' bindings to it. Made from a host and a seat, and dropped without
+/// touching the host.
+#pragma once
+
+#include "feeding/fillers.hpp"
+#include "host.hpp"
+#include "replica.hpp"
+#include "seat.hpp"
+
+#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/metrics/trace.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace troupe::engine {
+
+class Generation {
+public:
+  Generation(std::shared_ptr<Host> host, Seat seat, metrics::Trace trace);
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+  /// Blocks until nothing runs any more, and takes the executables' buffers away.
+  ~Generation();
+
+  const Job& job() const { return *host->job; }
+  /// What is known of the run now. Precondition: it is formed.
+  metrics::RunInfo info() const;
+  /// Blocks until all streams are done, or have failed.
+  void drain() const;
+
+  const std::shared_ptr<Host> host;
+  const Seat seat;
+  const int world_size;
+  const int accumulate;       ///< passes a step: the slices that each rank takes of a global batch
+  const metrics::Trace trace; ///< off unless it was asked for
+  std::int64_t first_step = 0;
+  std::shared_ptr<const data::BatchAssembler> evaluation; ///< dealt to these ranks; null: never
+  std::vector<std::shared_ptr<Replica>> replicas;         ///< this node's, by rank
+  std::vector<Fillers> fillers;                           ///< by replica
+  std::vector<LoaderStream> loader_streams;
+};
+
+/// Blocks until the ranks of all nodes are connected and have the host's state, which is theirs
+/// from then on; after an error it is still the host's. Errors: invalid_input (the slices cannot be
+/// dealt equally), out_of_memory, network (another node did not come).
+Result<std::shared_ptr<Generation>>
+form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
+                const std::shared_ptr<collectives::KeyValueStore>& store = nullptr,
+                const metrics::Trace& trace = {});
+
+/// The first generation of a job of this process alone, and what it stands on: for programs without
+/// actors. Errors: as find_beginning, open_job, make_host and form_generation.
+Result<std::shared_ptr<Generation>> form_alone(const Config& config);
+
+/// Gives the state of a generation whose ranks are all in this process back to its host, as that of
+/// `step` steps. Blocks. Nothing else may be enqueued meanwhile. Errors: of the streams.
+Status leave_state(const Generation& generation, std::int64_t step);
+
+} // namespace troupe::engine

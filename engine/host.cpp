@@ -1,0 +1,123 @@
+#include "host.hpp"
+
+#include "devices.hpp"
+#include "exchange/host_optimizer.hpp"
+#include "feeding/fillers.hpp"
+#include "resume.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/rounded_executable.hpp"
+#include "troupe/nn/compile.hpp"
+
+namespace troupe::engine {
+
+namespace {
+
+/// Makes the parts of a host in the order in which they need each other.
+class HostMaker {
+public:
+  HostMaker(std::shared_ptr<const Job> job, std::int64_t slices,
+            std::optional<Checkpoint> beginning, const Preparing& preparing)
+      : host_{std::make_shared<Host>(Host{.job = std::move(job),
+                                          .slices = slices,
+                                          .equipment = {},
+                                          .state = std::move(beginning),
+                                          .recompute = {}})},
+        preparing_{preparing} {}
+
+  Result<std::shared_ptr<Host>> run() {
+    const auto accumulate = config().train.accumulate;
+    const auto slice = job().training->sampler().largest_slice(
+        {0, static_cast<int>(host_->slices / accumulate), 0, static_cast<int>(accumulate)});
+    if (!slice)
+      return failure(slice.error());
+    micro_batch_ = *slice;
+    for (int worker = 0; worker < config().devices.count; ++worker)
+      TROUPE_TRY(equip(worker));
+    return host_;
+  }
+
+private:
+  const Job& job() const { return *host_->job; }
+  const Config& config() const { return job().config; }
+  Status equip(int worker);
+  Status compile(Equipment& equipment, EngineOptions& engine);
+  Status compile_evaluation(Equipment& equipment, EngineOptions& engine);
+
+  std::shared_ptr<Host> host_;
+  const Preparing& preparing_;
+  std::int64_t micro_batch_ = 0;
+};
+
+Status HostMaker::equip(int worker) {
+  if (preparing_.cancelled && preparing_.cancelled())
+    return fail(Errc::stopped, "asked to stop before the job began");
+  auto device = make_device(config().devices, worker, preparing_.say);
+  if (!device)
+    return failure(device.error());
+  auto equipment = std::make_shared<Equipment>(Equipment{.device = std::move(*device)});
+  if (config().parallel.offloads())
+    TROUPE_TRY(add_updater(*equipment, threads_per_worker(config().devices)));
+  auto engine = engine_options(config(), *equipment->device);
+  if (!engine)
+    return failure(engine.error());
+  engine->passes.input = preferred_input(config(), job().training->dataset().extent().has_value());
+  engine->passes.loss_rows =
+      static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
+  TROUPE_TRY(compile(*equipment, *engine));
+  if (job().evaluation)
+    TROUPE_TRY(compile_evaluation(*equipment, *engine));
+  host_->equipment.push_back(std::move(equipment));
+  return {};
+}
+
+Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
+  auto model = nn::prepare_model(config(), micro_batch_, nn::Purpose::training, engine.passes);
+  if (!model)
+    return failure(model.error());
+  if (const auto& recompute = model->recompute)
+    host_->recompute = {model->memory.arena_bytes, recompute->arena_without,
+                        recompute->operations_ratio};
+  engine.compile.memory = std::move(model->memory);
+  auto train = equipment.device->compile(model->graph, engine.compile);
+  if (!train)
+    return failure(train.error());
+  equipment.train = std::move(*train);
+  equipment.input = nn::input_format(model->graph);
+  const auto stored = stored_type(job().precision);
+  const auto buffers = float_type_of(config().parallel.mixed_precision.buffers);
+  const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
+  if (rounded.statistics != DType::f32)
+    equipment.train = with_rounded_results(std::move(equipment.train), *equipment.device, rounded);
+  if (host_->state)
+    return {};
+  auto initial = initial_checkpoint(model->graph, config().run.seed);
+  if (!initial)
+    return failure(initial.error());
+  host_->state = std::move(*initial);
+  return {};
+}
+
+Status HostMaker::compile_evaluation(Equipment& equipment, EngineOptions& engine) {
+  auto model = nn::prepare_model(config(), config().data.eval_batch_size, nn::Purpose::evaluation,
+                                 engine.passes);
+  if (!model)
+    return failure(model.error());
+  engine.compile.memory = std::move(model->memory);
+  engine.compile.layout = &equipment.train->layout();
+  auto evaluate = equipment.device->compile(model->graph, engine.compile);
+  if (!evaluate)
+    return failure(evaluate.error());
+  equipment.evaluate = std::move(*evaluate);
+  return {};
+}
+
+} // namespace
+
+Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
+                                        std::optional<Checkpoint> beginning,
+                                        const Preparing& preparing) {
+  return HostMaker{std::move(job), slices, std::move(beginning), preparing}.run();
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,59 @@
+/// What lives as long as the daemon, whoever is in the company: devices, what is compiled for them,
+/// and the model's state while no generation has it.
+#pragma once
+
+#include "job.hpp"
+
+#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/executable.hpp"
+#include "troupe/nn/passes/format_input.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+struct ResidentDataset; // feeding/device_filler.hpp
+
+/// What one worker computes with. Executables have no buffers until a generation binds its own.
+struct Equipment {
+  std::shared_ptr<Device> device;
+  /// Where offloaded state is updated: the device itself, if that is the host; null where nothing
+  /// is offloaded.
+  std::shared_ptr<Device> updater = nullptr;
+  std::unique_ptr<Executable> train = nullptr;
+  std::unique_ptr<Executable> evaluate = nullptr; ///< null when it never happens
+  nn::InputFormat input = {};                     ///< of both
+  /// Data sets that lie in the device's memory.
+  std::map<const data::Dataset*, std::shared_ptr<const ResidentDataset>> residents = {};
+};
+
+struct Host {
+  std::shared_ptr<const Job> job;
+  /// Of every global batch. A generation deals them to its ranks; executables take one at a time.
+  std::int64_t slices = 1;
+  std::vector<std::shared_ptr<Equipment>> equipment; ///< by worker of this node
+  /// In canonical layout. The generation that is formed takes it, and may leave it again
+  /// (leave_state): it is in one place only.
+  std::optional<Checkpoint> state;
+  std::optional<metrics::RecomputeRecord> recompute; ///< where it was asked for
+};
+
+/// What preparing tells and asks meanwhile.
+struct Preparing {
+  std::function<void(const std::string&)> say = {}; ///< told what takes long
+  std::function<bool()> cancelled = {};             ///< asked before each device is prepared
+};
+
+/// Makes the devices and compiles. `beginning`: what the job goes on from; none: it begins afresh,
+/// from the seed. Blocks. Errors: invalid_input (does not fit together), out_of_memory, unsupported
+/// (a device this machine has not), stopped (cancelled).
+Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
+                                        std::optional<Checkpoint> beginning,
+                                        const Preparing& preparing = {});
+
+} // namespace troupe::engine
