@@ -30,13 +30,30 @@ enum class Role : std::uint8_t {
   loss_scale, ///< f32 scalar in device memory (Executable::bind_loss_scale, core/loss_scale.hpp)
 };
 
+/// What a parameter or a statistic begins as; nn/initialize draws the values.
+struct Initial {
+  enum class Kind : std::uint8_t {
+    none,     ///< neither parameter nor statistic
+    constant, ///< `value`
+    normal,   ///< mean 0, standard deviation `value`
+    uniform,  ///< in [-value, value)
+  };
+  Kind kind = Kind::none;
+  double value = 0;
+
+  static constexpr Initial constant(double value) { return {Kind::constant, value}; }
+  static constexpr Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  static constexpr Initial uniform(double bound) { return {Kind::uniform, bound}; }
+};
+
 struct Tensor {
   std::string name; ///< parameters and statistics: PyTorch's name ("layer1.0.conv1.weight"); unique
   Shape shape;
   DType dtype = DType::f32;
   Role role = Role::activation;
   UnitId unit = 0;
-  TensorId of = -1; ///< role gradient: the parameter
+  TensorId of = -1;     ///< role gradient: the parameter
+  Initial initial = {}; ///< roles parameter and statistic
 };
 
 enum class Phase : std::uint8_t { forward, backward };

@@ -116,7 +116,7 @@ Result<EngineOptions> engine_options(const Config& config, Device& device) {
   }
   options.passes.fuse = nn::FusePatterns::all();
   // Every device's kernels read before they write.
-  options.passes.memory.in_place.push_back(Op::batch_norm_backward);
+  options.passes.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (device.info().kind == DeviceKind::cuda)
     TROUPE_TRY(add_cuda_options(config, device, options));
   return options;

@@ -3,16 +3,24 @@
 #include "troupe/core/fail.hpp"
 #include "validate.hpp"
 
+#include <cmath>
+
 namespace troupe::nn {
 
 void GraphBuilder::begin_unit(std::string name) {
   graph_.units.push_back(std::move(name));
 }
 
-TensorId GraphBuilder::add_tensor(std::string name, Shape shape, DType dtype, Role role) {
+TensorId GraphBuilder::add_tensor(std::string name, Shape shape, DType dtype, Role role,
+                                  Initial initial) {
   if (!status_)
     return -1;
-  return graph_.add_tensor({std::move(name), std::move(shape), dtype, role, unit()});
+  return graph_.add_tensor({.name = std::move(name),
+                            .shape = std::move(shape),
+                            .dtype = dtype,
+                            .role = role,
+                            .unit = unit(),
+                            .initial = initial});
 }
 
 TensorId GraphBuilder::input(std::string name, Shape shape) {
@@ -23,12 +31,12 @@ TensorId GraphBuilder::target(std::string name, Shape shape, DType dtype) {
   return add_tensor(std::move(name), std::move(shape), dtype, Role::target);
 }
 
-TensorId GraphBuilder::parameter(std::string name, Shape shape) {
-  return add_tensor(std::move(name), std::move(shape), DType::f32, Role::parameter);
+TensorId GraphBuilder::parameter(std::string name, Shape shape, Initial initial) {
+  return add_tensor(std::move(name), std::move(shape), DType::f32, Role::parameter, initial);
 }
 
-TensorId GraphBuilder::statistic(std::string name, Shape shape) {
-  return add_tensor(std::move(name), std::move(shape), DType::f32, Role::statistic);
+TensorId GraphBuilder::statistic(std::string name, Shape shape, Initial initial) {
+  return add_tensor(std::move(name), std::move(shape), DType::f32, Role::statistic, initial);
 }
 
 const Shape& GraphBuilder::shape(TensorId id) const {
@@ -67,7 +75,9 @@ TensorId GraphBuilder::conv2d(const std::string& name, TensorId x, std::int64_t 
   if (!status_)
     return -1;
   const auto in = shape(x).rank() == 4 ? shape(x)[3] : 0;
-  const auto weight = parameter(name + ".weight", {out, in, attributes.kernel, attributes.kernel});
+  const auto fan_out = static_cast<double>(out * attributes.kernel * attributes.kernel);
+  const auto weight = parameter(name + ".weight", {out, in, attributes.kernel, attributes.kernel},
+                                Initial::normal(std::sqrt(2.0 / fan_out)));
   return apply(Op::conv2d, name, {x, weight}, attributes);
 }
 
@@ -75,10 +85,10 @@ TensorId GraphBuilder::batch_norm(const std::string& name, TensorId x, bool trai
   if (!status_)
     return -1;
   const Shape channels{shape(x).rank() == 0 ? 0 : shape(x).dims.back()};
-  const auto scale = parameter(name + ".weight", channels);
-  const auto shift = parameter(name + ".bias", channels);
-  const auto mean = statistic(name + ".running_mean", channels);
-  const auto variance = statistic(name + ".running_var", channels);
+  const auto scale = parameter(name + ".weight", channels, Initial::constant(1));
+  const auto shift = parameter(name + ".bias", channels, Initial::constant(0));
+  const auto mean = statistic(name + ".running_mean", channels, Initial::constant(0));
+  const auto variance = statistic(name + ".running_var", channels, Initial::constant(1));
   return apply(Op::batch_norm, name, {x, scale, shift, mean, variance},
                BatchNormAttributes{.training = training}, {"saved_mean", "saved_inv_std"});
 }
@@ -116,14 +126,16 @@ TensorId GraphBuilder::flatten(const std::string& name, TensorId x) {
   return apply(Op::flatten, name, {x});
 }
 
-TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t out) {
+TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t out,
+                              const std::string& output) {
   if (!status_)
     return -1;
   const auto in = shape(x).rank() == 2 ? shape(x)[1] : 0;
-  const auto weight = parameter(name + ".weight", {out, in});
-  const auto bias = parameter(name + ".bias", {out});
+  const auto initial = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
+  const auto weight = parameter(name + ".weight", {out, in}, initial);
+  const auto bias = parameter(name + ".bias", {out}, initial);
   const auto product = apply(Op::matmul, name + ".product", {x, weight});
-  return apply(Op::bias, name, {product, bias});
+  return apply(Op::bias, output.empty() ? name : output, {product, bias});
 }
 
 TensorId GraphBuilder::softmax_cross_entropy(const std::string& name, TensorId logits,

@@ -20,13 +20,17 @@ public:
 
   TensorId input(std::string name, Shape shape);
   TensorId target(std::string name, Shape shape, DType dtype);
-  TensorId parameter(std::string name, Shape shape);
-  TensorId statistic(std::string name, Shape shape);
+  TensorId parameter(std::string name, Shape shape, Initial initial);
+  TensorId statistic(std::string name, Shape shape, Initial initial);
 
-  /// x (N, H, W, C) -> (N, H', W', out); no bias.
+  // Parameters begin as torchvision's models have them.
+
+  /// x (N, H, W, C) -> (N, H', W', out); no bias. The weight begins normal, with variance
+  /// 2 / fan_out (He et al. 2015).
   TensorId conv2d(const std::string& name, TensorId x, std::int64_t out,
                   const Conv2dAttributes& attributes);
-  /// x (N, ..., C); scale and shift are called weight and bias, as PyTorch does.
+  /// x (N, ..., C); scale and shift are called weight and bias, as PyTorch does. Scale and running
+  /// variance begin as 1, shift and running mean as 0.
   TensorId batch_norm(const std::string& name, TensorId x, bool training);
   TensorId relu(const std::string& name, TensorId x);
   TensorId add(const std::string& name, TensorId a, TensorId b);
@@ -37,8 +41,11 @@ public:
   TensorId subsample_pad(const std::string& name, TensorId x,
                          const SubsamplePadAttributes& attributes);
   TensorId flatten(const std::string& name, TensorId x);
-  /// x (N, in) -> (N, out): a matmul ("NAME.product") and a bias.
-  TensorId linear(const std::string& name, TensorId x, std::int64_t out);
+  /// x (N, in) -> (N, out): a matmul ("NAME.product") and a bias, whose output has the module's
+  /// name or this one. Both begin uniform within 1 / sqrt(fan_in), which is PyTorch's
+  /// kaiming_uniform with a = sqrt(5).
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out,
+                  const std::string& output = {});
   TensorId softmax_cross_entropy(const std::string& name, TensorId logits, TensorId labels,
                                  float label_smoothing);
   TensorId mean_squared_error(const std::string& name, TensorId prediction, TensorId target);
@@ -56,7 +63,7 @@ public:
   Result<Graph> finish() &&;
 
 private:
-  TensorId add_tensor(std::string name, Shape shape, DType dtype, Role role);
+  TensorId add_tensor(std::string name, Shape shape, DType dtype, Role role, Initial initial = {});
   UnitId unit() const {
     return graph_.units.empty() ? 0 : static_cast<UnitId>(graph_.units.size()) - 1;
   }

@@ -1,34 +1,10 @@
 #include "cost.hpp"
 
+#include "ops/table.hpp"
+
 #include <algorithm>
 
 namespace troupe::nn {
-
-namespace {
-
-/// Every element of y takes one multiplication and one addition per weight of its channel.
-double products(const Tensor& y, const Tensor& weight) {
-  return 2.0 * static_cast<double>(y.shape.elements()) *
-         static_cast<double>(weight.shape.elements()) / static_cast<double>(weight.shape[0]);
-}
-
-double operations_of(const Graph& graph, const Node& node) {
-  switch (node.op) {
-  case Op::conv2d:
-  case Op::matmul:
-    return products(graph[node.outputs[0]], graph[node.inputs[1]]);
-  case Op::conv2d_backward_data:
-  case Op::matmul_backward_data:
-    return products(graph[node.inputs[0]], graph[node.inputs[1]]);
-  case Op::conv2d_backward_weight:
-  case Op::matmul_backward_weight:
-    return products(graph[node.inputs[0]], graph[node.outputs[0]]);
-  default:
-    return 0;
-  }
-}
-
-} // namespace
 
 std::size_t bytes_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype);
@@ -40,7 +16,11 @@ double NodeCost::time() const {
 }
 
 NodeCost cost_of(const Graph& graph, const Node& node) {
-  NodeCost cost{.operations = operations_of(graph, node)};
+  return record_of(node.op).cost(graph, node);
+}
+
+NodeCost cost_of_moving(const Graph& graph, const Node& node) {
+  NodeCost cost;
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (const auto id : *ids)
       cost.bytes += static_cast<double>(bytes_of(graph[id]));
@@ -50,7 +30,7 @@ NodeCost cost_of(const Graph& graph, const Node& node) {
 double operations_of(const Graph& graph) {
   double operations = 0;
   for (const auto& node : graph.nodes)
-    operations += operations_of(graph, node);
+    operations += cost_of(graph, node).operations;
   return operations;
 }
 

@@ -22,7 +22,11 @@ struct NodeCost {
   double time() const;
 };
 
+/// By the op's record (ops/record.hpp).
 NodeCost cost_of(const Graph& graph, const Node& node);
+
+/// Of ops whose time is what it takes to move their tensors.
+NodeCost cost_of_moving(const Graph& graph, const Node& node);
 
 /// Operations of all nodes.
 double operations_of(const Graph& graph);

@@ -1,4 +1,4 @@
-/// Initial values of parameters and statistics, as torchvision's models have them.
+/// Initial values of parameters and statistics.
 #pragma once
 
 #include "troupe/core/error.hpp"
@@ -19,10 +19,8 @@ struct InitialTensor {
 /// Values of all parameters, then of all statistics, in graph order. A value depends on (seed, name
 /// of the tensor, position) alone: not on the rest of the model, on threads or on ranks.
 ///
-/// Convolutions: normal, variance 2 / fan_out (He et al. 2015). Matmuls and their biases: uniform
-/// within 1 / sqrt(fan_in), which is PyTorch's kaiming_uniform with a = sqrt(5). Batch norm: scale
-/// 1, shift 0, running mean 0, running variance 1. Errors: internal for a parameter that no op
-/// uses.
+/// What each is drawn from is the tensor's own (Tensor::initial): GraphBuilder gives it. Errors:
+/// internal for a parameter or statistic that says nothing.
 Result<std::vector<InitialTensor>> initial_values(const Graph& graph, std::uint64_t seed);
 
 /// The generator's stream for a name: 64-bit FNV-1a.

@@ -21,11 +21,13 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-/// Types of the outputs of a forward op, optional and saved ones included, in the order of enum Op.
-/// `cast` has no rule: its output's dtype is a choice. Errors: invalid_input, starting with the
-/// op's name and saying what was expected and what was found.
-Result<std::vector<TensorType>> infer_outputs(Op op, const Attributes& attributes,
-                                              std::span<const TensorType> inputs);
+using Types = std::span<const TensorType>;
+using OutputTypes = Result<std::vector<TensorType>>;
+
+/// Types of the outputs of a forward op, optional and saved ones included, by its record
+/// (ops/record.hpp). `cast` has no rule: its output's dtype is a choice. Errors: invalid_input,
+/// starting with the op's name and saying what was expected and what was found.
+OutputTypes infer_outputs(Op op, const Attributes& attributes, Types inputs);
 
 /// The type that a node reads an input in: what it has, but for f32 weights that are rounded to
 /// what they are multiplied with.

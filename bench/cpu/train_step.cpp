@@ -117,7 +117,7 @@ public:
 private:
   static nn::PlanOptions host_plan() {
     nn::PlanOptions plan;
-    plan.in_place.push_back(Op::batch_norm_backward);
+    plan.also_in_place.push_back(Op::batch_norm_backward);
     return plan;
   }
 

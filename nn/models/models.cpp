@@ -79,16 +79,6 @@ struct AddFeatures {
   }
 };
 
-/// A linear layer "fc" whose output is called "logits".
-TensorId add_classifier(GraphBuilder& builder, TensorId features, std::int64_t classes) {
-  const auto& shape = builder.shape(features);
-  const auto in = shape.rank() == 2 ? shape[1] : 0;
-  const auto weight = builder.parameter("fc.weight", {classes, in});
-  const auto bias = builder.parameter("fc.bias", {classes});
-  const auto product = builder.apply(Op::matmul, "fc.product", {features, weight});
-  return builder.apply(Op::bias, "logits", {product, bias});
-}
-
 } // namespace
 
 const std::vector<std::string>& model_names() {
@@ -110,7 +100,7 @@ Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options)
   const auto labels = builder.target("labels", {options.batch}, DType::i32);
   const auto features =
       std::visit(AddFeatures{builder, images, model, options.training}, specs().at(model.name));
-  const auto logits = add_classifier(builder, features, model.num_classes);
+  const auto logits = builder.linear("fc", features, model.num_classes, "logits");
   if (model.loss == "mean_squared_error")
     builder.mean_squared_error("loss", logits, labels);
   else

@@ -1,7 +1,7 @@
 #include "autocast.hpp"
 
 #include "../modules.hpp"
-#include "autocast_rules.hpp"
+#include "../ops/table.hpp"
 
 #include <algorithm>
 #include <string>
@@ -16,6 +16,10 @@ bool is_castable(const Tensor& tensor) {
          (tensor.dtype == DType::f32 || tensor.dtype == DType::bf16 || tensor.dtype == DType::f16);
 }
 
+AutocastRule rule_of(const Node& forward) {
+  return record_of(forward.op).autocast->rule;
+}
+
 class Autocaster {
 public:
   Autocaster(const Graph& forward, DType compute, const AutocastRegions& off)
@@ -25,7 +29,7 @@ public:
     const auto nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (auto node : nodes) {
-      if (autocast_rule(node.op) != AutocastRule::given) {
+      if (rule_of(node) != AutocastRule::given) {
         const auto dtype = type_of(node);
         for (auto& id : node.inputs)
           id = cast(id, dtype, node.unit);
@@ -42,7 +46,7 @@ private:
   DType type_of(const Node& node) const {
     if (!is_autocast(module_of(graph_, node), off_))
       return DType::f32;
-    switch (autocast_rule(node.op)) {
+    switch (rule_of(node)) {
     case AutocastRule::lower_precision:
       return compute_;
     case AutocastRule::follow:

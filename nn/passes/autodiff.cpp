@@ -1,5 +1,6 @@
 #include "autodiff.hpp"
 
+#include "../ops/table.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -8,26 +9,15 @@ namespace troupe::nn {
 
 namespace {
 
-bool is_loss(Op op) {
-  return op == Op::softmax_cross_entropy || op == Op::mean_squared_error;
+bool is_loss(const Node& node) {
+  return record_of(node.op).kind == OpKind::loss;
 }
 
-/// Whether an output's gradient has a part for this input.
 bool flows_to(const Node& node, std::size_t input) {
-  switch (node.op) {
-  case Op::batch_norm:
-    return input != 3 && input != 4; // running statistics
-  case Op::softmax_cross_entropy:
-  case Op::mean_squared_error:
-    return input == 0;
-  case Op::count_correct:
-    return false;
-  default:
-    return true;
-  }
+  return record_of(node.op).flows_to.contains(input);
 }
 
-class Differentiator {
+class Differentiator final : public Propagation {
 public:
   explicit Differentiator(Graph forward)
       : graph_{std::move(forward)}, needs_(graph_.tensors.size()), pending_(graph_.tensors.size()),
@@ -39,7 +29,7 @@ public:
     std::size_t losses = 0;
     for (const auto& node : graph_.nodes) {
       mark_needs(node);
-      losses += is_loss(node.op) ? 1 : 0;
+      losses += is_loss(node) ? 1 : 0;
     }
     if (losses != 1)
       return fail(Errc::internal, "autodiff needs one loss, the graph has {}", losses);
@@ -71,7 +61,7 @@ private:
 
   /// How many gradients will flow into each tensor; called from the last node to the first.
   void count_pending(const Node& node) {
-    if (!is_loss(node.op) && pending_[static_cast<std::size_t>(node.outputs[0])] == 0)
+    if (!is_loss(node) && pending_[static_cast<std::size_t>(node.outputs[0])] == 0)
       return; // the loss does not depend on it
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (flows_to(node, i))
@@ -117,97 +107,40 @@ private:
     }
   }
 
-  /// One node that makes the gradient of one input.
-  void propagate(Op op, const Node& forward, std::size_t input, std::vector<TensorId> inputs) {
+  void propagate(Op op, const Node& forward, std::size_t input,
+                 std::vector<TensorId> reads) override {
+    if (needs(forward.inputs[input]))
+      propagate_all(op, forward, {input}, std::move(reads));
+  }
+
+  void propagate_all(Op op, const Node& forward, const std::vector<std::size_t>& inputs,
+                     std::vector<TensorId> reads) override {
+    std::vector<TensorId> parts;
+    for (const auto input : inputs)
+      parts.push_back(contribution(forward.inputs[input]));
+    emit(op, forward, std::move(reads), parts, forward.attributes);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      contribute(forward, forward.inputs[inputs[i]], parts[i]);
+  }
+
+  Status pass_on(const Node& forward, std::size_t input, TensorId dy) override {
     const auto of = forward.inputs[input];
-    if (!needs(of))
-      return;
-    const auto part = contribution(of);
-    emit(op, forward, std::move(inputs), {part}, forward.attributes);
-    contribute(forward, of, part);
-  }
-
-  Status differentiate(const Node& node) {
-    if (is_loss(node.op)) {
-      const bool entropy = node.op == Op::softmax_cross_entropy;
-      propagate(entropy ? Op::softmax_cross_entropy_backward : Op::mean_squared_error_backward,
-                node, 0, {entropy ? node.outputs[1] : node.inputs[0], node.inputs[1]});
-      return {};
-    }
-    const auto dy = gradients_[static_cast<std::size_t>(node.outputs[0])];
-    if (dy < 0)
-      return {}; // nothing that the loss depends on
-    switch (node.op) {
-    case Op::conv2d:
-      // The weight's gradient first: afterwards x's memory is free for dx.
-      propagate(Op::conv2d_backward_weight, node, 1, {dy, node.inputs[0]});
-      propagate(Op::conv2d_backward_data, node, 0, {dy, node.inputs[1]});
-      return {};
-    case Op::matmul:
-      if (node.inputs.size() == 3)
-        propagate(Op::bias_backward, node, 2, {dy});
-      propagate(Op::matmul_backward_weight, node, 1, {dy, node.inputs[0]});
-      propagate(Op::matmul_backward_data, node, 0, {dy, node.inputs[1]});
-      return {};
-    case Op::bias:
-      propagate(Op::bias_backward, node, 1, {dy});
-      return pass_on(node, 0, dy);
-    case Op::add:
-      TROUPE_TRY(pass_on(node, 0, dy));
-      return pass_on(node, 1, dy);
-    case Op::batch_norm:
-      return differentiate_batch_norm(node, dy);
-    case Op::relu:
-      propagate(Op::relu_backward, node, 0, {dy, node.outputs[0]});
-      return {};
-    case Op::max_pool:
-      propagate(Op::max_pool_backward, node, 0, {dy, node.outputs[1]});
-      return {};
-    case Op::avg_pool:
-      propagate(Op::avg_pool_backward, node, 0, {dy});
-      return {};
-    case Op::subsample_pad:
-      propagate(Op::subsample_pad_backward, node, 0, {dy});
-      return {};
-    case Op::flatten:
-      propagate(Op::unflatten, node, 0, {dy});
-      return {};
-    case Op::cast:
-      propagate(Op::cast, node, 0, {dy});
-      return {};
-    default:
-      return fail(Errc::internal, "autodiff does not know {}", to_string(node.op));
-    }
-  }
-
-  /// The gradient of the output is the gradient of the input: no node.
-  Status pass_on(const Node& node, std::size_t input, TensorId dy) {
-    const auto of = node.inputs[input];
     if (graph_[of].role == Role::parameter)
       return fail(Errc::internal, "{} is added to an activation: use bias", graph_[of].name);
     if (needs(of))
-      contribute(node, of, dy);
+      contribute(forward, of, dy);
     return {};
   }
 
-  Status differentiate_batch_norm(const Node& node, TensorId dy) {
-    const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-    if (!attributes.training)
-      return fail(Errc::internal, "{}: batch norm with running statistics has no backward",
-                  graph_[node.outputs[0]].name);
-    std::vector<TensorId> inputs = {dy, node.inputs[0], node.inputs[1], node.outputs[1],
-                                    node.outputs[2]};
-    if (attributes.relu)
-      inputs.push_back(node.outputs[0]);
-    std::vector<std::size_t> sources = {0, 1, 2};
-    if (attributes.add)
-      sources.push_back(5);
-    std::vector<TensorId> outputs;
-    for (const auto source : sources)
-      outputs.push_back(contribution(node.inputs[source]));
-    emit(Op::batch_norm_backward, node, std::move(inputs), outputs, attributes);
-    for (std::size_t i = 0; i < sources.size(); ++i)
-      contribute(node, node.inputs[sources[i]], outputs[i]);
+  Status differentiate(const Node& node) {
+    const auto dy = gradients_[static_cast<std::size_t>(node.outputs[0])];
+    if (dy < 0 && !is_loss(node))
+      return {}; // nothing that the loss depends on
+    const auto gradient = record_of(node.op).gradient;
+    if (!gradient)
+      return fail(Errc::internal, "autodiff does not know {}", to_string(node.op));
+    if (const auto done = gradient(*this, node, dy); !done)
+      return fail(done.error().code, "{}: {}", graph_[node.outputs[0]].name, done.error().message);
     return {};
   }
 

@@ -6,8 +6,8 @@
 
 namespace troupe::nn {
 
-/// Differentiates the graph's one loss (softmax_cross_entropy or mean_squared_error) with respect
-/// to all parameters. Adds nodes of phase backward, units from the last to the first; the gradient
+/// Differentiates the graph's one loss with respect to all parameters, each op by its record
+/// (ops/record.hpp). Adds nodes of phase backward, units from the last to the first; the gradient
 /// of tensor X is called "X.grad", has X's dtype and, for a parameter, role gradient. Contributions
 /// of several consumers are summed with `add`. What needs no gradient gets none: images, labels.
 /// Errors: no loss or several; batch norm that is not training.

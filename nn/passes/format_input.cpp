@@ -12,8 +12,9 @@ bool reads(const Node& node, TensorId id) {
 
 void pad_channels(Graph& graph, TensorId images, std::int64_t channels) {
   auto& has = graph[images].shape.dims.back();
-  const bool convolved = std::ranges::all_of(
-      graph.nodes, [&](const Node& node) { return node.op == Op::conv2d || !reads(node, images); });
+  const bool convolved = std::ranges::all_of(graph.nodes, [&](const Node& node) {
+    return std::holds_alternative<Conv2dAttributes>(node.attributes) || !reads(node, images);
+  });
   if (channels <= has || !convolved)
     return;
   for (auto& node : graph.nodes)

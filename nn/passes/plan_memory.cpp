@@ -1,6 +1,7 @@
 #include "plan_memory.hpp"
 
 #include "../cost.hpp"
+#include "../ops/table.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -72,9 +73,8 @@ private:
 
   /// The block of an input that ends here and that the first output can take over.
   int reusable(const Node& node, int at) const {
-    if (std::ranges::count(options_.in_place, node.op) == 0)
-      return -1;
-    const std::size_t candidates = node.op == Op::add ? 2 : 1;
+    const std::size_t extra = std::ranges::count(options_.also_in_place, node.op) > 0 ? 1 : 0;
+    const auto candidates = std::max(record_of(node.op).in_place, extra);
     for (std::size_t i = 0; i < candidates; ++i) {
       const auto id = node.inputs[i];
       if (graph_[id].role == Role::activation && last_use_[static_cast<std::size_t>(id)] == at &&

@@ -12,15 +12,9 @@ namespace troupe::nn {
 struct PlanOptions {
   /// Activations that must survive to the end of the pass, for Executable::read_tensor.
   std::vector<std::string> keep;
-  /// Ops whose first output may lie where an input of the same size dies: they read an element
-  /// before they write it and do not look back. For `add` either input; else the first.
-  std::vector<Op> in_place = {Op::relu,
-                              Op::add,
-                              Op::bias,
-                              Op::flatten,
-                              Op::unflatten,
-                              Op::relu_backward,
-                              Op::batch_norm_input_gradient};
+  /// Ops whose first output the device may put where their first input dies, besides those that
+  /// may do so everywhere (OpRecord::in_place).
+  std::vector<Op> also_in_place = {};
   std::size_t alignment = 64; ///< bytes
 };
 

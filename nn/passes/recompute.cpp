@@ -1,33 +1,19 @@
 #include "recompute.hpp"
 
+#include "../ops/table.hpp"
 #include "rewrite.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe::nn {
 
 namespace {
 
-/// Ops that do nothing but write their outputs. Batch norm can be cloned by what it saved.
-bool can_be_cloned(const Node& node) {
-  switch (node.op) {
-  case Op::conv2d:
-  case Op::scale_shift:
-  case Op::relu:
-  case Op::add:
-  case Op::max_pool:
-  case Op::avg_pool:
-  case Op::subsample_pad:
-  case Op::flatten:
-  case Op::matmul:
-  case Op::bias:
-  case Op::cast:
-    return true;
-  case Op::batch_norm:
-    return std::get<BatchNormAttributes>(node.attributes).training;
-  default:
-    return false;
-  }
+/// The node that makes the outputs of a forward node again.
+std::optional<Node> clone_of(const Node& node) {
+  const auto clone = record_of(node.op).clone;
+  return clone ? clone(node) : std::nullopt;
 }
 
 } // namespace
@@ -45,10 +31,9 @@ Recomputation::Recomputation(const Graph& training)
             training.nodes[maker(id)].unit != node.unit)
           foreign[static_cast<std::size_t>(id)] = true;
       }
-    } else if (can_be_cloned(node)) {
-      const std::size_t made = node.op == Op::batch_norm ? 1 : node.outputs.size();
-      for (std::size_t k = 0; k < made; ++k) {
-        const auto id = static_cast<std::size_t>(node.outputs[k]);
+    } else if (const auto clone = clone_of(node)) {
+      for (const auto output : clone->outputs) {
+        const auto id = static_cast<std::size_t>(output);
         auto tensor = training.tensors[id];
         tensor.name += ".again";
         makers_[id] = static_cast<int>(i);
@@ -80,17 +65,11 @@ void Recomputation::collect(std::size_t node, std::vector<bool>& done,
 }
 
 Node Recomputation::clone(std::size_t node) const {
-  auto clone = training_.nodes[node];
+  auto clone = *clone_of(training_.nodes[node]);
   clone.phase = Phase::backward;
   for (auto& id : clone.inputs)
     if (is_lost(id, clone.unit))
       id = clones_[static_cast<std::size_t>(id)];
-  if (clone.op == Op::batch_norm) {
-    clone.op = Op::normalize;
-    clone.inputs[3] = clone.outputs[1];
-    clone.inputs[4] = clone.outputs[2];
-    clone.outputs.resize(1);
-  }
   for (auto& id : clone.outputs)
     id = clones_[static_cast<std::size_t>(id)];
   return clone;

@@ -31,7 +31,7 @@ nn::PreparedModel prepare(const Graph& forward, Precision precision,
                          .autocast_off = off,
                          .recompute = recompute,
                          .memory = {.alignment = 256}};
-  passes.memory.in_place.push_back(Op::batch_norm_backward);
+  passes.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (const auto channels = test_traits().image_channels; channels > 0)
     passes.input = {compute_type(precision), channels};
   auto prepared = nn::run_passes(forward, nn::Purpose::training, passes);

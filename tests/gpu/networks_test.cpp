@@ -48,7 +48,7 @@ struct Fixture {
                            .input = {compute_type(precision), 4},
                            .fuse_statistics = std::move(support),
                            .memory = {.alignment = gpu::tensor_alignment}};
-    passes.memory.in_place.push_back(Op::batch_norm_backward);
+    passes.memory.also_in_place.push_back(Op::batch_norm_backward);
     auto model = nn::run_passes(forward, nn::Purpose::training, passes);
     REQUIRE(model);
     return std::move(*model);

@@ -142,8 +142,8 @@ TEST_CASE("batch_norm with relu and add has the right gradients") {
       check_gradients(graph_of({3, 2, 2, 2}, [&](GraphBuilder& b, TensorId x) {
         const auto y = b.conv2d("other", x, 2, {1, 1, 0});
         std::vector<TensorId> inputs = {
-            y, b.parameter("op.weight", {2}), b.parameter("op.bias", {2}),
-            b.statistic("op.running_mean", {2}), b.statistic("op.running_var", {2})};
+            y, b.parameter("op.weight", {2}, {}), b.parameter("op.bias", {2}, {}),
+            b.statistic("op.running_mean", {2}, {}), b.statistic("op.running_var", {2}, {})};
         if (add)
           inputs.push_back(x);
         return b.apply(Op::batch_norm, "op", inputs, BatchNormAttributes{.relu = relu, .add = add},
@@ -177,7 +177,7 @@ TEST_CASE("a tensor with three readers has the sum of three gradients") {
 
 TEST_CASE("a parameter with two readers has the sum of two gradients") {
   check_gradients(graph_of({4, 3}, [](GraphBuilder& b, TensorId x) {
-    const auto weight = b.parameter("shared.weight", {3, 3});
+    const auto weight = b.parameter("shared.weight", {3, 3}, {});
     return b.apply(Op::matmul, "twice", {b.apply(Op::matmul, "once", {x, weight}), weight});
   }));
 }
@@ -207,7 +207,7 @@ TEST_CASE("subsample_pad has the right gradient") {
 TEST_CASE("matmul with a bias of its own has the right gradients") {
   check_gradients(graph_of({4, 3}, [](GraphBuilder& b, TensorId x) {
     return b.apply(Op::matmul, "op",
-                   {x, b.parameter("op.weight", {5, 3}), b.parameter("op.bias", {5})});
+                   {x, b.parameter("op.weight", {5, 3}, {}), b.parameter("op.bias", {5}, {})});
   }));
 }
 

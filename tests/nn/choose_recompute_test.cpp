@@ -25,7 +25,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
   REQUIRE(forward.has_value());
   PassOptions options{
       .fuse = FusePatterns::all(), .precision = precision, .recompute = recompute, .memory = {}};
-  options.memory.in_place.push_back(Op::batch_norm_backward);
+  options.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (fused)
     options.fuse_statistics = {[](const Graph&, const Node&) { return 0.0; }};
   return run_passes(*forward, Purpose::training, options);
@@ -82,7 +82,7 @@ TEST_CASE("what is needed at once, or saves nothing, is not made again") {
     all[static_cast<std::size_t>(id)] = true;
   const auto whole = recompute(plain, all);
   PlanOptions memory;
-  memory.in_place.push_back(Op::batch_norm_backward);
+  memory.also_in_place.push_back(Op::batch_norm_backward);
   const auto planned = plan_memory(whole, memory);
   REQUIRE(planned.has_value());
   const auto model = prepared("resnet50", {.kind = Kind::block});

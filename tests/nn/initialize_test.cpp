@@ -1,7 +1,9 @@
+#include "troupe/nn/builder.hpp"
 #include "troupe/nn/initialize.hpp"
 #include "troupe/nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -75,6 +77,32 @@ TEST_CASE("values depend on the seed and the name, not on the rest of the model"
   CHECK(find(a, "conv1.weight").values == find(b, "conv1.weight").values);
   CHECK(find(a, "conv1.weight").values != find(c, "conv1.weight").values);
   CHECK(find(a, "layer1.0.conv1.weight").values != find(a, "layer1.0.conv2.weight").values);
+}
+
+TEST_CASE("a parameter begins as it says itself, whatever reads it") {
+  GraphBuilder b;
+  b.begin_unit("unit");
+  const auto x = b.input("x", {4, 3});
+  const auto weight = b.parameter("fc.weight", {2, 3}, Initial::constant(0.5));
+  b.apply(Op::matmul, "fc", {x, weight});
+  b.statistic("unread", {2}, Initial::constant(3));
+  const auto graph = std::move(b).finish();
+  REQUIRE(graph.has_value());
+  const auto values = initial_values(*graph, 1);
+  REQUIRE(values.has_value());
+  CHECK(find(*values, "fc.weight").values == std::vector<float>(6, 0.5f));
+  CHECK(find(*values, "unread").values == std::vector<float>(2, 3.0f));
+}
+
+TEST_CASE("a parameter that does not say how it begins is an error that names it") {
+  GraphBuilder b;
+  b.begin_unit("unit");
+  b.apply(Op::matmul, "fc", {b.input("x", {4, 3}), b.parameter("fc.weight", {2, 3}, {})});
+  const auto graph = std::move(b).finish();
+  REQUIRE(graph.has_value());
+  const auto values = initial_values(*graph, 1);
+  REQUIRE_FALSE(values.has_value());
+  CHECK_THAT(values.error().message, Catch::Matchers::ContainsSubstring("fc.weight"));
 }
 
 TEST_CASE("the names' hash is FNV-1a") {

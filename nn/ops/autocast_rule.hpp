@@ -1,4 +1,4 @@
-/// What autocast does with each op: PyTorch's lists, as data.
+/// What autocast does with an op: PyTorch's lists, as data.
 ///
 /// Source: PyTorch, "Automatic Mixed Precision", section "Autocast Op Reference". It has a list for
 /// CUDA and one for the CPU. They differ (softmax and layer norm are f32 on CUDA, and follow their
@@ -6,10 +6,7 @@
 /// recorded from PyTorch.
 #pragma once
 
-#include "troupe/core/graph.hpp"
-
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace troupe::nn {
@@ -22,16 +19,9 @@ enum class AutocastRule : std::uint8_t {
   given,           ///< in the types that it was made with: ops that passes make
 };
 
-struct AutocastEntry {
-  Op op;
+struct Autocast {
   AutocastRule rule;
-  std::string_view pytorch; ///< what PyTorch calls it; empty: it has none
+  std::string_view pytorch = {}; ///< what PyTorch calls the op; empty: it has none
 };
-
-/// All forward ops, in the order of enum Op. Backward ops compute in their forward op's type:
-/// autodiff gives each gradient the type of what it is the gradient of.
-std::span<const AutocastEntry> autocast_table();
-
-AutocastRule autocast_rule(Op forward);
 
 } // namespace troupe::nn

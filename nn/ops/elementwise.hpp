@@ -1,0 +1,78 @@
+/// Ops whose output's elements each depend on one element of each input.
+#pragma once
+
+#include "shape_checks.hpp"
+
+namespace troupe::nn::ops {
+
+/// So many tensors of one type give another.
+template <std::size_t count>
+OutputTypes infer_elementwise(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, count));
+  TROUPE_TRY(expect_floating(inputs[0], "x"));
+  for (const auto& input : inputs.subspan(1))
+    TROUPE_TRY(expect_type(input, inputs[0], "b"));
+  return std::vector{inputs[0]};
+}
+
+/// dy, and what forward read or gave -> dx: all of one type.
+inline Status check_elementwise_backward(const Attributes&, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 2));
+  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(expect_type(in[1], in[0], "what forward saved"));
+  return expect_type(out[0], in[0], "dx");
+}
+
+inline Status differentiate_relu(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate(Op::relu_backward, node, 0, {dy, node.outputs[0]});
+  return {};
+}
+
+inline constexpr OpRecord relu = {
+    .op = Op::relu,
+    .infer = infer_elementwise<1>,
+    .autocast = Autocast{AutocastRule::follow, "relu"},
+    .gradient = differentiate_relu,
+    .clone = same_node,
+    .in_place = 1,
+};
+
+inline constexpr OpRecord relu_backward = {
+    .op = Op::relu_backward,
+    .kind = OpKind::backward,
+    .check = check_elementwise_backward,
+    .in_place = 1,
+};
+
+inline Status differentiate_add(Propagation& to, const Node& node, TensorId dy) {
+  TROUPE_TRY(to.pass_on(node, 0, dy));
+  return to.pass_on(node, 1, dy);
+}
+
+inline constexpr OpRecord add = {
+    .op = Op::add,
+    .infer = infer_elementwise<2>,
+    // PyTorch has it on no list, but promotes the narrower input, which is the same. Its in-place
+    // `y += x` cannot, and keeps y's type.
+    .autocast = Autocast{AutocastRule::widest, "add"},
+    .gradient = differentiate_add,
+    .clone = same_node,
+    .in_place = 2,
+};
+
+inline Status check_cast(const Attributes&, Types in, Types out) {
+  if (in.size() != 1 || out.size() != 1 || in[0].shape != out[0].shape)
+    return wrong("x and y must have one shape");
+  return {};
+}
+
+inline constexpr OpRecord cast = {
+    .op = Op::cast,
+    .check = check_cast,
+    .autocast = Autocast{AutocastRule::given, "to"},
+    .converts = true,
+    .gradient = propagate_dy<Op::cast>,
+    .clone = same_node,
+};
+
+} // namespace troupe::nn::ops

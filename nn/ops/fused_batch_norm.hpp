@@ -1,0 +1,69 @@
+/// Batch norm taken apart, so that the convolutions around it can have its parts
+/// (passes/fuse_statistics). It stands behind autodiff, which therefore takes none of these.
+#pragma once
+
+#include "shape_checks.hpp"
+
+namespace troupe::nn::ops {
+
+inline OutputTypes infer_batch_norm_finalize(const Attributes& attributes, Types inputs) {
+  const auto& a = std::get<FinalizeAttributes>(attributes);
+  TROUPE_TRY(expect_count(inputs, 6));
+  TROUPE_TRY(expect_rank(inputs[0], 1, "sum (C)"));
+  TROUPE_TRY(expect_channels(inputs, inputs[0].shape[0], "sum", "sum_of_squares", "scale", "shift",
+                             "running_mean", "running_var"));
+  if (a.count < 2)
+    return wrong("needs more than one value per channel, has {}", a.count);
+  return std::vector(4, inputs[0]);
+}
+
+// No clone: it updates running statistics.
+inline constexpr OpRecord batch_norm_finalize = {
+    .op = Op::batch_norm_finalize,
+    .infer = infer_batch_norm_finalize,
+    .autocast = Autocast{AutocastRule::given},
+};
+
+inline OutputTypes infer_scale_shift(const Attributes&, Types inputs) {
+  if (inputs.size() != 3 && inputs.size() != 4 && inputs.size() != 6)
+    return wrong("takes 3, 4 or 6 inputs, has {}", inputs.size());
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(x, "x"));
+  if (x.shape.rank() < 2)
+    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  const auto channels = x.shape.dims.back();
+  TROUPE_TRY(expect_channels(inputs.subspan(1), channels, "factor", "offset"));
+  if (inputs.size() > 3)
+    TROUPE_TRY(expect_type(inputs[3], x, "residual"));
+  if (inputs.size() > 4)
+    TROUPE_TRY(expect_channels(inputs.subspan(4), channels, "the residual's factor",
+                               "the residual's offset"));
+  return std::vector{x};
+}
+
+inline constexpr OpRecord scale_shift = {
+    .op = Op::scale_shift,
+    .infer = infer_scale_shift,
+    .autocast = Autocast{AutocastRule::given},
+    .clone = same_node,
+};
+
+inline Status check_batch_norm_input_gradient(const Attributes&, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 5));
+  if (out.size() != 1 || in[0].shape.rank() < 2)
+    return wrong("takes dy (N, ..., C) and gives dx");
+  TROUPE_TRY(expect_floating(in[0], "dy"));
+  TROUPE_TRY(expect_type(in[1], in[0], "x"));
+  TROUPE_TRY(
+      expect_channels(in.subspan(2), in[0].shape.dims.back(), "dy_factor", "x_factor", "offset"));
+  return expect_type(out[0], in[0], "dx");
+}
+
+inline constexpr OpRecord batch_norm_input_gradient = {
+    .op = Op::batch_norm_input_gradient,
+    .kind = OpKind::backward,
+    .check = check_batch_norm_input_gradient,
+    .in_place = 1,
+};
+
+} // namespace troupe::nn::ops

@@ -1,0 +1,106 @@
+/// Losses, and what is counted beside them.
+#pragma once
+
+#include "shape_checks.hpp"
+
+namespace troupe::nn::ops {
+
+inline TensorType scalar() {
+  return {Shape{}, DType::f32};
+}
+
+inline Status expect_prediction(Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 2));
+  TROUPE_TRY(expect_rank(inputs[0], 2, "the prediction (N, C)"));
+  if (inputs[0].dtype != DType::f32)
+    return wrong("the prediction must be f32, is {}", to_string(inputs[0].dtype));
+  return {};
+}
+
+inline Status expect_labels(Types inputs) {
+  return expect_type(inputs[1], {{inputs[0].shape[0]}, DType::i32}, "labels");
+}
+
+inline OutputTypes infer_softmax_cross_entropy(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_prediction(inputs));
+  TROUPE_TRY(expect_labels(inputs));
+  return std::vector{scalar(), inputs[0]};
+}
+
+inline Status differentiate_softmax_cross_entropy(Propagation& to, const Node& node, TensorId) {
+  to.propagate(Op::softmax_cross_entropy_backward, node, 0, {node.outputs[1], node.inputs[1]});
+  return {};
+}
+
+inline constexpr OpRecord softmax_cross_entropy = {
+    .op = Op::softmax_cross_entropy,
+    .kind = OpKind::loss,
+    .infer = infer_softmax_cross_entropy,
+    // All of it, as documented; inside, PyTorch 2.14 on CUDA leaves log_softmax in f16.
+    .autocast = Autocast{AutocastRule::fp32, "cross_entropy"},
+    .gradient = differentiate_softmax_cross_entropy,
+    .flows_to = InputSet::only({0}),
+};
+
+inline OutputTypes infer_mean_squared_error(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_prediction(inputs));
+  if (inputs[1].dtype == DType::f32)
+    TROUPE_TRY(expect_type(inputs[1], inputs[0], "the target"));
+  else
+    TROUPE_TRY(expect_labels(inputs));
+  return std::vector{scalar()};
+}
+
+inline Status differentiate_mean_squared_error(Propagation& to, const Node& node, TensorId) {
+  to.propagate(Op::mean_squared_error_backward, node, 0, {node.inputs[0], node.inputs[1]});
+  return {};
+}
+
+inline constexpr OpRecord mean_squared_error = {
+    .op = Op::mean_squared_error,
+    .kind = OpKind::loss,
+    .infer = infer_mean_squared_error,
+    .autocast = Autocast{AutocastRule::fp32, "mse_loss"},
+    .gradient = differentiate_mean_squared_error,
+    .flows_to = InputSet::only({0}),
+};
+
+inline OutputTypes infer_count_correct(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_prediction(inputs));
+  TROUPE_TRY(expect_labels(inputs));
+  return std::vector{scalar()};
+}
+
+inline constexpr OpRecord count_correct = {
+    .op = Op::count_correct,
+    .infer = infer_count_correct,
+    .autocast = Autocast{AutocastRule::fp32},
+    .flows_to = InputSet::none(),
+};
+
+/// The prediction or what was saved of it, target [, loss_scale] -> its gradient.
+template <Op loss>
+Status check_loss_backward(const Attributes&, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 2, 3));
+  TROUPE_TRY(expect_outputs(out, 1));
+  TROUPE_TRY(infer_outputs(loss, {}, in.first(2)));
+  if (in.size() == 3)
+    TROUPE_TRY(expect_type(in[2], scalar(), "loss_scale"));
+  return expect_type(out[0], in[0], "dprediction");
+}
+
+inline constexpr OpRecord softmax_cross_entropy_backward = {
+    .op = Op::softmax_cross_entropy_backward,
+    .kind = OpKind::backward,
+    .check = check_loss_backward<Op::softmax_cross_entropy>,
+    .takes_loss_scale = true,
+};
+
+inline constexpr OpRecord mean_squared_error_backward = {
+    .op = Op::mean_squared_error_backward,
+    .kind = OpKind::backward,
+    .check = check_loss_backward<Op::mean_squared_error>,
+    .takes_loss_scale = true,
+};
+
+} // namespace troupe::nn::ops

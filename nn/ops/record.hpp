@@ -1,0 +1,68 @@
+/// All that nn/ knows of an op, as one value. The families beside this file hold the records; what
+/// an op takes and gives stands in core/ops.def.
+#pragma once
+
+#include "../cost.hpp"
+#include "../shape_rules.hpp"
+#include "autocast_rule.hpp"
+#include "input_set.hpp"
+#include "propagation.hpp"
+
+#include <optional>
+
+namespace troupe::nn {
+
+enum class OpKind : std::uint8_t {
+  forward,  ///< in forward graphs; backward may use it, too
+  loss,     ///< likewise, and what autodiff begins at
+  backward, ///< made by autodiff and the passes behind it
+};
+
+/// table.cpp checks that a record has what its kind asks for.
+struct OpRecord {
+  Op op;
+  OpKind kind = OpKind::forward;
+
+  // Shapes and dtypes: one of these two. Their errors say no op: infer_outputs and check_node do.
+
+  /// Types of the outputs, optional and saved ones included.
+  OutputTypes (*infer)(const Attributes&, Types inputs) = nullptr;
+  /// Whether inputs and outputs fit together: backward, and where an output's type is a choice.
+  Status (*check)(const Attributes&, Types inputs, Types outputs) = nullptr;
+
+  // The types that it reads and computes in.
+
+  /// Of forward ops; backward ones compute in the type of their forward op.
+  std::optional<Autocast> autocast = std::nullopt;
+  /// Weights: where they are f32, they are read rounded to the first input's type (read_type).
+  InputSet rounded = InputSet::none();
+  /// It computes in the type of its output, not of its first input (computed_type).
+  bool converts = false;
+
+  // Differentiation.
+
+  /// Adds what makes the gradients of a node's inputs; `dy`, the gradient of its first output, is
+  /// -1 for a loss. Null: autodiff does not take it.
+  Status (*gradient)(Propagation&, const Node&, TensorId dy) = nullptr;
+  /// Inputs that the gradient of the first output has a part for.
+  InputSet flows_to = InputSet::all();
+  /// It is multiplied by the loss scale, its last input when there is one (passes/scale_loss).
+  bool takes_loss_scale = false;
+
+  // Memory and time.
+
+  /// The node that makes the same bits again, and does nothing else (passes/recompute); nothing
+  /// where none can. Null: none ever can.
+  std::optional<Node> (*clone)(const Node&) = nullptr;
+  /// The first output may lie where one of so many first inputs dies: each element is read before
+  /// it is written, and not looked at again (passes/plan_memory).
+  std::size_t in_place = 0;
+  NodeCost (*cost)(const Graph&, const Node&) = cost_of_moving;
+};
+
+/// For ops that do nothing but write their outputs.
+inline std::optional<Node> same_node(const Node& node) {
+  return node;
+}
+
+} // namespace troupe::nn

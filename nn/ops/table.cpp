@@ -1,0 +1,74 @@
+// One record for each line of core/ops.def, from the family's header; a record that is missing or
+// incomplete does not compile. The families are included here alone: to touch one is to compile
+// this file.
+#include "table.hpp"
+
+#include "batch_norm.hpp"
+#include "convolution.hpp"
+#include "elementwise.hpp"
+#include "fused_batch_norm.hpp"
+#include "loss.hpp"
+#include "matmul.hpp"
+#include "pooling.hpp"
+#include "shapes.hpp"
+
+#include <array>
+
+namespace troupe::nn {
+
+namespace {
+
+constexpr bool is_backward(const OpRecord& record) {
+  return record.kind == OpKind::backward;
+}
+
+/// One of the two, and for backward the check: its outputs are tensors that there are already.
+constexpr bool has_shape_rule(const OpRecord& record) {
+  return record.infer ? !record.check && !is_backward(record) : record.check != nullptr;
+}
+
+constexpr bool has_autocast_rule(const OpRecord& record) {
+  return record.autocast.has_value() != is_backward(record);
+}
+
+/// Gradients are of forward ops; all losses have one, from their first input alone.
+constexpr bool has_sound_gradient(const OpRecord& record) {
+  if (record.kind == OpKind::loss)
+    return record.gradient && record.flows_to == InputSet::only({0});
+  return !record.gradient || (!is_backward(record) && record.flows_to != InputSet::none());
+}
+
+/// What backward reads can be made again, but losses: the host reads them, too.
+constexpr bool has_sound_clone(const OpRecord& record) {
+  if (record.kind != OpKind::forward)
+    return !record.clone;
+  return record.clone || !record.gradient;
+}
+
+constexpr bool has_sound_memory(const OpRecord& record) {
+  return record.in_place <= 2 && record.cost && !record.rounded.contains(0);
+}
+
+#define TROUPE_OP(name)                                                                            \
+  static_assert(ops::name.op == Op::name, "the record of " #name " says another op");              \
+  static_assert(has_shape_rule(ops::name), #name ": forward needs infer, backward check");         \
+  static_assert(has_autocast_rule(ops::name), #name ": forward alone needs an autocast rule");     \
+  static_assert(has_sound_gradient(ops::name), #name ": its gradient does not fit its kind");      \
+  static_assert(has_sound_clone(ops::name), #name ": forward with a gradient alone has a clone");  \
+  static_assert(has_sound_memory(ops::name), #name ": in_place, cost or rounded make no sense");
+#include "troupe/core/ops.def"
+#undef TROUPE_OP
+
+constexpr std::array<OpRecord, op_count> table = {{
+#define TROUPE_OP(name) ops::name,
+#include "troupe/core/ops.def"
+#undef TROUPE_OP
+}};
+
+} // namespace
+
+const OpRecord& record_of(Op op) {
+  return table[static_cast<std::size_t>(op)];
+}
+
+} // namespace troupe::nn

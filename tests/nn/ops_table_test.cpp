@@ -1,0 +1,187 @@
+// What the records say of ops, against graphs that have every op.
+#include "../devices/op_cases.hpp"
+
+#include "troupe/nn/builder.hpp"
+#include "troupe/nn/ops/table.hpp"
+#include "troupe/nn/passes/autodiff.hpp"
+#include "troupe/nn/passes/recompute.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::nn;
+
+namespace {
+
+Graph with_clones(const Graph& training) {
+  TensorSet again(training.tensors.size());
+  const Recomputation recomputation{training};
+  for (const auto id : recomputation.candidates())
+    again[static_cast<std::size_t>(id)] = true;
+  return recompute(training, again);
+}
+
+/// Training graphs with every op, in the shapes that passes give to it.
+std::vector<Graph> graphs_of_all_ops() {
+  const PassOptions mixed{.precision = Precision::amp_bf16};
+  auto apart = mixed;
+  apart.fuse = FusePatterns::all();
+  apart.fuse_statistics = {[](const Graph&, const Node&) { return 0.0; }};
+  const auto joined = [](GraphBuilder& b, TensorId x) {
+    x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 8, {3, 1, 1}), true));
+    return b.batch_norm("bn2", b.conv2d("conv2", x, 8, {3, 1, 1}), true);
+  };
+  std::vector<Graph> graphs = {
+      tests::make_model({4, 5, 7, 3}, joined, apart).graph,
+      tests::squared_error(DType::i32, mixed).graph,
+      tests::squared_error(DType::f32, mixed).graph,
+  };
+  for (const auto& one : tests::all_op_cases())
+    graphs.push_back(with_clones(one.model(mixed).graph));
+  return graphs;
+}
+
+/// The graph with a tensor of another shape, or of another type.
+Graph reshaped(Graph graph, TensorId id) {
+  graph[id].shape.dims.push_back(2);
+  return graph;
+}
+Graph retyped(Graph graph, TensorId id) {
+  graph[id].dtype = DType::u8;
+  return graph;
+}
+
+std::vector<TensorId> tensors_of(const Node& node) {
+  auto ids = node.inputs;
+  ids.insert(ids.end(), node.outputs.begin(), node.outputs.end());
+  return ids;
+}
+
+/// What a node says of a graph that does not fit it; empty when it fits.
+std::string complaint(const Graph& graph, const Node& node) {
+  const auto fits = check_node(graph, node);
+  return fits ? "" : fits.error().message;
+}
+
+/// Forward and differentiated, as the model was written.
+Graph differentiated(const tests::OpCase& one) {
+  GraphBuilder builder;
+  builder.begin_unit("all");
+  auto x = one.body(builder, builder.input("images", one.images));
+  if (builder.shape(x).rank() != 2)
+    x = builder.flatten("flat", x);
+  const auto labels = builder.target("labels", {one.images[0]}, DType::i32);
+  builder.softmax_cross_entropy("loss", x, labels, 0);
+  builder.count_correct("correct", x, labels);
+  const auto forward = std::move(builder).finish();
+  REQUIRE(forward.has_value());
+  const auto graph = autodiff(*forward);
+  REQUIRE(graph.has_value());
+  return *graph;
+}
+
+} // namespace
+
+TEST_CASE("every op refuses tensors of other shapes and types, and says its name") {
+  std::set<Op> seen;
+  for (const auto& graph : graphs_of_all_ops())
+    for (const auto& node : graph.nodes) {
+      CHECK(complaint(graph, node).empty());
+      if (!seen.insert(node.op).second)
+        continue;
+      for (const auto id : tensors_of(node)) {
+        INFO(to_string(node.op) << ", " << graph[id].name);
+        const auto name = Catch::Matchers::StartsWith(std::string{to_string(node.op)} + ": ");
+        CHECK_THAT(complaint(reshaped(graph, id), node), name);
+        if (node.op != Op::cast) // its types are a choice
+          CHECK_THAT(complaint(retyped(graph, id), node), name);
+      }
+    }
+  CHECK(seen.size() == op_count);
+}
+
+TEST_CASE("backward ops stand in backward alone, losses in forward") {
+  for (const auto& graph : graphs_of_all_ops())
+    for (const auto& node : graph.nodes) {
+      INFO(to_string(node.op));
+      const auto kind = record_of(node.op).kind;
+      CHECK((kind != OpKind::backward || node.phase == Phase::backward));
+      CHECK((kind != OpKind::loss || node.phase == Phase::forward));
+    }
+}
+
+TEST_CASE("what runs in place gives as many elements of one type as it takes") {
+  for (const auto& graph : graphs_of_all_ops())
+    for (const auto& node : graph.nodes)
+      for (std::size_t i = 0; i < record_of(node.op).in_place; ++i) {
+        INFO(to_string(node.op));
+        const auto &x = graph[node.inputs[i]], &y = graph[node.outputs[0]];
+        CHECK(x.shape.elements() == y.shape.elements());
+        CHECK(x.dtype == y.dtype);
+      }
+}
+
+TEST_CASE("a clone writes some of the node's outputs, and fits them") {
+  for (const auto& graph : graphs_of_all_ops())
+    for (const auto& node : graph.nodes) {
+      const auto clone = record_of(node.op).clone;
+      const auto again = clone ? clone(node) : std::nullopt;
+      if (!again)
+        continue;
+      INFO(to_string(node.op));
+      REQUIRE_FALSE(again->outputs.empty());
+      CHECK(std::equal(again->outputs.begin(), again->outputs.end(), node.outputs.begin()));
+      CHECK(complaint(graph, *again).empty());
+      CHECK((again->op == node.op || record_of(again->op).kind == OpKind::backward));
+    }
+}
+
+TEST_CASE("batch norm with running statistics has no clone") {
+  Node node{Op::batch_norm, {0, 1, 2, 3, 4}, {5}, BatchNormAttributes{.training = false}};
+  CHECK_FALSE(record_of(node.op).clone(node).has_value());
+}
+
+TEST_CASE("gradients flow to every parameter, and to no statistic and no label") {
+  for (const auto& one : tests::all_op_cases()) {
+    INFO(one.name);
+    const auto graph = differentiated(one);
+    for (const auto& node : graph.nodes)
+      for (std::size_t i = 0; i < node.inputs.size() && node.phase == Phase::forward; ++i) {
+        const auto& input = graph[node.inputs[i]];
+        INFO(to_string(node.op) << ", " << input.name);
+        const bool flows = record_of(node.op).flows_to.contains(i);
+        if (input.role == Role::parameter)
+          CHECK((flows && graph.find(input.name + ".grad")));
+        if (input.role == Role::statistic || input.role == Role::target)
+          CHECK_FALSE(flows);
+      }
+  }
+}
+
+TEST_CASE("products and their gradients take as many operations, other ops none") {
+  for (const auto& graph : graphs_of_all_ops())
+    for (const auto& node : graph.nodes) {
+      INFO(to_string(node.op));
+      const auto cost = cost_of(graph, node);
+      CHECK(cost.bytes == cost_of_moving(graph, node).bytes);
+      const bool weighs = std::ranges::any_of(tensors_of(node), [&](TensorId id) {
+        const auto& tensor = graph[id];
+        const auto& weight = tensor.role == Role::gradient ? graph[tensor.of] : tensor;
+        return weight.role == Role::parameter && weight.shape.rank() > 1;
+      });
+      CHECK((cost.operations > 0) == weighs);
+    }
+}
+
+TEST_CASE("a set of inputs has what it names, or all but that") {
+  CHECK(InputSet::only({1, 31}).contains(31));
+  CHECK_FALSE(InputSet::only({1, 31}).contains(0));
+  CHECK_FALSE(InputSet::all_but({3, 4}).contains(4));
+  CHECK(InputSet::all_but({3, 4}).contains(5));
+  CHECK(InputSet::all() == InputSet::all_but({}));
+  CHECK(InputSet::none() != InputSet::all());
+}
