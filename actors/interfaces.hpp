@@ -49,7 +49,7 @@ using worker_actor = caf::typed_actor<
     caf::result<void>(atom::advance, std::int64_t),
     // A micro-batch is being filled; its event says when it is.
     caf::result<void>(atom::batch, MicroBatchPtr),
-    // What the unit needs for this use will be there at the event.
+    // What the bucket needs for this use will be there at the event.
     caf::result<void>(atom::parameters_ready, Use, EventPtr),
     // Classify the test set with the parameters after `step` steps; statistics are there at the
     // event.
@@ -74,7 +74,8 @@ using data_loader_actor = caf::typed_actor<
 using shard_manager_actor = caf::typed_actor<
     // The worker on the same device.
     caf::result<void>(atom::join, worker_actor),
-    // The worker will run units in this order, all of a pass at once; answered by parameters_ready.
+    // The worker will run buckets in this order, all of a pass at once; answered by
+    // parameters_ready.
     caf::result<void>(atom::need_parameters, Use),
     // At the event the worker has no more need of what it was given for a forward use.
     caf::result<void>(atom::released, Use, EventPtr),

@@ -22,12 +22,12 @@ namespace troupe::actors {
 using engine::Pass;
 using engine::Purpose;
 
-/// What a WORKER wants to do with a unit next.
+/// What a WORKER wants to do with a bucket's units next.
 struct Use {
   Purpose purpose = Purpose::train;
   std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
   Phase phase = Phase::forward;
-  UnitId unit = 0;
+  UnitId unit = 0; ///< the bucket's first in this phase; released: its last
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Use& x) {

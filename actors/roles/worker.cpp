@@ -44,7 +44,7 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         batch->purpose == Purpose::train ? begin_pass() : begin_test_batch();
       },
       [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
-        run_unit(use, event);
+        run_bucket(use, event);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
@@ -57,6 +57,12 @@ worker_actor::behavior_type WorkerState::make_behavior() {
 
 UnitId WorkerState::units() const {
   return static_cast<UnitId>(setup_.replica->train().layout().unit_elements.size());
+}
+
+/// Whether a forward use of a bucket that was gathered ends with this unit.
+bool WorkerState::releases(UnitId unit) const {
+  return strategy().divides_parameters &&
+         plan().buckets[plan().bucket_of[static_cast<std::size_t>(unit)]].units.last == unit;
 }
 
 metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
@@ -88,17 +94,28 @@ void WorkerState::begin_pass() {
 }
 
 void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
-  for (UnitId i = 0; i < units(); ++i)
-    self_->send(setup_.shard_manager, atom::need_parameters_v,
-                Use{purpose, index, phase, phase == Phase::forward ? i : units() - 1 - i});
+  const auto& buckets = plan().buckets; // in the order of backward
+  const auto need = [&](UnitId unit) {
+    self_->send(setup_.shard_manager, atom::need_parameters_v, Use{purpose, index, phase, unit});
+  };
+  if (phase == Phase::backward)
+    for (const auto& bucket : buckets)
+      need(bucket.units.last);
+  else
+    for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
+      need(bucket->units.first);
 }
 
-void WorkerState::run_unit(const Use& use, const EventPtr& parameters) {
+void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
   if (parameters)
     setup_.replica->compute->wait(parameters);
-  if (use.purpose == Purpose::evaluate)
-    return test_unit(use);
-  use.phase == Phase::forward ? forward(use) : backward(use);
+  const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(use.unit)]].units;
+  if (use.phase == Phase::backward)
+    for (use.unit = units.last; use.unit >= units.first; --use.unit)
+      backward(use);
+  else
+    for (use.unit = units.first; use.unit <= units.last; ++use.unit)
+      use.purpose == Purpose::train ? forward(use) : test_unit(use);
 }
 
 void WorkerState::forward(const Use& use) {
@@ -119,7 +136,7 @@ void WorkerState::forward(const Use& use) {
     executable.forward(stream, use.unit);
   }
   auto end = stream.record();
-  if (strategy().divides_parameters)
+  if (releases(use.unit))
     self_->send(setup_.shard_manager, atom::released_v, use, end);
   flight.running.emplace_back(std::move(flight.begin), std::move(end));
 }
@@ -251,7 +268,8 @@ void WorkerState::test_unit(const Use& use) {
   if (strategy().divides_parameters) {
     const auto span = setup_.stream_row.span(stream, label("evaluate", use));
     executable.forward(stream, use.unit);
-    self_->send(setup_.shard_manager, atom::released_v, use, stream.record());
+    if (releases(use.unit))
+      self_->send(setup_.shard_manager, atom::released_v, use, stream.record());
   } else if (last) {
     const auto span = setup_.stream_row.span(stream, {metrics::SpanKind::compute, "evaluate"});
     executable.run(stream);

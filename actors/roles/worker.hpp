@@ -27,8 +27,8 @@ struct WorkerSetup {
   metrics::Track stream_row = {}; ///< of what it has computed
 };
 
-/// A pass begins when its batch has come and its step has been granted; it asks for what all units
-/// need, forward and then backward, and each is enqueued when it is announced. A rank that is alone
+/// A pass begins when its batch has come and its step has been granted; it asks for what all buckets
+/// need, forward and then backward, and the units of each are enqueued when it is announced. A rank that is alone
 /// has nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
 /// begins as soon as this one is enqueued, and is held back by its parameters alone.
 class WorkerState {
@@ -52,7 +52,7 @@ private:
 
   void begin_pass();
   void ask(Purpose purpose, std::int64_t index, Phase phase);
-  void run_unit(const Use& use, const EventPtr& parameters);
+  void run_bucket(Use use, const EventPtr& parameters);
   void forward(const Use& use);
   void backward(const Use& use);
   void run_whole(Pass pass);
@@ -72,8 +72,10 @@ private:
   /// What the stream's row shows.
   metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;
+  bool releases(UnitId unit) const;
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
   const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
+  const collectives::FlatPlan& plan() const { return setup_.replica->state->plan(); }
 
   worker_actor::pointer self_;
   WorkerSetup setup_;
