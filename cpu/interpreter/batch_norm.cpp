@@ -38,6 +38,18 @@ Statistics of_all_batches(const RankSums& sums) {
   return s;
 }
 
+/// This rank's sums of v and of v * (x - mean).
+Status give_sums(RankSums& sums, const Values& v, const Values& x, const Values& mean) {
+  std::ranges::fill(sums.values(), 0.0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = i % sums.channels();
+    sums.first(c) += v[i];
+    sums.second(c) += v[i] * (x[i] - mean[c]);
+  }
+  sums.rows() = rows_of(x, sums.channels());
+  return {};
+}
+
 void update_running(const Operands& operands, const Statistics& s) {
   const double momentum = double{operands.attributes<BatchNormAttributes>().momentum};
   auto mean = operands.read(3), variance = operands.read(4);
@@ -68,11 +80,13 @@ void write_normalized(const Operands& operands, const Values& mean, const Values
 
 } // namespace
 
-void batch_norm(const Operands& operands) {
+Status batch_norm(const Operands& operands) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   const auto x = operands.read(0);
   const auto channels = operands.read(1).size();
-  const auto* const all = operands.of_all_ranks();
+  if (auto* const sums = operands.rank_sums().given)
+    return give_sums(*sums, x, x, Values(channels));
+  const auto* const all = operands.rank_sums().taken;
   const auto s = !a.training ? Statistics{operands.read(3), operands.read(4)}
                  : all       ? of_all_batches(*all)
                              : of_batch(x, channels);
@@ -88,10 +102,12 @@ void batch_norm(const Operands& operands) {
     operands.write(2, inv_std);
     update_running(operands, s);
   }
+  return {};
 }
 
-void normalize(const Operands& operands) {
+Status normalize(const Operands& operands) {
   write_normalized(operands, operands.read(3), operands.read(4));
+  return {};
 }
 
 namespace {
@@ -117,10 +133,12 @@ Values gradient_of_normalized(const Operands& operands, const Values& x) {
 // With h = (x - mean) * inv_std, M values per channel: dx = scale * inv_std * (dy - sum(dy) / M -
 // h * sum(dy * h) / M). Ioffe & Szegedy 2015, section 3. M and the sums may be all ranks', dscale
 // and dshift are this rank's.
-void batch_norm_backward(const Operands& operands) {
+Status batch_norm_backward(const Operands& operands) {
   const auto x = operands.read(1), scale = operands.read(2), mean = operands.read(3),
              inv_std = operands.read(4);
   const auto dy = gradient_of_normalized(operands, x);
+  if (auto* const sums = operands.rank_sums().given)
+    return give_sums(*sums, dy, x, mean);
   const auto channels = scale.size();
   Values dscale(channels), dshift(channels), dx(x.size());
   const auto normalized = [&](std::size_t i) {
@@ -130,7 +148,7 @@ void batch_norm_backward(const Operands& operands) {
     dscale[i % channels] += dy[i] * normalized(i);
     dshift[i % channels] += dy[i];
   }
-  const auto* const all = operands.of_all_ranks();
+  const auto* const all = operands.rank_sums().taken;
   const double rows = all ? all->rows() : rows_of(x, channels);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = i % channels;
@@ -143,20 +161,7 @@ void batch_norm_backward(const Operands& operands) {
   operands.write(2, dshift);
   if (operands.attributes<BatchNormAttributes>().add)
     operands.write(3, dy);
-}
-
-void sum_for_ranks(const Operands& operands, RankSums& sums) {
-  const bool forward = operands.node().op == Op::batch_norm;
-  const auto x = operands.read(forward ? 0 : 1);
-  const auto mean = forward ? Values(sums.channels()) : operands.read(3);
-  const auto v = forward ? x : gradient_of_normalized(operands, x);
-  std::ranges::fill(sums.values(), 0.0);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto c = i % sums.channels();
-    sums.first(c) += v[i];
-    sums.second(c) += v[i] * (x[i] - mean[c]);
-  }
-  sums.rows() = rows_of(x, sums.channels());
+  return {};
 }
 
 } // namespace troupe::cpu

@@ -69,7 +69,7 @@ void write_statistics(const Operands& operands, const Values& y) {
 
 } // namespace
 
-void conv2d(const Operands& operands) {
+Status conv2d(const Operands& operands) {
   const Geometry g{operands.input(0).shape, operands.output(0).shape,
                    operands.attributes<Conv2dAttributes>()};
   const auto x = operands.read_convolved(0, 2);
@@ -82,9 +82,10 @@ void conv2d(const Operands& operands) {
   operands.write(0, y);
   if (operands.attributes<Conv2dAttributes>().statistics)
     write_statistics(operands, y);
+  return {};
 }
 
-void conv2d_backward_data(const Operands& operands) {
+Status conv2d_backward_data(const Operands& operands) {
   const Geometry g{operands.output(0).shape, operands.input(0).shape,
                    operands.attributes<Conv2dAttributes>()};
   const auto dy = operands.read(0);
@@ -98,9 +99,10 @@ void conv2d_backward_data(const Operands& operands) {
     write_masked_and_reduced(operands, std::move(dx));
   else
     operands.write(0, dx);
+  return {};
 }
 
-void conv2d_backward_weight(const Operands& operands) {
+Status conv2d_backward_weight(const Operands& operands) {
   const Geometry g{operands.input(1).shape, operands.input(0).shape,
                    operands.attributes<Conv2dAttributes>()};
   const auto dy = operands.read(0), x = operands.read_convolved(1, 2);
@@ -116,6 +118,7 @@ void conv2d_backward_weight(const Operands& operands) {
       for (std::size_t k = 0; k < g.taps(); ++k)
         dweight[(o * g.in_c + i) * g.taps() + k] = sums[(k * g.in_c + i) * g.out_c + o];
   operands.write(0, dweight);
+  return {};
 }
 
 } // namespace troupe::cpu

@@ -16,34 +16,47 @@ void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit 
 
 } // namespace
 
-void relu(const Operands& operands) {
+Status relu(const Operands& operands) {
   auto y = operands.read(0);
   for (auto& value : y)
     value = value < 0 ? 0 : value; // a NaN stays
   operands.write(0, y);
+  return {};
 }
 
-void relu_backward(const Operands& operands) {
+Status relu_backward(const Operands& operands) {
   auto dx = operands.read(0);
   const auto y = operands.read(1);
   for (std::size_t i = 0; i < dx.size(); ++i)
     dx[i] = y[i] > 0 ? dx[i] : 0;
   operands.write(0, dx);
+  return {};
 }
 
-void add(const Operands& operands) {
+Status add(const Operands& operands) {
   auto y = operands.read(0);
   const auto b = operands.read(1);
   for (std::size_t i = 0; i < y.size(); ++i)
     y[i] += b[i];
   operands.write(0, y);
+  return {};
 }
 
-void copy_elements(const Operands& operands) {
+// The same elements in another type or shape.
+Status cast(const Operands& operands) {
   operands.write(0, operands.read(0));
+  return {};
 }
 
-void subsample_pad(const Operands& operands) {
+Status flatten(const Operands& operands) {
+  return cast(operands);
+}
+
+Status unflatten(const Operands& operands) {
+  return cast(operands);
+}
+
+Status subsample_pad(const Operands& operands) {
   const auto& a = operands.attributes<SubsamplePadAttributes>();
   const auto& x_shape = operands.input(0).shape;
   const auto& y_shape = operands.output(0).shape;
@@ -55,9 +68,10 @@ void subsample_pad(const Operands& operands) {
       y[to + static_cast<std::size_t>(a.pad_before) + c] = x[from + c];
   });
   operands.write(0, y);
+  return {};
 }
 
-void subsample_pad_backward(const Operands& operands) {
+Status subsample_pad_backward(const Operands& operands) {
   const auto& a = operands.attributes<SubsamplePadAttributes>();
   const auto& x_shape = operands.output(0).shape;
   const auto& y_shape = operands.input(0).shape;
@@ -69,6 +83,7 @@ void subsample_pad_backward(const Operands& operands) {
       dx[to + c] = dy[from + static_cast<std::size_t>(a.pad_before) + c];
   });
   operands.write(0, dx);
+  return {};
 }
 
 } // namespace troupe::cpu

@@ -83,7 +83,8 @@ void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
       continue;
     const auto* const sums = enqueue_sums(stream, i, bindings);
     host_stream(stream).enqueue([this, &node, bindings, sums] {
-      return with_bound(node, bindings, [&] { return run_node(graph_, node, memory_, sums); });
+      return with_bound(node, bindings,
+                        [&] { return run_node(graph_, node, memory_, {.taken = sums}); });
     });
   }
 }
@@ -94,10 +95,8 @@ RankSums* InterpreterExecutable::enqueue_sums(Stream& stream, std::size_t node,
   if (!sums || !sum_over_ranks_)
     return nullptr;
   host_stream(stream).enqueue([this, &node = graph_.nodes[node], bindings, &sums = *sums] {
-    return with_bound(node, bindings, [&]() -> Status {
-      sum_for_ranks({graph_, node, memory_}, sums);
-      return {};
-    });
+    return with_bound(node, bindings,
+                      [&] { return run_node(graph_, node, memory_, {.given = &sums}); });
   });
   sum_over_ranks_(stream, sums->values().data(), sums->values().size());
   return &*sums;

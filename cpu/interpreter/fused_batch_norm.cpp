@@ -6,7 +6,7 @@
 
 namespace troupe::cpu {
 
-void batch_norm_finalize(const Operands& operands) {
+Status batch_norm_finalize(const Operands& operands) {
   const auto& a = operands.attributes<FinalizeAttributes>();
   const auto sum = operands.read(0), sum_of_squares = operands.read(1), scale = operands.read(2),
              shift = operands.read(3);
@@ -29,9 +29,10 @@ void batch_norm_finalize(const Operands& operands) {
   operands.write(3, offset);
   operands.write_back(4, running_mean);
   operands.write_back(5, running_var);
+  return {};
 }
 
-void scale_shift(const Operands& operands) {
+Status scale_shift(const Operands& operands) {
   auto y = operands.read(0);
   const auto factor = operands.read(1), offset = operands.read(2);
   const auto residual = operands.inputs() > 3 ? operands.read(3) : Values{};
@@ -49,6 +50,7 @@ void scale_shift(const Operands& operands) {
       y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
   }
   operands.write(0, y);
+  return {};
 }
 
 // With h = (x - mean) * inv_std, M values per channel and k = scale * inv_std, the gradient of x is
@@ -80,7 +82,7 @@ void write_masked_and_reduced(const Operands& operands, Values dx) {
   operands.write(5, offset);
 }
 
-void batch_norm_input_gradient(const Operands& operands) {
+Status batch_norm_input_gradient(const Operands& operands) {
   auto dx = operands.read(0);
   const auto x = operands.read(1), dy_factor = operands.read(2), x_factor = operands.read(3),
              offset = operands.read(4);
@@ -89,6 +91,7 @@ void batch_norm_input_gradient(const Operands& operands) {
     dx[i] = dx[i] * dy_factor[c] + x[i] * x_factor[c] + offset[c];
   }
   operands.write(0, dx);
+  return {};
 }
 
 } // namespace troupe::cpu

@@ -11,7 +11,7 @@ std::size_t dim(const Tensor& tensor, std::size_t i) {
 } // namespace
 
 // y[n][o] = sum over i of x[n][i] * weight[o][i], plus bias[o]
-void matmul(const Operands& operands) {
+Status matmul(const Operands& operands) {
   const auto x = operands.read(0), weight = operands.read_weight(1, 0);
   const auto shift = operands.inputs() == 3 ? operands.read(2) : Values{};
   const auto rows = dim(operands.input(0), 0), in = dim(operands.input(0), 1),
@@ -25,9 +25,10 @@ void matmul(const Operands& operands) {
       y[n * out + o] = sum;
     }
   operands.write(0, y);
+  return {};
 }
 
-void matmul_backward_data(const Operands& operands) {
+Status matmul_backward_data(const Operands& operands) {
   const auto dy = operands.read(0), weight = operands.read_weight(1, 0);
   const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
              in = dim(operands.input(1), 1);
@@ -37,9 +38,10 @@ void matmul_backward_data(const Operands& operands) {
       for (std::size_t i = 0; i < in; ++i)
         dx[n * in + i] += dy[n * out + o] * weight[o * in + i];
   operands.write(0, dx);
+  return {};
 }
 
-void matmul_backward_weight(const Operands& operands) {
+Status matmul_backward_weight(const Operands& operands) {
   const auto dy = operands.read(0), x = operands.read(1);
   const auto rows = dim(operands.input(0), 0), out = dim(operands.input(0), 1),
              in = dim(operands.input(1), 1);
@@ -49,22 +51,25 @@ void matmul_backward_weight(const Operands& operands) {
       for (std::size_t i = 0; i < in; ++i)
         dweight[o * in + i] += dy[n * out + o] * x[n * in + i];
   operands.write(0, dweight);
+  return {};
 }
 
-void bias(const Operands& operands) {
+Status bias(const Operands& operands) {
   auto y = operands.read(0);
   const auto shift = operands.read(1);
   for (std::size_t i = 0; i < y.size(); ++i)
     y[i] += shift[i % shift.size()];
   operands.write(0, y);
+  return {};
 }
 
-void bias_backward(const Operands& operands) {
+Status bias_backward(const Operands& operands) {
   const auto dy = operands.read(0);
   Values dbias(dim(operands.input(0), 1));
   for (std::size_t i = 0; i < dy.size(); ++i)
     dbias[i % dbias.size()] += dy[i];
   operands.write(0, dbias);
+  return {};
 }
 
 } // namespace troupe::cpu

@@ -23,21 +23,25 @@ Values load(const Tensor& tensor, const void* memory);
 /// Rounds to the tensor's dtype.
 void store(const Tensor& tensor, void* memory, const Values& values);
 
+/// Sums over ranks, of a synchronized batch norm. Both are null where its rank is alone.
+struct RankSumsOfNode {
+  RankSums* given = nullptr;       ///< it writes this rank's here, and nothing else
+  const RankSums* taken = nullptr; ///< all ranks', that it takes instead of sums of its own
+};
+
 /// The operands of one node.
 class Operands {
 public:
-  /// `memory`: by TensorId; null only for tensors the node does not use. `of_all_ranks`: what a
-  /// synchronized batch norm takes instead of sums of its own; null where the rank is alone.
+  /// `memory`: by TensorId; null only for tensors the node does not use.
   Operands(const Graph& graph, const Node& node, std::span<void* const> memory,
-           const RankSums* of_all_ranks = nullptr)
-      : graph_{graph}, node_{node}, memory_{memory}, of_all_ranks_{of_all_ranks} {}
+           const RankSumsOfNode& rank_sums)
+      : graph_{graph}, node_{node}, memory_{memory}, rank_sums_{rank_sums} {}
 
-  const Node& node() const { return node_; }
   std::size_t inputs() const { return node_.inputs.size(); }
   std::size_t outputs() const { return node_.outputs.size(); }
   const Tensor& input(std::size_t i) const { return graph_[node_.inputs[i]]; }
   const Tensor& output(std::size_t i) const { return graph_[node_.outputs[i]]; }
-  const RankSums* of_all_ranks() const { return of_all_ranks_; }
+  const RankSumsOfNode& rank_sums() const { return rank_sums_; }
 
   Values read(std::size_t i) const;
   /// A weight in the precision it is multiplied in: that of input `like`.
@@ -60,7 +64,7 @@ private:
   const Graph& graph_;
   const Node& node_;
   std::span<void* const> memory_;
-  const RankSums* of_all_ranks_;
+  RankSumsOfNode rank_sums_;
 };
 
 } // namespace troupe::cpu

@@ -51,7 +51,7 @@ std::size_t size(const Tensor& tensor) {
 } // namespace
 
 // As PyTorch: the first of equal values wins, and a NaN is passed on.
-void max_pool(const Operands& operands) {
+Status max_pool(const Operands& operands) {
   const Windows windows{operands.input(0).shape, operands.output(0).shape,
                         operands.attributes<PoolAttributes>()};
   const auto x = operands.read(0);
@@ -74,9 +74,10 @@ void max_pool(const Operands& operands) {
       });
   operands.write(0, y);
   operands.write(1, position);
+  return {};
 }
 
-void max_pool_backward(const Operands& operands) {
+Status max_pool_backward(const Operands& operands) {
   const Windows windows{operands.output(0).shape, operands.input(0).shape,
                         operands.attributes<PoolAttributes>()};
   const auto dy = operands.read(0), position = operands.read(1);
@@ -89,9 +90,10 @@ void max_pool_backward(const Operands& operands) {
                    },
                    [](std::size_t) {});
   operands.write(0, dx);
+  return {};
 }
 
-void avg_pool(const Operands& operands) {
+Status avg_pool(const Operands& operands) {
   const Windows windows{operands.input(0).shape, operands.output(0).shape,
                         operands.attributes<PoolAttributes>()};
   const auto x = operands.read(0);
@@ -104,9 +106,10 @@ void avg_pool(const Operands& operands) {
                    },
                    [&](std::size_t out) { y[out] = sum / count; });
   operands.write(0, y);
+  return {};
 }
 
-void avg_pool_backward(const Operands& operands) {
+Status avg_pool_backward(const Operands& operands) {
   const Windows windows{operands.output(0).shape, operands.input(0).shape,
                         operands.attributes<PoolAttributes>()};
   const auto dy = operands.read(0);
@@ -119,6 +122,7 @@ void avg_pool_backward(const Operands& operands) {
                        dx[in] += dy[out] / static_cast<double>(inside.size());
                    });
   operands.write(0, dx);
+  return {};
 }
 
 } // namespace troupe::cpu

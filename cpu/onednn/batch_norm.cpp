@@ -259,29 +259,43 @@ private:
   std::vector<float> mean_, dy_factor_, x_factor_, offset_;
 };
 
-/// The step of one dtype; what comes after forward shares its factors.
-template <class T>
-Result<StepPtr> make_step(Lowering& lowering, const Node& node) {
-  const auto& graph = lowering.graph;
-  if (node.op == Op::batch_norm) {
-    auto affine = std::make_shared<ColumnAffine>();
-    if (node.outputs.size() > 1)
-      lowering.affines.emplace(node.outputs[1], affine);
-    return std::make_unique<BatchNormForward<T>>(lowering, node, std::move(affine));
-  }
-  const auto forward = lowering.affines.find(node.inputs[3]);
+/// The factors of the batch norm that saved this mean; what comes after it shares them.
+Result<std::shared_ptr<const ColumnAffine>> affine_of(const Lowering& lowering, TensorId mean) {
+  const auto forward = lowering.affines.find(mean);
   if (forward == lowering.affines.end())
-    return fail(Errc::internal, "{} has no forward node", graph[node.outputs[0]].name);
-  if (node.op == Op::normalize)
-    return std::make_unique<Normalize<T>>(graph, node, forward->second);
-  return std::make_unique<BatchNormBackward<T>>(lowering, node, forward->second);
+    return fail(Errc::internal, "{} is of no forward node", lowering.graph[mean].name);
+  return forward->second;
 }
 
 } // namespace
 
 Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
-  return with_element(lowering.graph[node.inputs[0]].dtype,
-                      [&]<class T>(T) { return make_step<T>(lowering, node); });
+  auto affine = std::make_shared<ColumnAffine>();
+  if (node.outputs.size() > 1)
+    lowering.affines.emplace(node.outputs[1], affine);
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<BatchNormForward<T>>(lowering, node, std::move(affine));
+  });
+}
+
+Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
+  auto affine = affine_of(lowering, node.inputs[3]);
+  if (!affine)
+    return failure(affine.error());
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<Normalize<T>>(lowering.graph, node, std::move(*affine));
+  });
+}
+
+Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
+  if (node.inputs.size() == 7) // nobody here has saved factor and offset
+    return failure(unsupported(lowering.graph, node));
+  auto affine = affine_of(lowering, node.inputs[3]);
+  if (!affine)
+    return failure(affine.error());
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<BatchNormBackward<T>>(lowering, node, std::move(*affine));
+  });
 }
 
 } // namespace troupe::cpu

@@ -148,17 +148,15 @@ private:
   std::size_t library_bytes_, result_bytes_, x_bytes_, y_bytes_;
 };
 
-using Maker = std::optional<Primitive> (*)(const Library&, const ConvolutionProblem&,
-                                           const dnnl::memory::desc*);
-
 auto no_implementation(const Lowering& lowering, const Node& node) {
   return fail(Errc::unsupported, "oneDNN has no {} for {} and {}", to_string(node.op),
               lowering.graph[node.inputs[0]].shape.to_string(),
               lowering.graph[node.inputs[1]].shape.to_string());
 }
 
-Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker maker, bool forward) {
-  auto problem = convolution_problem(lowering.graph, node);
+/// `problem`: of activations as they are stored.
+Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, ConvolutionProblem problem,
+                                 Direction direction) {
   const DType stored = problem.activations;
   problem.activations = lowering.compute_type(stored);
   const bool widen = stored != problem.activations;
@@ -170,6 +168,8 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker mak
       lowering.options.threads);
   problem.batch = slicing.images;
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
+  const bool forward = direction == Direction::forward;
+  const auto maker = forward ? convolution_forward : convolution_backward_data;
   const auto parameter = node.inputs[1];
   // The parameter's own layout needs no copy; it is worth it unless the library has only slow
   // loops.
@@ -194,8 +194,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Maker mak
   return step;
 }
 
-Result<StepPtr> lower_weights(Lowering& lowering, const Node& node) {
-  auto problem = convolution_problem(lowering.graph, node);
+Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionProblem problem) {
   const DType stored = problem.activations;
   problem.activations = lowering.compute_type(stored);
   const ThreadScope scope{lowering.options.threads};
@@ -217,12 +216,27 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node) {
   return step;
 }
 
+Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {
+  if (is_pointwise(node))
+    return lower_pointwise(lowering, node, direction);
+  const auto problem = convolution_problem(lowering.graph, node, direction);
+  auto computed = problem;
+  computed.activations = lowering.compute_type(problem.activations);
+  if (suits_winograd(computed))
+    return lower_winograd(lowering, node, direction);
+  return direction == Direction::backward_weight
+             ? lower_weights(lowering, node, problem)
+             : lower_activation(lowering, node, problem, direction);
+}
+
 } // namespace
 
-ConvolutionProblem convolution_problem(const Graph& graph, const Node& node) {
+ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Direction direction) {
   const auto& a = std::get<Conv2dAttributes>(node.attributes);
-  const bool forward = node.op == Op::conv2d, weights = node.op == Op::conv2d_backward_weight;
-  const auto& x = graph[forward ? node.inputs[0] : weights ? node.inputs[1] : node.outputs[0]];
+  const bool forward = direction == Direction::forward;
+  const auto& x = graph[forward                                   ? node.inputs[0]
+                        : direction == Direction::backward_weight ? node.inputs[1]
+                                                                  : node.outputs[0]];
   const auto& y = graph[forward ? node.outputs[0] : node.inputs[0]];
   return {.batch = x.shape[0],
           .height = x.shape[1],
@@ -242,16 +256,16 @@ bool is_pointwise(const Node& node) {
   return a.kernel == 1 && a.padding == 0;
 }
 
-Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node) {
-  auto problem = convolution_problem(lowering.graph, node);
-  problem.activations = lowering.compute_type(problem.activations);
-  if (suits_winograd(problem))
-    return lower_winograd(lowering, node);
-  if (node.op == Op::conv2d)
-    return lower_activation(lowering, node, convolution_forward, true);
-  if (node.op == Op::conv2d_backward_data)
-    return lower_activation(lowering, node, convolution_backward_data, false);
-  return lower_weights(lowering, node);
+Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
+  return lower_convolution(lowering, node, Direction::forward);
+}
+
+Result<StepPtr> lower_conv2d_backward_data(Lowering& lowering, const Node& node) {
+  return lower_convolution(lowering, node, Direction::backward_data);
+}
+
+Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& node) {
+  return lower_convolution(lowering, node, Direction::backward_weight);
 }
 
 } // namespace troupe::cpu

@@ -1,9 +1,7 @@
 // Element-wise nodes.
-#include "../kernels/kernels.hpp"
-#include "../parallel.hpp"
 #include "convert.hpp"
 #include "follow.hpp"
-#include "lowering.hpp"
+#include "parallel_step.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cstring>
@@ -14,11 +12,24 @@ namespace {
 
 constexpr std::size_t grain = 16384;
 
-/// Can be done behind the writer of an input, and leads others then.
+std::size_t elements(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.shape.elements());
+}
+
+/// A part of a node's tensors.
 template <class T>
+struct Part {
+  const T *a, *b; ///< b: null where there is one input
+  T* to;
+  std::size_t elements;
+};
+
+/// Can be done behind the writer of an input, and leads others then. kernel(typed kernels, part).
+template <class T, class Kernel>
 class Elementwise final : public Step, public Follower, public Leader {
 public:
-  Elementwise(const Node& node, std::size_t elements) : node_{node}, elements_{elements} {
+  Elementwise(const Node& node, std::size_t elements, Kernel kernel)
+      : node_{node}, elements_{elements}, kernel_{kernel} {
     name = to_string(node.op);
     bytes = static_cast<double>((node.inputs.size() + 1) * elements * sizeof(T));
   }
@@ -54,57 +65,33 @@ public:
 
 private:
   void work(const Frame& frame, std::size_t begin, std::size_t end) const {
-    const auto* const a = frame.data<T>(node_.inputs[0]);
-    const auto* const b = node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) : nullptr;
-    auto* const to = frame.data<T>(node_.outputs[0]);
-    const auto& k = kernels().of<T>();
-    if (node_.op == Op::relu)
-      k.relu(a + begin, to + begin, end - begin);
-    else if (node_.op == Op::relu_backward)
-      k.relu_backward(a + begin, b + begin, to + begin, end - begin);
-    else
-      k.add(a + begin, b + begin, to + begin, end - begin);
+    const auto* const a = frame.data<T>(node_.inputs[0]) + begin;
+    const auto* const b =
+        node_.inputs.size() > 1 ? frame.data<T>(node_.inputs[1]) + begin : nullptr;
+    kernel_(kernels().of<T>(), Part<T>{a, b, frame.data<T>(node_.outputs[0]) + begin, end - begin});
   }
 
   Node node_;
   std::size_t elements_;
+  Kernel kernel_;
   bool done_ = false;
 };
 
-/// From f32 to a 16-bit type, or back.
-class Cast final : public Step {
-public:
-  Cast(const Node& node, DType from, DType to, std::size_t elements)
-      : node_{node}, from_{from}, to_{to}, elements_{elements} {
-    name = "cast";
-    bytes = static_cast<double>(elements * (size_of(from) + size_of(to)));
-  }
+template <class Kernel>
+Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel kernel) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<Elementwise<T, Kernel>>(node, elements(x), kernel);
+  });
+}
 
-  Status run(const Frame& frame) override {
-    const auto from = node_.inputs[0], to = node_.outputs[0];
-    parallel_for(elements_, grain, [&](std::size_t begin, std::size_t end) {
-      if (from_ == DType::f32)
-        narrow(to_, frame.data<float>(from) + begin,
-               frame.data<std::byte>(to) + begin * size_of(to_), end - begin);
-      else
-        widen(from_, frame.data<std::byte>(from) + begin * size_of(from_),
-              frame.data<float>(to) + begin, end - begin);
-    });
-    return {};
-  }
-
-private:
-  Node node_;
-  DType from_, to_;
-  std::size_t elements_;
-};
-
-/// flatten and unflatten: the same bytes under another shape.
+/// The same bytes under another shape.
 class CopyBytes final : public Step {
 public:
-  CopyBytes(const Node& node, std::size_t size) : node_{node}, size_{size} {
+  CopyBytes(const Node& node, const Tensor& x)
+      : node_{node}, size_{elements(x) * size_of(x.dtype)} {
     name = to_string(node.op);
-    bytes = static_cast<double>(2 * size);
+    bytes = static_cast<double>(2 * size_);
   }
 
   Status run(const Frame& frame) override {
@@ -124,21 +111,50 @@ private:
 
 } // namespace
 
-Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_relu(Lowering& lowering, const Node& node) {
+  return elementwise(lowering, node,
+                     [](const auto& k, const auto& p) { k.relu(p.a, p.to, p.elements); });
+}
+
+Result<StepPtr> lower_relu_backward(Lowering& lowering, const Node& node) {
+  return elementwise(lowering, node, [](const auto& k, const auto& p) {
+    k.relu_backward(p.a, p.b, p.to, p.elements);
+  });
+}
+
+Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
+  return elementwise(lowering, node,
+                     [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
+}
+
+/// From f32 to a 16-bit type, or back.
+Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
-  const auto& y = lowering.graph[node.outputs[0]];
-  const auto elements = static_cast<std::size_t>(x.shape.elements());
-  if (node.op == Op::flatten || node.op == Op::unflatten || x.dtype == y.dtype) {
-    if (node.op == Op::flatten || node.op == Op::unflatten || node.op == Op::cast)
-      return std::make_unique<CopyBytes>(node, elements * size_of(x.dtype));
-    return with_element(x.dtype, [&]<class T>(T) -> StepPtr {
-      return std::make_unique<Elementwise<T>>(node, elements);
-    });
-  }
-  if (x.dtype != DType::f32 && y.dtype != DType::f32)
-    return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(x.dtype),
-                to_string(y.dtype));
-  return std::make_unique<Cast>(node, x.dtype, y.dtype, elements);
+  const DType from = x.dtype, to = lowering.graph[node.outputs[0]].dtype;
+  if (from == to)
+    return std::make_unique<CopyBytes>(node, x);
+  if (from != DType::f32 && to != DType::f32)
+    return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
+                to_string(to));
+  const auto bytes = static_cast<double>(elements(x) * (size_of(from) + size_of(to)));
+  return parallel_step(node, bytes, elements(x), grain,
+                       [from, to, x = node.inputs[0], y = node.outputs[0]](
+                           const Frame& frame, std::size_t begin, std::size_t end) {
+                         if (from == DType::f32)
+                           narrow(to, frame.data<float>(x) + begin,
+                                  frame.data<std::byte>(y) + begin * size_of(to), end - begin);
+                         else
+                           widen(from, frame.data<std::byte>(x) + begin * size_of(from),
+                                 frame.data<float>(y) + begin, end - begin);
+                       });
+}
+
+Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
+  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+}
+
+Result<StepPtr> lower_unflatten(Lowering& lowering, const Node& node) {
+  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
 }
 
 } // namespace troupe::cpu

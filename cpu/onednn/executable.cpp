@@ -19,17 +19,12 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What other devices' passes may have put into a graph.
+/// Convolutions that other devices' passes have joined with something.
 Status check_supported(const Graph& graph) {
   for (const auto& node : graph.nodes) {
-    const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes);
-    const bool parts = node.op == Op::batch_norm_finalize || node.op == Op::scale_shift ||
-                       node.op == Op::batch_norm_input_gradient ||
-                       (node.op == Op::batch_norm_backward && node.inputs.size() == 7);
-    if (parts || (convolution && (convolution->prologue || convolution->statistics ||
-                                  convolution->batch_norm_relu || convolution->padded_channels)))
-      return fail(Errc::unsupported, "the oneDNN engine cannot run {} as it is fused ({})",
-                  to_string(node.op), graph[node.outputs[0]].name);
+    const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
+    if (a && (a->prologue || a->statistics || a->batch_norm_relu || a->padded_channels))
+      return failure(unsupported(graph, node));
   }
   return {};
 }

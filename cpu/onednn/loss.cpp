@@ -114,38 +114,20 @@ public:
   }
 };
 
-/// Mean over all elements (of labelled rows, when the targets are labels) of the squared
-/// difference; and its gradient.
-class SquaredError final : public LossStep {
+/// Of all elements, or of those of labelled rows when the targets are labels.
+class SquaredErrorStep : public LossStep {
 public:
   using LossStep::LossStep;
 
-  Status run(const Frame& frame) override {
-    std::size_t rows = rows_;
-    if (!regression_) {
-      const auto count = counted(frame);
-      if (!count)
-        return failure(count.error());
-      rows = *count;
-    }
-    const double elements = mean_rows(rows) * static_cast<double>(classes_);
-    const bool backward = node_.op == Op::mean_squared_error_backward;
-    const double factor = backward ? 2 * loss_scale(frame) : 0;
-    auto* const out = output<float>(frame, 0);
-    double sum = 0;
-    for (std::size_t n = 0; n < rows_; ++n)
-      for (std::size_t c = 0; c < classes_; ++c) {
-        const double d = difference(frame, n, c);
-        sum += d * d;
-        if (backward)
-          out[n * classes_ + c] = rows > 0 ? static_cast<float>(factor * d / elements) : 0.0f;
-      }
-    if (!backward)
-      *out = rows > 0 ? static_cast<float>(sum / elements) : 0.0f;
-    return {};
+protected:
+  /// How many rows count.
+  Result<std::size_t> rows(const Frame& frame) const {
+    return regression_ ? rows_ : counted(frame);
   }
-
-private:
+  /// What the sum over elements is divided by.
+  double mean_elements(std::size_t rows) const {
+    return mean_rows(rows) * static_cast<double>(classes_);
+  }
   double difference(const Frame& frame, std::size_t n, std::size_t c) const {
     const std::size_t i = n * classes_ + c;
     const double value = double{values(frame)[i]};
@@ -153,6 +135,43 @@ private:
       return value - double{frame.data<float>(node_.inputs[1])[i]};
     const auto label = labels(frame)[n];
     return label < 0 ? 0.0 : value - (static_cast<std::int32_t>(c) == label ? 1.0 : 0.0);
+  }
+};
+
+class SquaredError final : public SquaredErrorStep {
+public:
+  using SquaredErrorStep::SquaredErrorStep;
+
+  Status run(const Frame& frame) override {
+    const auto count = rows(frame);
+    if (!count)
+      return failure(count.error());
+    double sum = 0;
+    for (std::size_t n = 0; n < rows_; ++n)
+      for (std::size_t c = 0; c < classes_; ++c) {
+        const double d = difference(frame, n, c);
+        sum += d * d;
+      }
+    *output<float>(frame, 0) = *count > 0 ? static_cast<float>(sum / mean_elements(*count)) : 0.0f;
+    return {};
+  }
+};
+
+class SquaredErrorBackward final : public SquaredErrorStep {
+public:
+  using SquaredErrorStep::SquaredErrorStep;
+
+  Status run(const Frame& frame) override {
+    const auto count = rows(frame);
+    if (!count)
+      return failure(count.error());
+    const double factor = 2 * loss_scale(frame), elements = mean_elements(*count);
+    auto* const out = output<float>(frame, 0);
+    for (std::size_t n = 0; n < rows_; ++n)
+      for (std::size_t c = 0; c < classes_; ++c)
+        out[n * classes_ + c] =
+            *count > 0 ? static_cast<float>(factor * difference(frame, n, c) / elements) : 0.0f;
+    return {};
   }
 };
 
@@ -175,17 +194,24 @@ public:
 
 } // namespace
 
-Result<StepPtr> lower_loss(Lowering& lowering, const Node& node) {
-  switch (node.op) {
-  case Op::softmax_cross_entropy:
-    return std::make_unique<CrossEntropy>(lowering.graph, node);
-  case Op::softmax_cross_entropy_backward:
-    return std::make_unique<CrossEntropyBackward>(lowering.graph, node);
-  case Op::count_correct:
-    return std::make_unique<CountCorrect>(lowering.graph, node);
-  default:
-    return std::make_unique<SquaredError>(lowering.graph, node);
-  }
+Result<StepPtr> lower_softmax_cross_entropy(Lowering& lowering, const Node& node) {
+  return std::make_unique<CrossEntropy>(lowering.graph, node);
+}
+
+Result<StepPtr> lower_softmax_cross_entropy_backward(Lowering& lowering, const Node& node) {
+  return std::make_unique<CrossEntropyBackward>(lowering.graph, node);
+}
+
+Result<StepPtr> lower_mean_squared_error(Lowering& lowering, const Node& node) {
+  return std::make_unique<SquaredError>(lowering.graph, node);
+}
+
+Result<StepPtr> lower_mean_squared_error_backward(Lowering& lowering, const Node& node) {
+  return std::make_unique<SquaredErrorBackward>(lowering.graph, node);
+}
+
+Result<StepPtr> lower_count_correct(Lowering& lowering, const Node& node) {
+  return std::make_unique<CountCorrect>(lowering.graph, node);
 }
 
 } // namespace troupe::cpu

@@ -90,7 +90,7 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
   }
   if (!forward || is_pointwise(*forward))
     return plain;
-  auto problem = convolution_problem(graph, *forward);
+  auto problem = convolution_problem(graph, *forward, Direction::forward);
   problem.activations = compute_type(problem.activations);
   if (suits_winograd(problem))
     return winograd_weights(problem);

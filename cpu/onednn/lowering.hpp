@@ -83,19 +83,23 @@ private:
   std::map<TensorId, dnnl::memory::desc> stored_;
 };
 
-ConvolutionProblem convolution_problem(const Graph& graph, const Node& node);
+/// Which of a layer's three products of activations and weights.
+enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
+
+ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Direction direction);
 /// 1x1 convolutions without padding are matrix products.
 bool is_pointwise(const Node& node);
+Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction);
 
-/// One per op family.
-Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_loss(Lowering& lowering, const Node& node);
+/// What each op becomes: a function of its name.
+#define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
+#include "troupe/core/ops.def"
+#undef TROUPE_OP
 
+/// Of what only other devices' passes make.
+Error unsupported(const Graph& graph, const Node& node);
+
+/// The function of the node's op. What the library throws is an error.
 Result<StepPtr> lower(Lowering& lowering, const Node& node);
 
 } // namespace troupe::cpu

@@ -73,23 +73,40 @@ private:
   std::vector<float> zeros_, squares_;
 };
 
-Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem) {
-  if (node.op == Op::conv2d_backward_weight || node.op == Op::matmul_backward_weight)
+Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
+                              Direction direction) {
+  if (direction == Direction::backward_weight)
     return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
   const auto parameter = node.inputs[1];
   const auto copy = lowering.copy_of(
       parameter, plain_weights(lowering.graph[parameter].shape, problem.computed), problem.stored);
   if (!copy)
     return failure(copy.error());
-  if (node.op == Op::conv2d || node.op == Op::matmul)
+  if (direction == Direction::forward)
     return std::make_unique<ProductForward>(lowering, node, problem, *copy);
   return std::make_unique<ProductBackwardData>(lowering, node, problem, *copy);
 }
 
+/// `y`: or dy; `weight`: or dweight.
+Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction direction, TensorId y,
+                             TensorId weight) {
+  const auto& rows = lowering.graph[y];
+  const auto& shape = lowering.graph[weight].shape;
+  return lower_product(lowering, node,
+                       {.images = rows.shape[0],
+                        .rows = 1,
+                        .in = shape[1],
+                        .out = shape[0],
+                        .stored = rows.dtype,
+                        .computed = lowering.compute_type(rows.dtype),
+                        .grid = std::nullopt},
+                       direction);
+}
+
 } // namespace
 
-Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node) {
-  const auto p = convolution_problem(lowering.graph, node);
+Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
+  const auto p = convolution_problem(lowering.graph, node, direction);
   ProductProblem problem{.images = p.batch,
                          .rows = p.out_height * p.out_width,
                          .in = p.in,
@@ -99,31 +116,32 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node) {
                          .grid = std::nullopt};
   if (p.stride > 1)
     problem.grid = PixelGrid{p.height, p.width, p.in, p.stride};
-  return lower_product(lowering, node, problem);
+  return lower_product(lowering, node, problem, direction);
 }
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
-  const auto& graph = lowering.graph;
-  if (node.op == Op::bias)
-    return std::make_unique<AddBias>(node, nullptr, node.inputs[0], node.inputs[1],
-                                     graph[node.outputs[0]]);
-  if (node.op == Op::bias_backward)
-    return std::make_unique<SumRows>(node, graph[node.inputs[0]]);
-  const bool weights = node.op == Op::matmul_backward_weight;
-  const auto& dy = graph[node.op == Op::matmul ? node.outputs[0] : node.inputs[0]];
-  const auto& weight = graph[weights ? node.outputs[0] : node.inputs[1]];
-  const ProductProblem problem{.images = dy.shape[0],
-                               .rows = 1,
-                               .in = weight.shape[1],
-                               .out = weight.shape[0],
-                               .stored = dy.dtype,
-                               .computed = lowering.compute_type(dy.dtype),
-                               .grid = std::nullopt};
-  auto step = lower_product(lowering, node, problem);
-  if (!step || node.op != Op::matmul || node.inputs.size() < 3)
+  const auto y = node.outputs[0];
+  auto step = lower_linear(lowering, node, Direction::forward, y, node.inputs[1]);
+  if (!step || node.inputs.size() < 3)
     return step;
-  return std::make_unique<AddBias>(node, std::move(*step), node.outputs[0], node.inputs[2],
-                                   graph[node.outputs[0]]);
+  return std::make_unique<AddBias>(node, std::move(*step), y, node.inputs[2], lowering.graph[y]);
+}
+
+Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {
+  return lower_linear(lowering, node, Direction::backward_data, node.inputs[0], node.inputs[1]);
+}
+
+Result<StepPtr> lower_matmul_backward_weight(Lowering& lowering, const Node& node) {
+  return lower_linear(lowering, node, Direction::backward_weight, node.inputs[0], node.outputs[0]);
+}
+
+Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
+  return std::make_unique<AddBias>(node, nullptr, node.inputs[0], node.inputs[1],
+                                   lowering.graph[node.outputs[0]]);
+}
+
+Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
+  return std::make_unique<SumRows>(node, lowering.graph[node.inputs[0]]);
 }
 
 } // namespace troupe::cpu

@@ -14,4 +14,5 @@ set(TROUPE_ONEDNN_SOURCES
   onednn/pooling.cpp
   onednn/primitives.cpp
   onednn/products.cpp
+  onednn/unsupported.cpp
   onednn/winograd.cpp)

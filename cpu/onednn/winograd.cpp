@@ -48,9 +48,10 @@ Slicing slice_tiles(const TileSizes& sizes, int threads) {
 class WinogradActivation final : public Step, public Leader {
 public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
-                     const ParameterCopy* weights)
+                     const ParameterCopy* weights, bool turned)
       : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
-        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights} {
+        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights}, turned_{
+                                                                                         turned} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     x_bytes_ = widen_ ? aligned(images * sizes.x * sizeof(float)) : 0;
     y_bytes_ = widen_ ? aligned(images * sizes.y * sizeof(float)) : 0;
@@ -85,11 +86,10 @@ private:
   std::size_t team() const { return static_cast<std::size_t>(threads_); }
 
   void transform_weights(const Frame& frame, float* u) const {
-    const bool turned = node_.op == Op::conv2d_backward_data;
     const auto* const weights = weights_ ? reinterpret_cast<const float*>(weights_->data())
                                          : frame.data<float>(node_.inputs[1]);
     parallel_for(sizes_.shape.in, 16, [&](std::size_t begin, std::size_t end) {
-      kernels().winograd_weights(sizes_.shape, weights, turned, u, begin, end);
+      kernels().winograd_weights(sizes_.shape, weights, turned_, u, begin, end);
     });
   }
 
@@ -128,6 +128,7 @@ private:
   Slicing slicing_;
   int threads_;
   const ParameterCopy* weights_;
+  bool turned_;
   std::size_t x_bytes_, y_bytes_;
 };
 
@@ -219,12 +220,12 @@ dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem) {
   return by_point(problem, true);
 }
 
-Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node) {
-  auto problem = convolution_problem(lowering.graph, node);
+Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction) {
+  const auto problem = convolution_problem(lowering.graph, node, direction);
   const DType stored = problem.activations;
   const int threads = lowering.options.threads;
   StepPtr step;
-  if (node.op == Op::conv2d_backward_weight) {
+  if (direction == Direction::backward_weight) {
     const auto& wanted = lowering.stored(lowering.graph[node.outputs[0]].of);
     const auto given = by_point(problem, true);
     std::optional<Primitive> store;
@@ -233,13 +234,13 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node) {
     step = std::make_unique<WinogradWeights>(
         node, stored, TileSizes{problem, problem.in, problem.out}, threads, std::move(store));
   } else {
-    const bool forward = node.op == Op::conv2d;
+    const bool forward = direction == Direction::forward;
     const auto copy = lowering.copy_of(node.inputs[1], by_point(problem, forward), stored);
     if (!copy)
       return failure(copy.error());
     const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
                                : TileSizes{problem, problem.out, problem.in};
-    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, *copy);
+    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, *copy, !forward);
   }
   step->name = std::string{to_string(node.op)} + " winograd";
   step->operations = operations(problem);

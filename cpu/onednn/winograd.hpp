@@ -12,6 +12,6 @@ bool suits_winograd(const ConvolutionProblem& problem);
 /// As they want weights stored: (3, 3, in, out).
 dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem);
 
-Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node);
+Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction);
 
 } // namespace troupe::cpu

@@ -1,5 +1,5 @@
 /// Element-wise ops over activations of one dtype (f32, f16, bf16), NHWC. Semantics:
-/// core/graph.hpp. relu, relu_backward and bias may run in place.
+/// core/ops.def. relu, relu_backward and bias may run in place.
 #pragma once
 
 #include "troupe/core/tensor.hpp"

@@ -1,10 +1,10 @@
 /// Losses over f32 logits (rows, classes) and i32 labels (rows; negative: ignored), as
-/// core/graph.hpp defines them. A label that is no class makes the loss NaN; nothing is read out of
+/// core/ops.def defines them. A label that is no class makes the loss NaN; nothing is read out of
 /// bounds. Sums are bitwise repeatable.
 #pragma once
 
 #include "scratch.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/ops.def"
 
 #include <cuda_runtime_api.h>
 

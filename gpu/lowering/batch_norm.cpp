@@ -75,7 +75,7 @@ void apply_saved(const Launch& l, const Node& node, const BatchNormAttributes& a
         {.mean = l.data<float>(node.outputs[1]), .inv_std = l.data<float>(node.outputs[2])});
 }
 
-StepPtr lower_training(const Lowering& lowering, const Node& node) {
+StepPtr training_step(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
       node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
@@ -85,7 +85,7 @@ StepPtr lower_training(const Lowering& lowering, const Node& node) {
       });
 }
 
-StepPtr lower_synchronized(const Lowering& lowering, const Node& node) {
+StepPtr synchronized_training_step(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   const auto shape = shape_of(lowering.input(node, 0));
   return synchronized_step(
@@ -100,17 +100,7 @@ StepPtr lower_synchronized(const Lowering& lowering, const Node& node) {
       });
 }
 
-/// The second half of what lower_training enqueues.
-StepPtr lower_normalize(const Lowering& lowering, const Node& node) {
-  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-  return kernel_step(
-      node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-        apply(l, node, attributes, shape,
-              {.mean = l.data<float>(node.inputs[3]), .inv_std = l.data<float>(node.inputs[4])});
-      });
-}
-
-StepPtr lower_inference(const Lowering& lowering, const Node& node) {
+StepPtr inference_step(const Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(
       node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
@@ -121,7 +111,27 @@ StepPtr lower_inference(const Lowering& lowering, const Node& node) {
       });
 }
 
-StepPtr lower_backward(const Lowering& lowering, const Node& node) {
+} // namespace
+
+Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  if (!attributes.training)
+    return inference_step(lowering, node);
+  return attributes.synchronized ? synchronized_training_step(lowering, node)
+                                 : training_step(lowering, node);
+}
+
+/// The second half of what training_step enqueues.
+Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  return kernel_step(
+      node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
+        apply(l, node, attributes, shape,
+              {.mean = l.data<float>(node.inputs[3]), .inv_std = l.data<float>(node.inputs[4])});
+      });
+}
+
+Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   const auto shape = shape_of(lowering.input(node, 1));
   // Without a residual, what ReLU let pass is found again from x: y need not be read.
@@ -155,15 +165,7 @@ StepPtr lower_backward(const Lowering& lowering, const Node& node) {
       });
 }
 
-StepPtr lower_whole(const Lowering& lowering, const Node& node) {
-  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-  if (!attributes.training)
-    return lower_inference(lowering, node);
-  return attributes.synchronized ? lower_synchronized(lowering, node)
-                                 : lower_training(lowering, node);
-}
-
-StepPtr lower_finalize(const Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<FinalizeAttributes>(node.attributes);
   const auto channels = lowering.input(node, 0).shape[0];
   return kernel_step(node.op, [node, attributes, channels](const Launch& l) {
@@ -182,7 +184,7 @@ StepPtr lower_finalize(const Lowering& lowering, const Node& node) {
   });
 }
 
-StepPtr lower_scale_shift(const Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_scale_shift(Lowering& lowering, const Node& node) {
   const bool relu = std::get<ScaleShiftAttributes>(node.attributes).relu;
   return kernel_step(node.op,
                      [node, relu, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
@@ -201,31 +203,12 @@ StepPtr lower_scale_shift(const Lowering& lowering, const Node& node) {
                      });
 }
 
-StepPtr lower_input_gradient(const Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_batch_norm_input_gradient(Lowering& lowering, const Node& node) {
   return kernel_step(node.op, [node, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
     launch_dbn_apply(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]),
                      l.data<float>(node.inputs[2]), l.data<float>(node.inputs[3]),
                      l.data<float>(node.inputs[4]), l.data(node.outputs[0]));
   });
-}
-
-} // namespace
-
-Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
-  switch (node.op) {
-  case Op::batch_norm_finalize:
-    return lower_finalize(lowering, node);
-  case Op::scale_shift:
-    return lower_scale_shift(lowering, node);
-  case Op::batch_norm_input_gradient:
-    return lower_input_gradient(lowering, node);
-  case Op::batch_norm_backward:
-    return lower_backward(lowering, node);
-  case Op::normalize:
-    return lower_normalize(lowering, node);
-  default:
-    return lower_whole(lowering, node);
-  }
 }
 
 } // namespace troupe::gpu

@@ -83,11 +83,18 @@ private:
   std::vector<Converted> narrowed_, widened_;
 };
 
-Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node) {
-  auto plan = lowering.plans->plan(convolution_graph(lowering.graph, node), lowering.policy);
+/// A step that reads the node's weight.
+Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
+                                                   const cudnn::OperationGraph& graph) {
+  auto plan = lowering.plans->plan(graph, lowering.policy);
   if (!plan)
     return failure(plan.error());
-  return std::make_unique<ConvolutionStep>(node, std::move(*plan));
+  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
+  if (!weight)
+    return failure(weight.error());
+  auto step = std::make_unique<ConvolutionStep>(node, std::move(*plan));
+  step->bind(uid::w, *weight);
+  return step;
 }
 
 /// Factor and offset of what the convolution reads.
@@ -96,17 +103,17 @@ void bind_prologue(ConvolutionStep& step, const Node& node, const Tensor& x) {
   step.bind_narrowed(uid::bias, node.inputs[3], x.shape[3], x.dtype);
 }
 
-Result<StepPtr> lower_forward(Lowering& lowering, const Node& node) {
+} // namespace
+
+Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
-  const auto& x = lowering.input(node, 0);
-  auto step = make_step(lowering, node);
+  auto step = make_step(lowering, node, forward_graph(lowering.graph, node));
   if (!step)
     return failure(step.error());
   (*step)->bind(uid::x, node.inputs[0]);
-  (*step)->bind(uid::w, WeightView{lowering, node.inputs[1], x.dtype});
   (*step)->bind(uid::y, node.outputs[0]);
   if (attributes.prologue)
-    bind_prologue(**step, node, x);
+    bind_prologue(**step, node, lowering.input(node, 0));
   if (attributes.statistics) {
     (*step)->bind(uid::sum, node.outputs[1]);
     (*step)->bind(uid::square_sum, node.outputs[2]);
@@ -114,12 +121,11 @@ Result<StepPtr> lower_forward(Lowering& lowering, const Node& node) {
   return StepPtr{std::move(*step)};
 }
 
-Result<StepPtr> lower_backward_data(Lowering& lowering, const Node& node) {
-  auto step = make_step(lowering, node);
+Result<StepPtr> lower_conv2d_backward_data(Lowering& lowering, const Node& node) {
+  auto step = make_step(lowering, node, backward_data_graph(lowering.graph, node));
   if (!step)
     return failure(step.error());
   (*step)->bind(uid::dy, node.inputs[0]);
-  (*step)->bind(uid::w, WeightView{lowering, node.inputs[1], lowering.input(node, 0).dtype});
   (*step)->bind(uid::dx, node.outputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).batch_norm_relu) {
     constexpr cudnn::Uid read[] = {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean,
@@ -133,7 +139,7 @@ Result<StepPtr> lower_backward_data(Lowering& lowering, const Node& node) {
   return StepPtr{std::move(*step)};
 }
 
-Result<StepPtr> lower_backward_weight(Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 1);
   auto way = weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node);
   if (!way)
@@ -149,15 +155,6 @@ Result<StepPtr> lower_backward_weight(Lowering& lowering, const Node& node) {
     step->bind_widened(uid::dw, node.outputs[0], weight_gradient_elements(lowering.graph, node),
                        way->written);
   return StepPtr{std::move(step)};
-}
-
-} // namespace
-
-Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node) {
-  if (node.op == Op::conv2d)
-    return lower_forward(lowering, node);
-  return node.op == Op::conv2d_backward_data ? lower_backward_data(lowering, node)
-                                             : lower_backward_weight(lowering, node);
 }
 
 } // namespace troupe::gpu

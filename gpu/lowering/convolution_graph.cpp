@@ -26,35 +26,38 @@ cudnn::ConvolutionProblem problem_of(const Tensor& x, const Tensor& y,
 
 } // namespace
 
-cudnn::OperationGraph convolution_graph(const Graph& graph, const Node& node, DType gradient) {
+cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
-  const auto& first = graph[node.inputs[0]];
-  switch (node.op) {
-  case Op::conv2d: {
-    const auto problem = problem_of(first, graph[node.outputs[0]], attributes);
-    return attributes.prologue     ? cudnn::normalized_convolution_statistics(problem)
-           : attributes.statistics ? cudnn::convolution_statistics(problem)
-                                   : cudnn::convolution_forward(problem);
-  }
-  case Op::conv2d_backward_data: {
-    const auto problem = problem_of(graph[node.outputs[0]], first, attributes);
-    return attributes.batch_norm_relu ? cudnn::backward_data_batch_norm(problem)
-                                      : cudnn::convolution_backward_data(problem);
-  }
-  default: {
-    const auto problem = problem_of(graph[node.inputs[1]], first, attributes);
-    return attributes.prologue ? cudnn::normalized_backward_filter(problem, cudnn_type(gradient))
-                               : cudnn::convolution_backward_filter(problem, cudnn_type(gradient));
-  }
-  }
+  const auto problem = problem_of(graph[node.inputs[0]], graph[node.outputs[0]], attributes);
+  return attributes.prologue     ? cudnn::normalized_convolution_statistics(problem)
+         : attributes.statistics ? cudnn::convolution_statistics(problem)
+                                 : cudnn::convolution_forward(problem);
+}
+
+cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node) {
+  const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  const auto problem = problem_of(graph[node.outputs[0]], graph[node.inputs[0]], attributes);
+  return attributes.batch_norm_relu ? cudnn::backward_data_batch_norm(problem)
+                                    : cudnn::convolution_backward_data(problem);
+}
+
+cudnn::OperationGraph backward_weight_graph(const Graph& graph, const Node& node, DType gradient) {
+  const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  const auto problem = problem_of(graph[node.inputs[1]], graph[node.inputs[0]], attributes);
+  return attributes.prologue ? cudnn::normalized_backward_filter(problem, cudnn_type(gradient))
+                             : cudnn::convolution_backward_filter(problem, cudnn_type(gradient));
 }
 
 std::vector<cudnn::OperationGraph> convolution_graphs(const Graph& graph, const Node& node) {
-  std::vector<cudnn::OperationGraph> graphs{convolution_graph(graph, node)};
+  if (node.op == Op::conv2d)
+    return {forward_graph(graph, node)};
+  if (node.op == Op::conv2d_backward_data)
+    return {backward_data_graph(graph, node)};
   if (node.op != Op::conv2d_backward_weight)
-    return graphs;
+    return {};
+  std::vector<cudnn::OperationGraph> graphs{backward_weight_graph(graph, node)};
   if (const auto narrow = graph[node.inputs[1]].dtype; narrow != DType::f32)
-    graphs.push_back(convolution_graph(graph, node, narrow));
+    graphs.push_back(backward_weight_graph(graph, node, narrow));
   return graphs;
 }
 

@@ -1,16 +1,21 @@
-/// Which of cuDNN's patterns a convolution node is.
+/// Which of cuDNN's patterns a convolution node is, with what is fused to it.
 #pragma once
 
 #include "../cudnn/patterns.hpp"
 #include "troupe/core/graph.hpp"
 
+#include <vector>
+
 namespace troupe::gpu {
 
-/// For conv2d, conv2d_backward_data and conv2d_backward_weight, with what is fused to them. A
-/// weight gradient is written as `gradient`: the type of activations, or f32.
-cudnn::OperationGraph convolution_graph(const Graph& graph, const Node& node,
-                                        DType gradient = DType::f32);
-/// All ways to run such a node that its plan is chosen from: a weight gradient's both types.
+cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node);
+cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node);
+/// The weight gradient is written as `gradient`: f32, or the type of activations.
+cudnn::OperationGraph backward_weight_graph(const Graph& graph, const Node& node,
+                                            DType gradient = DType::f32);
+
+/// All graphs that one of these nodes' plan is chosen from: a weight gradient's in both types. None
+/// for other nodes.
 std::vector<cudnn::OperationGraph> convolution_graphs(const Graph& graph, const Node& node);
 
 } // namespace troupe::gpu

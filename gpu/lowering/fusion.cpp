@@ -91,7 +91,7 @@ public:
     case Op::conv2d:
       return forward(graph, node);
     case Op::conv2d_backward_data:
-      return time(convolution_graph(graph, node));
+      return time(backward_data_graph(graph, node));
     case Op::conv2d_backward_weight:
       return weight(graph, node);
     default:
@@ -105,13 +105,13 @@ private:
     const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
     if (attributes.prologue && !attributes.statistics)
       return std::nullopt;
-    return plus_narrowing(time(convolution_graph(graph, node)), attributes);
+    return plus_narrowing(time(forward_graph(graph, node)), attributes);
   }
 
   std::optional<double> weight(const Graph& graph, const Node& node) {
     const auto way = weight_gradient(plans_, policy_, graph, node);
     if (!way)
-      return no_plan(way.error(), convolution_graph(graph, node));
+      return no_plan(way.error(), backward_weight_graph(graph, node));
     return plus_narrowing(way->microseconds, std::get<Conv2dAttributes>(node.attributes));
   }
 

@@ -17,7 +17,23 @@ const float* loss_scale(const Node& node, const Launch& l) {
   return node.inputs.size() > 2 ? l.data<float>(node.inputs[2]) : nullptr;
 }
 
-StepPtr lower_cross_entropy(const Lowering& lowering, const Node& node) {
+/// Else values.
+bool has_labels(const Lowering& lowering, const Node& node) {
+  return lowering.input(node, 1).dtype == DType::i32;
+}
+
+SquaredError squared_error(const Node& node, bool labels, const Rows& size, const Launch& l) {
+  return {.prediction = l.data<float>(node.inputs[0]),
+          .values = labels ? nullptr : l.data<float>(node.inputs[1]),
+          .labels = labels ? l.data<std::int32_t>(node.inputs[1]) : nullptr,
+          .rows = size.rows,
+          .columns = size.classes,
+          .attributes = std::get<LossAttributes>(node.attributes)};
+}
+
+} // namespace
+
+Result<StepPtr> lower_softmax_cross_entropy(Lowering& lowering, const Node& node) {
   return kernel_step(
       node.op, [node, size = Rows{lowering.input(node, 0)},
                 attributes = std::get<LossAttributes>(node.attributes)](const Launch& l) {
@@ -33,7 +49,7 @@ StepPtr lower_cross_entropy(const Lowering& lowering, const Node& node) {
       });
 }
 
-StepPtr lower_cross_entropy_backward(const Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_softmax_cross_entropy_backward(Lowering& lowering, const Node& node) {
   return kernel_step(node.op, [node, size = Rows{lowering.input(node, 0)},
                                attributes =
                                    std::get<LossAttributes>(node.attributes)](const Launch& l) {
@@ -43,46 +59,28 @@ StepPtr lower_cross_entropy_backward(const Lowering& lowering, const Node& node)
   });
 }
 
-StepPtr lower_squared_error(const Lowering& lowering, const Node& node) {
-  const bool labels = lowering.input(node, 1).dtype == DType::i32;
-  return kernel_step(
-      node.op, [node, labels, size = Rows{lowering.input(node, 0)},
-                attributes = std::get<LossAttributes>(node.attributes)](const Launch& l) {
-        const SquaredError error{.prediction = l.data<float>(node.inputs[0]),
-                                 .values = labels ? nullptr : l.data<float>(node.inputs[1]),
-                                 .labels = labels ? l.data<std::int32_t>(node.inputs[1]) : nullptr,
-                                 .rows = size.rows,
-                                 .columns = size.classes,
-                                 .attributes = attributes};
-        if (node.op == Op::mean_squared_error)
-          launch_mean_squared_error(l.stream, error, l.data<float>(node.outputs[0]));
-        else
-          launch_mean_squared_error_backward(l.stream, error, loss_scale(node, l),
-                                             l.data<float>(node.outputs[0]));
-      });
+Result<StepPtr> lower_mean_squared_error(Lowering& lowering, const Node& node) {
+  return kernel_step(node.op, [node, labels = has_labels(lowering, node),
+                               size = Rows{lowering.input(node, 0)}](const Launch& l) {
+    launch_mean_squared_error(l.stream, squared_error(node, labels, size, l),
+                              l.data<float>(node.outputs[0]));
+  });
 }
 
-StepPtr lower_count(const Lowering& lowering, const Node& node) {
+Result<StepPtr> lower_mean_squared_error_backward(Lowering& lowering, const Node& node) {
+  return kernel_step(node.op, [node, labels = has_labels(lowering, node),
+                               size = Rows{lowering.input(node, 0)}](const Launch& l) {
+    launch_mean_squared_error_backward(l.stream, squared_error(node, labels, size, l),
+                                       loss_scale(node, l), l.data<float>(node.outputs[0]));
+  });
+}
+
+Result<StepPtr> lower_count_correct(Lowering& lowering, const Node& node) {
   return kernel_step(node.op, [node, size = Rows{lowering.input(node, 0)}](const Launch& l) {
     launch_count_correct(l.stream, l.data<float>(node.inputs[0]),
                          l.data<std::int32_t>(node.inputs[1]), size.rows, size.classes,
                          l.data<float>(node.outputs[0]));
   });
-}
-
-} // namespace
-
-Result<StepPtr> lower_loss(Lowering& lowering, const Node& node) {
-  switch (node.op) {
-  case Op::softmax_cross_entropy:
-    return lower_cross_entropy(lowering, node);
-  case Op::softmax_cross_entropy_backward:
-    return lower_cross_entropy_backward(lowering, node);
-  case Op::count_correct:
-    return lower_count(lowering, node);
-  default:
-    return lower_squared_error(lowering, node);
-  }
 }
 
 } // namespace troupe::gpu

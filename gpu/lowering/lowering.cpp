@@ -15,19 +15,6 @@ namespace {
 /// Parameters start at multiples of 256 bytes, so do their copies in half the size.
 constexpr std::size_t slot_alignment = 128;
 
-bool is_convolution(Op op) {
-  return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::conv2d_backward_weight;
-}
-
-bool is_matmul(Op op) {
-  return op == Op::matmul || op == Op::matmul_backward_data || op == Op::matmul_backward_weight;
-}
-
-bool reads_weight(Op op) {
-  return op == Op::conv2d || op == Op::conv2d_backward_data || op == Op::matmul ||
-         op == Op::matmul_backward_data;
-}
-
 /// Plans of libraries rely on it, and say nothing when it is not so.
 Status check_alignment(const MemoryPlan& plan) {
   for (const auto offset : plan.offsets)
@@ -41,43 +28,44 @@ Status check_alignment(const MemoryPlan& plan) {
 
 Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options) {
-  std::unique_ptr<Lowering> lowering{new Lowering{graph, options}};
+  std::unique_ptr<Lowering> lowering{new Lowering{device, graph, options}};
   if (options.layout)
     lowering->layout = *options.layout;
   else
     lowering->store_parameters();
-  TROUPE_TRY(lowering->find_copies());
   TROUPE_TRY(check_alignment(options.memory));
   auto placement = place_tensors(graph, options.memory, lowering->layout, tensor_alignment);
   if (!placement)
     return failure(placement.error());
   lowering->placement = std::move(*placement);
-  // Libraries are large: those that a graph does not need are not opened.
-  if (std::ranges::any_of(graph.nodes, is_convolution, &Node::op)) {
-    const auto plans = device.plans();
-    if (!plans)
-      return failure(plans.error());
-    lowering->plans = *plans;
-    lowering->find_plans();
-  }
-  if (std::ranges::any_of(graph.nodes, is_matmul, &Node::op)) {
-    const auto library = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
-    if (!library)
-      return failure(library.error());
-    auto matmuls = CublasLt::create(*library, device.info().index);
-    if (!matmuls)
-      return failure(matmuls.error());
-    lowering->matmuls = std::move(*matmuls);
-  }
+  TROUPE_TRY(lowering->find_plans());
   return lowering;
 }
 
-void Lowering::find_plans() {
+Status Lowering::find_plans() {
   std::vector<cudnn::OperationGraph> all;
   for (const auto& node : graph.nodes)
-    if (is_convolution(node.op))
-      std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
+    std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
+  if (all.empty()) // cuDNN is large: a graph that does not need it does not open it
+    return {};
+  const auto book = device_.plans();
+  if (!book)
+    return failure(book.error());
+  plans = *book;
   plans->prepare(all, policy);
+  return {};
+}
+
+Result<std::shared_ptr<CublasLt>> Lowering::cublas() {
+  if (cublas_)
+    return cublas_;
+  const auto library = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
+  if (!library)
+    return failure(library.error());
+  auto opened = CublasLt::create(*library, device_.info().index);
+  if (opened)
+    cublas_ = *opened;
+  return opened;
 }
 
 std::int64_t Lowering::stored_inputs(TensorId weight) const {
@@ -97,19 +85,17 @@ void Lowering::store_parameters() {
   });
 }
 
-Status Lowering::find_copies() {
-  copy_types.assign(graph.units.size(), DType::f32);
-  for (const auto& node : graph.nodes) {
-    const auto type = input(node, 0).dtype;
-    if (!reads_weight(node.op) || type == DType::f32)
-      continue;
-    auto& copy = copy_types[static_cast<std::size_t>(input(node, 1).unit)];
-    if (copy != DType::f32 && copy != type)
-      return fail(Errc::unsupported, "unit {} computes in both f16 and bf16",
-                  graph.units[static_cast<std::size_t>(input(node, 1).unit)]);
-    copy = type;
-  }
-  return {};
+Result<WeightView> Lowering::view_weight(TensorId parameter, DType type) {
+  const auto unit = graph[parameter].unit;
+  if (type == DType::f32)
+    return WeightView{parameter, unit};
+  auto& copy = copy_types[static_cast<std::size_t>(unit)];
+  if (copy != DType::f32 && copy != type)
+    return fail(Errc::unsupported, "unit {} computes in both {} and {}",
+                graph.units[static_cast<std::size_t>(unit)], to_string(copy), to_string(type));
+  copy = type;
+  const auto place = placement.places[static_cast<std::size_t>(parameter)];
+  return WeightView{parameter, unit, place.offset / sizeof(float) * size_of(type)};
 }
 
 TensorId Lowering::shift_of(TensorId saved_mean) const {
@@ -122,15 +108,9 @@ TensorId Lowering::shift_of(TensorId saved_mean) const {
   return -1; // no graph that was validated
 }
 
-WeightView::WeightView(const Lowering& lowering, TensorId parameter, DType type)
-    : parameter_{parameter}, copied_{type != DType::f32}, unit_{static_cast<std::size_t>(
-                                                              lowering.graph[parameter].unit)} {
-  const auto place = lowering.placement.places[static_cast<std::size_t>(parameter)];
-  copy_offset_ = place.offset / sizeof(float) * size_of(type);
-}
-
 void* WeightView::data(const Launch& launch) const {
-  return copied_ ? launch.copies[unit_] + copy_offset_ : launch.data(parameter_);
+  return offset_ ? launch.copies[static_cast<std::size_t>(unit_)] + *offset_
+                 : launch.data(parameter_);
 }
 
 } // namespace troupe::gpu

@@ -8,9 +8,25 @@
 #include "../cublas/matmul.hpp"
 #include "../cuda_device.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace troupe::gpu {
+
+/// Where a node finds a parameter: as it is, or its unit's copy in the type of activations.
+class WeightView {
+public:
+  WeightView(TensorId parameter, UnitId unit) : parameter_{parameter}, unit_{unit} {}
+  /// `offset`: in the unit's copy, in bytes.
+  WeightView(TensorId parameter, UnitId unit, std::size_t offset)
+      : parameter_{parameter}, unit_{unit}, offset_{offset} {}
+  void* data(const Launch& launch) const;
+
+private:
+  TensorId parameter_;
+  UnitId unit_;
+  std::optional<std::size_t> offset_; ///< nothing: no copy
+};
 
 class Lowering {
 public:
@@ -23,48 +39,42 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  PlanBook* plans = nullptr;         ///< the device's; null for a graph without convolutions
-  cudnn::PlanPolicy policy;          ///< for them
-  std::shared_ptr<CublasLt> matmuls; ///< null for a graph without matmuls
-  /// By unit: whether some node reads its parameters as f16 or bf16, and in which of the two.
-  std::vector<DType> copy_types; ///< f32: no copy
+  PlanBook* plans = nullptr; ///< the device's; null for a graph without convolutions
+  cudnn::PlanPolicy policy;  ///< for them
+  /// By unit: the type other than f32 in which nodes read its parameters, as they asked for views;
+  /// f32: none.
+  std::vector<DType> copy_types;
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node, std::size_t i = 0) const { return graph[node.outputs[i]]; }
   /// The shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
+  /// As a node with activations of this type reads it. Errors: unsupported when a unit's are read
+  /// in two types besides f32.
+  Result<WeightView> view_weight(TensorId parameter, DType type);
+  /// The library is opened for the first node that asks. Errors: unsupported where it is missing.
+  Result<std::shared_ptr<CublasLt>> cublas();
   /// Channels that a convolution weight is stored with: those of the images it reads.
   std::int64_t stored_inputs(TensorId weight) const;
 
 private:
-  Lowering(const Graph& graph_, const CompileOptions& options_)
-      : graph{graph_}, options{options_}, policy{policy_of(options_)} {}
+  Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
+      : graph{graph_}, options{options_}, policy{policy_of(options_)},
+        copy_types(graph_.units.size(), DType::f32), device_{device} {}
   void store_parameters();
-  Status find_copies();
   /// Convolutions' plans, all at once.
-  void find_plans();
+  Status find_plans();
+
+  CudaDevice& device_;
+  std::shared_ptr<CublasLt> cublas_;
 };
 
-/// Where a node finds a parameter: as it is, or its unit's copy in the type of activations.
-class WeightView {
-public:
-  WeightView(const Lowering& lowering, TensorId parameter, DType type);
-  void* data(const Launch& launch) const;
+/// What each op becomes: a function of its name.
+#define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
+#include "troupe/core/ops.def"
+#undef TROUPE_OP
 
-private:
-  TensorId parameter_;
-  bool copied_;
-  std::size_t unit_, copy_offset_ = 0;
-};
-
-/// One per op family.
-Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_elementwise(Lowering& lowering, const Node& node);
-Result<StepPtr> lower_loss(Lowering& lowering, const Node& node);
-
+/// The function of the node's op.
 Result<StepPtr> lower(Lowering& lowering, const Node& node);
 
 } // namespace troupe::gpu

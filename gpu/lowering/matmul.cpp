@@ -13,10 +13,11 @@ constexpr std::size_t matmul_workspace = std::size_t{32} << 20;
 
 class MatmulStep final : public Step {
 public:
-  MatmulStep(const Node& node, Matmul matmul, TensorId first,
-             const std::optional<WeightView>& weight, TensorId second, TensorId bias)
-      : matmul_{std::move(matmul)}, weight_{weight}, first_{first}, second_{second}, bias_{bias},
-        result_{node.outputs[0]} {
+  /// `bias`: -1 where there is none.
+  MatmulStep(const Node& node, Matmul matmul, const std::optional<WeightView>& weight,
+             TensorId bias)
+      : matmul_{std::move(matmul)}, weight_{weight}, first_{node.inputs[0]},
+        second_{node.inputs[1]}, bias_{bias}, result_{node.outputs[0]} {
     name = to_string(node.op);
   }
 
@@ -33,36 +34,58 @@ private:
   TensorId first_, second_, bias_, result_;
 };
 
+/// Whichever product it is: `y` is (rows, out), or dy, and `x` (rows, in), or dx. The first factor
+/// is the node's first input.
+Result<Matmul> make_product(Lowering& lowering, const Node& node, Product product, const Tensor& y,
+                            const Tensor& x, bool bias = false) {
+  auto cublas = lowering.cublas();
+  if (!cublas)
+    return failure(cublas.error());
+  return Matmul::create(std::move(*cublas), {.product = product,
+                                             .rows = y.shape[0],
+                                             .in = x.shape[1],
+                                             .out = y.shape[1],
+                                             .operands = lowering.input(node, 0).dtype,
+                                             .result = lowering.output(node).dtype,
+                                             .tf32 = lowering.options.tf32,
+                                             .bias = bias,
+                                             .workspace_bytes = matmul_workspace});
+}
+
+/// The second factor is a weight.
+Result<StepPtr> weighted_step(Lowering& lowering, const Node& node, Result<Matmul> product,
+                              TensorId bias) {
+  if (!product)
+    return failure(product.error());
+  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
+  if (!weight)
+    return failure(weight.error());
+  return std::make_unique<MatmulStep>(node, std::move(*product), *weight, bias);
+}
+
 } // namespace
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
-  const bool is_weight_gradient = node.op == Op::matmul_backward_weight;
-  const auto& first = lowering.input(node, 0);
-  // Whichever op it is, (rows, out) is y or dy and (rows, in) is x or dx.
-  const auto& wide = node.op == Op::matmul ? lowering.output(node) : first;
-  const auto& narrow = node.op == Op::matmul ? first
-                       : is_weight_gradient  ? lowering.input(node, 1)
-                                             : lowering.output(node);
-  const bool bias = node.op == Op::matmul && node.inputs.size() == 3;
-  auto matmul =
-      Matmul::create(lowering.matmuls, {.product = node.op == Op::matmul ? Product::forward
-                                                   : is_weight_gradient  ? Product::backward_weight
-                                                                         : Product::backward_data,
-                                        .rows = wide.shape[0],
-                                        .in = narrow.shape[1],
-                                        .out = wide.shape[1],
-                                        .operands = first.dtype,
-                                        .result = lowering.output(node).dtype,
-                                        .tf32 = lowering.options.tf32,
-                                        .bias = bias,
-                                        .workspace_bytes = matmul_workspace});
-  if (!matmul)
-    return failure(matmul.error());
-  std::optional<WeightView> weight;
-  if (!is_weight_gradient)
-    weight.emplace(lowering, node.inputs[1], first.dtype);
-  return std::make_unique<MatmulStep>(node, std::move(*matmul), node.inputs[0], weight,
-                                      node.inputs[1], bias ? node.inputs[2] : -1);
+  const bool bias = node.inputs.size() == 3;
+  return weighted_step(lowering, node,
+                       make_product(lowering, node, Product::forward, lowering.output(node),
+                                    lowering.input(node, 0), bias),
+                       bias ? node.inputs[2] : -1);
+}
+
+Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {
+  return weighted_step(lowering, node,
+                       make_product(lowering, node, Product::backward_data, lowering.input(node, 0),
+                                    lowering.output(node)),
+                       -1);
+}
+
+Result<StepPtr> lower_matmul_backward_weight(Lowering& lowering, const Node& node) {
+  auto product = make_product(lowering, node, Product::backward_weight, lowering.input(node, 0),
+                              lowering.input(node, 1));
+  if (!product)
+    return failure(product.error());
+  return std::make_unique<MatmulStep>(node, std::move(*product), std::nullopt, -1);
 }
 
 } // namespace troupe::gpu

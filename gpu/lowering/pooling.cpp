@@ -27,31 +27,34 @@ DType index_type(const Node& node) {
 
 } // namespace
 
-Result<StepPtr> lower_pooling(Lowering& lowering, const Node& node) {
-  const auto& from = lowering.input(node, 0);
-  const auto& to = lowering.output(node);
-  switch (node.op) {
-  case Op::max_pool:
-    return kernel_step(node.op, [node, shape = shape_of(node, from, to),
-                                 type = index_type(node)](const Launch& l) {
-      launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
-                      l.data(node.outputs[1]), type);
-    });
-  case Op::max_pool_backward:
-    return kernel_step(node.op, [node, shape = shape_of(node, to, from),
-                                 type = index_type(node)](const Launch& l) {
-      launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                               type, l.data(node.outputs[0]));
-    });
-  case Op::avg_pool:
-    return kernel_step(node.op, [node, shape = shape_of(node, from, to)](const Launch& l) {
-      launch_avg_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
-    });
-  default:
-    return kernel_step(node.op, [node, shape = shape_of(node, to, from)](const Launch& l) {
-      launch_avg_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
-    });
-  }
+Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
+  const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
+  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+    launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
+                    l.data(node.outputs[1]), type);
+  });
+}
+
+Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
+  const auto shape = shape_of(node, lowering.output(node), lowering.input(node, 0));
+  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+    launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]), type,
+                             l.data(node.outputs[0]));
+  });
+}
+
+Result<StepPtr> lower_avg_pool(Lowering& lowering, const Node& node) {
+  const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
+  return kernel_step(node.op, [node, shape](const Launch& l) {
+    launch_avg_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
+  });
+}
+
+Result<StepPtr> lower_avg_pool_backward(Lowering& lowering, const Node& node) {
+  const auto shape = shape_of(node, lowering.output(node), lowering.input(node, 0));
+  return kernel_step(node.op, [node, shape](const Launch& l) {
+    launch_avg_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]));
+  });
 }
 
 } // namespace troupe::gpu

@@ -14,12 +14,12 @@ std::size_t weight_gradient_elements(const Graph& graph, const Node& node) {
 Result<WeightGradientWay> weight_gradient(PlanBook& plans, const cudnn::PlanPolicy& policy,
                                           const Graph& graph, const Node& node) {
   const auto type = graph[node.inputs[1]].dtype;
-  const auto wide_graph = convolution_graph(graph, node);
+  const auto wide_graph = backward_weight_graph(graph, node);
   auto wide = plans.plan(wide_graph, policy);
   if (type == DType::f32)
     return wide ? Result<WeightGradientWay>{{*wide, type, wide->microseconds}}
                 : failure(wide.error());
-  auto narrow = plans.plan(convolution_graph(graph, node, type), policy);
+  auto narrow = plans.plan(backward_weight_graph(graph, node, type), policy);
   if (!narrow && !wide)
     return failure(narrow.error());
   // Each element is read as it was written, and written as f32.

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -138,6 +139,30 @@ TEST_CASE("what other devices' passes make is refused by name") {
   };
   CHECK(refused({.input = {.channels = 4}}).find("conv2d as it is fused (conv1)") !=
         std::string::npos);
+}
+
+TEST_CASE("parts of batch norm that only other devices take apart are refused by name") {
+  const auto device = cpu::make_host_device(0, 1);
+  const auto refused = [&](Op op, std::size_t inputs) {
+    Graph graph;
+    graph.units = {"all"};
+    const auto x = graph.add_tensor({.name = "x", .shape = {4, 8}});
+    const auto y = graph.add_tensor({.name = "y", .shape = {4, 8}});
+    graph.add_node({.op = op,
+                    .inputs = std::vector<TensorId>(inputs, x),
+                    .outputs = {y},
+                    .attributes = BatchNormAttributes{}});
+    const auto compiled = device->compile(graph, {});
+    return compiled ? std::string{"nothing"} : compiled.error().to_string();
+  };
+  for (const auto& [op, inputs] : {std::pair{Op::batch_norm_finalize, 6},
+                                   {Op::scale_shift, 3},
+                                   {Op::batch_norm_input_gradient, 5},
+                                   {Op::batch_norm_backward, 7}}) {
+    const auto what = std::string{to_string(op)} + " as it is fused (y)";
+    CHECK_THAT(refused(op, static_cast<std::size_t>(inputs)),
+               Catch::Matchers::ContainsSubstring(what));
+  }
 }
 
 TEST_CASE("two devices in two threads at once give what one gives") {

@@ -56,6 +56,7 @@ Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {
 
 nn::PreparedModel OpCase::model(nn::PassOptions passes) const {
   passes.fuse = fuse;
+  passes.recompute = recompute;
   return make_model(images, body, passes);
 }
 
@@ -95,6 +96,22 @@ std::vector<OpCase> batch_norms() {
     cases.push_back({name + ", fused", {4, 5, 7, 3}, body, nn::FusePatterns::all()});
   }
   return cases;
+}
+
+std::vector<OpCase> recomputations() {
+  const Body body = [](nn::GraphBuilder& b, TensorId x) {
+    for (const std::string block : {"a", "b", "c"}) {
+      b.begin_unit(block);
+      for (const std::string layer : {".1", ".2"}) {
+        x = b.conv2d(block + layer + ".conv", x, 20, {1, 1, 0});
+        x = b.relu(block + layer + ".relu", b.batch_norm(block + layer + ".bn", x, true));
+      }
+    }
+    return x;
+  };
+  const RecomputeConfig blocks{.kind = RecomputeConfig::Kind::block};
+  return {{"made again", {4, 5, 7, 3}, body, nn::FusePatterns::none(), blocks},
+          {"fused, made again", {4, 5, 7, 3}, body, nn::FusePatterns::all(), blocks}};
 }
 
 std::vector<OpCase> poolings() {
@@ -143,8 +160,8 @@ std::vector<OpCase> perceptrons() {
 
 std::vector<OpCase> all_op_cases() {
   std::vector<OpCase> all;
-  for (const auto& cases : {common_convolutions(), odd_convolutions(), batch_norms(), poolings(),
-                            shortcuts(), perceptrons()})
+  for (const auto& cases : {common_convolutions(), odd_convolutions(), batch_norms(),
+                            recomputations(), poolings(), shortcuts(), perceptrons()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

@@ -33,6 +33,7 @@ struct OpCase {
   Shape images;
   Body body;
   nn::FusePatterns fuse = nn::FusePatterns::none();
+  RecomputeConfig recompute = {};
 
   nn::PreparedModel model(nn::PassOptions passes) const;
 };
@@ -40,6 +41,7 @@ struct OpCase {
 std::vector<OpCase> common_convolutions();
 std::vector<OpCase> odd_convolutions();
 std::vector<OpCase> batch_norms();
+std::vector<OpCase> recomputations();
 std::vector<OpCase> poolings();
 std::vector<OpCase> shortcuts();
 std::vector<OpCase> perceptrons();

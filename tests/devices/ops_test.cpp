@@ -6,6 +6,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <set>
+
 using namespace troupe;
 using namespace troupe::tests;
 
@@ -55,7 +58,39 @@ void check_loss_scale(Device& device, const Graph& graph) {
       REQUIRE(got.gradients.at(name)[i] == 4096 * values[i]);
 }
 
+/// Ops of which there is no case here, and who compares them with the interpreter. The host's
+/// engine refuses them (tests/cpu/onednn_test.cpp).
+constexpr std::pair<Op, std::string_view> compared_elsewhere[] = {
+    {Op::batch_norm_finalize, "tests/gpu/networks_test.cpp, with what cuDNN fuses"},
+    {Op::scale_shift, "the same"},
+    {Op::batch_norm_input_gradient, "the same"},
+};
+
+std::set<Op> compared_here() {
+  std::set<Op> ops;
+  const auto add = [&](const nn::PreparedModel& model) {
+    for (const auto& node : model.graph.nodes)
+      ops.insert(node.op);
+  };
+  for (const auto& one : all_op_cases())
+    for (const auto precision : {Precision::fp32, Precision::amp_fp16})
+      add(one.model({.precision = precision}));
+  add(squared_error(DType::f32, {}));
+  return ops;
+}
+
 } // namespace
+
+TEST_CASE("every op is compared with the interpreter, here or where it is said") {
+  const auto here = compared_here();
+  for (std::size_t i = 0; i < op_count; ++i) {
+    const auto op = static_cast<Op>(i);
+    INFO(to_string(op));
+    const auto* const elsewhere =
+        std::ranges::find(compared_elsewhere, op, &std::pair<Op, std::string_view>::first);
+    CHECK(here.contains(op) == (elsewhere == std::end(compared_elsewhere)));
+  }
+}
 
 TEST_CASE("convolutions of common shapes") {
   check(common_convolutions());
@@ -67,6 +102,10 @@ TEST_CASE("convolutions of odd shapes") {
 
 TEST_CASE("batch norm, alone and with relu and add") {
   check(batch_norms());
+}
+
+TEST_CASE("activations that are made again") {
+  check(recomputations());
 }
 
 TEST_CASE("pooling") {

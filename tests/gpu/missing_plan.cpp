@@ -5,15 +5,17 @@
 std::string troupe::tests::missing_plan(gpu::PlanBook& plans, const gpu::cudnn::PlanPolicy& policy,
                                         const Graph& graph) {
   for (const auto& node : graph.nodes) {
-    const bool weight = node.op == Op::conv2d_backward_weight;
-    if (node.op != Op::conv2d && node.op != Op::conv2d_backward_data && !weight)
-      continue;
-    auto plan = plans.plan(gpu::convolution_graph(graph, node), policy);
-    // Weight gradients come out in the type of activations where no engine writes f32.
-    if (!plan && weight)
-      plan = plans.plan(gpu::convolution_graph(graph, node, graph[node.inputs[1]].dtype), policy);
-    if (!plan)
-      return plan.error().message;
+    // One is enough: weight gradients come out in the type of activations where no engine writes
+    // f32.
+    std::string missing;
+    for (const auto& way : gpu::convolution_graphs(graph, node)) {
+      const auto plan = plans.plan(way, policy);
+      missing = plan ? "" : plan.error().message;
+      if (plan)
+        break;
+    }
+    if (!missing.empty())
+      return missing;
   }
   return {};
 }

@@ -51,8 +51,7 @@ struct EmulatedCudnn {
   std::vector<gpu::cudnn::OperationGraph> all() const {
     std::vector<gpu::cudnn::OperationGraph> graphs;
     for (const auto& node : graph.nodes)
-      if (std::holds_alternative<Conv2dAttributes>(node.attributes))
-        std::ranges::copy(gpu::convolution_graphs(graph, node), std::back_inserter(graphs));
+      std::ranges::copy(gpu::convolution_graphs(graph, node), std::back_inserter(graphs));
     return graphs;
   }
 
@@ -143,11 +142,11 @@ TEST_CASE_METHOD(EmulatedCudnn,
                  "nothing is compiled at run time where an engine has a kernel ready") {
   const auto book = open();
   const auto& node = weight_gradient_node();
-  const auto narrow = book->plan(gpu::convolution_graph(graph, node, DType::f16), policy);
+  const auto narrow = book->plan(gpu::backward_weight_graph(graph, node, DType::f16), policy);
   REQUIRE(narrow);
   CHECK_FALSE(narrow->plan->compiled());
   CHECK(count("0 compiled") == 1);
-  const auto wide = book->plan(gpu::convolution_graph(graph, node), policy);
+  const auto wide = book->plan(gpu::backward_weight_graph(graph, node), policy);
   if (wide) // cuDNN 9 has a general engine alone for it
     CHECK(wide->plan->compiled());
 }
@@ -177,8 +176,8 @@ TEST_CASE_METHOD(EmulatedCudnn,
 TEST_CASE_METHOD(EmulatedCudnn,
                  "a weight gradient comes out in the type that is faster with its cast") {
   const auto& node = weight_gradient_node();
-  const auto wide = gpu::convolution_graph(graph, node),
-             narrow = gpu::convolution_graph(graph, node, DType::f16);
+  const auto wide = gpu::backward_weight_graph(graph, node),
+             narrow = gpu::backward_weight_graph(graph, node, DType::f16);
   {
     const auto book = open();
     book->prepare({wide, narrow}, policy);
@@ -208,8 +207,8 @@ TEST_CASE_METHOD(EmulatedCudnn,
                  "where runs must repeat nothing is measured, and no time on disk decides") {
   policy.deterministic = true;
   const auto& node = weight_gradient_node();
-  const auto wide = gpu::convolution_graph(graph, node),
-             narrow = gpu::convolution_graph(graph, node, DType::f16);
+  const auto wide = gpu::backward_weight_graph(graph, node),
+             narrow = gpu::backward_weight_graph(graph, node, DType::f16);
   auto book = open();
   const auto first = book->plan(narrow, policy);
   REQUIRE(first);
