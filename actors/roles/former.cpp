@@ -127,11 +127,13 @@ Result<FormedPtr> FormerState::show() {
     return failure(view.error());
   if (setup_.formed)
     setup_.formed();
-  return std::make_shared<const Formed>(Formed{
-      .generation = generation_,
-      .info = std::move(info),
-      .metrics = self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-          std::move(*view), setup_.trace)});
+  const auto metrics =
+      self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
+          std::move(*view), setup_.trace);
+  return std::make_shared<const Formed>(Formed{.generation = generation_,
+                                               .info = std::move(info),
+                                               .metrics = metrics,
+                                               .metrics_address = setup_.metrics_address});
 }
 
 /// This node cannot do its part: the others need not wait for it.
