@@ -1,0 +1,73 @@
+#include "troupe/engine/generation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace troupe::engine {
+
+namespace {
+
+Config two_workers() {
+  Config config;
+  config.model.name = "resnet20";
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 32;
+  config.data.image_size = 8;
+  config.data.batch_size = 8;
+  config.devices.kind = "cpu";
+  config.devices.count = 2;
+  config.devices.threads_per_worker = 1;
+  config.parallel.strategy = "ddp";
+  config.checkpoint.resume = "never";
+  config.run.output = "no-such-folder";
+  return config;
+}
+
+Result<std::shared_ptr<Host>> prepared(const Config& config, const Preparing& preparing = {}) {
+  return make_host(open_job(config, {}).value(), config.devices.count, {}, preparing);
+}
+
+} // namespace
+
+TEST_CASE("preparing a host is cancelled between devices") {
+  int asked = 0;
+  const auto host = prepared(two_workers(), {.cancelled = [&] { return ++asked == 2; }});
+  REQUIRE_FALSE(host);
+  CHECK(host.error().code == Errc::stopped);
+  CHECK(asked == 2);
+}
+
+TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
+  const auto config = two_workers();
+  const auto fresh = prepared(config).value();
+  REQUIRE(fresh->state);
+  CHECK(fresh->state->step == 0);
+  REQUIRE(leave_state(*form_generation(fresh, seat_alone(2, "here")).value(), 3));
+  const auto resumed = make_host(open_job(config, {}).value(), 2, fresh->state).value();
+  CHECK(resumed->state->step == 3);
+  CHECK(form_generation(resumed, seat_alone(2, "here")).value()->first_step == 3);
+}
+
+TEST_CASE("test batches are dealt to as many ranks as a generation has") {
+  auto config = two_workers();
+  config.data.eval_batch_size = 4;
+  const auto host = prepared(config).value();
+  const auto size = host->job->evaluation->dataset().size();
+  for (const std::int32_t ranks : {2, 1}) {
+    const auto generation = form_generation(host, seat_alone(ranks, "here")).value();
+    CHECK(generation->accumulate == 2 / ranks);
+    CHECK(generation->evaluation->sampler().steps_per_epoch() ==
+          (size + 4 * ranks - 1) / (4 * ranks));
+    REQUIRE(leave_state(*generation, 0));
+  }
+}
+
+TEST_CASE("a seat for more workers than the host has devices is refused") {
+  const auto host = prepared(two_workers()).value();
+  host->slices = 4;
+  const auto generation = form_generation(host, seat_alone(4, "here"));
+  REQUIRE_FALSE(generation);
+  CHECK(generation.error().code == Errc::invalid_input);
+  CHECK(host->state);
+}
+
+} // namespace troupe::engine
