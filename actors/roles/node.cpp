@@ -3,8 +3,6 @@
 #include "../cluster/carried_error.hpp"
 #include "traced.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace troupe::actors {
@@ -89,25 +87,16 @@ void NodeState::follow() {
             coordinator_ = coordinator;
             spawn_workers();
           },
-          [this](const caf::error& error) { died("MEMBERSHIP", error); });
+          [this](const caf::error& error) { lost_leader(error); });
 }
 
 void NodeState::lost_coordinator(const caf::error& error) {
+  const JobEnd end{.status = "failed",
+                   .error =
+                       Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}};
   if (membership_) // the others would wait for an end that nobody tells them
-    self_->send(
-        membership_, atom::finish_v,
-        JobEnd{.status = "failed",
-               .error = Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}});
-  died("the coordinator", error);
-}
-
-void NodeState::died(std::string_view what, const caf::error& error) {
-  RunOutcome outcome{
-      .summary = {formed_->info},
-      .error = Error{Errc::internal, fmt::format("{} died: {}", what, caf::to_string(error))}};
-  outcome.summary.status = "failed";
-  outcome.summary.error = outcome.error->to_string();
-  conclude(std::make_shared<const RunOutcome>(std::move(outcome)));
+    self_->send(membership_, atom::finish_v, end);
+  tell_outcome(end);
 }
 
 void NodeState::down(const caf::down_msg& down) {

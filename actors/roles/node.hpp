@@ -21,10 +21,9 @@ struct NodeSetup {
   metrics::Track row = {};                   ///< of the actor in the timeline
 };
 
-/// Goes through generations: form, which is FORMER's, train, ended, which ends the job. The node
-/// that leads spawns the COORDINATOR; the others learn of it, and of the end, from MEMBERSHIP,
-/// without which
-/// (`troupe train`) there is one node alone.
+/// Goes through generations: form, which is FORMER's, train, ended, which ends the job (conclude).
+/// The node that leads spawns the COORDINATOR; the others learn of it, and of the end, from
+/// MEMBERSHIP, without which (`troupe train`) there is one node alone.
 class NodeState {
 public:
   static inline const char* name = "node";
@@ -61,7 +60,6 @@ private:
   void lost_coordinator(const caf::error& error);
   void stop();
   caf::result<JobStatus> status();
-  void died(std::string_view what, const caf::error& error);
   void conclude(const RunOutcomePtr& outcome);
   void abort_ranks(const RunOutcomePtr& outcome);
   void release(const RunOutcomePtr& outcome);
