@@ -1,6 +1,7 @@
 /// The ops that a graph is made of, and what sets one node of an op apart from another.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,11 +16,13 @@ enum class Op : std::uint8_t {
 #undef TROUPE_OP
 };
 
-inline constexpr std::size_t op_count = 0
-#define TROUPE_OP(name) +1
+inline constexpr auto all_ops = std::to_array<Op>({
+#define TROUPE_OP(name) Op::name,
 #include "ops.def"
 #undef TROUPE_OP
-    ;
+});
+
+inline constexpr std::size_t op_count = all_ops.size();
 
 std::string_view to_string(Op op);
 

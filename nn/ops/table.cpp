@@ -3,12 +3,12 @@
 // this file.
 #include "table.hpp"
 
-#include "batch_norm.hpp"
 #include "convolution.hpp"
 #include "elementwise.hpp"
 #include "fused_batch_norm.hpp"
 #include "loss.hpp"
 #include "matmul.hpp"
+#include "normalization.hpp"
 #include "pooling.hpp"
 #include "shapes.hpp"
 

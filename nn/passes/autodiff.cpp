@@ -87,9 +87,9 @@ private:
   }
 
   void emit(Op op, const Node& forward, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
-            Attributes attributes) {
-    graph_.add_node({op, std::move(inputs), std::move(outputs), std::move(attributes),
-                     Phase::backward, forward.unit});
+            const Attributes& attributes) {
+    graph_.add_node(
+        {op, std::move(inputs), std::move(outputs), attributes, Phase::backward, forward.unit});
   }
 
   void contribute(const Node& forward, TensorId of, TensorId part) {
@@ -115,9 +115,9 @@ private:
 
   void propagate_all(Op op, const Node& forward, const std::vector<std::size_t>& inputs,
                      std::vector<TensorId> reads) override {
-    std::vector<TensorId> parts;
-    for (const auto input : inputs)
-      parts.push_back(contribution(forward.inputs[input]));
+    std::vector<TensorId> parts(inputs.size());
+    std::ranges::transform(inputs, parts.begin(),
+                           [&](std::size_t input) { return contribution(forward.inputs[input]); });
     emit(op, forward, std::move(reads), parts, forward.attributes);
     for (std::size_t i = 0; i < inputs.size(); ++i)
       contribute(forward, forward.inputs[inputs[i]], parts[i]);

@@ -83,8 +83,7 @@ std::set<Op> compared_here() {
 
 TEST_CASE("every op is compared with the interpreter, here or where it is said") {
   const auto here = compared_here();
-  for (std::size_t i = 0; i < op_count; ++i) {
-    const auto op = static_cast<Op>(i);
+  for (const auto op : all_ops) {
     INFO(to_string(op));
     const auto* const elsewhere =
         std::ranges::find(compared_elsewhere, op, &std::pair<Op, std::string_view>::first);

@@ -100,8 +100,7 @@ Types our_gradients(const Graph& graph) {
 TEST_CASE("the lists of autocast are PyTorch's, on CUDA and on the CPU") {
   const auto rules = read_golden("autocast.json").at("rules");
   for (const auto& [device, lower] : {std::pair{"cuda", "f16"}, std::pair{"cpu", "bf16"}})
-    for (std::size_t i = 0; i < op_count; ++i) {
-      const auto op = static_cast<Op>(i);
+    for (const auto op : all_ops) {
       const auto& autocast = record_of(op).autocast;
       if (!autocast || autocast->rule == AutocastRule::given || op == Op::count_correct)
         continue; // made by passes, or by PyTorch's users

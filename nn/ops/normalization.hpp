@@ -1,4 +1,4 @@
-/// Batch norm as models have it, its gradient, and how recompute makes it again.
+/// Normalization as models have it, its gradient, and how recompute makes it again.
 #pragma once
 
 #include "shape_checks.hpp"
