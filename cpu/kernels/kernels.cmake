@@ -1,7 +1,7 @@
 # The kernel sources, once for each instruction set. Only these files are compiled for a newer
 # processor than the oldest, and they hold no inline functions that the linker could hand to others.
-set(TROUPE_KERNEL_SOURCES batch_norm.cpp elementwise.cpp flat.cpp pooling.cpp table.cpp winograd.cpp)
-list(TRANSFORM TROUPE_KERNEL_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
+file(GLOB TROUPE_KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.cpp)
+list(FILTER TROUPE_KERNEL_SOURCES EXCLUDE REGEX "/kernels\\.cpp$") # which chooses between them
 set(TROUPE_KERNEL_OBJECTS)
 
 function(troupe_kernel_variant variant)

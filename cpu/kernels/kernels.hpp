@@ -40,6 +40,9 @@ struct TypedKernels {
                             std::size_t end);
 };
 
+/// The sources that fill in the table below for every type, by what is in them: CALL(name) each.
+#define TROUPE_KERNEL_SOURCES(CALL) CALL(batch_norm) CALL(elementwise) CALL(pooling) CALL(winograd)
+
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.
 struct Kernels {

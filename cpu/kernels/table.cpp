@@ -14,10 +14,9 @@ Kernels table() {
   kernels.squared_norm = squared_norm;
   kernels.all_finite = all_finite;
   kernels.optimizer_step = optimizer_step;
-  set_batch_norm(kernels);
-  set_elementwise(kernels);
-  set_pooling(kernels);
-  set_winograd(kernels);
+#define TROUPE_SET(source) set_##source(kernels);
+  TROUPE_KERNEL_SOURCES(TROUPE_SET)
+#undef TROUPE_SET
   return kernels;
 }
 

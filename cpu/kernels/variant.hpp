@@ -77,11 +77,10 @@ double squared_norm(const OptimizerArguments& arguments, const float* gradients,
 bool all_finite(const float* values, std::size_t elements);
 void optimizer_step(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-/// Each source fills in its part, for every type.
-void set_batch_norm(Kernels& kernels);
-void set_elementwise(Kernels& kernels);
-void set_pooling(Kernels& kernels);
-void set_winograd(Kernels& kernels);
+/// Each source fills in its part.
+#define TROUPE_DECLARE(source) void set_##source(Kernels& kernels);
+TROUPE_KERNEL_SOURCES(TROUPE_DECLARE)
+#undef TROUPE_DECLARE
 
 Kernels table();
 

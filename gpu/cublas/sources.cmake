@@ -1,2 +1,0 @@
-set(TROUPE_CUBLAS_SOURCES
-  cublas/matmul.cpp)
