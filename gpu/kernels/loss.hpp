@@ -4,7 +4,7 @@
 #pragma once
 
 #include "scratch.hpp"
-#include "troupe/core/ops.def"
+#include "troupe/core/op.hpp"
 
 #include <cuda_runtime_api.h>
 
