@@ -54,7 +54,7 @@ test: everything
 test-emulated: bootstrap
 	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
 	@cmake --build --preset emulated -j $(JOBS) --target troupe troupe_gpu_tests \
-	  troupe_gpu_collectives_tests troupe_gpu_system_tests bench_gpu_train_step bench_gpu_host_waits
+	  troupe_gpu_collectives_tests troupe_gpu_generations_tests troupe_gpu_system_tests bench_gpu_train_step bench_gpu_host_waits
 	@TROUPE_EMULATED_DEVICES=2 XDG_CACHE_HOME=$(CURDIR)/build/emulated/cache $(CTEST) --preset emulated
 
 asan: bootstrap
