@@ -1,9 +1,9 @@
 /// What autocast does with an op: PyTorch's lists, as data.
 ///
 /// Source: PyTorch, "Automatic Mixed Precision", section "Autocast Op Reference". It has a list for
-/// CUDA and one for the CPU. They differ (softmax and layer norm are f32 on CUDA, and follow their
-/// input on the CPU), but in none of the ops that are here: tests/golden/autocast.json has both as
-/// recorded from PyTorch.
+/// CUDA and one for the CPU. Where they differ (softmax and layer norm are f32 on CUDA, and follow
+/// their input on the CPU), ours is CUDA's on every device, so that all run one graph:
+/// tests/golden/autocast.json has both as recorded from PyTorch.
 #pragma once
 
 #include <cstdint>
