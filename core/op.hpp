@@ -65,6 +65,13 @@ struct ScaleShiftAttributes {
   bool operator==(const ScaleShiftAttributes&) const = default;
 };
 
+/// Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016.
+struct GeluAttributes {
+  /// y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) instead.
+  bool tanh = false;
+  bool operator==(const GeluAttributes&) const = default;
+};
+
 struct PoolAttributes {
   std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages count padding out
   bool operator==(const PoolAttributes&) const = default;
@@ -82,8 +89,8 @@ struct LossAttributes {
   bool operator==(const LossAttributes&) const = default;
 };
 
-using Attributes =
-    std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
-                 ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes>;
+using Attributes = std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes,
+                                FinalizeAttributes, ScaleShiftAttributes, PoolAttributes,
+                                SubsamplePadAttributes, LossAttributes, GeluAttributes>;
 
 } // namespace troupe

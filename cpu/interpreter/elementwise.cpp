@@ -1,5 +1,8 @@
 #include "ops.hpp"
 
+#include <cmath>
+#include <numbers>
+
 namespace troupe::cpu {
 
 namespace {
@@ -12,6 +15,29 @@ void for_each_sample(const Shape& x, const Shape& y, std::int64_t stride, Visit 
       for (std::int64_t w = 0; w < y[2]; ++w)
         visit(static_cast<std::size_t>(((n * x[1] + h * stride) * x[2] + w * stride) * x[3]),
               static_cast<std::size_t>(((n * y[1] + h) * y[2] + w) * y[3]));
+}
+
+/// Value and derivative at x of x * p(x).
+struct Gelu {
+  double value, slope;
+};
+
+Gelu exact_gelu(double x) {
+  const double p = std::erfc(-x / std::numbers::sqrt2) / 2;
+  const double density = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return {x * p, p + x * density};
+}
+
+Gelu tanh_gelu(double x) {
+  constexpr double cubic = 0.044715;
+  const double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi; // sqrt(2 / pi)
+  const double t = std::tanh(factor * (x + cubic * x * x * x));
+  const double p = (1 + t) / 2;
+  return {x * p, p + x * (1 - t * t) / 2 * factor * (1 + 3 * cubic * x * x)};
+}
+
+Gelu gelu_of(const Operands& operands, double x) {
+  return operands.attributes<GeluAttributes>().tanh ? tanh_gelu(x) : exact_gelu(x);
 }
 
 } // namespace
@@ -29,6 +55,23 @@ Status relu_backward(const Operands& operands) {
   const auto y = operands.read(1);
   for (std::size_t i = 0; i < dx.size(); ++i)
     dx[i] = y[i] > 0 ? dx[i] : 0;
+  operands.write(0, dx);
+  return {};
+}
+
+Status gelu(const Operands& operands) {
+  auto y = operands.read(0);
+  for (auto& value : y)
+    value = gelu_of(operands, value).value;
+  operands.write(0, y);
+  return {};
+}
+
+Status gelu_backward(const Operands& operands) {
+  auto dx = operands.read(0);
+  const auto x = operands.read(1);
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    dx[i] *= gelu_of(operands, x[i]).slope;
   operands.write(0, dx);
   return {};
 }

@@ -28,6 +28,9 @@ struct TypedKernels {
   void (*round)(float* values, std::size_t elements);
   void (*relu)(const T* x, T* y, std::size_t elements);
   void (*relu_backward)(const T* dy, const T* y, T* dx, std::size_t elements);
+  /// y = x * p(x), p the normal distribution's or its approximation by tanh; and its gradient.
+  void (*gelu)(const T* x, T* y, std::size_t elements, bool tanh);
+  void (*gelu_backward)(const T* dy, const T* x, T* dx, std::size_t elements, bool tanh);
   void (*add)(const T* a, const T* b, T* sum, std::size_t elements);
   /// Rows [begin, end) of batch * out_height.
   void (*max_pool)(const PoolShape& shape, const T* x, T* y, std::int32_t* index, std::size_t begin,

@@ -122,6 +122,19 @@ Result<StepPtr> lower_relu_backward(Lowering& lowering, const Node& node) {
   });
 }
 
+Result<StepPtr> lower_gelu(Lowering& lowering, const Node& node) {
+  const bool tanh = std::get<GeluAttributes>(node.attributes).tanh;
+  return elementwise(lowering, node,
+                     [tanh](const auto& k, const auto& p) { k.gelu(p.a, p.to, p.elements, tanh); });
+}
+
+Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
+  const bool tanh = std::get<GeluAttributes>(node.attributes).tanh;
+  return elementwise(lowering, node, [tanh](const auto& k, const auto& p) {
+    k.gelu_backward(p.a, p.b, p.to, p.elements, tanh);
+  });
+}
+
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   return elementwise(lowering, node,
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });

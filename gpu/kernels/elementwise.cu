@@ -39,6 +39,43 @@ struct ReluBackward {
 };
 
 template <class T>
+struct Gelu {
+  const T* x;
+  T* y;
+  bool tanh;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(x + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] *= gelu_gate(v[i], tanh).value;
+    store_floats(y + at, v);
+  }
+};
+
+template <class T>
+struct GeluBackward {
+  const T *dy, *x;
+  T* dx;
+  bool tanh;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float d[Width], v[Width];
+    load_floats(dy + at, d);
+    load_floats(x + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i) {
+      const auto gate = gelu_gate(v[i], tanh);
+      d[i] *= gate.value + v[i] * gate.slope;
+    }
+    store_floats(dx + at, d);
+  }
+};
+
+template <class T>
 struct Bias {
   const T* x;
   const float* bias;
@@ -143,6 +180,26 @@ void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, cons
         stream,
         ReluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(y), static_cast<T*>(dx)},
         elements, aligned_for_packs(dy, y, dx));
+  });
+}
+
+void launch_gelu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements,
+                 bool tanh) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(stream, Gelu<T>{static_cast<const T*>(x), static_cast<T*>(y), tanh},
+                               elements, aligned_for_packs(x, y));
+  });
+}
+
+void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* x, void* dx,
+                          std::size_t elements, bool tanh) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(stream,
+                               GeluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(x),
+                                               static_cast<T*>(dx), tanh},
+                               elements, aligned_for_packs(dy, x, dx));
   });
 }
 

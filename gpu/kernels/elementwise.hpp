@@ -1,11 +1,13 @@
 /// Element-wise ops over activations of one dtype (f32, f16, bf16), NHWC. Semantics:
-/// core/ops.def. relu, relu_backward and bias may run in place.
+/// core/ops.def. relu, gelu, their gradients and bias may run in place.
 #pragma once
 
+#include "troupe/core/host_device.hpp"
 #include "troupe/core/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +18,26 @@ void launch_relu(cudaStream_t stream, DType dtype, const void* x, void* y, std::
 /// dx = dy where y > 0, else 0.
 void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* y, void* dx,
                           std::size_t elements);
+
+/// What gelu multiplies x with, and the derivative of that.
+struct Gate {
+  float value, slope;
+};
+/// The distribution function of the normal distribution; by tanh: Hendrycks & Gimpel's
+/// approximation. 1 / (1 + e^(-2 * u)) is (1 + tanh(u)) / 2; from 30 on it is 0 or 1.
+TROUPE_HOST_DEVICE inline Gate gelu_gate(float x, bool tanh) {
+  if (!tanh)
+    return {0.5f * erfcf(-0.707106781f * x), 0.398942280f * expf(-0.5f * x * x)};
+  constexpr float twice_factor = 1.59576912f, cubic = 0.044715f; // 2 * sqrt(2 / pi)
+  const float near = x < -30 ? -30 : x > 30 ? 30 : x, square = near * near;
+  const float value = 1 / (1 + expf(-twice_factor * near * (1 + cubic * square)));
+  return {value, value * (1 - value) * twice_factor * (1 + 3 * cubic * square)};
+}
+/// y = x * gate.
+void launch_gelu(cudaStream_t stream, DType dtype, const void* x, void* y, std::size_t elements,
+                 bool tanh);
+void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* x, void* dx,
+                          std::size_t elements, bool tanh);
 
 /// y = x + bias, (rows, columns); bias: f32 (columns).
 void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* bias, void* y,

@@ -53,6 +53,25 @@ Result<StepPtr> lower_relu_backward(Lowering& lowering, const Node& node) {
   });
 }
 
+Result<StepPtr> lower_gelu(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.input(node, 0);
+  return kernel_step(
+      node.op, [node, type = x.dtype, count = elements(x),
+                tanh = std::get<GeluAttributes>(node.attributes).tanh](const Launch& l) {
+        launch_gelu(l.stream, type, l.data(node.inputs[0]), l.data(node.outputs[0]), count, tanh);
+      });
+}
+
+Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
+  const auto& dy = lowering.input(node, 0);
+  return kernel_step(
+      node.op, [node, type = dy.dtype, count = elements(dy),
+                tanh = std::get<GeluAttributes>(node.attributes).tanh](const Launch& l) {
+        launch_gelu_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
+                             l.data(node.outputs[0]), count, tanh);
+      });
+}
+
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   const auto& a = lowering.input(node, 0);
   return kernel_step(node.op, [node, type = a.dtype, count = elements(a)](const Launch& l) {

@@ -44,6 +44,27 @@ inline constexpr OpRecord relu_backward = {
     .in_place = 1,
 };
 
+inline Status differentiate_gelu(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate(Op::gelu_backward, node, 0, {dy, node.inputs[0]});
+  return {};
+}
+
+inline constexpr OpRecord gelu = {
+    .op = Op::gelu,
+    .infer = infer_elementwise<1>,
+    .autocast = Autocast{AutocastRule::follow, "gelu"},
+    .gradient = differentiate_gelu,
+    .clone = same_node,
+    .in_place = 1,
+};
+
+inline constexpr OpRecord gelu_backward = {
+    .op = Op::gelu_backward,
+    .kind = OpKind::backward,
+    .check = check_elementwise_backward,
+    .in_place = 1,
+};
+
 inline Status differentiate_add(Propagation& to, const Node& node, TensorId dy) {
   TROUPE_TRY(to.pass_on(node, 0, dy));
   return to.pass_on(node, 1, dy);

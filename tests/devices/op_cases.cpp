@@ -158,10 +158,23 @@ std::vector<OpCase> perceptrons() {
           {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}}};
 }
 
+std::vector<OpCase> activations() {
+  std::vector<OpCase> cases;
+  for (const bool tanh : {false, true})
+    cases.push_back(
+        {tanh ? "gelu by tanh" : "gelu", {2, 9, 7, 3}, [=](nn::GraphBuilder& b, TensorId x) {
+           const GeluAttributes a{tanh};
+           x = b.apply(Op::gelu, "gelu1", {b.conv2d("conv1", x, 17, {3, 1, 1})}, a);
+           return b.apply(Op::gelu, "gelu2", {b.conv2d("conv2", x, 32, {3, 2, 1})}, a);
+         }});
+  return cases;
+}
+
 std::vector<OpCase> all_op_cases() {
   std::vector<OpCase> all;
-  for (const auto& cases : {common_convolutions(), odd_convolutions(), batch_norms(),
-                            recomputations(), poolings(), shortcuts(), perceptrons()})
+  for (const auto& cases :
+       {common_convolutions(), odd_convolutions(), batch_norms(), recomputations(), poolings(),
+        shortcuts(), perceptrons(), activations()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

@@ -45,6 +45,7 @@ std::vector<OpCase> recomputations();
 std::vector<OpCase> poolings();
 std::vector<OpCase> shortcuts();
 std::vector<OpCase> perceptrons();
+std::vector<OpCase> activations();
 std::vector<OpCase> all_op_cases();
 
 } // namespace troupe::tests

@@ -238,6 +238,15 @@ def record_batch_norm():
                      "running_var": [short(v) for v in variance]}
 
 
+def record_gelu(approximate):
+    """Six times the usual x: both tails. y and the gradient of sum(y * dy)."""
+    x = torch.from_numpy(uniform("x", (40,)) * np.float32(6)).double().requires_grad_()
+    y = F.gelu(x, approximate=approximate)
+    (y * torch.from_numpy(uniform("dy", (40,))).double()).sum().backward()
+    return {"tanh": approximate == "tanh", "y": [short(v) for v in y],
+            "dx": [short(v) for v in x.grad]}
+
+
 def record_loss(smoothing, targets):
     x = torch.from_numpy(uniform("logits", (6, 5)) * np.float32(4)).double().requires_grad_()
     loss = F.cross_entropy(x, torch.tensor(targets), ignore_index=-100, label_smoothing=smoothing)
@@ -260,6 +269,7 @@ def ops():
         "pool": [record_pool("max_pool", (3, 3), 2, 1), record_pool("max_pool", (2, 2), 2, 0),
                  record_pool("avg_pool", (3, 3), 2, 1), record_pool("avg_pool", (7, 6), 1, 0)],
         "batch_norm": record_batch_norm(),
+        "gelu": [record_gelu("none"), record_gelu("tanh")],
         "cross_entropy": [record_loss(s, t) for s in (0.0, 0.1)
                           for t in ([0, 1, 2, 3, 4, 0], [4, -100, 2, 3, -100, 1])],
         "mean_squared_error": record_squared_error(),

@@ -3,6 +3,7 @@
 #include "troupe/core/random.hpp"
 #include "troupe/gpu/cuda_error.hpp"
 #include "troupe/gpu/kernels/batch_norm_math.hpp"
+#include "troupe/gpu/kernels/elementwise.hpp"
 #include "troupe/gpu/kernels/loss_math.hpp"
 #include "troupe/gpu/kernels/pooling_math.hpp"
 #include "troupe/gpu/krsc_codec.hpp"
@@ -13,6 +14,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -103,6 +105,27 @@ TEST_CASE("losses are means over labelled rows, or over as many as the graph say
   CHECK(gradient_factor(0, 4, nullptr) == 0.25f);
   CHECK(gradient_factor(2.5, 3, &loss_scale) == 3.2f);
   CHECK(gradient_factor(2.5, 0, &loss_scale) == 0); // nothing counts
+}
+
+TEST_CASE("gelu's gate is the normal distribution's, or its approximation by tanh") {
+  for (float x = -9; x <= 9; x += 0.125f) {
+    INFO(x);
+    const double v = double{x}, p = std::erfc(-v / std::sqrt(2.0)) / 2;
+    CHECK(double{gelu_gate(x, false).value} == Approx(p).epsilon(1e-5));
+    CHECK(double{gelu_gate(x, false).slope} ==
+          Approx(0.3989422804 * std::exp(-v * v / 2)).epsilon(1e-5));
+    const double factor = std::sqrt(2 / std::numbers::pi);
+    const double t = std::tanh(factor * (v + 0.044715 * v * v * v));
+    CHECK(double{gelu_gate(x, true).value} == Approx((1 + t) / 2).margin(1e-6));
+    CHECK(double{gelu_gate(x, true).slope} ==
+          Approx((1 - t * t) / 2 * factor * (1 + 3 * 0.044715 * v * v)).margin(1e-6));
+  }
+  for (const bool tanh : {false, true}) {
+    CHECK(gelu_gate(1e30f, tanh).value == 1);
+    CHECK(1e30f * gelu_gate(1e30f, tanh).slope == 0);
+    CHECK(gelu_gate(-1e30f, tanh).value == 0);
+    CHECK(std::isnan(gelu_gate(std::nanf(""), tanh).value));
+  }
 }
 
 TEST_CASE("filters are stored by row, column and input channel, padded with zeros") {

@@ -157,6 +157,15 @@ TEST_CASE("relu has the right gradient") {
       graph_of({2, 3, 2, 2}, [](GraphBuilder& b, TensorId x) { return b.relu("op", x); }));
 }
 
+TEST_CASE("gelu has the right gradient, exact and by tanh") {
+  for (const bool tanh : {false, true}) {
+    INFO("tanh " << tanh);
+    check_gradients(graph_of({2, 5}, [&](GraphBuilder& b, TensorId x) {
+      return b.apply(Op::gelu, "op", {x}, GeluAttributes{tanh});
+    }));
+  }
+}
+
 TEST_CASE("add passes the gradient on to both") {
   check_gradients(graph_of({2, 2, 2, 2}, [](GraphBuilder& b, TensorId x) {
     return b.add("op", x, b.conv2d("other", x, 2, {3, 1, 1}));

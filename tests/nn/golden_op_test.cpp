@@ -99,6 +99,26 @@ TEST_CASE("conv2d and its gradients are PyTorch's") {
   }
 }
 
+TEST_CASE("gelu and its gradient are PyTorch's, exact and by tanh") {
+  auto x = golden_uniform("x", 40);
+  for (auto& value : x)
+    value *= 6;
+  const auto cases = read_golden("ops.json");
+  for (const auto& golden : cases.at("gelu")) {
+    const GeluAttributes a{golden.at("tanh").get<bool>()};
+    INFO("tanh " << a.tanh);
+    CHECK(distance(OneNode{Op::gelu, a}.input("x", {40}, x).output("y", {40}).run().get("y"),
+                   floats(golden.at("y"))) < tolerance);
+    CHECK(distance(OneNode{Op::gelu_backward, a}
+                       .input("dy", {40}, golden_uniform("dy", 40))
+                       .input("x", {40}, x)
+                       .output("dx", {40})
+                       .run()
+                       .get("dx"),
+                   floats(golden.at("dx"))) < tolerance);
+  }
+}
+
 TEST_CASE("max_pool, avg_pool and their gradients are PyTorch's") {
   const auto cases = read_golden("ops.json");
   for (const auto& golden : cases.at("pool")) {
