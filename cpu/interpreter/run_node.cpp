@@ -19,6 +19,7 @@ Status check_dtypes(const Graph& graph, const Node& node) {
 
 } // namespace
 
+#pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch-enum"
 Status run_node(const Graph& graph, const Node& node, std::span<void* const> memory,
                 const RankSumsOfNode& rank_sums) {
@@ -33,5 +34,6 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
   }
   return fail(Errc::internal, "the interpreter does not know op {}", static_cast<int>(node.op));
 }
+#pragma GCC diagnostic pop
 
 } // namespace troupe::cpu

@@ -3,6 +3,7 @@
 
 namespace troupe::cpu {
 
+#pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch-enum"
 Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
   switch (node.op) {
@@ -16,5 +17,6 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) try {
 } catch (const dnnl::error& error) {
   return fail(Errc::device, "oneDNN cannot lower {}: {}", to_string(node.op), error.what());
 }
+#pragma GCC diagnostic pop
 
 } // namespace troupe::cpu

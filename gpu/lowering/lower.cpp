@@ -4,6 +4,7 @@
 
 namespace troupe::gpu {
 
+#pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch-enum"
 Result<StepPtr> lower(Lowering& lowering, const Node& node) {
   switch (node.op) {
@@ -15,5 +16,6 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) {
   }
   return fail(Errc::internal, "the CUDA device does not know op {}", static_cast<int>(node.op));
 }
+#pragma GCC diagnostic pop
 
 } // namespace troupe::gpu
