@@ -60,14 +60,16 @@ std::string reason(ConfigProblem problem) {
 
 /// "fsdp_offload": fsdp, and what it can offload. A name alone trains without.
 Settings settings_of(std::string strategy) {
-  constexpr std::string_view suffix = "_offload";
-  std::string target = "{target: none, ratio: 1}";
-  if (strategy.ends_with(suffix)) {
-    strategy.resize(strategy.size() - suffix.size());
-    target = ParallelConfig{.strategy = strategy}.divides_parameters() ? "parameters" : "optimizer";
-  }
+  const bool offloads = strategy.ends_with(offload_suffix);
+  if (offloads)
+    strategy.resize(strategy.size() - offload_suffix.size());
+  const auto kind = strategy_named(strategy); // what no strategy is called, the config refuses
+  const bool all = kind && facts_of(*kind).divides == Divided::parameters;
+  const std::string target = !offloads ? "{target: none, ratio: 1}"
+                             : all     ? "parameters"
+                                       : "optimizer";
   Settings settings = {"parallel.strategy=" + strategy, "parallel.offload=" + target};
-  if (strategy == "single")
+  if (kind && facts_of(*kind).alone)
     settings.emplace_back("devices.count=1");
   return settings;
 }

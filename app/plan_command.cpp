@@ -49,7 +49,7 @@ void print_text(const Config& config, const Plan& plan) {
     fmt::print("{:>14}", to_string(kind));
   fmt::print("{:>12}{:>14}{:>14}  fits\n", "total", "of the host", "sent a step");
   for (const auto& prediction : plan.predictions) {
-    fmt::print("{:<13}", prediction.strategy);
+    fmt::print("{:<13}", prediction.name());
     for (const auto kind : device_kinds())
       fmt::print("{:>14}", readable(prediction.bytes[static_cast<std::size_t>(kind)]));
     fmt::print("{:>12}{:>14}{:>14}  {}\n", readable(prediction.total()),
@@ -66,7 +66,7 @@ void print_json(const Plan& plan) {
     nlohmann::ordered_json bytes;
     for (std::size_t kind = 0; kind < memory_kinds; ++kind)
       bytes[std::string{to_string(static_cast<MemoryKind>(kind))}] = prediction.bytes[kind];
-    rows.push_back({{"strategy", prediction.strategy},
+    rows.push_back({{"strategy", prediction.name()},
                     {"bytes_by_kind", bytes},
                     {"total_bytes", prediction.total()},
                     {"host_bytes", prediction.pinned()},

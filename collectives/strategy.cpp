@@ -6,17 +6,6 @@
 
 namespace troupe::collectives {
 
-namespace {
-
-/// ZeRO's stage.
-int stage_of(const ParallelConfig& parallel) {
-  if (parallel.divides_parameters())
-    return 3;
-  return parallel.strategy == "zero2" ? 2 : parallel.strategy == "zero1" ? 1 : 0;
-}
-
-} // namespace
-
 std::size_t Strategy::kept(std::size_t elements) const {
   if (!offloads())
     return elements;
@@ -25,21 +14,20 @@ std::size_t Strategy::kept(std::size_t elements) const {
 }
 
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
+  const auto& facts = facts_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
-                    .root_only = parallel.strategy == "dp" && world_size > 1,
+                    .shards = static_cast<int>(parallel.shards(world_size)),
+                    .root_only = facts.root_only && world_size > 1,
+                    .policy = facts.policy,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
-  const auto stage = stage_of(parallel);
-  if (stage > 0)
-    strategy.shards =
-        parallel.strategy == "hsdp" ? static_cast<int>(parallel.shard_group) : world_size;
   strategy.offloads_parameters = parallel.offload.target == "parameters";
   if (parallel.offloads())
     strategy.offloaded = parallel.offload.ratio;
   const bool divided = strategy.shards > 1 || strategy.offloads_parameters;
-  strategy.divides_optimizer = divided && stage >= 1;
-  strategy.divides_gradients = divided && stage >= 2;
-  strategy.divides_parameters = divided && stage >= 3;
+  strategy.divides_optimizer = divided && facts.divides >= Divided::optimizer;
+  strategy.divides_gradients = divided && facts.divides >= Divided::gradients;
+  strategy.divides_parameters = divided && facts.divides >= Divided::parameters;
   strategy.gathered = float_type_of(parallel.mixed_precision.parameters);
   strategy.reduced = float_type_of(parallel.mixed_precision.reduce);
   strategy.alive = static_cast<std::size_t>(parallel.prefetch) + 1;

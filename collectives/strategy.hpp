@@ -20,6 +20,7 @@ struct Strategy {
   bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
   /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
   bool root_only = false;
+  StepPolicy policy = StepPolicy::every_step; ///< step_policy.hpp
   /// Gathered parameters go after forward, and are gathered again for backward.
   bool reshard_after_forward = true;
   /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
@@ -34,6 +35,8 @@ struct Strategy {
   /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
   std::size_t alive = 2;
 
+  /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.
+  bool sums_shards() const { return divides_gradients && !communicates_once; }
   int shard_of(int rank) const { return rank % shards; }
   bool offloads() const { return offloaded > 0; }
   /// Of so many elements of a rank's part of the flat space, how many stay on its device: those at

@@ -5,6 +5,7 @@
 
 #include "config_cluster.hpp"
 #include "config_training.hpp"
+#include "strategies.hpp"
 #include "units.hpp"
 
 #include <cstdint>
@@ -58,7 +59,7 @@ struct OffloadConfig {
 };
 
 struct ParallelConfig {
-  std::string strategy = "single"; ///< single, dp, ddp, zero1, zero2, zero3 = fsdp, hsdp
+  StrategyKind strategy = StrategyKind::single;
   std::uint64_t bucket_size = 25u << 20;
   std::int64_t prefetch = 1;                   ///< buckets gathered ahead
   std::optional<std::int64_t> max_units_alive; ///< gathered at a time
@@ -70,8 +71,13 @@ struct ParallelConfig {
   OffloadConfig offload;
 
   bool offloads() const { return offload.target != "none"; }
-  bool divides_parameters() const {
-    return strategy == "zero3" || strategy == "fsdp" || strategy == "hsdp";
+  bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }
+  /// How many of so many workers hold one copy of what is divided together; 1: nothing is.
+  std::int64_t shards(std::int64_t workers) const {
+    const auto& facts = facts_of(strategy);
+    if (facts.divides == Divided::nothing)
+      return 1;
+    return facts.group == ShardGroup::configured ? shard_group : workers;
   }
 
   bool operator==(const ParallelConfig&) const = default;

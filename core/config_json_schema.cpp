@@ -71,6 +71,9 @@ struct ValueSchema {
       return {{"type", "string"}};
     }
   }
+  Json operator()(const StrategyKind*) const {
+    return (*this)(static_cast<const std::string*>(nullptr));
+  }
   Json operator()(const std::chrono::milliseconds*) const {
     return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
   }
@@ -95,6 +98,7 @@ struct ValueJson {
 
   Json operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   Json operator()(const Interval* v) const { return format_interval(*v); }
+  Json operator()(const StrategyKind* v) const { return to_string(*v); }
   Json operator()(const RecomputeConfig* v) const {
     switch (v->kind) {
     case RecomputeConfig::Kind::names:

@@ -1,6 +1,8 @@
 // The table of all keys. A new key is a member in config.hpp and a line here.
 #include "config_keys_cluster.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 
 namespace {
@@ -163,12 +165,19 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "Epochs between evaluations on the test set; 0: never"});
 }
 
+/// Of all strategies.
+std::string_view strategy_help() {
+  static const auto text = [] {
+    std::string help = "How workers share the job";
+    for (const auto& facts : strategies)
+      help += fmt::format("{} {}: {}", facts.alone ? '.' : ';', facts.name, facts.help);
+    return help;
+  }();
+  return text;
+}
+
 void add_parallel(Keys& keys, ParallelConfig& c) {
-  keys.push_back({"parallel.strategy", &c.strategy,
-                  one_of({"single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"}),
-                  "How workers share the job. ddp: each has everything; zero1, zero2, zero3 divide "
-                  "the optimizer's state, then gradients, then parameters too; fsdp is zero3; hsdp "
-                  "divides within groups of workers; dp is the old DataParallel, to compare with"});
+  keys.push_back({"parallel.strategy", &c.strategy, one_of(strategy_names()), strategy_help()});
   keys.push_back({"parallel.bucket_size",
                   &c.bucket_size,
                   {.min = 1024, .format = Format::size},

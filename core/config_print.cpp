@@ -64,6 +64,7 @@ struct Print {
       return "none";
     }
   }
+  std::string operator()(const StrategyKind* v) const { return std::string{to_string(*v)}; }
   template <class T>
   std::string operator()(const std::optional<T>* v) const {
     return v->has_value() ? (*this)(&**v) : "null";

@@ -58,6 +58,9 @@ struct Describe {
   std::string operator()(const RecomputeConfig*) const {
     return "none, block, a list of names, or {fit: SIZE}";
   }
+  std::string operator()(const StrategyKind*) const {
+    return (*this)(static_cast<const std::string*>(nullptr));
+  }
   template <class T>
   std::string operator()(const std::optional<T>*) const {
     return (*this)(static_cast<const T*>(nullptr)) + ", or null";
@@ -93,6 +96,7 @@ struct Check {
   void operator()(const bool*) const {}
   void operator()(const Interval*) const {}
   void operator()(const RecomputeConfig*) const {}
+  void operator()(const StrategyKind*) const {}
   void operator()(const std::int64_t* v) const {
     range(static_cast<double>(*v), std::to_string(*v));
   }

@@ -19,7 +19,7 @@ using ConfigTarget =
     std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
                  std::chrono::milliseconds*, Interval*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
-                 std::vector<double>*, std::vector<std::string>*, RecomputeConfig*>;
+                 std::vector<double>*, std::vector<std::string>*, RecomputeConfig*, StrategyKind*>;
 
 enum class ConfigFormat : std::uint8_t {
   plain,

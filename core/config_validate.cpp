@@ -225,16 +225,23 @@ ConfigConflicts validate_slices(const Config& config) {
            fmt::format("{} or {}", batch - rest, batch - rest + slices)}};
 }
 
+/// "zero3, fsdp, hsdp"
+std::string dividing_parameters() {
+  return fmt::format("{}", fmt::join(strategy_names(Divided::parameters), ", "));
+}
+
 } // namespace
 
 ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
   ConfigConflicts found;
   const auto workers = config.workers();
-  if (parallel.strategy == "single" && workers != 1)
-    found.push_back({{"parallel.strategy", "devices.count", "cluster.min_nodes"},
-                     fmt::format("strategy single is for one worker, there are {}", workers),
-                     "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
-  if (parallel.strategy == "hsdp" && workers % parallel.shard_group != 0)
+  const auto& facts = facts_of(parallel.strategy);
+  if (facts.alone && workers != 1)
+    found.push_back(
+        {{"parallel.strategy", "devices.count", "cluster.min_nodes"},
+         fmt::format("strategy {} is for one worker, there are {}", facts.name, workers),
+         "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
+  if (facts.group == ShardGroup::configured && workers % parallel.shard_group != 0)
     found.push_back(
         {{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
          fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),
@@ -247,8 +254,8 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
                      "names of units for policy explicit, none for the others"});
   if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
-                     fmt::format("{} gathers no parameters", parallel.strategy),
-                     "fp32, or strategy zero3, fsdp, hsdp"});
+                     fmt::format("{} gathers no parameters", facts.name),
+                     "fp32, or strategy " + dividing_parameters()});
   if (config.model.sync_batch_norm && config.devices.kind == "cuda" && config.cluster.max_nodes > 1)
     found.push_back({{"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},
                      "CUDA workers of several nodes cannot synchronize batch norm yet",
@@ -259,7 +266,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
 
 ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities) {
-  const auto& strategy = config.parallel.strategy;
+  const auto& facts = facts_of(config.parallel.strategy);
   if (offload.target == "none") {
     if (offload.ratio != 1)
       return {{{"parallel.offload.ratio", "parallel.offload.target"},
@@ -268,21 +275,22 @@ ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
     return {};
   }
   ConfigConflicts found;
-  if (strategy == "dp")
+  if (facts.root_only)
     found.push_back({{"parallel.offload.target", "parallel.strategy"},
-                     "dp is DataParallel as it was, whose worker 0 has the optimizer; it offloads "
-                     "nothing",
+                     fmt::format("{} is DataParallel as it was, whose worker 0 has the optimizer; "
+                                 "it offloads nothing",
+                                 facts.name),
                      "none, or another strategy"});
   else if (offload.target == "parameters" && !config.parallel.divides_parameters())
     found.push_back(
         {{"parallel.offload.target", "parallel.strategy"},
-         fmt::format("{} reads its parameters where they are, whole on each device", strategy),
-         "optimizer, or strategy zero3, fsdp, hsdp"});
+         fmt::format("{} reads its parameters where they are, whole on each device", facts.name),
+         "optimizer, or strategy " + dividing_parameters()});
   const auto& optimizer = config.train.optimizer;
   if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)
     found.push_back({{"parallel.offload.target", "train.optimizer.momentum"},
                      "sgd without momentum has no state to offload",
-                     "none, or parameters with zero3, fsdp, hsdp"});
+                     "none, or parameters with " + dividing_parameters()});
   if (uses_cuda(config.devices, capabilities) && !capabilities.cuda_pinned)
     found.push_back(
         {{"parallel.offload.target", "devices.kind"},

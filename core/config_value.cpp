@@ -141,6 +141,17 @@ struct Assign {
     else
       fails(describe_node(node) + " is not an interval");
   }
+  void operator()(StrategyKind* target) const {
+    std::string name;
+    const auto before = problems.size();
+    (*this)(&name);
+    if (problems.size() != before)
+      return;
+    if (const auto kind = strategy_named(name))
+      *target = *kind;
+    else
+      fails(fmt::format("\"{}\" is not a choice", echoed(name, 60)), nearest(name, rule.choices));
+  }
   void operator()(RecomputeConfig* target) const {
     using Kind = RecomputeConfig::Kind;
     if (node.IsSequence()) {

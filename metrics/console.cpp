@@ -36,7 +36,7 @@ std::string json_of(const RunInfo& run) {
   return Json{{"name", run.name},
               {"model", run.model},
               {"dataset", run.dataset},
-              {"strategy", run.strategy},
+              {"strategy", to_string(run.strategy)},
               {"precision", run.precision},
               {"world_size", run.world_size},
               {"batch_size", run.batch_size},
@@ -54,7 +54,7 @@ std::string opening(const RunInfo& run) {
   auto text =
       fmt::format("{}: {} on {}, {} of {} samples, {} with {}, {}", run.name, run.model,
                   run.dataset, plural(run.total_steps, "step"), readable_count(run.batch_size),
-                  run.strategy, plural(run.world_size, "worker"), run.precision);
+                  to_string(run.strategy), plural(run.world_size, "worker"), run.precision);
   if (run.first_step > 0)
     text += fmt::format("; goes on after step {}", readable_count(run.first_step));
   return text;

@@ -34,7 +34,7 @@ std::string heading(const RunSummary& run) {
                   "{} · {} · {} · {} worker{} "
                   "· started {} on {} · troupe {}</p>\n",
                   escaped(run.name), escaped(run.status), escaped(run.status), escaped(run.model),
-                  escaped(run.dataset), escaped(run.strategy), escaped(run.precision),
+                  escaped(run.dataset), escaped(to_string(run.strategy)), escaped(run.precision),
                   run.world_size, run.world_size == 1 ? "" : "s",
                   fmt::format("{:%Y-%m-%d %H:%M} UTC",
                               fmt::gmtime(std::chrono::system_clock::to_time_t(run.started))),

@@ -131,7 +131,8 @@ Registry::Registry(const RunInfo& run, bool leads)
   auto& v = *values_;
   v.build_info.Add(labels(names::build_info, {run.version})).Set(1);
   v.run_info
-      .Add(labels(names::run_info, {run.name, run.model, run.dataset, run.strategy, run.precision}))
+      .Add(labels(names::run_info, {run.name, run.model, run.dataset,
+                                    std::string{to_string(run.strategy)}, run.precision}))
       .Set(1);
   if (!leads)
     return;

@@ -112,7 +112,7 @@ std::string to_json(const RunSummary& summary) {
                  {"dataset", summary.dataset},
                  {"class_names", summary.class_names},
                  {"world_size", summary.world_size},
-                 {"strategy", summary.strategy},
+                 {"strategy", to_string(summary.strategy)},
                  {"precision", summary.precision},
                  {"batch_size", summary.batch_size},
                  {"steps_per_epoch", summary.steps_per_epoch},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/core/device.hpp"
+#include "troupe/core/strategies.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -66,7 +67,7 @@ struct RunInfo {
   std::string model = {};                    ///< "resnet20"
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
-  std::string strategy = "single";
+  StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global

@@ -24,11 +24,6 @@ Parameters count(const Graph& forward) {
   return counted;
 }
 
-bool divides(const ParallelConfig& parallel) {
-  return parallel.divides_parameters() || parallel.strategy == "zero1" ||
-         parallel.strategy == "zero2";
-}
-
 } // namespace
 
 ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
@@ -46,8 +41,8 @@ ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward) {
                      fmt::format("{} units alive, but the model has {} units with parameters",
                                  *parallel.max_units_alive, there.units),
                      fmt::format("at most {}, or null", there.units)});
-  const auto shards = parallel.strategy == "hsdp" ? parallel.shard_group : config.workers();
-  if (divides(parallel) && shards > there.elements)
+  const auto shards = parallel.shards(config.workers());
+  if (shards > there.elements)
     found.push_back({{"parallel.strategy", "devices.count", "cluster.min_nodes"},
                      fmt::format("{} workers have to share {} parameters: some would have none",
                                  shards, there.elements),

@@ -165,7 +165,7 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
                                       const EventPtr& event) {
   const auto step = pass / accumulate(), micro = pass % accumulate();
   const bool last = micro + 1 == accumulate();
-  if (last || replica().state->sums_shards())
+  if (exchange_.meets(pass))
     exchange_.reduce(bucket, micro, collectives_of(step));
   last_reduced_ = replica().communication->record();
   if (last && exchange_.applies_early())

@@ -78,7 +78,7 @@ struct Client {
   std::shared_ptr<Times> times;
 };
 
-Config two_workers(const std::string& strategy) {
+Config two_workers(StrategyKind strategy) {
   Config config;
   config.model.name = "resnet20";
   config.data.dataset = "synthetic";
@@ -95,7 +95,7 @@ Config two_workers(const std::string& strategy) {
 }
 
 /// Of both ranks.
-Result<Times> measure(const std::string& strategy, std::int64_t passes) {
+Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   const auto config = two_workers(strategy);
   const auto generation = engine::form_alone(config);
   if (!generation)
@@ -133,7 +133,7 @@ Result<Times> measure(const std::string& strategy, std::int64_t passes) {
 
 int main(int argc, char** argv) {
   const std::int64_t passes = argc > 1 ? std::atoll(argv[1]) : 500;
-  for (const std::string strategy : {"ddp", "zero3"}) {
+  for (const auto strategy : {StrategyKind::ddp, StrategyKind::zero3}) {
     auto times = measure(strategy, passes);
     if (!times) {
       fmt::print(stderr, "{}\n", times.error().to_string());
@@ -144,6 +144,6 @@ int main(int argc, char** argv) {
       return (*times)[static_cast<std::size_t>(part * static_cast<double>(times->size() - 1))];
     };
     fmt::print("{:<6} {} units: median {:.2f} us, 90% within {:.2f} us, 99% within {:.2f} us\n",
-               strategy, times->size(), at(0.5), at(0.9), at(0.99));
+               to_string(strategy), times->size(), at(0.5), at(0.9), at(0.99));
   }
 }

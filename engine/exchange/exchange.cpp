@@ -7,7 +7,8 @@ namespace troupe::engine {
 using collectives::Bucket;
 using collectives::Values;
 
-Exchange::Exchange(ExchangeSetup setup) : setup_{std::move(setup)} {
+Exchange::Exchange(ExchangeSetup setup)
+    : setup_{std::move(setup)}, rules_{collectives::rules_of(strategy().policy)} {
   if (strategy().offloads())
     host_.emplace(setup_.replica, setup_.host_rows);
 }

@@ -5,6 +5,7 @@
 #include "../replica.hpp"
 #include "host_optimizer.hpp"
 
+#include "troupe/collectives/step_policy.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <cstdint>
@@ -46,6 +47,8 @@ public:
   /// Adds a unit's fresh gradients to those of the step's micro-batches before `micro`; the last
   /// leaves the sum where the fresh ones were.
   void accumulate(UnitId unit, std::int64_t micro);
+  /// Whether a pass's gradients, with those before it, are to be reduced.
+  bool meets(std::int64_t pass) const { return rules_.meets(strategy(), pass, setup_.accumulate); }
   /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over
   /// micro-batches that came this way.
   void reduce(const collectives::Bucket& bucket, std::int64_t micro, Collectives& done);
@@ -99,6 +102,7 @@ private:
   bool has_optimizer() const { return !strategy().root_only || replica().rank == 0; }
 
   ExchangeSetup setup_;
+  const collectives::StepRules& rules_;
   std::optional<HostOptimizer> host_; ///< where state is offloaded
 };
 

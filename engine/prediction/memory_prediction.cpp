@@ -46,7 +46,6 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   const auto window = [&plan](std::size_t alive) {
     return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
   };
-  const bool sums_shards = strategy.divides_gradients && !strategy.communicates_once;
   const auto optimized = strategy.divides_optimizer ? plan.shard_elements() : plan.elements;
   const auto kept = strategy.kept(optimized);
   BytesByKind bytes = needs.undivided;
@@ -54,7 +53,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
       (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
       sizeof(float) * needs.statistic_elements;
   of(bytes, MemoryKind::gradients) +=
-      part(strategy.divides_gradients) + (needs.accumulate > 1 ? part(sums_shards) : 0);
+      part(strategy.divides_gradients) + (needs.accumulate > 1 ? part(strategy.sums_shards()) : 0);
   of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())
@@ -86,8 +85,7 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, std::ui
   const auto world = static_cast<std::uint64_t>(strategy.world_size);
   if (strategy.root_only) // gradients to rank 0, parameters from it
     return (gradients * (world - 1) + sizeof(float) * plan.elements) / world;
-  const bool each_pass = strategy.divides_gradients && !strategy.communicates_once;
-  const std::uint64_t times = each_pass ? accumulate : 1;
+  const std::uint64_t times = strategy.sums_shards() ? accumulate : 1;
   const std::uint64_t scattered = strategy.divides_optimizer ? times * gradients : 0;
   const auto gathered = size_of(strategy.gathered) * gathered_elements(strategy, plan, accumulate);
   return ring(gathered + scattered, strategy.shards) +
@@ -99,23 +97,41 @@ std::string mebibytes(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-/// Why what came before is not enough.
-std::string_view reason_for(std::string_view strategy) {
-  if (strategy == "single" || strategy == "ddp")
-    return "everything fits on each worker: nothing has to be divided";
-  if (strategy == "zero1")
-    return "the optimizer's state does not fit beside the rest; divided among the workers it does, "
-           "and no more is sent than with ddp";
-  if (strategy == "zero2")
-    return "optimizer state and gradients have to be divided; no more is sent than with ddp";
-  if (strategy == "zero3")
-    return "parameters have to be divided too, which costs half as much sending again";
-  return "nothing fits on the devices alone: with strategy fsdp and parallel.offload: parameters, "
-         "optimizer state and parameters lie in the host's memory, and travel to the device in "
-         "each step";
+/// What divides everything, and so can offload everything.
+constexpr auto all_divided = StrategyKind::fsdp;
+
+/// What `plan` may recommend, and why what comes before it is not enough.
+struct Candidate {
+  StrategyKind strategy;
+  bool offloads;
+  std::string_view reason;
+};
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all;
+  for (const auto& facts : strategies)
+    if (!facts.reason.empty())
+      all.push_back({facts.kind, false, facts.reason});
+  all.push_back({all_divided, true,
+                 "nothing fits on the devices alone: with strategy fsdp and parallel.offload: "
+                 "parameters, optimizer state and parameters lie in the host's memory, and travel "
+                 "to the device in each step"});
+  return all;
+}
+
+/// Whether such a job can have the strategy, and no other word for it has been said.
+bool is_possible(const StrategyFacts& facts, int world_size, std::int64_t shard_group) {
+  if (facts.alias || facts.alone != (world_size == 1))
+    return false;
+  return facts.group != ShardGroup::configured ||
+         (world_size > shard_group && world_size % shard_group == 0);
 }
 
 } // namespace
+
+std::string Prediction::name() const {
+  return fmt::format("{}{}", to_string(strategy), offloads ? offload_suffix : "");
+}
 
 std::size_t Prediction::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) - pinned();
@@ -131,7 +147,8 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
       collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
       static_cast<std::size_t>(strategy.shards));
   const auto accumulate = static_cast<std::uint64_t>(needs.accumulate);
-  Prediction prediction{.strategy = parallel.strategy + (parallel.offloads() ? "_offload" : ""),
+  Prediction prediction{.strategy = parallel.strategy,
+                        .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan),
                         .sent = sent_bytes(strategy, plan, accumulate) +
                                 2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
@@ -143,15 +160,12 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
 }
 
 std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel) {
-  std::vector<std::string> strategies = {"single"};
-  if (needs.world_size > 1)
-    strategies = {"dp", "ddp", "zero1", "zero2", "zero3"};
-  if (needs.world_size > parallel.shard_group && needs.world_size % parallel.shard_group == 0)
-    strategies.emplace_back("hsdp");
   std::vector<Prediction> predictions;
-  for (auto& strategy : strategies) {
+  for (const auto& facts : strategies) {
+    if (!is_possible(facts, needs.world_size, parallel.shard_group))
+      continue;
     auto like = parallel;
-    like.strategy = std::move(strategy);
+    like.strategy = facts.kind;
     like.offload = {};
     if (!like.divides_parameters())
       like.mixed_precision.parameters = "fp32"; // the others refuse it
@@ -160,9 +174,9 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
   if (parallel.offloads())
     predictions.push_back(predict(needs, parallel));
   // Where device and host share one memory it saves nothing.
-  if (needs.host_capacity && (parallel.strategy != "fsdp" || !parallel.offloads())) {
+  if (needs.host_capacity && (parallel.strategy != all_divided || !parallel.offloads())) {
     auto everything = parallel;
-    everything.strategy = "fsdp";
+    everything.strategy = all_divided;
     everything.offload = {.target = "parameters"};
     predictions.push_back(predict(needs, everything));
   }
@@ -171,20 +185,21 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
 
 Recommendation recommend(std::span<const Prediction> predictions) {
   const Prediction* least = nullptr;
-  for (const std::string_view strategy :
-       {"single", "ddp", "zero1", "zero2", "zero3", "fsdp_offload"}) {
-    const auto found = std::ranges::find(predictions, strategy, &Prediction::strategy);
+  for (const auto& [strategy, offloads, reason] : candidates()) {
+    const auto found = std::ranges::find_if(predictions, [&](const Prediction& prediction) {
+      return prediction.strategy == strategy && prediction.offloads == offloads;
+    });
     if (found == predictions.end())
       continue;
     if (found->fits)
-      return {found->strategy, std::string{reason_for(strategy)}};
+      return {found->name(), std::string{reason}};
     least = &*found;
   }
   if (!least)
     return {"", "there is nothing to choose from"};
   auto bytes = least->bytes;
   const bool activations = of(bytes, MemoryKind::activations) * 2 > least->total();
-  return {"", fmt::format("not even {} fits, with {} on each worker: {}", least->strategy,
+  return {"", fmt::format("not even {} fits, with {} on each worker: {}", least->name(),
                           mebibytes(least->total()),
                           activations ? "most of it is activations, which train.recompute makes "
                                         "again, and train.accumulate or more workers make smaller"

@@ -38,11 +38,13 @@ struct WorkerNeeds {
 };
 
 struct Prediction {
-  std::string strategy;
+  StrategyKind strategy = StrategyKind::single;
+  bool offloads = false;
   BytesByKind bytes = {};
   std::uint64_t sent = 0; ///< by each rank in a step (dp: by each, in the mean)
   bool fits = false;
 
+  std::string name() const;   ///< "zero1", "fsdp_offload"
   std::size_t total() const;  ///< bytes of device memory
   std::size_t pinned() const; ///< bytes of the host's memory, where state is offloaded
 };

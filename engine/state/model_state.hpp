@@ -88,7 +88,7 @@ public:
   /// Options::accumulate, and the one of them that sums_shards() says.
   float* accumulated(UnitId unit) const;
   float* accumulated(const collectives::Bucket& bucket) const;
-  bool sums_shards() const { return strategy_.divides_gradients && !strategy_.communicates_once; }
+  bool sums_shards() const { return strategy_.sums_shards(); }
 
   /// What this rank's optimizer works on of a bucket: its shard, or all of it. Of what is
   /// offloaded, state and offloaded parameters are not there; gradients are.

@@ -86,7 +86,7 @@ private:
   std::shared_ptr<engine::Generation> generation_;
 };
 
-Config small_job(const std::string& strategy, std::int64_t steps) {
+Config small_job(StrategyKind strategy, std::int64_t steps) {
   Config config;
   config.model.name = "resnet20";
   config.model.stem = "cifar";
@@ -109,7 +109,7 @@ Config small_job(const std::string& strategy, std::int64_t steps) {
   return config;
 }
 
-std::shared_ptr<const engine::Job> job_of(const std::string& strategy, std::int64_t steps) {
+std::shared_ptr<const engine::Job> job_of(StrategyKind strategy, std::int64_t steps) {
   return engine::open_job(small_job(strategy, steps), {}).value();
 }
 
@@ -177,8 +177,8 @@ std::vector<const Executable*> executables(const engine::Host& host) {
 
 TEST_CASE("generations of 4, 2 and 1 workers go on from each other on one host") {
   need_device();
-  const std::string strategy = GENERATE("ddp", "zero1", "zero3");
-  CAPTURE(strategy);
+  const auto strategy = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
+  CAPTURE(to_string(strategy));
 
   const auto undisturbed_host =
       engine::make_host(job_of(strategy, 3 * steps_each), workers, {}).value();

@@ -1,3 +1,4 @@
+#include "troupe/collectives/step_policy.hpp"
 #include "troupe/collectives/strategy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -8,7 +9,7 @@ using namespace troupe::collectives;
 
 namespace {
 
-Strategy offloading(const std::string& strategy, const OffloadConfig& offload, int world_size) {
+Strategy offloading(StrategyKind strategy, const OffloadConfig& offload, int world_size) {
   ParallelConfig parallel;
   parallel.strategy = strategy;
   parallel.offload = offload;
@@ -19,23 +20,60 @@ Strategy offloading(const std::string& strategy, const OffloadConfig& offload, i
 
 TEST_CASE("what stays on the device is the front, whole vectors of it, as the ratio says") {
   CHECK(Strategy{}.kept(1000) == 1000);
-  CHECK(offloading("ddp", {"optimizer", 1}, 2).kept(1000) == 0);
-  const auto half = offloading("ddp", {"optimizer", 0.5}, 2);
+  CHECK(offloading(StrategyKind::ddp, {"optimizer", 1}, 2).kept(1000) == 0);
+  const auto half = offloading(StrategyKind::ddp, {"optimizer", 0.5}, 2);
   CHECK(half.kept(1000) == 496);
   CHECK(half.kept(1600) == 800);
   CHECK(half.kept(20) == 0);
-  CHECK(offloading("ddp", {"optimizer", 0.25}, 2).kept(1 << 20) == 3 << 18);
+  CHECK(offloading(StrategyKind::ddp, {"optimizer", 0.25}, 2).kept(1 << 20) == 3 << 18);
 }
 
 TEST_CASE("a rank alone divides nothing, but gathers parameters that are offloaded") {
-  const auto optimizer = offloading("fsdp", {"optimizer", 1}, 1);
+  const auto optimizer = offloading(StrategyKind::fsdp, {"optimizer", 1}, 1);
   CHECK(optimizer.offloads());
   CHECK_FALSE(optimizer.divides_parameters);
   CHECK_FALSE(optimizer.divides_optimizer);
-  const auto parameters = offloading("fsdp", {"parameters", 1}, 1);
+  const auto parameters = offloading(StrategyKind::fsdp, {"parameters", 1}, 1);
   CHECK(parameters.shards == 1);
   CHECK(parameters.divides_parameters);
   CHECK(parameters.divides_gradients);
   CHECK(parameters.offloads_parameters);
-  CHECK_FALSE(offloading("fsdp", {}, 1).divides_parameters);
+  CHECK_FALSE(offloading(StrategyKind::fsdp, {}, 1).divides_parameters);
+}
+
+TEST_CASE("what the table says of a strategy is what its ranks do") {
+  const auto [kind, shards, divided, root] = GENERATE(table<StrategyKind, int, int, bool>({
+      {StrategyKind::single, 1, 0, false},
+      {StrategyKind::dp, 1, 0, true},
+      {StrategyKind::ddp, 1, 0, false},
+      {StrategyKind::zero1, 8, 1, false},
+      {StrategyKind::zero2, 8, 2, false},
+      {StrategyKind::zero3, 8, 3, false},
+      {StrategyKind::fsdp, 8, 3, false},
+      {StrategyKind::hsdp, 4, 3, false},
+  }));
+  CAPTURE(to_string(kind));
+  ParallelConfig parallel{.strategy = kind, .shard_group = 4};
+  const auto strategy = strategy_of(parallel, kind == StrategyKind::single ? 1 : 8);
+  CHECK(strategy.shards == shards);
+  CHECK(strategy.divides_optimizer + strategy.divides_gradients + strategy.divides_parameters ==
+        divided);
+  CHECK(strategy.root_only == root);
+}
+
+TEST_CASE("every step, ranks meet behind its last pass, or behind each where sums are divided") {
+  const auto meets = rules_of(StepPolicy::every_step).meets;
+  const auto passes = [&](const Strategy& strategy) {
+    std::vector<bool> found;
+    for (std::int64_t pass = 0; pass < 6; ++pass)
+      found.push_back(meets(strategy, pass, 3));
+    return found;
+  };
+  ParallelConfig parallel{.strategy = StrategyKind::zero2, .no_sync = false};
+  const std::vector<bool> last = {false, false, true, false, false, true};
+  CHECK(passes(strategy_of(parallel, 2)) == std::vector<bool>(6, true));
+  parallel.strategy = StrategyKind::zero1;
+  CHECK(passes(strategy_of(parallel, 2)) == last);
+  parallel = {.strategy = StrategyKind::zero2, .no_sync = true};
+  CHECK(passes(strategy_of(parallel, 2)) == last);
 }

@@ -16,7 +16,7 @@ Config two_workers() {
   config.devices.kind = "cpu";
   config.devices.count = 2;
   config.devices.threads_per_worker = 1;
-  config.parallel.strategy = "ddp";
+  config.parallel.strategy = StrategyKind::ddp;
   config.checkpoint.resume = "never";
   config.run.output = "no-such-folder";
   return config;

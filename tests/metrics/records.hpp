@@ -11,7 +11,7 @@ inline metrics::RunInfo small_run() {
   run.name = "small";
   run.model = "resnet20";
   run.dataset = "cifar10";
-  run.strategy = "ddp";
+  run.strategy = StrategyKind::ddp;
   run.world_size = 2;
   run.batch_size = 128;
   run.steps_per_epoch = 10;

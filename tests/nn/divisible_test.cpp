@@ -10,7 +10,7 @@ namespace {
 /// ResNet-20 has 11 units with parameters: stem, 9 blocks, head.
 Config sharded() {
   Config config;
-  config.parallel.strategy = "zero3";
+  config.parallel.strategy = StrategyKind::zero3;
   config.devices.count = 2;
   return config;
 }
@@ -47,8 +47,8 @@ TEST_CASE("more workers than parameters are refused where parameters are shared 
   config.devices.count = 5;
   CHECK(only_conflict(config) == "parallel.strategy: 5 workers have to share 4 parameters: some "
                                  "would have none");
-  config.parallel.strategy = "hsdp"; // in groups of 2
+  config.parallel.strategy = StrategyKind::hsdp; // in groups of 2
   CHECK(find_conflicts(config).empty());
-  config.parallel.strategy = "ddp";
+  config.parallel.strategy = StrategyKind::ddp;
   CHECK(find_conflicts(config).empty());
 }

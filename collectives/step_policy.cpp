@@ -1,0 +1,23 @@
+#include "step_policy.hpp"
+
+#include <array>
+
+namespace troupe::collectives {
+
+namespace {
+
+/// The sum of a step's micro-batches, or each of them where that sum is divided.
+bool every_step(const Strategy& strategy, std::int64_t pass, std::int64_t accumulate) {
+  return (pass + 1) % accumulate == 0 || strategy.sums_shards();
+}
+
+/// By StepPolicy. A window of several steps hides the way that a grant takes to a worker.
+constexpr std::array rules = {StepRules{.meets = every_step, .window = 4}};
+
+} // namespace
+
+const StepRules& rules_of(StepPolicy policy) {
+  return rules[static_cast<std::size_t>(policy)];
+}
+
+} // namespace troupe::collectives

@@ -1,0 +1,32 @@
+#include "strategies.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+consteval bool rows_stand_where_facts_of_looks() {
+  for (std::size_t row = 0; row < strategies.size(); ++row)
+    if (strategies[row].kind != static_cast<StrategyKind>(row))
+      return false;
+  return true;
+}
+static_assert(rows_stand_where_facts_of_looks());
+
+} // namespace
+
+std::optional<StrategyKind> strategy_named(std::string_view name) {
+  const auto* const found = std::ranges::find(strategies, name, &StrategyFacts::name);
+  return found == strategies.end() ? std::nullopt : std::optional{found->kind};
+}
+
+std::vector<std::string> strategy_names(Divided least) {
+  std::vector<std::string> names;
+  for (const auto& facts : strategies)
+    if (facts.divides >= least)
+      names.emplace_back(facts.name);
+  return names;
+}
+
+} // namespace troupe
