@@ -1,5 +1,7 @@
 #include "doctor.hpp"
 
+#include "troupe/core/config.hpp"
+
 #include <fmt/format.h>
 
 #include <netdb.h>

@@ -1,5 +1,6 @@
 #include "strategy.hpp"
 
+#include "troupe/core/config.hpp"
 #include "troupe/core/precision.hpp"
 
 #include <algorithm>

@@ -3,7 +3,9 @@
 
 #include "flat_plan.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_forward.hpp"
+#include "troupe/core/strategies.hpp"
+#include "troupe/core/tensor.hpp"
 
 #include <string>
 #include <vector>

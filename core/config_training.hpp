@@ -1,6 +1,8 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "config_recompute.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,21 +72,6 @@ struct ScheduleConfig {
   double min_lr = 0.0; ///< cosine ends here
 
   bool operator==(const ScheduleConfig&) const = default;
-};
-
-/// Which activations backward makes again instead of keeping them.
-struct RecomputeConfig {
-  enum class Kind : std::uint8_t {
-    none,
-    block, ///< those inside every unit (residual block): what goes from unit to unit is kept
-    names, ///< those of the units named
-    fit,   ///< as few as let all activations fit into fit_bytes
-  };
-  Kind kind = Kind::none;
-  std::vector<std::string> names;
-  std::uint64_t fit_bytes = 0;
-
-  bool operator==(const RecomputeConfig&) const = default;
 };
 
 struct TrainConfig {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "capabilities.hpp"
-#include "config.hpp"
+#include "config_forward.hpp"
 #include "config_problem.hpp"
 
 #include <string>

@@ -1,4 +1,5 @@
 // Conflicts between the keys of the section cluster, and with metrics.
+#include "config.hpp"
 #include "config_validate.hpp"
 
 #include <fmt/format.h>

@@ -6,6 +6,7 @@
 /// found_inf, Device::optimizer_step obeys it, Device::update_loss_scale ends the step.
 #pragma once
 
+#include "config_forward.hpp"
 #include "host_device.hpp"
 #include "optimizer_math.hpp"
 
@@ -14,8 +15,6 @@
 #include <string>
 
 namespace troupe {
-
-struct PrecisionConfig;
 
 struct LossScaleOptions {
   float initial = 65536.0f;

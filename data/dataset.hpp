@@ -2,7 +2,7 @@
 #pragma once
 
 #include "troupe/core/augment_math.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_forward.hpp"
 #include "troupe/core/error.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 /// Which device a rank trains on (devices.kind).
 #pragma once
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_forward.hpp"
 #include "troupe/core/executable.hpp"
 #include "troupe/nn/compile.hpp"
 

@@ -6,6 +6,7 @@
 #include "resume.hpp"
 
 #include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/config.hpp"
 #include "troupe/core/loss_scale.hpp"
 #include "troupe/core/optimizer_math.hpp"
 #include "troupe/core/precision.hpp"

@@ -1,5 +1,7 @@
 #include "job_plan.hpp"
 
+#include "troupe/core/config.hpp"
+
 #include <algorithm>
 
 namespace troupe::engine {

@@ -1,5 +1,6 @@
 #include "resume.hpp"
 
+#include "troupe/core/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/metrics/descriptor.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "troupe/core/checkpoint_store.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_forward.hpp"
 #include "troupe/core/graph.hpp"
 
 #include <filesystem>

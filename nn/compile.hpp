@@ -7,7 +7,7 @@
 #include "passes/fuse.hpp"
 #include "passes/fuse_statistics.hpp"
 #include "passes/plan_memory.hpp"
-#include "troupe/core/config_training.hpp"
+#include "troupe/core/config_recompute.hpp"
 #include "troupe/core/precision.hpp"
 
 #include <optional>

@@ -5,6 +5,8 @@
 #include "passes/autocast_regions.hpp"
 #include "unit_names.hpp"
 
+#include "troupe/core/config.hpp"
+
 #include <algorithm>
 #include <iterator>
 

@@ -1,5 +1,7 @@
 #include "divisible.hpp"
 
+#include "troupe/core/config.hpp"
+
 #include <fmt/format.h>
 
 #include <set>

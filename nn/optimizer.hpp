@@ -1,7 +1,7 @@
 /// From the config's optimizer to what a device's optimizer_step takes.
 #pragma once
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_training.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/optimizer_math.hpp"
 

@@ -5,6 +5,7 @@
 #include "membership.hpp"
 #include "store.hpp"
 
+#include "troupe/core/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/socket.hpp"

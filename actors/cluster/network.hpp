@@ -3,8 +3,9 @@
 
 #include "../interfaces.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_cluster.hpp"
 #include "troupe/core/error.hpp"
+#include "troupe/core/units.hpp"
 
 #include <chrono>
 #include <optional>

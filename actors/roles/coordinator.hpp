@@ -27,7 +27,7 @@ struct CoordinatorSetup {
   std::string data = {}; ///< its fingerprint
   /// When a collective fails, how long it may take to learn which node is gone.
   std::chrono::milliseconds detection{5000};
-  std::int64_t window = 4; ///< steps that may be under way
+  std::int64_t window = 1; ///< steps that may be under way (collectives/step_policy.hpp)
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::RunHistory history = {}; ///< of the steps before first_step

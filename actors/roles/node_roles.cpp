@@ -7,6 +7,7 @@
 #include "shard_manager.hpp"
 #include "worker.hpp"
 
+#include "troupe/collectives/step_policy.hpp"
 #include "troupe/engine/trace_rows.hpp"
 
 namespace troupe::actors {
@@ -105,6 +106,7 @@ void NodeState::lead() {
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .detection = job.config.cluster.timeouts.detection,
+                       .window = collectives::rules_of(state.strategy().policy).window,
                        .learning_rate = job.learning_rate,
                        .info = formed_->info,
                        .history = job.history,

@@ -4,6 +4,7 @@
 #include "../state/model_state.hpp"
 
 #include "troupe/collectives/strategy.hpp"
+#include "troupe/core/config.hpp"
 #include "troupe/core/loss_scale.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 /// What a worker computes in a step, before there is a job.
 #pragma once
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_forward.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph.hpp"
 

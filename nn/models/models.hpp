@@ -5,7 +5,7 @@
 /// for every residual block ("layer1.0") or hidden layer, and "head".
 #pragma once
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config_training.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph.hpp"
 

@@ -1,5 +1,6 @@
 #include "files.hpp"
 
+#include "troupe/core/config.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/batch.hpp"
 

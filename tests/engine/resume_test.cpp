@@ -1,5 +1,6 @@
 #include "scratch_folder.hpp"
 
+#include "troupe/core/config.hpp"
 #include "troupe/core/safetensors.hpp"
 #include "troupe/data/memory_dataset.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"

@@ -2,6 +2,8 @@
 #include "engine_runner.hpp"
 #include "graph_runner.hpp"
 
+#include "troupe/core/config.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>

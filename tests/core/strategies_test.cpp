@@ -1,0 +1,50 @@
+#include "config_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("every strategy is read and printed by its own word") {
+  for (const auto& facts : strategies) {
+    const auto config = good(synthetic, {"parallel.strategy=" + std::string{facts.name},
+                                         facts.alone ? "devices.count=1" : "devices.count=4"});
+    CHECK(config.parallel.strategy == facts.kind);
+    CHECK(to_yaml(config).find("\n  strategy: " + std::string{facts.name} + "\n") !=
+          std::string::npos);
+    CHECK(strategy_named(facts.name) == facts.kind);
+  }
+  CHECK(strategy_named("zero4") == std::nullopt);
+}
+
+TEST_CASE("a strategy that is none, or no word at all, is refused with the nearest") {
+  const std::string allowed = "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp";
+  CHECK(problems(synthetic + "parallel: {strategy: fdsp}\n") ==
+        Lines{"a.yaml:2:12: parallel.strategy: \"fdsp\" is not a choice" + allowed +
+              "; did you mean \"fsdp\"?"});
+  CHECK(problems(synthetic + "parallel: {strategy: 3}\n") ==
+        Lines{"a.yaml:2:12: parallel.strategy: 3 is not text; write it in quotes" + allowed});
+  CHECK(problems(synthetic + "parallel: {strategy: ~}\n") ==
+        Lines{"a.yaml:2:12: parallel.strategy: needs a value" + allowed});
+}
+
+TEST_CASE("another word for a strategy means what the row above says") {
+  for (const auto& facts : strategies)
+    if (facts.alias) {
+      const auto& other = strategies[static_cast<std::size_t>(facts.kind) - 1];
+      CHECK(facts.divides == other.divides);
+      CHECK(facts.group == other.group);
+      CHECK(facts.policy == other.policy);
+      CHECK(facts.root_only == other.root_only);
+    }
+}
+
+TEST_CASE("of so many workers, who divide something hold one copy together") {
+  const auto shards = [](StrategyKind kind, std::int64_t workers) {
+    return ParallelConfig{.strategy = kind, .shard_group = 2}.shards(workers);
+  };
+  CHECK(shards(StrategyKind::ddp, 4) == 1);
+  CHECK(shards(StrategyKind::zero1, 4) == 4);
+  CHECK(shards(StrategyKind::fsdp, 3) == 3);
+  CHECK(shards(StrategyKind::hsdp, 4) == 2);
+}
