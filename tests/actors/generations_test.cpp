@@ -209,7 +209,7 @@ TEST_CASE("generations of 4, 2 and 1 workers go on from each other on one host")
 
 TEST_CASE("slices that cannot be dealt equally are refused, and the host keeps its state") {
   need_device();
-  const auto host = engine::make_host(job_of("ddp", 1), workers, {}).value();
+  const auto host = engine::make_host(job_of(StrategyKind::ddp, 1), workers, {}).value();
   const auto generation = engine::form_generation(host, engine::seat_alone(3, "here"));
   REQUIRE_FALSE(generation);
   CHECK(generation.error().code == Errc::invalid_input);
