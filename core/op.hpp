@@ -54,6 +54,12 @@ struct BatchNormAttributes {
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
+/// Ba, Kiros & Hinton, "Layer Normalization", 2016.
+struct LayerNormAttributes {
+  float eps = 1e-5f;
+  bool operator==(const LayerNormAttributes&) const = default;
+};
+
 struct FinalizeAttributes {
   float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
   std::int64_t count = 0;             ///< values per channel that were summed
@@ -89,8 +95,9 @@ struct LossAttributes {
   bool operator==(const LossAttributes&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes,
-                                FinalizeAttributes, ScaleShiftAttributes, PoolAttributes,
-                                SubsamplePadAttributes, LossAttributes, GeluAttributes>;
+using Attributes =
+    std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
+                 ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
+                 GeluAttributes, LayerNormAttributes>;
 
 } // namespace troupe

@@ -9,6 +9,26 @@
 
 namespace troupe::cpu {
 
+/// Rows of a layer norm.
+template <class T>
+struct LayerNormRows {
+  const T* x;
+  T* y;
+  std::size_t count, width;
+  const float *scale, *shift; ///< by column
+  float eps;
+  float *mean, *inv_std; ///< by row, written
+};
+template <class T>
+struct LayerNormBackwardRows {
+  const T *dy, *x;
+  T* dx;
+  std::size_t count, width;
+  const float* scale;          ///< by column
+  const float *mean, *inv_std; ///< by row
+  float *dscale, *dshift;      ///< by column, added to
+};
+
 /// Kernels on elements of one type.
 template <class T>
 struct TypedKernels {
@@ -21,6 +41,8 @@ struct TypedKernels {
   /// dx = v * dy_factor + x * x_factor + offset, v as above; the mask is without y.
   void (*backward_input)(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                          const float* dy_factor, const float* x_factor, const float* offset);
+  void (*layer_norm)(const LayerNormRows<T>& rows);
+  void (*layer_norm_backward)(const LayerNormBackwardRows<T>& rows);
   /// To f32; and back, rounding to nearest, ties to even.
   void (*widen)(const T* source, float* destination, std::size_t elements);
   void (*narrow)(const float* source, T* destination, std::size_t elements);
@@ -44,7 +66,8 @@ struct TypedKernels {
 };
 
 /// The sources that fill in the table below for every type, by what is in them: CALL(name) each.
-#define TROUPE_KERNEL_SOURCES(CALL) CALL(batch_norm) CALL(elementwise) CALL(pooling) CALL(winograd)
+#define TROUPE_KERNEL_SOURCES(CALL)                                                                \
+  CALL(batch_norm) CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(winograd)
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.

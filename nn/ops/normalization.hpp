@@ -105,4 +105,51 @@ inline constexpr OpRecord normalize = {
     .check = check_normalize,
 };
 
+/// Statistics of the rows of x.
+inline TensorType by_row(const TensorType& x) {
+  return {{x.shape.elements() / x.shape.dims.back()}, DType::f32};
+}
+
+inline OutputTypes infer_layer_norm(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 3));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(x, "x"));
+  if (x.shape.rank() < 2 || x.shape.dims.back() < 1)
+    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale", "shift"));
+  return std::vector{x, by_row(x), by_row(x)};
+}
+
+inline Status differentiate_layer_norm(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate_all(Op::layer_norm_backward, node, {0, 1, 2},
+                   {dy, node.inputs[0], node.inputs[1], node.outputs[1], node.outputs[2]});
+  return {};
+}
+
+inline constexpr OpRecord layer_norm = {
+    .op = Op::layer_norm,
+    .infer = infer_layer_norm,
+    // As PyTorch's list for CUDA has it; on the CPU, PyTorch's follows its input.
+    .autocast = Autocast{AutocastRule::fp32, "layer_norm"},
+    .gradient = differentiate_layer_norm,
+    .clone = same_node,
+};
+
+inline Status check_layer_norm_backward(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 5));
+  TROUPE_TRY(expect_outputs(out, 3));
+  const auto& x = in[1];
+  TROUPE_TRY(expect_inverse(Op::layer_norm, attributes, {x, in[2], in[2]}, in[0]));
+  TROUPE_TRY(expect_type(in[3], by_row(x), "saved_mean"));
+  TROUPE_TRY(expect_type(in[4], by_row(x), "saved_inv_std"));
+  TROUPE_TRY(expect_type(out[0], x, "dx"));
+  return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale", "dshift");
+}
+
+inline constexpr OpRecord layer_norm_backward = {
+    .op = Op::layer_norm_backward,
+    .kind = OpKind::backward,
+    .check = check_layer_norm_backward,
+};
+
 } // namespace troupe::nn::ops

@@ -170,11 +170,30 @@ std::vector<OpCase> activations() {
   return cases;
 }
 
+std::vector<OpCase> layer_norms() {
+  const auto layer_norm = [](nn::GraphBuilder& b, const std::string& name, TensorId x, float eps) {
+    const Shape columns{b.shape(x).dims.back()};
+    return b.apply(Op::layer_norm, name,
+                   {x, b.parameter(name + ".weight", columns, Initial::constant(1)),
+                    b.parameter(name + ".bias", columns, Initial::constant(0))},
+                   LayerNormAttributes{eps}, {"saved_mean", "saved_inv_std"});
+  };
+  std::vector<OpCase> cases;
+  for (const std::int64_t columns : {7, 16, 100, 768})
+    cases.push_back(
+        {std::to_string(columns) + " columns", {3, 5, 4, 3}, [=](nn::GraphBuilder& b, TensorId x) {
+           x = layer_norm(b, "ln1", b.conv2d("conv1", x, columns, {1, 1, 0}), 1e-5f);
+           x = b.global_avg_pool("pool", b.relu("relu", x));
+           return layer_norm(b, "ln2", b.linear("fc1", b.flatten("flat1", x), 33), 1e-2f);
+         }});
+  return cases;
+}
+
 std::vector<OpCase> all_op_cases() {
   std::vector<OpCase> all;
   for (const auto& cases :
        {common_convolutions(), odd_convolutions(), batch_norms(), recomputations(), poolings(),
-        shortcuts(), perceptrons(), activations()})
+        shortcuts(), perceptrons(), activations(), layer_norms()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

@@ -46,6 +46,7 @@ std::vector<OpCase> poolings();
 std::vector<OpCase> shortcuts();
 std::vector<OpCase> perceptrons();
 std::vector<OpCase> activations();
+std::vector<OpCase> layer_norms();
 std::vector<OpCase> all_op_cases();
 
 } // namespace troupe::tests

@@ -123,6 +123,10 @@ TEST_CASE("activations that are no straight lines") {
   check(activations());
 }
 
+TEST_CASE("layer norm") {
+  check(layer_norms());
+}
+
 // What each op rounds is known (tests/nn/precision_op_test.cpp): this is about what comes of it.
 // Tensors are so small that one value which falls on the other side of a relu, or another maximum,
 // is seen in all of a gradient.

@@ -247,6 +247,17 @@ def record_gelu(approximate):
             "dx": [short(v) for v in x.grad]}
 
 
+def record_layer_norm():
+    """Rows of 7: y, and the gradients of sum(y * dy)."""
+    x = torch.from_numpy(uniform("x", (2, 3, 7))).double().requires_grad_()
+    w, b = (torch.from_numpy(parameter(n, (7,))).double().requires_grad_()
+            for n in ("ln.weight", "ln.bias"))
+    y = F.layer_norm(x, (7,), w, b, eps=1e-3)
+    (y * torch.from_numpy(uniform("dy", (2, 3, 7))).double()).sum().backward()
+    return {"eps": 1e-3} | {name: [short(v) for v in values.reshape(-1)] for name, values in
+                            (("y", y), ("dx", x.grad), ("dscale", w.grad), ("dshift", b.grad))}
+
+
 def record_loss(smoothing, targets):
     x = torch.from_numpy(uniform("logits", (6, 5)) * np.float32(4)).double().requires_grad_()
     loss = F.cross_entropy(x, torch.tensor(targets), ignore_index=-100, label_smoothing=smoothing)
@@ -270,6 +281,7 @@ def ops():
                  record_pool("avg_pool", (3, 3), 2, 1), record_pool("avg_pool", (7, 6), 1, 0)],
         "batch_norm": record_batch_norm(),
         "gelu": [record_gelu("none"), record_gelu("tanh")],
+        "layer_norm": record_layer_norm(),
         "cross_entropy": [record_loss(s, t) for s in (0.0, 0.1)
                           for t in ([0, 1, 2, 3, 4, 0], [4, -100, 2, 3, -100, 1])],
         "mean_squared_error": record_squared_error(),

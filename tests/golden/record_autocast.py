@@ -197,7 +197,7 @@ FUNCTIONS = {
     "linear": lambda x, t: F.linear(x.flatten(1), t(5, 192), t(5)),
     "cross_entropy": lambda x, t: F.cross_entropy(x.flatten(1), t(2, dtype=torch.long)),
     "mse_loss": lambda x, t: F.mse_loss(x, t(2, 3, 8, 8)),
-    # On the lists, but no op of ours yet: where CUDA and the CPU differ.
+    # Where CUDA and the CPU differ. There is no softmax of ours yet.
     "softmax": lambda x, t: F.softmax(x, 1),
     "layer_norm": lambda x, t: F.layer_norm(x, (8,), t(8), t(8)),
 }

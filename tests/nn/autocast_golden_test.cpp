@@ -97,7 +97,7 @@ Types our_gradients(const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("the lists of autocast are PyTorch's, on CUDA and on the CPU") {
+TEST_CASE("the list of autocast is PyTorch's for CUDA, and but for layer norm that for the CPU") {
   const auto rules = read_golden("autocast.json").at("rules");
   for (const auto& [device, lower] : {std::pair{"cuda", "f16"}, std::pair{"cpu", "bf16"}})
     for (const auto op : all_ops) {
@@ -105,16 +105,10 @@ TEST_CASE("the lists of autocast are PyTorch's, on CUDA and on the CPU") {
       if (!autocast || autocast->rule == AutocastRule::given || op == Op::count_correct)
         continue; // made by passes, or by PyTorch's users
       INFO(device << ", " << to_string(op));
-      CHECK(rules.at(device).at(std::string{autocast->pytorch}) == results(autocast->rule, lower));
+      const bool differs = lower == std::string{"bf16"} && op == Op::layer_norm;
+      CHECK(rules.at(device).at(std::string{autocast->pytorch}) ==
+            results(differs ? AutocastRule::follow : autocast->rule, lower));
     }
-}
-
-TEST_CASE("the lists of CUDA and the CPU differ where no op of ours is") {
-  const auto rules = read_golden("autocast.json").at("rules");
-  for (const auto* function : {"softmax", "layer_norm"}) {
-    CHECK(rules.at("cuda").at(function) == results(AutocastRule::fp32, "f16"));
-    CHECK(rules.at("cpu").at(function) == results(AutocastRule::follow, "bf16"));
-  }
 }
 
 TEST_CASE("every op runs in the type that PyTorch's autocast runs it in") {

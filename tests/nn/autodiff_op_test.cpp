@@ -152,6 +152,17 @@ TEST_CASE("batch_norm with relu and add has the right gradients") {
     }
 }
 
+TEST_CASE("layer_norm has the right gradients") {
+  for (const auto& shape : {Shape{4, 5}, Shape{2, 3, 2, 4}})
+    check_gradients(graph_of(shape, [](GraphBuilder& b, TensorId x) {
+      const Shape columns{b.shape(x).dims.back()};
+      return b.apply(
+          Op::layer_norm, "op",
+          {x, b.parameter("op.weight", columns, {}), b.parameter("op.bias", columns, {})},
+          LayerNormAttributes{}, {"saved_mean", "saved_inv_std"});
+    }));
+}
+
 TEST_CASE("relu has the right gradient") {
   check_gradients(
       graph_of({2, 3, 2, 2}, [](GraphBuilder& b, TensorId x) { return b.relu("op", x); }));

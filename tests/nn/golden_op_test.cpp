@@ -99,6 +99,34 @@ TEST_CASE("conv2d and its gradients are PyTorch's") {
   }
 }
 
+TEST_CASE("layer_norm and its gradients are PyTorch's") {
+  const auto golden = read_golden("ops.json").at("layer_norm");
+  const LayerNormAttributes a{golden.at("eps").get<float>()};
+  const Shape shape{2, 3, 7};
+  const auto x = noise_of("x", shape), scale = golden_parameter("ln.weight", {7});
+  const auto forward = OneNode{Op::layer_norm, a}
+                           .input("x", shape, x)
+                           .input("scale", {7}, scale)
+                           .input("shift", {7}, golden_parameter("ln.bias", {7}))
+                           .output("y", shape)
+                           .output("mean", {6})
+                           .output("inv_std", {6})
+                           .run();
+  CHECK(distance(forward.get("y"), floats(golden.at("y"))) < tolerance);
+  const auto backward = OneNode{Op::layer_norm_backward, a}
+                            .input("dy", shape, noise_of("dy", shape))
+                            .input("x", shape, x)
+                            .input("scale", {7}, scale)
+                            .input("mean", {6}, forward.get("mean"))
+                            .input("inv_std", {6}, forward.get("inv_std"))
+                            .output("dx", shape)
+                            .output("dscale", {7})
+                            .output("dshift", {7})
+                            .run();
+  for (const auto* name : {"dx", "dscale", "dshift"})
+    CHECK(distance(backward.get(name), floats(golden.at(name))) < tolerance);
+}
+
 TEST_CASE("gelu and its gradient are PyTorch's, exact and by tanh") {
   auto x = golden_uniform("x", 40);
   for (auto& value : x)

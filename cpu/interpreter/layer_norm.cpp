@@ -1,0 +1,61 @@
+#include "ops.hpp"
+
+#include <cmath>
+
+namespace troupe::cpu {
+
+Status layer_norm(const Operands& operands) {
+  const double eps = double{operands.attributes<LayerNormAttributes>().eps};
+  auto y = operands.read(0);
+  const auto scale = operands.read(1), shift = operands.read(2);
+  const auto width = scale.size();
+  const auto columns = static_cast<double>(width);
+  Values mean(y.size() / width), inv_std(mean.size());
+  for (std::size_t row = 0; row < mean.size(); ++row) {
+    double* const values = y.data() + row * width;
+    double variance = 0;
+    for (std::size_t c = 0; c < width; ++c)
+      mean[row] += values[c] / columns;
+    for (std::size_t c = 0; c < width; ++c)
+      variance += (values[c] - mean[row]) * (values[c] - mean[row]) / columns;
+    inv_std[row] = 1 / std::sqrt(variance + eps);
+    for (std::size_t c = 0; c < width; ++c)
+      values[c] = (values[c] - mean[row]) * inv_std[row] * scale[c] + shift[c];
+  }
+  operands.write(0, y);
+  operands.write(1, mean);
+  operands.write(2, inv_std);
+  return {};
+}
+
+/// With x' the normalized x and g = dy * scale, means over the row:
+/// dx = inv_std * (g - mean(g) - x' * mean(g * x')).
+Status layer_norm_backward(const Operands& operands) {
+  const auto dy = operands.read(0), x = operands.read(1), scale = operands.read(2),
+             mean = operands.read(3), inv_std = operands.read(4);
+  const auto width = scale.size();
+  const auto columns = static_cast<double>(width);
+  Values dx(x.size()), dscale(width), dshift(width);
+  for (std::size_t row = 0; row < mean.size(); ++row) {
+    const auto normalized = [&](std::size_t c) {
+      return (x[row * width + c] - mean[row]) * inv_std[row];
+    };
+    double mean_g = 0, mean_gx = 0;
+    for (std::size_t c = 0; c < width; ++c) {
+      const double d = dy[row * width + c];
+      mean_g += d * scale[c] / columns;
+      mean_gx += d * scale[c] * normalized(c) / columns;
+      dscale[c] += d * normalized(c);
+      dshift[c] += d;
+    }
+    for (std::size_t c = 0; c < width; ++c)
+      dx[row * width + c] =
+          inv_std[row] * (dy[row * width + c] * scale[c] - mean_g - normalized(c) * mean_gx);
+  }
+  operands.write(0, dx);
+  operands.write(1, dscale);
+  operands.write(2, dshift);
+  return {};
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,132 @@
+// Layer normalization by our own kernels: the library has none for f16, and its backward asks for
+// variances, where the op has saved what they are divided by.
+#include "../kernels/kernels.hpp"
+#include "parallel_step.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// x as rows of its last dimension.
+struct RowShape {
+  std::size_t rows, width;
+
+  explicit RowShape(const Tensor& x)
+      : rows{static_cast<std::size_t>(x.shape.elements() / x.shape.dims.back())},
+        width{static_cast<std::size_t>(x.shape.dims.back())} {}
+  /// Rows that are worth waking a thread for.
+  std::size_t grain() const { return (8192 + width - 1) / width; }
+  double bytes(DType dtype) const { return static_cast<double>(rows * width * size_of(dtype)); }
+};
+
+/// dx, and the sums over rows dscale and dshift: each thread adds up blocks of its rows in f32 and
+/// the blocks in f64; threads are added in order.
+template <class T>
+class LayerNormBackward final : public Step {
+public:
+  LayerNormBackward(const Lowering& lowering, const Node& node)
+      : node_{node}, shape_{lowering.graph[node.inputs[1]]}, threads_{static_cast<std::size_t>(
+                                                                 lowering.options.threads)} {
+    name = to_string(node.op);
+    bytes = 3 * shape_.bytes(lowering.graph[node.inputs[1]].dtype);
+  }
+
+  std::size_t scratch_bytes() const override { return threads_ * part_bytes(); }
+
+  Status run(const Frame& frame) override {
+    const std::size_t parts = parts_of(shape_.rows, shape_.grain());
+    parallel_parts(parts, [&](std::size_t part, std::size_t) {
+      add_rows(frame, part, shape_.rows * part / parts, shape_.rows * (part + 1) / parts);
+    });
+    auto* const dscale = frame.data<float>(node_.outputs[1]);
+    auto* const dshift = frame.data<float>(node_.outputs[2]);
+    for (std::size_t c = 0; c < shape_.width; ++c) {
+      dscale[c] = total(frame, parts, c);
+      dshift[c] = total(frame, parts, shape_.width + c);
+    }
+    return {};
+  }
+
+private:
+  static constexpr std::size_t block_rows = 128;
+
+  /// Of each thread: sums of dscale and dshift, and a block's.
+  std::size_t part_bytes() const {
+    return aligned(2 * shape_.width * (sizeof(double) + sizeof(float)));
+  }
+  double* sums_of(const Frame& frame, std::size_t part) const {
+    return reinterpret_cast<double*>(frame.scratch() + part * part_bytes());
+  }
+  float total(const Frame& frame, std::size_t parts, std::size_t i) const {
+    double sum = 0;
+    for (std::size_t part = 0; part < parts; ++part)
+      sum += sums_of(frame, part)[i];
+    return static_cast<float>(sum);
+  }
+
+  void add_rows(const Frame& frame, std::size_t part, std::size_t begin, std::size_t end) const {
+    const std::size_t sums = 2 * shape_.width;
+    auto* const sum = sums_of(frame, part);
+    auto* const block = reinterpret_cast<float*>(sum + sums);
+    std::fill_n(sum, sums, 0.0);
+    for (std::size_t row = begin; row < end; row += block_rows) {
+      std::fill_n(block, sums, 0.0f);
+      kernels().of<T>().layer_norm_backward(
+          rows_of(frame, block, row, std::min(block_rows, end - row)));
+      for (std::size_t i = 0; i < sums; ++i)
+        sum[i] += static_cast<double>(block[i]);
+    }
+  }
+
+  LayerNormBackwardRows<T> rows_of(const Frame& frame, float* block, std::size_t row,
+                                   std::size_t count) const {
+    const std::size_t at = row * shape_.width;
+    return {.dy = frame.data<T>(node_.inputs[0]) + at,
+            .x = frame.data<T>(node_.inputs[1]) + at,
+            .dx = frame.data<T>(node_.outputs[0]) + at,
+            .count = count,
+            .width = shape_.width,
+            .scale = frame.data<float>(node_.inputs[2]),
+            .mean = frame.data<float>(node_.inputs[3]) + row,
+            .inv_std = frame.data<float>(node_.inputs[4]) + row,
+            .dscale = block,
+            .dshift = block + shape_.width};
+  }
+
+  Node node_;
+  RowShape shape_;
+  std::size_t threads_;
+};
+
+} // namespace
+
+Result<StepPtr> lower_layer_norm(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  return with_element(x.dtype, [&]<class T>(T) {
+    const RowShape shape{x};
+    return parallel_step(
+        node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
+        [node, width = shape.width, eps = std::get<LayerNormAttributes>(node.attributes).eps](
+            const Frame& frame, std::size_t begin, std::size_t end) {
+          kernels().of<T>().layer_norm({.x = frame.data<T>(node.inputs[0]) + begin * width,
+                                        .y = frame.data<T>(node.outputs[0]) + begin * width,
+                                        .count = end - begin,
+                                        .width = width,
+                                        .scale = frame.data<float>(node.inputs[1]),
+                                        .shift = frame.data<float>(node.inputs[2]),
+                                        .eps = eps,
+                                        .mean = frame.data<float>(node.outputs[1]) + begin,
+                                        .inv_std = frame.data<float>(node.outputs[2]) + begin});
+        });
+  });
+}
+
+Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {
+  return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<LayerNormBackward<T>>(lowering, node);
+  });
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,51 @@
+/// Layer norm over the last dimension, dtype f32, f16 or bf16; all else is f32. Any shape is taken,
+/// of at most 16384 columns; columns in multiples of 16 bytes and 16-byte aligned tensors are fast.
+/// Sums are in f32 and bitwise repeatable.
+#pragma once
+
+#include "scratch.hpp"
+#include "troupe/core/host_device.hpp"
+#include "troupe/core/tensor.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct LayerNormShape {
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, columns = 0;
+};
+
+struct LayerNorm {
+  const void* x = nullptr;
+  void* y = nullptr;
+  const float *scale = nullptr, *shift = nullptr;        ///< (columns)
+  float *saved_mean = nullptr, *saved_inv_std = nullptr; ///< (rows)
+  float eps = 1e-5f;
+};
+/// y = (x - mean)·inv_std·scale + shift, row by row. y may be x.
+void launch_layer_norm(cudaStream_t stream, const LayerNormShape& shape,
+                       const LayerNorm& arguments);
+
+struct LayerNormBackward {
+  const void *dy = nullptr, *x = nullptr;
+  void* dx = nullptr; ///< may be dy or x
+  const float* scale = nullptr;
+  const float *mean = nullptr, *inv_std = nullptr; ///< (rows), as forward saved them
+  float *dscale = nullptr, *dshift = nullptr;      ///< (columns)
+};
+/// Two launches: the sums over rows, then dx.
+void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape,
+                                const LayerNormBackward& arguments,
+                                const ReductionScratch& scratch);
+
+/// dx of one element, for host and CUDA code: with h = (x - mean)·inv_std and g = dy·scale,
+/// inv_std·(g - mean(g) - h·mean(g·h)). Ba, Kiros & Hinton 2016.
+TROUPE_HOST_DEVICE inline float layer_norm_gradient(float g, float h, float inv_std, float mean_g,
+                                                    float mean_gh) {
+  return inv_std * (g - mean_g - h * mean_gh);
+}
+
+} // namespace troupe::gpu
