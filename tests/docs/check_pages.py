@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # check_pages.py ROOT TROUPE: what the pages below ROOT (a source tree, or an installed share/doc/troupe) refer to is
-# there: files and headings that they link to, and the subcommands, options and configs of the commands that they show.
+# there: files and headings that they link to, the subcommands, options and configs of the commands that they show, and
+# the code that they quote: a fence that says a language and a file has lines of that file, `...` between pieces.
 # Prints one line a mistake; exit code 1 when there is any.
 import re
 import subprocess
@@ -83,8 +84,37 @@ def wrong_commands(line):
                 yield f"there is no {argument}"
 
 
+def quotes(page):
+    """Number, file and code of each fence that names a file."""
+    begun = None
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if begun:
+            if line.lstrip().startswith("```"):
+                yield begun
+                begun = None
+            else:
+                begun[2].append(line.strip())
+        elif match := re.match(r"\s*```\w+ (\S+/\S+)$", line):
+            begun = (number, match[1], [])
+
+
+def wrong_quote(file, code):
+    """The first piece that does not stand in the file, whatever its indent."""
+    if not (ROOT / file).exists():
+        return f"there is no {file}"
+    lines = [line.strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    for piece in "\n".join(code).split("\n...\n"):
+        wanted = piece.strip("\n").split("\n")
+        if not any(lines[at : at + len(wanted)] == wanted for at in range(len(lines))):
+            return f"{file} does not have: {wanted[0]}"
+    return None
+
+
 def mistakes():
     for page in pages():
+        for number, file, code in quotes(page):
+            if mistake := wrong_quote(file, code):
+                yield f"{page.relative_to(ROOT)}:{number}: {mistake}"
         for number, line, fenced in lines_of(page):
             in_code = [line] if fenced else re.findall(r"`[^`]+`", line)
             found = [] if fenced else list(wrong_links(page, line))
