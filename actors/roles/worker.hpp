@@ -27,10 +27,11 @@ struct WorkerSetup {
   metrics::Track stream_row = {}; ///< of what it has computed
 };
 
-/// A pass begins when its batch has come and its step has been granted; it asks for what all buckets
-/// need, forward and then backward, and the units of each are enqueued when it is announced. A rank that is alone
-/// has nothing to overlap, and enqueues the pass in one piece. Nothing is waited for: the next pass
-/// begins as soon as this one is enqueued, and is held back by its parameters alone.
+/// A pass begins when its batch has come and its step has been granted; it asks for what all
+/// buckets need, forward and then backward, and the units of each are enqueued when it is
+/// announced. A rank that is alone has nothing to overlap, and enqueues the pass in one piece.
+/// Nothing is waited for: the next pass begins as soon as this one is enqueued, and is held back by
+/// its parameters alone.
 class WorkerState {
 public:
   static inline const char* name = "worker";
