@@ -44,6 +44,10 @@ const Shape& GraphBuilder::shape(TensorId id) const {
   return id < 0 ? scalar : graph_[id].shape;
 }
 
+Shape GraphBuilder::channels_of(TensorId x) const {
+  return {shape(x).rank() == 0 ? 0 : shape(x).dims.back()};
+}
+
 TensorId GraphBuilder::apply(Op op, const std::string& name, std::vector<TensorId> inputs,
                              Attributes attributes, const std::vector<std::string>& suffixes) {
   if (!status_)
@@ -84,7 +88,7 @@ TensorId GraphBuilder::conv2d(const std::string& name, TensorId x, std::int64_t 
 TensorId GraphBuilder::batch_norm(const std::string& name, TensorId x, bool training) {
   if (!status_)
     return -1;
-  const Shape channels{shape(x).rank() == 0 ? 0 : shape(x).dims.back()};
+  const auto channels = channels_of(x);
   const auto scale = parameter(name + ".weight", channels, Initial::constant(1));
   const auto shift = parameter(name + ".bias", channels, Initial::constant(0));
   const auto mean = statistic(name + ".running_mean", channels, Initial::constant(0));
@@ -93,8 +97,23 @@ TensorId GraphBuilder::batch_norm(const std::string& name, TensorId x, bool trai
                BatchNormAttributes{.training = training}, {"saved_mean", "saved_inv_std"});
 }
 
+TensorId GraphBuilder::layer_norm(const std::string& name, TensorId x,
+                                  const LayerNormAttributes& attributes) {
+  if (!status_)
+    return -1;
+  const auto channels = channels_of(x);
+  const auto scale = parameter(name + ".weight", channels, Initial::constant(1));
+  const auto shift = parameter(name + ".bias", channels, Initial::constant(0));
+  return apply(Op::layer_norm, name, {x, scale, shift}, attributes,
+               {"saved_mean", "saved_inv_std"});
+}
+
 TensorId GraphBuilder::relu(const std::string& name, TensorId x) {
   return apply(Op::relu, name, {x});
+}
+
+TensorId GraphBuilder::gelu(const std::string& name, TensorId x, const GeluAttributes& attributes) {
+  return apply(Op::gelu, name, {x}, attributes);
 }
 
 TensorId GraphBuilder::add(const std::string& name, TensorId a, TensorId b) {

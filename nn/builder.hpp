@@ -32,7 +32,12 @@ public:
   /// x (N, ..., C); scale and shift are called weight and bias, as PyTorch does. Scale and running
   /// variance begin as 1, shift and running mean as 0.
   TensorId batch_norm(const std::string& name, TensorId x, bool training);
+  /// x (N, ..., C): every row of C is normalized. Scale and shift, called weight and bias, begin as
+  /// 1 and 0.
+  TensorId layer_norm(const std::string& name, TensorId x,
+                      const LayerNormAttributes& attributes = {});
   TensorId relu(const std::string& name, TensorId x);
+  TensorId gelu(const std::string& name, TensorId x, const GeluAttributes& attributes = {});
   TensorId add(const std::string& name, TensorId a, TensorId b);
   TensorId max_pool(const std::string& name, TensorId x, const PoolAttributes& attributes);
   TensorId avg_pool(const std::string& name, TensorId x, const PoolAttributes& attributes);
@@ -64,6 +69,8 @@ public:
 
 private:
   TensorId add_tensor(std::string name, Shape shape, DType dtype, Role role, Initial initial = {});
+  /// The shape of a value for each of the last dimension.
+  Shape channels_of(TensorId x) const;
   UnitId unit() const {
     return graph_.units.empty() ? 0 : static_cast<UnitId>(graph_.units.size()) - 1;
   }

@@ -32,6 +32,24 @@ TEST_CASE("convolutions and pools have PyTorch's output sizes") {
   CHECK(std::move(b).finish().has_value());
 }
 
+TEST_CASE("layer_norm has PyTorch's parameters, and begins as plain normalization") {
+  GraphBuilder b;
+  b.begin_unit("unit");
+  const auto x = b.input("x", {2, 3, 5});
+  const auto y = b.layer_norm("ln", x, {.eps = 1e-3f});
+  CHECK(b.shape(b.gelu("gelu", y, {.tanh = true})) == Shape{2, 3, 5});
+  const auto graph = std::move(b).finish();
+  REQUIRE(graph.has_value());
+  const auto tensor = [&](const char* name) { return (*graph)[graph->find(name).value()]; };
+  CHECK(tensor("ln.weight").shape == Shape{5});
+  CHECK(tensor("ln.weight").initial.value == 1);
+  CHECK(tensor("ln.bias").initial.value == 0);
+  CHECK(tensor("ln.saved_mean").shape == Shape{6});
+  CHECK(tensor("ln.saved_inv_std").dtype == DType::f32);
+  CHECK(std::get<LayerNormAttributes>(graph->nodes[0].attributes).eps == 1e-3f);
+  CHECK(std::get<GeluAttributes>(graph->nodes[1].attributes).tanh);
+}
+
 TEST_CASE("an image that is too small is an error that names the layer") {
   GraphBuilder b;
   b.begin_unit("unit");
