@@ -32,7 +32,7 @@ struct Server {
             [](atom::failed, const Error&) {},
             [](atom::evaluate, std::int64_t) {},
             [this](atom::snapshot, std::int64_t) -> caf::result<SnapshotPtr> {
-              auto snapshot = std::make_shared<Snapshot>();
+              auto snapshot = std::make_shared<engine::Snapshot>();
               snapshot->step = received;
               return SnapshotPtr{snapshot};
             },
