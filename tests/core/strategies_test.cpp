@@ -20,12 +20,12 @@ TEST_CASE("every strategy is read and printed by its own word") {
 TEST_CASE("a strategy that is none, or no word at all, is refused with the nearest") {
   const std::string allowed = "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp";
   CHECK(problems(synthetic + "parallel: {strategy: fdsp}\n") ==
-        Lines{"a.yaml:2:12: parallel.strategy: \"fdsp\" is not a choice" + allowed +
+        Lines{"a.yaml:2:22: parallel.strategy: \"fdsp\" is not a choice" + allowed +
               "; did you mean \"fsdp\"?"});
   CHECK(problems(synthetic + "parallel: {strategy: 3}\n") ==
-        Lines{"a.yaml:2:12: parallel.strategy: 3 is not text; write it in quotes" + allowed});
+        Lines{"a.yaml:2:22: parallel.strategy: 3 is not text; write it in quotes" + allowed});
   CHECK(problems(synthetic + "parallel: {strategy: ~}\n") ==
-        Lines{"a.yaml:2:12: parallel.strategy: needs a value" + allowed});
+        Lines{"a.yaml:2:22: parallel.strategy: needs a value" + allowed});
 }
 
 TEST_CASE("another word for a strategy means what the row above says") {
