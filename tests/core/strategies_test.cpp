@@ -25,7 +25,7 @@ TEST_CASE("a strategy that is none, or no word at all, is refused with the neare
   CHECK(problems(synthetic + "parallel: {strategy: 3}\n") ==
         Lines{"a.yaml:2:22: parallel.strategy: 3 is not text; write it in quotes" + allowed});
   CHECK(problems(synthetic + "parallel: {strategy: ~}\n") ==
-        Lines{"a.yaml:2:22: parallel.strategy: needs a value" + allowed});
+        Lines{"a.yaml:2:12: parallel.strategy: needs a value" + allowed});
 }
 
 TEST_CASE("another word for a strategy means what the row above says") {
