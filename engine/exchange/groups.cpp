@@ -117,6 +117,7 @@ private:
     if (all)
       return gpus_.share(here, group);
     std::vector<int> indices;
+    indices.reserve(here.size());
     for (const auto* replica : here)
       indices.push_back(ranks.index_of(replica->rank));
     return gpus_.connect(here, indices, group);

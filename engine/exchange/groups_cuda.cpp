@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <future>
+#include <numeric>
 #include <set>
 
 namespace troupe::engine {
@@ -35,9 +36,8 @@ Result<Communicators> share_memory(std::span<Replica* const> replicas, const Gpu
 Result<Communicators> GpuGroups::share(std::span<Replica* const> replicas, const GpuGroup& group) {
   if (group.apart || !one_each(replicas))
     return share_memory(replicas, group);
-  std::vector<int> ranks;
-  for (int rank = 0; rank < group.world_size; ++rank)
-    ranks.push_back(rank);
+  std::vector<int> ranks(static_cast<std::size_t>(group.world_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
   return connect(replicas, ranks, group);
 }
 
