@@ -186,14 +186,14 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
 
 Recommendation recommend(std::span<const Prediction> predictions) {
   const Prediction* least = nullptr;
-  for (const auto& [strategy, offloads, reason] : candidates()) {
+  for (const auto& candidate : candidates()) {
     const auto found = std::ranges::find_if(predictions, [&](const Prediction& prediction) {
-      return prediction.strategy == strategy && prediction.offloads == offloads;
+      return prediction.strategy == candidate.strategy && prediction.offloads == candidate.offloads;
     });
     if (found == predictions.end())
       continue;
     if (found->fits)
-      return {found->name(), std::string{reason}};
+      return {found->name(), std::string{candidate.reason}};
     least = &*found;
   }
   if (!least)
