@@ -59,7 +59,7 @@ void write_masked_and_reduced(const Operands& operands, Values dx) {
   const auto x = operands.read(2), scale = operands.read(3), shift = operands.read(4),
              mean = operands.read(5), inv_std = operands.read(6);
   const auto channels = scale.size();
-  const auto rows = static_cast<double>(x.size() / channels);
+  const auto rows = static_cast<double>(x.size()) / static_cast<double>(channels);
   Values dscale(channels), dshift(channels);
   for (std::size_t i = 0; i < dx.size(); ++i) {
     const auto c = i % channels;
