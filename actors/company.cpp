@@ -10,9 +10,9 @@
 #include "roles/traced.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
-#include "troupe/metrics/exposition.hpp"
-#include "troupe/metrics/socket.hpp"
+#include "troupe/metrics/http/exposition.hpp"
 
 namespace troupe::actors {
 
@@ -24,7 +24,7 @@ std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   const auto advertised = parse_endpoint(cluster.advertise.value_or(""));
   if (is_any_address(bound))
     bound.host = advertised ? advertised->host : engine::host_name();
-  return metrics::to_string(bound);
+  return to_string(bound);
 }
 
 /// The actors of this process, from the first spawn to the last exit.
@@ -77,7 +77,7 @@ void Company::show_endpoint() {
   const auto bound = exposition_.listens_at();
   if (!bound)
     return;
-  log_->info("metrics at http://{}/metrics", metrics::to_string(*bound));
+  log_->info("metrics at http://{}/metrics", to_string(*bound));
   exposition_.targets().set({{metrics_address(), {{"node", engine::host_name()}}}});
 }
 

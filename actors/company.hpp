@@ -1,7 +1,7 @@
 /// Runs a job: the one place where files, devices, actors and what a person sees are put together.
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/metrics/step_record.hpp"
 

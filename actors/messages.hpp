@@ -2,10 +2,10 @@
 /// pointers stay within a process (type_ids.hpp says which is which).
 #pragma once
 
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 #include "troupe/engine/feeding/micro_batch.hpp"
 #include "troupe/engine/state/snapshot.hpp"
-#include "troupe/metrics/job_phase.hpp"
+#include "troupe/metrics/registry/job_phase.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <chrono>

@@ -5,7 +5,7 @@
 #include "cluster/job_status.hpp"
 #include "messages.hpp"
 
-#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
 #include "troupe/engine/seat.hpp"
 #include "troupe/metrics/step_record.hpp"
 

@@ -2,7 +2,7 @@
 /// sets the action, which main runs and whose result is the exit code.
 #pragma once
 
-#include "troupe/core/config_load.hpp"
+#include "troupe/core/config/load.hpp"
 
 #include <functional>
 #include <optional>

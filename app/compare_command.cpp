@@ -8,8 +8,8 @@
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
-#include "troupe/metrics/comparison.hpp"
 #include "troupe/metrics/readable.hpp"
+#include "troupe/metrics/report/comparison.hpp"
 #include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,7 +3,7 @@
 #include "graph_text.hpp"
 #include "machine.hpp"
 
-#include "troupe/core/config_text.hpp"
+#include "troupe/core/config/text.hpp"
 #include "troupe/engine/prediction/training_graph.hpp"
 #include "troupe/nn/config_check.hpp"
 

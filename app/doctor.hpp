@@ -1,7 +1,7 @@
 /// What `troupe doctor` looks at.
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 
 #include <cstdint>
 #include <string>

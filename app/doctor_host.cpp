@@ -1,7 +1,7 @@
 #include "doctor.hpp"
 
-#include "troupe/core/capabilities.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/config/capabilities.hpp"
+#include "troupe/core/graph/precision.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/processor.hpp"

@@ -1,7 +1,7 @@
 /// What the machine and its libraries are, looked up now.
 #pragma once
 
-#include "troupe/core/capabilities.hpp"
+#include "troupe/core/config/capabilities.hpp"
 
 #include <string>
 #include <vector>

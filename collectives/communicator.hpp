@@ -3,8 +3,8 @@
 /// for the statistics of its batch norms (ADR 0011).
 #pragma once
 
-#include "troupe/core/device.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <memory>

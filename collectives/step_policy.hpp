@@ -1,4 +1,4 @@
-/// When the ranks of a job meet, as each policy says it (StepPolicy, core/strategies.hpp).
+/// When the ranks of a job meet, as each policy says it (StepPolicy, core/config/strategies.hpp).
 #pragma once
 
 #include "strategy.hpp"

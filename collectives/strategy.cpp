@@ -1,7 +1,7 @@
 #include "strategy.hpp"
 
-#include "troupe/core/config.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include "flat_plan.hpp"
 
-#include "troupe/core/config_forward.hpp"
-#include "troupe/core/strategies.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/config/strategies.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <string>
 #include <vector>

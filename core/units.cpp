@@ -162,4 +162,9 @@ bool is_any_address(const Endpoint& endpoint) {
   return inet_pton(AF_INET6, endpoint.host.c_str(), &v6) == 1 && IN6_IS_ADDR_UNSPECIFIED(&v6);
 }
 
+std::string to_string(const Endpoint& endpoint) {
+  const bool numeric_v6 = endpoint.host.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(numeric_v6 ? "[{}]:{}" : "{}:{}"), endpoint.host, endpoint.port);
+}
+
 } // namespace troupe

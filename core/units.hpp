@@ -42,6 +42,8 @@ struct Endpoint {
 
 /// "127.0.0.1:9401", "host.example:80", "[::1]:7401" (the host comes without brackets).
 std::optional<Endpoint> parse_endpoint(std::string_view text);
+/// HOST:PORT, with brackets around an IPv6 address.
+std::string to_string(const Endpoint& endpoint);
 /// Only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Other names are not looked up.
 bool is_loopback(const Endpoint& endpoint);
 /// Every address of the machine, for listening alone: 0.0.0.0, ::.

@@ -3,8 +3,8 @@
 
 #include "host_memory.hpp"
 #include "host_stream.hpp"
-#include "troupe/core/device.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <memory>
 

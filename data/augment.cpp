@@ -1,7 +1,7 @@
 #include "augment.hpp"
 
 #include "keys.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "dataset.hpp"
-#include "troupe/core/augment_math.hpp"
+#include "troupe/core/device/augment_math.hpp"
 
 #include <cstdint>
 #include <string>

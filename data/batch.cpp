@@ -1,6 +1,6 @@
 #include "batch.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>

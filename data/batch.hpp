@@ -5,7 +5,7 @@
 #include "augment.hpp"
 #include "dataset.hpp"
 #include "sampler.hpp"
-#include "troupe/core/device.hpp"
+#include "troupe/core/device/device.hpp"
 
 #include <cstdint>
 #include <span>

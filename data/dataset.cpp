@@ -1,7 +1,7 @@
 #include "dataset.hpp"
 
 #include "formats.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
 

@@ -1,8 +1,8 @@
 /// A data set: labelled images whose pixels can be read by index, from any thread.
 #pragma once
 
-#include "troupe/core/augment_math.hpp"
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/device/augment_math.hpp"
 #include "troupe/core/error.hpp"
 
 #include <array>

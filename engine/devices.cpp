@@ -1,6 +1,6 @@
 #include "devices.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"

@@ -1,8 +1,8 @@
 /// Which device a rank trains on (devices.kind).
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/device/executable.hpp"
 #include "troupe/nn/compile.hpp"
 
 #include <functional>

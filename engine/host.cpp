@@ -5,8 +5,8 @@
 #include "feeding/fillers.hpp"
 #include "resume.hpp"
 
+#include "troupe/core/device/rounded_executable.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/rounded_executable.hpp"
 #include "troupe/nn/compile.hpp"
 
 namespace troupe::engine {

@@ -4,8 +4,8 @@
 
 #include "job.hpp"
 
-#include "troupe/core/checkpoint.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/device/executable.hpp"
 #include "troupe/nn/passes/format_input.hpp"
 
 #include <functional>

@@ -5,13 +5,13 @@
 #include "job_plan.hpp"
 #include "resume.hpp"
 
-#include "troupe/core/checkpoint_store.hpp"
-#include "troupe/core/config.hpp"
-#include "troupe/core/loss_scale.hpp"
-#include "troupe/core/optimizer_math.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/device/loss_scale.hpp"
+#include "troupe/core/device/optimizer_math.hpp"
+#include "troupe/core/graph/precision.hpp"
 #include "troupe/data/batch.hpp"
-#include "troupe/metrics/run_history.hpp"
+#include "troupe/metrics/report/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "job_plan.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <algorithm>
 

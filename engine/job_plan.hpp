@@ -2,7 +2,7 @@
 /// save.
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 
 #include <cstdint>
 

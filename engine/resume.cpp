@@ -1,9 +1,9 @@
 #include "resume.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
-#include "troupe/metrics/descriptor.hpp"
 #include "troupe/nn/initialize.hpp"
 
 #include <algorithm>
@@ -53,9 +53,10 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
   return {};
 }
 
-/// Whether a process trains this run: it holds a lock on the events (metrics/json_lines.hpp).
+/// Whether a process trains this run: it holds a lock on the events
+/// (metrics/report/detail/json_lines.hpp).
 bool in_use(const fs::path& folder) {
-  const metrics::Descriptor events{::open((folder / "events.jsonl").c_str(), O_RDONLY | O_CLOEXEC)};
+  const net::Descriptor events{::open((folder / "events.jsonl").c_str(), O_RDONLY | O_CLOEXEC)};
   return events && ::flock(events.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

@@ -1,9 +1,9 @@
 /// Where a run begins: afresh, or from a checkpoint.
 #pragma once
 
-#include "troupe/core/checkpoint_store.hpp"
-#include "troupe/core/config_forward.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <filesystem>
 #include <map>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cuda_stream.hpp"
-#include "troupe/core/device.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 /// Events of a CUDA device, recycled, and the clock that their times are on.
 #pragma once
 
-#include "troupe/core/device.hpp"
+#include "troupe/core/device/device.hpp"
 
 #include <cuda_runtime_api.h>
 

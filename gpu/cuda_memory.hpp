@@ -1,8 +1,8 @@
 /// Memory of a CUDA device, and pinned memory of its host.
 #pragma once
 
-#include "troupe/core/device.hpp"
-#include "troupe/core/memory_account.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/device/memory_account.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -5,7 +5,7 @@
 #include "device_context.hpp"
 #include "device_guard.hpp"
 #include "kernels/scratch.hpp"
-#include "troupe/core/device.hpp"
+#include "troupe/core/device/device.hpp"
 
 #include <cuda_runtime_api.h>
 

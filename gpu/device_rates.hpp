@@ -2,7 +2,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 namespace troupe::gpu {
 

@@ -1,7 +1,7 @@
 /// The lowering that CudaDevice::compile uses.
 #pragma once
 
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <memory>
 

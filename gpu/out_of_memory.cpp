@@ -1,6 +1,6 @@
 #include "out_of_memory.hpp"
 
-#include "troupe/core/memory_account.hpp"
+#include "troupe/core/device/memory_account.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// Rows of a timeline (trace.hpp), and the spans in them.
 #pragma once
 
-#include "troupe/core/device.hpp"
+#include "troupe/core/device/device.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "shape_rules.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

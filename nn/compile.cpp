@@ -9,7 +9,7 @@
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
 #include "passes/sync_batch_norm.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "unit_names.hpp"
 #include "validate.hpp"

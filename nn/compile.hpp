@@ -7,8 +7,8 @@
 #include "passes/fuse.hpp"
 #include "passes/fuse_statistics.hpp"
 #include "passes/plan_memory.hpp"
-#include "troupe/core/config_recompute.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/config/recompute.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 #include <optional>
 #include <string>
@@ -53,8 +53,8 @@ struct PreparedModel {
 /// that was built for this purpose. The result is validated. tf32 has fp32's graph: the device
 /// computes otherwise. fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's
 /// list has there, as losses; parameters, gradients and statistics are rounded where they are
-/// stored (core/rounded_executable.hpp). Errors: invalid_input for modules or units that the graph
-/// does not have, or when its activations cannot be made to fit.
+/// stored (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the
+/// graph does not have, or when its activations cannot be made to fit.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

@@ -5,7 +5,7 @@
 #include "passes/autocast_regions.hpp"
 #include "unit_names.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 /// What core/ cannot check of a config, because it takes the model's graph.
 #pragma once
 
-#include "troupe/core/config_validate.hpp"
+#include "troupe/core/config/validate.hpp"
 
 namespace troupe::nn {
 

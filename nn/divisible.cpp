@@ -1,6 +1,6 @@
 #include "divisible.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 /// From the config's optimizer to what a device's optimizer_step takes.
 #pragma once
 
-#include "troupe/core/config_training.hpp"
+#include "troupe/core/config/training.hpp"
+#include "troupe/core/device/optimizer_math.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/optimizer_math.hpp"
 
 #include <string>
 #include <vector>

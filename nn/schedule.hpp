@@ -1,7 +1,7 @@
 /// The learning rate as a pure function of the step: a resumed run needs no state for it.
 #pragma once
 
-#include "troupe/core/config_training.hpp"
+#include "troupe/core/config/training.hpp"
 
 #include <cstdint>
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <span>
 #include <vector>

@@ -2,7 +2,7 @@
 /// message, so that over a slow connection signs of life pass in between.
 #pragma once
 
-#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
 #include "troupe/core/error.hpp"
 
 #include <cstddef>

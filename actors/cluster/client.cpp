@@ -3,7 +3,7 @@
 #include "network.hpp"
 
 #include "troupe/core/fail.hpp"
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 namespace troupe::actors {
 
@@ -48,7 +48,7 @@ public:
 private:
   tl::unexpected<Error> no_answer(const caf::error& error) const {
     return fail(Errc::network, "the daemon at {} does not answer: {}",
-                metrics::to_string(options_.daemon), caf::to_string(error));
+                to_string(options_.daemon), caf::to_string(error));
   }
 
   const ClientOptions& options_;

@@ -4,7 +4,7 @@
 
 #include "job_status.hpp"
 
-#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/config/cluster.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/units.hpp"
 

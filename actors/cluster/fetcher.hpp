@@ -5,7 +5,7 @@
 #include "../interfaces.hpp"
 #include "lost_nodes.hpp"
 
-#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/config/cluster.hpp"
 
 #include <chrono>
 #include <functional>

@@ -3,8 +3,8 @@
 #include "tls.hpp"
 
 #include "troupe/core/fail.hpp"
-#include "troupe/core/sigpipe.hpp"
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/sigpipe.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <array>
 #include <string_view>
@@ -35,8 +35,8 @@ private:
 
   const Endpoint& daemon_;
   const TlsConfig& tls_;
-  NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
-  metrics::Descriptor socket_;
+  net::NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
+  net::Descriptor socket_;
   TlsContext context_;
   TlsSession session_;
 };
@@ -48,7 +48,7 @@ Status Visit::connect(std::chrono::milliseconds timeout) {
       return failure(context.error());
     context_ = std::move(*context);
   }
-  auto socket = metrics::connect_to(daemon_, timeout);
+  auto socket = net::connect_to(daemon_, timeout);
   if (!socket)
     return failure(socket.error());
   socket_ = std::move(*socket);
@@ -65,7 +65,7 @@ Status Visit::secure() {
 
 tl::unexpected<Error> Visit::refused() {
   const auto problem = tls_problem(*session_);
-  const auto at = metrics::to_string(daemon_);
+  const auto at = to_string(daemon_);
   if (problem.distrusted)
     return fail(Errc::network,
                 "the certificate of the daemon at {} is not trusted: {} (cluster.tls.ca: {})", at,
@@ -139,11 +139,11 @@ Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
   const std::string theirs{find_id(*greeting)}, ours = application_id(options.version);
   if (theirs.empty())
     return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does{}",
-                metrics::to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS",
+                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS",
                 options.tls.enabled() ? "" : "; one with TLS waits for certificates (cluster.tls)");
   if (theirs != ours)
     return fail(Errc::network, "the daemon at {} is {}, this program is {}",
-                metrics::to_string(daemon), theirs, ours);
+                to_string(daemon), theirs, ours);
   return {};
 }
 

@@ -5,10 +5,10 @@
 #include "membership.hpp"
 #include "store.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
-#include "troupe/metrics/socket.hpp"
 
 namespace troupe::actors {
 
@@ -27,7 +27,7 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
                 address);
   const auto endpoint = *parse_endpoint(address);
   const auto limit = applicant.config.cluster.timeouts.detection;
-  if (const auto socket = metrics::connect_to(endpoint, limit); !socket)
+  if (const auto socket = net::connect_to(endpoint, limit); !socket)
     return failure(socket.error());
   auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
   if (!daemon)

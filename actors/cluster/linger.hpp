@@ -3,7 +3,7 @@
 
 #include "drain.hpp"
 
-#include "troupe/metrics/exposition.hpp"
+#include "troupe/metrics/http/exposition.hpp"
 
 #include <spdlog/logger.h>
 

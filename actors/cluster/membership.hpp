@@ -7,7 +7,7 @@
 #include "lost_nodes.hpp"
 #include "roster.hpp"
 
-#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
 
 #include <chrono>
 #include <functional>

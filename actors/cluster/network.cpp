@@ -3,7 +3,7 @@
 #include "greeting.hpp"
 
 #include "troupe/core/fail.hpp"
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <caf/io/all.hpp>
 #if __has_include(<caf/io/basp/limits.hpp>)
@@ -73,7 +73,7 @@ Status check_reach(const Endpoint& listen, bool bounded) {
               "cluster.listen: {} can be reached from other hosts, and this build's CAF lets them "
               "crash it; allowed: an address on loopback, or a build with the CAF that "
               "tools/bootstrap makes",
-              metrics::to_string(listen));
+              to_string(listen));
 }
 
 Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {
@@ -87,7 +87,7 @@ Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {
   if (port)
     return *port;
   // CAF does not say why; whatever it is, it is still so.
-  const auto reason = metrics::listen_on(listen);
+  const auto reason = net::listen_on(listen);
   return fail(Errc::network, "cluster.listen: {}; choose another port, or end what listens there",
               reason ? caf::to_string(port.error()) : reason.error().message);
 }
@@ -100,7 +100,7 @@ Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                   ? caf::openssl::remote_actor<node_actor>(system, daemon.host, daemon.port)
                   : system.middleman().remote_actor<node_actor>(daemon.host, daemon.port);
   if (!node)
-    return fail(Errc::network, "cannot talk to the daemon at {}: {}", metrics::to_string(daemon),
+    return fail(Errc::network, "cannot talk to the daemon at {}: {}", to_string(daemon),
                 caf::to_string(node.error()));
   return std::move(*node);
 }

@@ -3,7 +3,7 @@
 
 #include "../interfaces.hpp"
 
-#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/config/cluster.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/units.hpp"
 

@@ -1,7 +1,7 @@
 #include "roster.hpp"
 
-#include "troupe/core/config_schema.hpp"
-#include "troupe/core/config_text.hpp"
+#include "troupe/core/config/schema.hpp"
+#include "troupe/core/config/text.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "cluster_messages.hpp"
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 #include "troupe/engine/seat.hpp"
 
 #include <map>

@@ -1,7 +1,7 @@
 /// Certificates, as far as CAF's OpenSSL module leaves it to others: saying what is wrong.
 #pragma once
 
-#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/config/cluster.hpp"
 #include "troupe/core/error.hpp"
 
 #include <memory>

@@ -4,7 +4,7 @@
 #include "../interfaces.hpp"
 #include "troupe/engine/state/model_state.hpp"
 
-#include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/checkpoint/store.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <chrono>

@@ -4,7 +4,7 @@
 #include "../interfaces.hpp"
 #include "troupe/engine/job_plan.hpp"
 
-#include "troupe/metrics/run_history.hpp"
+#include "troupe/metrics/report/run_history.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <chrono>

@@ -6,9 +6,9 @@
 #include "../type_ids.hpp"
 #include "troupe/engine/job.hpp"
 
-#include "troupe/metrics/console.hpp"
-#include "troupe/metrics/exposition.hpp"
-#include "troupe/metrics/run_folder.hpp"
+#include "troupe/metrics/console/console.hpp"
+#include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
 
 #include <memory>
 #include <optional>

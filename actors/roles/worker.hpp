@@ -4,7 +4,7 @@
 #include "../interfaces.hpp"
 #include "troupe/engine/replica.hpp"
 
-#include "troupe/core/precision.hpp"
+#include "troupe/core/graph/precision.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <deque>

@@ -1,6 +1,6 @@
 // How long one training step takes on the host device, and where the time goes: forward, backward,
 // SGD with momentum, on one fixed random batch. The peer is bench/peers/cpu_train_step.py.
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/cpu/host_device.hpp"

@@ -1,9 +1,9 @@
 #include "trainer.hpp"
 
+#include "troupe/core/device/rounded_executable.hpp"
 #include "troupe/core/float16.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/graph/precision.hpp"
 #include "troupe/core/random.hpp"
-#include "troupe/core/rounded_executable.hpp"
 #include "troupe/engine/devices.hpp"
 #include "troupe/engine/resume.hpp"
 

@@ -1,7 +1,7 @@
 /// What bench_gpu_train_step times: a model on one device and its step as a plain loop.
 #pragma once
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/engine/state/model_state.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/executable.hpp"

@@ -2,7 +2,7 @@
 
 #include "troupe/collectives/sums.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/sigpipe.hpp"
+#include "troupe/core/net/sigpipe.hpp"
 
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
@@ -76,7 +76,7 @@ Transport::~Transport() = default;
 
 Result<std::shared_ptr<Transport>> Transport::connect(const GlooOptions& options,
                                                       KeyValueStore& store) {
-  const NoSigpipe no_sigpipe; // the device's thread inherits it
+  const net::NoSigpipe no_sigpipe; // the device's thread inherits it
   GlooStore gloo_store{store, options};
   try {
     std::shared_ptr<Transport> transport{new Transport{options}};
@@ -199,7 +199,7 @@ Status Transport::run(const Flow& flow, std::byte* memory, DType type, std::uint
   TROUPE_TRY(aborted());
   if (flow.first.empty() && flow.received.empty())
     return {};
-  const NoSigpipe no_sigpipe;
+  const net::NoSigpipe no_sigpipe;
   auto status = Run{*this, flow, memory, type, slot}.to_end();
   if (!status)
     abort(status.error()); // unless it was aborted before

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <optional>
 

@@ -29,7 +29,7 @@ Status run_node(const Graph& graph, const Node& node, std::span<void* const> mem
 #define TROUPE_OP(name)                                                                            \
   case Op::name:                                                                                   \
     return name(operands);
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
   }
   return fail(Errc::internal, "the interpreter does not know op {}", static_cast<int>(node.op));

@@ -1,7 +1,7 @@
 #include "storage.hpp"
 
+#include "troupe/core/device/storage_layout.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/storage_layout.hpp"
 
 #include <unordered_map>
 

@@ -5,7 +5,7 @@
 #include "column_sums.hpp"
 #include "follow.hpp"
 #include "lowering.hpp"
-#include "troupe/core/sum_over_ranks.hpp"
+#include "troupe/core/device/sum_over_ranks.hpp"
 
 #include <optional>
 

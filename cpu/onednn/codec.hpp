@@ -2,7 +2,7 @@
 #pragma once
 
 #include "primitives.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 
 namespace troupe::cpu {
 

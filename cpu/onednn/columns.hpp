@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../parallel.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <algorithm>
 #include <cstddef>

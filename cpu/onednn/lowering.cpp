@@ -3,8 +3,8 @@
 #include "codec.hpp"
 #include "convert.hpp"
 #include "instruction_set.hpp"
+#include "troupe/core/device/storage_layout.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/storage_layout.hpp"
 #include "winograd.hpp"
 
 #include <algorithm>

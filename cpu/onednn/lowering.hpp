@@ -93,7 +93,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 /// What each op becomes: a function of its name.
 #define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 
 /// Of what only other devices' passes make.

@@ -4,7 +4,7 @@
 
 #include "instruction_set.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cstdint>
 #include <initializer_list>

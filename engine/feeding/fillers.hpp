@@ -4,7 +4,7 @@
 #include "../host.hpp"
 #include "batch_filler.hpp"
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 #include "troupe/nn/passes/format_input.hpp"
 
 #ifdef TROUPE_HAS_CUDA

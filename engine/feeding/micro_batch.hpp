@@ -1,7 +1,7 @@
 /// What a rank works on at a time.
 #pragma once
 
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <cstdint>
 

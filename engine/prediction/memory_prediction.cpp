@@ -4,8 +4,8 @@
 #include "../state/model_state.hpp"
 
 #include "troupe/collectives/strategy.hpp"
-#include "troupe/core/config.hpp"
-#include "troupe/core/loss_scale.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/device/loss_scale.hpp"
 
 #include <fmt/format.h>
 

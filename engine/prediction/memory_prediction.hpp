@@ -3,10 +3,10 @@
 /// 2020: memory in section 5, communication in section 7.
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
-#include "troupe/core/device.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/config/strategies.hpp"
+#include "troupe/core/device/device.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/strategies.hpp"
 
 #include <array>
 #include <cstdint>

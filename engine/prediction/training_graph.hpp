@@ -1,9 +1,9 @@
 /// What a worker computes in a step, before there is a job.
 #pragma once
 
-#include "troupe/core/config_forward.hpp"
+#include "troupe/core/config/forward.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 namespace troupe::engine {
 

@@ -6,8 +6,8 @@
 #include "snapshot.hpp"
 
 #include "troupe/collectives/strategy.hpp"
-#include "troupe/core/checkpoint.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <memory>
 #include <optional>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "troupe/collectives/flat_plan.hpp"
-#include "troupe/core/checkpoint.hpp"
-#include "troupe/core/executable.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <cstddef>
 #include <span>

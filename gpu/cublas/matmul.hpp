@@ -3,7 +3,7 @@
 
 #include "../libraries.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

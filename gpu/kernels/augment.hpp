@@ -1,9 +1,10 @@
 /// A batch from a data set of bytes in device memory: gathered, resized, cropped, mirrored and
-/// normalized in one kernel. Meaning and arithmetic: core/augment_math.hpp, data/augment.hpp.
+/// normalized in one kernel. Meaning and arithmetic: core/device/augment_math.hpp,
+/// data/augment.hpp.
 #pragma once
 
-#include "troupe/core/augment_math.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/device/augment_math.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

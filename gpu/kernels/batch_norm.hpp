@@ -7,7 +7,7 @@
 #pragma once
 
 #include "scratch.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
 /// Batch norm whose statistics are of all ranks' rows: the kernels of batch_norm.hpp in two halves,
 /// with a sum over ranks in between. `sums` (2 * channels + 1 doubles) are laid out as
-/// core/sum_over_ranks.hpp says.
+/// core/device/sum_over_ranks.hpp says.
 #pragma once
 
 #include "batch_norm.hpp"

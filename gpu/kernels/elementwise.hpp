@@ -1,9 +1,9 @@
 /// Element-wise ops over activations of one dtype (f32, f16, bf16), NHWC. Semantics:
-/// core/ops.def. relu, gelu, their gradients and bias may run in place.
+/// core/graph/ops.def. relu, gelu, their gradients and bias may run in place.
 #pragma once
 
+#include "troupe/core/graph/tensor.hpp"
 #include "troupe/core/host_device.hpp"
-#include "troupe/core/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

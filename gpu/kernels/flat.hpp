@@ -3,8 +3,8 @@
 #pragma once
 
 #include "scratch.hpp"
-#include "troupe/core/loss_scale.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/device/loss_scale.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "scratch.hpp"
+#include "troupe/core/graph/tensor.hpp"
 #include "troupe/core/host_device.hpp"
-#include "troupe/core/tensor.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,10 +1,10 @@
 /// Losses over f32 logits (rows, classes) and i32 labels (rows; negative: ignored), as
-/// core/ops.def defines them. A label that is no class makes the loss NaN; nothing is read out of
-/// bounds. Sums are bitwise repeatable.
+/// core/graph/ops.def defines them. A label that is no class makes the loss NaN; nothing is read
+/// out of bounds. Sums are bitwise repeatable.
 #pragma once
 
 #include "scratch.hpp"
-#include "troupe/core/op.hpp"
+#include "troupe/core/graph/op.hpp"
 
 #include <cuda_runtime_api.h>
 

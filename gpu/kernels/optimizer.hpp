@@ -1,9 +1,9 @@
 /// Optimizer steps over flat fp32 buffers, one launch each. The arithmetic is
-/// core/optimizer_math.hpp's.
+/// core/device/optimizer_math.hpp's.
 #pragma once
 
-#include "troupe/core/device.hpp"
-#include "troupe/core/loss_scale.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/device/loss_scale.hpp"
 
 #include <cuda_runtime_api.h>
 

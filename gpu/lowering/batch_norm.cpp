@@ -3,7 +3,7 @@
 #include "lowering.hpp"
 
 #include "../kernels/batch_norm_ranks.hpp"
-#include "troupe/core/sum_over_ranks.hpp"
+#include "troupe/core/device/sum_over_ranks.hpp"
 
 namespace troupe::gpu {
 

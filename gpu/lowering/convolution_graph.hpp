@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../cudnn/patterns.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <vector>
 

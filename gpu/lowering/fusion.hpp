@@ -4,7 +4,7 @@
 
 #include "plan_book.hpp"
 
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <functional>
 #include <optional>

@@ -11,7 +11,7 @@ Result<StepPtr> lower(Lowering& lowering, const Node& node) {
 #define TROUPE_OP(name)                                                                            \
   case Op::name:                                                                                   \
     return lower_##name(lowering, node);
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
   }
   return fail(Errc::internal, "the CUDA device does not know op {}", static_cast<int>(node.op));

@@ -2,8 +2,8 @@
 
 #include "../krsc_codec.hpp"
 #include "convolution_graph.hpp"
+#include "troupe/core/device/storage_layout.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/storage_layout.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -71,7 +71,7 @@ private:
 
 /// What each op becomes: a function of its name.
 #define TROUPE_OP(name) Result<StepPtr> lower_##name(Lowering& lowering, const Node& node);
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 
 /// The function of the node's op.

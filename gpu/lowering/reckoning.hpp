@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../device_rates.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 namespace troupe::gpu {
 

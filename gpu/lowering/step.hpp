@@ -3,7 +3,7 @@
 
 #include "../cuda_stream.hpp"
 #include "alignment.hpp"
-#include "troupe/core/placement.hpp"
+#include "troupe/core/device/placement.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan_book.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 namespace troupe::gpu {
 

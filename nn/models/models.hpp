@@ -5,9 +5,9 @@
 /// for every residual block ("layer1.0") or hidden layer, and "head".
 #pragma once
 
-#include "troupe/core/config_training.hpp"
+#include "troupe/core/config/training.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 /// All that nn/ knows of an op, as one value. The families beside this file hold the records; what
-/// an op takes and gives stands in core/ops.def.
+/// an op takes and gives stands in core/graph/ops.def.
 #pragma once
 
 #include "../cost.hpp"

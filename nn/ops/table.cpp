@@ -1,6 +1,6 @@
-// One record for each line of core/ops.def, from the family's header; a record that is missing or
-// incomplete does not compile. The families are included here alone: to touch one is to compile
-// this file.
+// One record for each line of core/graph/ops.def, from the family's header; a record that is
+// missing or incomplete does not compile. The families are included here alone: to touch one is to
+// compile this file.
 #include "table.hpp"
 
 #include "convolution.hpp"
@@ -56,12 +56,12 @@ constexpr bool has_sound_memory(const OpRecord& record) {
   static_assert(has_sound_gradient(ops::name), #name ": its gradient does not fit its kind");      \
   static_assert(has_sound_clone(ops::name), #name ": forward with a gradient alone has a clone");  \
   static_assert(has_sound_memory(ops::name), #name ": in_place, cost or rounded make no sense");
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 
 constexpr std::array<OpRecord, op_count> table = {{
 #define TROUPE_OP(name) ops::name,
-#include "troupe/core/ops.def"
+#include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 }};
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autocast_regions.hpp"
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 namespace troupe::nn {
 

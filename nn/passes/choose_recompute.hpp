@@ -4,7 +4,7 @@
 #include "plan_memory.hpp"
 #include "recompute.hpp"
 
-#include "troupe/core/config_recompute.hpp"
+#include "troupe/core/config/recompute.hpp"
 #include "troupe/core/error.hpp"
 
 #include <string>

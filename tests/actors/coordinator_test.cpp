@@ -1,7 +1,7 @@
 #include "deterministic.hpp"
 
 #include "troupe/actors/roles/coordinator.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -3,7 +3,7 @@
 #include "troupe/actors/cluster/client.hpp"
 #include "troupe/actors/cluster/network.hpp"
 #include "troupe/actors/cluster/tls.hpp"
-#include "troupe/metrics/http_endpoint.hpp"
+#include "troupe/metrics/http/endpoint.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -53,12 +53,12 @@ public:
   ClientOptions asked_by(const TlsConfig& client, std::chrono::milliseconds timeout = 20s) const {
     return {.daemon = address_, .tls = client, .version = "1.2.3", .timeout = timeout};
   }
-  std::string at() const { return metrics::to_string(address_); }
+  std::string at() const { return to_string(address_); }
   int stops() const { return stops_; }
 
 private:
   // Freed at once, for the actor system to take.
-  Endpoint address_{"127.0.0.1", metrics::listen_on({"127.0.0.1", 0}).value().port};
+  Endpoint address_{"127.0.0.1", net::listen_on({"127.0.0.1", 0}).value().port};
   std::atomic<int> stops_ = 0;
   SystemConfig config_;
   std::string job_;
@@ -94,7 +94,7 @@ TEST_CASE("a daemon answers status and takes stop, with and without certificates
 }
 
 TEST_CASE("whoever asks is told that nothing listens") {
-  const auto port = metrics::listen_on({"127.0.0.1", 0}).value().port;
+  const auto port = net::listen_on({"127.0.0.1", 0}).value().port;
   const ClientOptions options{.daemon = {"127.0.0.1", port}, .version = "1.2.3"};
   CHECK(why_not(options) ==
         "network: cannot connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");

@@ -1,5 +1,5 @@
 #include "troupe/actors/cluster/roster.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,7 +1,7 @@
 #include "../source_tree.hpp"
 #include "program.hpp"
 
-#include "troupe/core/config_text.hpp"
+#include "troupe/core/config/text.hpp"
 #include "troupe/core/printable.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -4,7 +4,7 @@
 #include "../source_tree.hpp"
 #include "scratch_folder.hpp"
 
-#include "troupe/core/config_cluster.hpp"
+#include "troupe/core/config/cluster.hpp"
 
 #include <cstdlib>
 #include <fstream>

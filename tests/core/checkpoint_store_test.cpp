@@ -1,7 +1,7 @@
 #include "child_process.hpp"
 #include "scratch_folder.hpp"
 
-#include "troupe/core/checkpoint_store.hpp"
+#include "troupe/core/checkpoint/store.hpp"
 #include "troupe/core/random.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 #include "scratch_folder.hpp"
 
-#include "troupe/core/checkpoint.hpp"
-#include "troupe/core/safetensors.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/sha256.hpp"
 
 #include <catch2/catch_test_macros.hpp>

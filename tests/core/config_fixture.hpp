@@ -1,7 +1,7 @@
 /// Configs from a text, and their problems as the user sees them.
 #pragma once
 
-#include "troupe/core/config_load.hpp"
+#include "troupe/core/config/load.hpp"
 
 #include <stdexcept>
 #include <string>

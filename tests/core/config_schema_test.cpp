@@ -3,9 +3,9 @@
 #include "json_schema.hpp"
 #include "scratch_folder.hpp"
 
-#include "troupe/core/config_schema.hpp"
-#include "troupe/core/config_text.hpp"
-#include "troupe/core/config_value.hpp"
+#include "troupe/core/config/detail/value.hpp"
+#include "troupe/core/config/schema.hpp"
+#include "troupe/core/config/text.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,6 +1,6 @@
 #include "config_fixture.hpp"
 
-#include "troupe/core/config_validate.hpp"
+#include "troupe/core/config/validate.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 #include "../source_tree.hpp"
 #include "scratch_folder.hpp"
 
-#include "troupe/core/safetensors.hpp"
+#include "troupe/core/checkpoint/safetensors.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

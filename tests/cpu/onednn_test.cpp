@@ -2,7 +2,7 @@
 // what becomes of f16's infinities.
 #include "../devices/compare.hpp"
 #include "../devices/op_cases.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/nn/builder.hpp"

@@ -1,7 +1,7 @@
 #include "../source_tree.hpp"
 #include "files.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/data/augment.hpp"
 
 #include <catch2/catch_test_macros.hpp>

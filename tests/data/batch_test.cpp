@@ -1,6 +1,6 @@
 #include "files.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/batch.hpp"
 

@@ -1,6 +1,6 @@
 #include "files.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/data/formats.hpp"
 
 #include <catch2/catch_test_macros.hpp>

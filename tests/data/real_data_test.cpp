@@ -1,6 +1,6 @@
 // The real data sets, when they are there: in the folder that TROUPE_DATA names, or in data/.
 #include "../source_tree.hpp"
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/data/dataset.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph_runner.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 namespace troupe::tests {
 

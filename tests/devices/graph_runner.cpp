@@ -1,7 +1,7 @@
 #include "graph_runner.hpp"
 
 #include "graph_values.hpp"
-#include "troupe/core/rounded_executable.hpp"
+#include "troupe/core/device/rounded_executable.hpp"
 #include "troupe/cpu/host_device.hpp"
 
 #include <algorithm>

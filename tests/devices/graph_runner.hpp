@@ -3,8 +3,8 @@
 #pragma once
 
 #include "test_device.hpp"
-#include "troupe/core/executable.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/device/executable.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 /// Values for a graph's parameters, statistics and batches, by name alone.
 #pragma once
 
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 
 #include <cstddef>
 #include <vector>

@@ -1,7 +1,7 @@
 /// Networks small enough for the interpreter.
 #pragma once
 
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 
 namespace troupe::tests {
 

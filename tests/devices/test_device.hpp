@@ -1,8 +1,8 @@
 /// Tests that run on every device: each program that compiles them brings its own device.
 #pragma once
 
-#include "troupe/core/device.hpp"
-#include "troupe/core/precision.hpp"
+#include "troupe/core/device/device.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/engine/job_plan.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 // Predictions against ZeRO's formulas, and against the buffers that a state then takes; and which
 // strategy is recommended when.
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/engine/prediction/memory_prediction.hpp"
 #include "troupe/engine/state/model_state.hpp"

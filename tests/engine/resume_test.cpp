@@ -1,7 +1,7 @@
 #include "scratch_folder.hpp"
 
-#include "troupe/core/config.hpp"
-#include "troupe/core/safetensors.hpp"
+#include "troupe/core/checkpoint/safetensors.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/data/memory_dataset.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
 

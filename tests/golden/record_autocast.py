@@ -25,7 +25,7 @@ from torchvision.models.resnet import Bottleneck
 LOWER = {"cpu": torch.bfloat16, "cuda": torch.float16}
 TYPES = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16"}
 
-# What ATen runs, by the names of core/ops.def; linear is our matmul and bias. log_softmax is the
+# What ATen runs, by the names of core/graph/ops.def; linear is our matmul and bias. log_softmax is the
 # first half of cross_entropy, which asks for it in its input's type: on CUDA it is f16 for this
 # reason, although cross_entropy is on the documented f32 list.
 OPS = {

@@ -2,7 +2,7 @@
 // all of them.
 #include "truth.hpp"
 
-#include "troupe/core/sum_over_ranks.hpp"
+#include "troupe/core/device/sum_over_ranks.hpp"
 #include "troupe/gpu/kernels/batch_norm_ranks.hpp"
 #include "troupe/gpu/kernels/sum.hpp"
 

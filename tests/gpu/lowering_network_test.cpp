@@ -3,7 +3,7 @@
 #include "fusion_support.hpp"
 #include "missing_plan.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/gpu/lowering/fusion.hpp"
 #include "troupe/nn/compile.hpp"
 

@@ -1,5 +1,5 @@
 // The element bodies that kernels share with the host, and what else needs no device.
-#include "troupe/core/loss_scale.hpp"
+#include "troupe/core/device/loss_scale.hpp"
 #include "troupe/core/random.hpp"
 #include "troupe/gpu/cuda_error.hpp"
 #include "troupe/gpu/kernels/batch_norm_math.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 #include "troupe/gpu/lowering/plan_book.hpp"
 
 #include <string>

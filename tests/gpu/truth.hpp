@@ -2,7 +2,7 @@
 /// interpreter makes of the same (rounded) values.
 #pragma once
 
-#include "troupe/core/graph.hpp"
+#include "troupe/core/graph/graph.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include "records.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/comparison.hpp"
-#include "troupe/metrics/run_json.hpp"
+#include "troupe/metrics/report/comparison.hpp"
+#include "troupe/metrics/report/run_json.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

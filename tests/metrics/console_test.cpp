@@ -5,7 +5,7 @@
 
 #include "../core/scratch_folder.hpp"
 
-#include "troupe/metrics/console.hpp"
+#include "troupe/metrics/console/console.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,7 +1,7 @@
 #include "../core/scratch_folder.hpp"
 #include "../source_tree.hpp"
 
-#include "troupe/metrics/names.hpp"
+#include "troupe/metrics/registry/names.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -99,7 +99,7 @@ TEST_CASE("legends tell the nodes of a job apart, and sums keep them apart") {
 }
 
 TEST_CASE("Prometheus scrapes the endpoint that configs have by default") {
-  const auto header = read_bytes(troupe::testing::source_tree() / "core/config.hpp");
+  const auto header = read_bytes(troupe::testing::source_tree() / "core/config/config.hpp");
   CHECK(header.find("listen = \"127.0.0.1:9401\"") != std::string::npos);
   CHECK(read_bytes(dashboards / "prometheus.yml").find("127.0.0.1:9401") != std::string::npos);
 }

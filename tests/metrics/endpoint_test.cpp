@@ -1,8 +1,8 @@
 #include "http_client.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/http_endpoint.hpp"
-#include "troupe/metrics/scrape_targets.hpp"
+#include "troupe/metrics/http/endpoint.hpp"
+#include "troupe/metrics/http/scrape_targets.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 #include "records.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/exposition.hpp"
+#include "troupe/metrics/http/exposition.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,11 +2,11 @@
 #include "records.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/charts.hpp"
-#include "troupe/metrics/comparison.hpp"
-#include "troupe/metrics/html_page.hpp"
-#include "troupe/metrics/html_report.hpp"
-#include "troupe/metrics/palette.hpp"
+#include "troupe/metrics/report/comparison.hpp"
+#include "troupe/metrics/report/detail/charts.hpp"
+#include "troupe/metrics/report/detail/html_page.hpp"
+#include "troupe/metrics/report/detail/html_report.hpp"
+#include "troupe/metrics/report/detail/palette.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -6,7 +6,7 @@
 
 #include "../core/scratch_folder.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,7 +35,7 @@ public:
   PrometheusServer(const std::string& program, const std::string& targets,
                    const std::string& rules = "groups: []\n") {
     // Freed at once, for Prometheus to take.
-    port_ = metrics::listen_on({"127.0.0.1", 0}).value().port;
+    port_ = net::listen_on({"127.0.0.1", 0}).value().port;
     write_bytes(folder_ / "prometheus.yml",
                 "global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: "
                 "200ms}\n"

@@ -2,9 +2,9 @@
 #include "prometheus_server.hpp"
 #include "records.hpp"
 
-#include "troupe/metrics/http_endpoint.hpp"
-#include "troupe/metrics/registry.hpp"
-#include "troupe/metrics/scrape_targets.hpp"
+#include "troupe/metrics/http/endpoint.hpp"
+#include "troupe/metrics/http/scrape_targets.hpp"
+#include "troupe/metrics/registry/registry.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,8 @@
 #include "records.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/names.hpp"
-#include "troupe/metrics/registry.hpp"
+#include "troupe/metrics/registry/names.hpp"
+#include "troupe/metrics/registry/registry.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

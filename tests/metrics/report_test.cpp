@@ -1,11 +1,11 @@
 #include "records.hpp"
 #include "text.hpp"
 
-#include "troupe/metrics/axis.hpp"
-#include "troupe/metrics/charts.hpp"
-#include "troupe/metrics/curves.hpp"
-#include "troupe/metrics/html_report.hpp"
 #include "troupe/metrics/readable.hpp"
+#include "troupe/metrics/report/detail/axis.hpp"
+#include "troupe/metrics/report/detail/charts.hpp"
+#include "troupe/metrics/report/detail/curves.hpp"
+#include "troupe/metrics/report/detail/html_report.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -3,8 +3,8 @@
 #include "../core/child_process.hpp"
 #include "../core/scratch_folder.hpp"
 
-#include "troupe/metrics/run_folder.hpp"
-#include "troupe/metrics/run_json.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
+#include "troupe/metrics/report/run_json.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "graph_runner.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/nn/builder.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/models/models.hpp"

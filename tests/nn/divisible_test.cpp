@@ -1,4 +1,4 @@
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 #include "engine_runner.hpp"
 
-#include "troupe/core/rounded_executable.hpp"
+#include "troupe/core/device/rounded_executable.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

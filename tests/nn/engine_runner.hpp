@@ -1,7 +1,7 @@
 /// An executable of the host device with the flat buffers that a shard manager would own.
 #pragma once
 
-#include "troupe/core/executable.hpp"
+#include "troupe/core/device/executable.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/nn/compile.hpp"
 

@@ -3,7 +3,7 @@
 #include "engine_runner.hpp"
 #include "golden_recipe.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 #include "troupe/nn/optimizer.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -2,7 +2,7 @@
 /// makes, and what PyTorch made of them.
 #pragma once
 
-#include "troupe/core/tensor.hpp"
+#include "troupe/core/graph/tensor.hpp"
 
 #include <nlohmann/json.hpp>
 

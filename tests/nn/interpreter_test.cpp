@@ -2,7 +2,7 @@
 #include "engine_runner.hpp"
 #include "graph_runner.hpp"
 
-#include "troupe/core/config.hpp"
+#include "troupe/core/config/config.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 #include "../core/certificates.hpp"
 #include "experiment.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -102,8 +102,7 @@ TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that i
 
 TEST_CASE("status and stop say what is wrong with what they were asked") {
   // Free again at once.
-  const auto address =
-      "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  const auto address = "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
   for (const auto* verb : {"status", "stop"}) {
     const auto nobody = ask(verb, address);
     CHECK(nobody.code == 1);

@@ -4,7 +4,7 @@
 #include "experiment.hpp"
 #include "timeline.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -278,8 +278,7 @@ TEST_CASE("a leader that waits for nodes says for whom, and stops when asked") {
 TEST_CASE("a node that finds nobody to join says so, and stops when asked") {
   const Experiment experiment;
   // Free again at once.
-  const auto nobody =
-      "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  const auto nobody = "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
   auto node = experiment.start_node("nodes", for_nodes(2, "ddp") + Settings{"--join=" + nobody});
   CHECK(node.prints("cannot connect to " + nobody));
   CHECK(node.running());
@@ -289,7 +288,7 @@ TEST_CASE("a node that finds nobody to join says so, and stops when asked") {
 
 TEST_CASE("a daemon cannot join itself") {
   const Experiment experiment;
-  const auto own = "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  const auto own = "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
   const auto ended =
       experiment
           .start_node("nodes",

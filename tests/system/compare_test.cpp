@@ -2,8 +2,8 @@
 // draws the page.
 #include "experiment.hpp"
 
+#include "troupe/core/net/socket.hpp"
 #include "troupe/data/image_file.hpp"
-#include "troupe/metrics/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -96,7 +96,7 @@ TEST_CASE("a file or a folder that cannot be opened is named") {
 TEST_CASE("a row that cannot begin says why, and does not take the figures of an earlier one") {
   const Experiment experiment;
   REQUIRE(RunningProgram{compare(experiment, "single", quick)}.wait().code == 0);
-  const auto taken = metrics::listen_on({"127.0.0.1", 0});
+  const auto taken = net::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
   auto settings = quick;
   settings.push_back("metrics.listen=127.0.0.1:" + std::to_string(taken->port));

@@ -1,7 +1,7 @@
 #include "../source_tree.hpp"
 #include "experiment.hpp"
 
-#include "troupe/core/config_load.hpp"
+#include "troupe/core/config/load.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

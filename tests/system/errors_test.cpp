@@ -1,6 +1,6 @@
 #include "experiment.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -126,7 +126,7 @@ TEST_CASE("a port that is in use is named, and an earlier run stays as it was") 
   const Experiment experiment;
   const auto run = experiment.completed("small");
   const auto summary = run.summary();
-  const auto taken = metrics::listen_on({"127.0.0.1", 0});
+  const auto taken = net::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
   const auto address = "127.0.0.1:" + std::to_string(taken->port);
   const std::string resume = GENERATE("auto", "never");

@@ -4,7 +4,7 @@
 #include "../source_tree.hpp"
 #include "running_program.hpp"
 
-#include "troupe/core/checkpoint.hpp"
+#include "troupe/core/checkpoint/checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #include "experiment.hpp"
 #include "stranger.hpp"
 
-#include "troupe/core/sigpipe.hpp"
+#include "troupe/core/net/sigpipe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -170,7 +170,7 @@ bool all_see_the_end(std::list<Stranger>& strangers) {
 } // namespace
 
 TEST_CASE("strangers do a job that trains no harm") {
-  const NoSigpipe no_sigpipe; // OpenSSL writes to connections that daemons have closed
+  const net::NoSigpipe no_sigpipe; // OpenSSL writes to connections that daemons have closed
   const bool secured = GENERATE(false, true);
   CAPTURE(secured);
   AttackedJob job{secured};

@@ -4,7 +4,7 @@
 #include "../metrics/http_client.hpp"
 #include "../metrics/prometheus_server.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -71,7 +71,7 @@ TEST_CASE("a daemon that waits for nodes answers, and says that it is not ready"
 }
 
 TEST_CASE("a metrics port in use ends a daemon at once, not when all nodes are there") {
-  const auto taken = metrics::listen_on({"127.0.0.1", 0});
+  const auto taken = net::listen_on({"127.0.0.1", 0});
   REQUIRE(taken);
   const auto address = "127.0.0.1:" + std::to_string(taken->port);
   const Experiment experiment(for_nodes(2, "ddp") + Settings{"metrics.listen=" + address});

@@ -12,8 +12,7 @@ using namespace std::chrono_literals;
 
 SlowLink::SlowLink(Endpoint daemon, double bytes_per_second)
     : daemon_{std::move(daemon)}, bytes_per_second_{bytes_per_second},
-      listener_{metrics::listen_on({"127.0.0.1", 0}).value()}, accepting_{
-                                                                   [this] { accept_all(); }} {}
+      listener_{net::listen_on({"127.0.0.1", 0}).value()}, accepting_{[this] { accept_all(); }} {}
 
 SlowLink::~SlowLink() {
   ended_ = true;
@@ -35,8 +34,8 @@ void SlowLink::accept_all() {
 }
 
 void SlowLink::accept_one() {
-  metrics::Descriptor asking{::accept4(listener_.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
-  auto asked = metrics::connect_to(daemon_, 3600s);
+  net::Descriptor asking{::accept4(listener_.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
+  auto asked = net::connect_to(daemon_, 3600s);
   if (!asking || !asked)
     return;
   auto& connection = connections_.emplace_back();

@@ -1,8 +1,8 @@
 /// A connection that is slower than loopback: forwards to a daemon, so many bytes a second back.
 #pragma once
 
+#include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
-#include "troupe/metrics/socket.hpp"
 
 #include <atomic>
 #include <list>
@@ -20,11 +20,11 @@ public:
   SlowLink& operator=(const SlowLink&) = delete;
 
   /// HOST:PORT to connect to instead of the daemon's.
-  std::string address() const { return metrics::to_string({"127.0.0.1", listener_.port}); }
+  std::string address() const { return to_string(Endpoint{"127.0.0.1", listener_.port}); }
 
 private:
   struct Connection {
-    metrics::Descriptor asking, asked;
+    net::Descriptor asking, asked;
     std::thread there, back;
   };
   void accept_all();
@@ -33,7 +33,7 @@ private:
 
   Endpoint daemon_;
   double bytes_per_second_;
-  metrics::Listener listener_;
+  net::Listener listener_;
   std::atomic<bool> ended_ = false;
   std::list<Connection> connections_;
   std::thread accepting_;

@@ -1,6 +1,6 @@
 #include "stranger.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <array>
 #include <stdexcept>
@@ -13,7 +13,7 @@ namespace troupe::testing {
 using namespace std::chrono_literals;
 
 Stranger::Stranger(const Endpoint& daemon, const std::optional<TlsConfig>& tls) {
-  auto socket = metrics::connect_to(daemon, 60s);
+  auto socket = net::connect_to(daemon, 60s);
   if (!socket)
     throw std::runtime_error(socket.error().message);
   socket_ = std::move(*socket);

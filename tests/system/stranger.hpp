@@ -2,8 +2,8 @@
 #pragma once
 
 #include "troupe/actors/cluster/tls.hpp"
+#include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/units.hpp"
-#include "troupe/metrics/descriptor.hpp"
 
 #include <chrono>
 #include <optional>
@@ -23,7 +23,7 @@ public:
   bool sees_the_end();
 
 private:
-  metrics::Descriptor socket_;
+  net::Descriptor socket_;
   actors::TlsContext context_;
   actors::TlsSession session_;
 };

@@ -1,7 +1,7 @@
 // Daemons under a service manager: what the rules of our unit bring back after a crash.
 #include "daemons.hpp"
 
-#include "troupe/metrics/socket.hpp"
+#include "troupe/core/net/socket.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -81,7 +81,7 @@ private:
 
 /// Free again at once.
 std::string free_address() {
-  return "127.0.0.1:" + std::to_string(metrics::listen_on({"127.0.0.1", 0}).value().port);
+  return "127.0.0.1:" + std::to_string(net::listen_on({"127.0.0.1", 0}).value().port);
 }
 
 } // namespace

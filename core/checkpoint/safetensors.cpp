@@ -1,0 +1,296 @@
+#include "safetensors.hpp"
+
+#include "../atomic_file.hpp"
+#include "../fail.hpp"
+#include "../printable.hpp"
+#include "detail/safetensors_header.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <set>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace troupe {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+namespace {
+
+// Written in the order given; read into a sorted one, whose time does not grow with the square of a
+// hostile header.
+using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::size_t alignment = 8;
+constexpr std::uint64_t max_header_bytes = 100'000'000; // as the format's own reader
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct DTypeSize {
+  std::string_view name;
+  std::size_t bytes;
+};
+constexpr std::array<DTypeSize, 16> dtypes = {{
+    {"BOOL", 1},
+    {"U8", 1},
+    {"I8", 1},
+    {"F8_E4M3", 1},
+    {"F8_E5M2", 1},
+    {"U16", 2},
+    {"I16", 2},
+    {"F16", 2},
+    {"BF16", 2},
+    {"U32", 4},
+    {"I32", 4},
+    {"F32", 4},
+    {"U64", 8},
+    {"I64", 8},
+    {"F64", 8},
+    {"C64", 8},
+}};
+
+Result<std::uint64_t> tensor_bytes(std::string_view dtype, const Shape& shape) {
+  const auto element = safetensors_dtype_size(dtype);
+  if (!element)
+    return fail(Errc::corrupt, "unknown dtype '{}'", echoed(dtype));
+  std::uint64_t bytes = *element;
+  for (const auto size : shape.dims)
+    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes))
+      return fail(Errc::corrupt, "shape {} is out of range", shape.to_string());
+  return bytes;
+}
+
+/// Reads exactly `into` at `offset`, whatever signals arrive.
+Status read_at(int descriptor, std::span<std::byte> into, std::uint64_t offset) {
+  while (!into.empty()) {
+    const auto count = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return fail(Errc::io, "{}", std::strerror(errno));
+    if (count == 0)
+      return fail(Errc::corrupt, "it ended at byte {} while it was read", offset);
+    into = into.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+Status in_file(const std::filesystem::path& path, Status status) {
+  if (!status)
+    return fail(status.error().code, "{}: {}", path.string(), status.error().message);
+  return {};
+}
+
+Result<std::uint64_t> read_unsigned(const Json& json) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > INT64_MAX)
+    return fail(Errc::corrupt, "a size or offset is not a whole number from 0 on");
+  return json.get<std::uint64_t>();
+}
+
+Result<SafetensorsEntry> read_entry(const std::string& name, const Json& json) {
+  const auto refuse = [&](std::string_view what) {
+    return fail(Errc::corrupt, "tensor '{}': {}", echoed(name), what);
+  };
+  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
+      !json.contains("data_offsets"))
+    return refuse("its entry is not an object of dtype, shape and data_offsets");
+  const auto &dtype = json["dtype"], &shape = json["shape"], &offsets = json["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
+    return refuse("dtype is not a string, shape not an array or data_offsets not a pair");
+  SafetensorsEntry entry;
+  entry.name = name;
+  entry.dtype = dtype.get<std::string>();
+  for (const auto& size : shape) {
+    const auto value = read_unsigned(size);
+    if (!value)
+      return refuse(value.error().message);
+    entry.shape.dims.push_back(static_cast<std::int64_t>(*value));
+  }
+  const auto begin = read_unsigned(offsets[0]), end = read_unsigned(offsets[1]);
+  if (!begin || !end)
+    return refuse((begin ? end : begin).error().message);
+  entry.begin = *begin;
+  entry.end = *end;
+  const auto bytes = tensor_bytes(entry.dtype, entry.shape);
+  if (!bytes)
+    return refuse(bytes.error().message);
+  if (entry.end < entry.begin || entry.end - entry.begin != *bytes)
+    return refuse(fmt::format("data_offsets [{}, {}] do not hold the {} bytes of {} {}",
+                              entry.begin, entry.end, *bytes, entry.dtype,
+                              entry.shape.to_string()));
+  return entry;
+}
+
+} // namespace
+
+std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype) {
+  const auto found = std::ranges::find(dtypes, dtype, &DTypeSize::name);
+  return found == dtypes.end() ? std::nullopt : std::optional{found->bytes};
+}
+
+void sort_for_safetensors(std::vector<SafetensorsView>& tensors) {
+  std::ranges::stable_sort(tensors, std::ranges::greater{}, [](const SafetensorsView& tensor) {
+    return safetensors_dtype_size(tensor.dtype).value_or(0);
+  });
+}
+
+Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
+                                            std::span<const SafetensorsView> tensors) {
+  auto json = OrderedJson::object();
+  // An ordered object searches its keys one by one: names are checked here, and pushed unchecked.
+  std::set<std::string_view> names = {metadata_key};
+  if (!metadata.empty()) {
+    auto pairs = OrderedJson::object();
+    for (const auto& [key, value] : metadata)
+      pairs[key] = value;
+    json[std::string{metadata_key}] = std::move(pairs);
+  }
+  std::uint64_t offset = 0;
+  for (const auto& tensor : tensors) {
+    const auto bytes = tensor_bytes(tensor.dtype, tensor.shape);
+    if (!bytes)
+      return fail(Errc::internal, "tensor '{}': {}", tensor.name, bytes.error().message);
+    if (!names.insert(tensor.name).second)
+      return fail(Errc::internal, "there are two tensors '{}'", tensor.name);
+    json.get_ref<OrderedJson::object_t&>().push_back(
+        {tensor.name, OrderedJson{{"dtype", tensor.dtype},
+                                  {"shape", tensor.shape.dims},
+                                  {"data_offsets", {offset, offset + *bytes}}}});
+    offset += *bytes;
+  }
+  std::string text;
+  try {
+    text = json.dump();
+  } catch (const OrderedJson::exception&) {
+    return fail(Errc::internal, "a tensor's name, or a value of the metadata, is not UTF-8");
+  }
+  text.resize((text.size() + alignment - 1) / alignment * alignment, ' ');
+  const std::uint64_t length = text.size();
+  std::string header(length_bytes, '\0');
+  std::memcpy(header.data(), &length, length_bytes);
+  return header + text;
+}
+
+Status write_safetensors(const std::filesystem::path& path, const SafetensorsMetadata& metadata,
+                         std::vector<SafetensorsView> tensors) {
+  sort_for_safetensors(tensors);
+  const auto header = make_safetensors_header(metadata, tensors);
+  if (!header)
+    return failure(header.error());
+  for (const auto& tensor : tensors)
+    if (tensor_bytes(tensor.dtype, tensor.shape).value() != tensor.bytes.size())
+      return fail(Errc::internal, "tensor '{}': {} bytes given for {} {}", tensor.name,
+                  tensor.bytes.size(), tensor.dtype, tensor.shape.to_string());
+  auto file = AtomicFile::create(path);
+  if (!file)
+    return failure(file.error());
+  TROUPE_TRY(file->write(std::as_bytes(std::span{*header})));
+  for (const auto& tensor : tensors)
+    TROUPE_TRY(file->write(tensor.bytes));
+  return file->commit();
+}
+
+Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a pipe of that name would wait for ever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (const int number = errno; descriptor < 0)
+    return fail(Errc::io, "cannot open {}: {}", echoed(path.string()), std::strerror(number));
+  SafetensorsReader reader;
+  reader.path_ = path;
+  reader.descriptor_ = {new int(descriptor), [](const int* open) {
+                          ::close(*open);
+                          delete open;
+                        }};
+  TROUPE_TRY(in_file(path, reader.read_header()));
+  return reader;
+}
+
+Status SafetensorsReader::read_header() {
+  struct ::stat status {};
+  if (::fstat(*descriptor_, &status) != 0)
+    return fail(Errc::io, "{}", std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    return fail(Errc::io, "it is not a regular file");
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (file_bytes < length_bytes)
+    return fail(Errc::corrupt, "{} bytes are too few for a safetensors file", file_bytes);
+  std::uint64_t length = 0;
+  TROUPE_TRY(read_at(*descriptor_, std::as_writable_bytes(std::span{&length, 1}), 0));
+  if (length > max_header_bytes || length > file_bytes - length_bytes)
+    return fail(Errc::corrupt,
+                "a header of {} bytes does not fit in the file of {} bytes (truncated, or not "
+                "safetensors)",
+                length, file_bytes);
+  header_.resize(length_bytes + length);
+  TROUPE_TRY(read_at(*descriptor_, std::as_writable_bytes(std::span{header_}), 0));
+  data_bytes_ = file_bytes - header_.size();
+  return parse_header(std::string_view{header_}.substr(length_bytes));
+}
+
+Status SafetensorsReader::parse_header(std::string_view json_text) {
+  const auto json = parse_safetensors_header(json_text);
+  if (!json)
+    return failure(json.error());
+  for (const auto& [name, value] : json->items()) {
+    if (name == metadata_key) {
+      if (!value.is_object())
+        return fail(Errc::corrupt, "__metadata__ is not an object");
+      for (const auto& [key, text] : value.items()) {
+        if (!text.is_string())
+          return fail(Errc::corrupt, "__metadata__: '{}' is not a string", echoed(key));
+        metadata_.emplace(key, text.get<std::string>());
+      }
+      continue;
+    }
+    auto entry = read_entry(name, value);
+    if (!entry)
+      return failure(entry.error());
+    entries_.push_back(std::move(*entry));
+  }
+  std::ranges::sort(entries_, {}, [](const auto& entry) {
+    return std::pair{entry.begin, entry.end};
+  });
+  std::uint64_t end = 0;
+  for (const auto& entry : entries_) {
+    if (entry.begin != end)
+      return fail(Errc::corrupt, "tensor '{}' begins at byte {} of the data, not at {} ({})",
+                  echoed(entry.name), entry.begin, end,
+                  entry.begin < end ? "they overlap" : "a hole");
+    end = entry.end;
+  }
+  if (end != data_bytes_)
+    return fail(Errc::corrupt, "{} bytes of data, the header says {}{}", data_bytes_, end,
+                data_bytes_ < end ? " (truncated)" : "");
+  return {};
+}
+
+Result<std::shared_ptr<const std::byte[]>>
+SafetensorsReader::read_data(const Observer& observe) const {
+  // Not make_shared: its array need not be aligned for floats, and zeroing it would cost a pass.
+  const std::shared_ptr<std::byte[]> data(new (std::nothrow) std::byte[data_bytes_]);
+  if (!data)
+    return fail(Errc::out_of_memory, "{}: no room for {} bytes of tensors", path_.string(),
+                data_bytes_);
+  for (std::uint64_t at = 0; at < data_bytes_; at += piece_bytes) {
+    const auto piece =
+        std::span{data.get() + at, std::min<std::uint64_t>(piece_bytes, data_bytes_ - at)};
+    if (auto status = in_file(path_, read_at(*descriptor_, piece, header_.size() + at)); !status)
+      return failure(status.error());
+    if (observe)
+      observe(piece);
+  }
+  return data;
+}
+
+} // namespace troupe

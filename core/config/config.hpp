@@ -1,0 +1,129 @@
+/// The config file as typed structs (design §1): here how and where it runs, in config_training.hpp
+/// what is trained, in config_cluster.hpp with whom. The rules of every key are in config_keys.cpp,
+/// those between keys in config_validate.cpp; the cluster's in files of their own.
+#pragma once
+
+#include "../units.hpp"
+#include "cluster.hpp"
+#include "strategies.hpp"
+#include "training.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace troupe {
+
+/// GradScaler's arguments, with its defaults (loss_scale.hpp).
+struct LossScaleConfig {
+  bool enabled = true; ///< amp_fp16 alone scales its loss
+  double initial = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000; ///< steps
+
+  bool operator==(const LossScaleConfig&) const = default;
+};
+
+struct PrecisionConfig {
+  std::string mode = "fp32"; ///< precision.hpp
+  LossScaleConfig loss_scale;
+
+  bool operator==(const PrecisionConfig&) const = default;
+};
+
+/// What zero3, fsdp and hsdp gather and release together.
+struct WrapConfig {
+  std::string policy = "per_block";        ///< per_block, size_based, explicit
+  std::int64_t min_num_params = 1'000'000; ///< size_based
+  std::vector<std::string> units;          ///< explicit
+
+  bool operator==(const WrapConfig&) const = default;
+};
+
+/// Types of what zero3, fsdp and hsdp gather, of what any strategy sums over workers, and of batch
+/// norm's statistics: fp32, bf16, fp16.
+struct MixedPrecisionConfig {
+  std::string parameters = "fp32";
+  std::string reduce = "fp32";
+  std::string buffers = "fp32";
+
+  bool operator==(const MixedPrecisionConfig&) const = default;
+};
+
+/// What of a worker's state lies in the host's pinned memory, where the host updates it.
+struct OffloadConfig {
+  std::string target = "none"; ///< none, optimizer, parameters (and the optimizer's state)
+  double ratio = 1;            ///< of the bytes that could
+
+  bool operator==(const OffloadConfig&) const = default;
+};
+
+struct ParallelConfig {
+  StrategyKind strategy = StrategyKind::single;
+  std::uint64_t bucket_size = 25u << 20;
+  std::int64_t prefetch = 1;                   ///< buckets gathered ahead
+  std::optional<std::int64_t> max_units_alive; ///< gathered at a time
+  bool reshard_after_forward = true;
+  bool no_sync = true;          ///< micro-batches are summed before gradients travel
+  std::int64_t shard_group = 2; ///< hsdp: ranks that hold one copy together
+  WrapConfig wrap;
+  MixedPrecisionConfig mixed_precision;
+  OffloadConfig offload;
+
+  bool offloads() const { return offload.target != "none"; }
+  bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }
+  /// How many of so many workers hold one copy of what is divided together; 1: nothing is.
+  std::int64_t shards(std::int64_t workers) const {
+    const auto& facts = facts_of(strategy);
+    if (facts.divides == Divided::nothing)
+      return 1;
+    return facts.group == ShardGroup::configured ? shard_group : workers;
+  }
+
+  bool operator==(const ParallelConfig&) const = default;
+};
+
+struct DevicesConfig {
+  std::string kind = "auto";           ///< auto, cpu, cuda
+  std::int64_t count = 1;              ///< workers on this node
+  std::int64_t threads_per_worker = 0; ///< 0: the host's cores divided by count
+  std::string engine = "fastest";      ///< fastest, interpreter (the slow truth, for checking)
+  std::string fusion = "full";         ///< CUDA: full, basic (for comparing)
+
+  bool operator==(const DevicesConfig&) const = default;
+};
+
+struct CheckpointConfig {
+  Interval every = {Interval::Unit::epochs, 1}; ///< "N epochs", "N steps", "never"
+  std::int64_t keep = 3;
+  std::string resume = "auto"; ///< auto, never, or a checkpoint's path
+
+  bool operator==(const CheckpointConfig&) const = default;
+};
+
+struct MetricsConfig {
+  std::string listen = "127.0.0.1:9401";   ///< "off", or HOST:PORT; port 0 takes a free one
+  std::chrono::milliseconds linger{15000}; ///< longest wait of a run's end for Prometheus to see it
+
+  bool operator==(const MetricsConfig&) const = default;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  PrecisionConfig precision;
+  ParallelConfig parallel;
+  DevicesConfig devices;
+  ClusterConfig cluster;
+  CheckpointConfig checkpoint;
+  MetricsConfig metrics;
+
+  /// Of all nodes, as far as they are known before they join: each has as many as this one.
+  std::int64_t workers() const { return devices.count * cluster.min_nodes; }
+
+  bool operator==(const Config&) const = default;
+};
+
+} // namespace troupe

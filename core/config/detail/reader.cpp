@@ -1,0 +1,231 @@
+#include "reader.hpp"
+
+#include "../../nearest.hpp"
+#include "../../printable.hpp"
+#include "value.hpp"
+#include "yaml_document.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+
+namespace troupe {
+
+namespace {
+
+std::string join_path(const std::string& section, const std::string& name) {
+  return section.empty() ? name : section + "." + name;
+}
+
+std::string last_part(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
+std::string parent(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? std::string{} : path.substr(0, dot);
+}
+
+} // namespace
+
+bool is_config_section(std::string_view path) {
+  const auto& sections = config_sections();
+  return path.empty() ||
+         std::any_of(sections.begin(), sections.end(), [&](auto& s) { return s.path == path; });
+}
+
+ConfigReader::Place ConfigReader::place(const YAML::Mark& mark) const {
+  if (in_override_ || mark.is_null())
+    return {source_, 0, 0};
+  return {source_, mark.line + 1, mark.column + 1};
+}
+
+void ConfigReader::report(const Place& at, const std::string& key, std::string what,
+                          std::string allowed, std::string near) {
+  problems_.push_back(
+      {at.source, at.line, at.column, key, std::move(what), std::move(allowed), std::move(near)});
+  if (!key.empty())
+    broken_.insert(key);
+}
+
+void ConfigReader::add(const ConfigProblem& problem, const std::vector<std::string>& keys) {
+  if (unreadable_)
+    return;
+  // A broken section may hide any of its keys.
+  for (const auto& key : keys)
+    for (auto path = key; !path.empty(); path = parent(path))
+      if (broken_.contains(path))
+        return;
+  Place at{source_, 0, 0};
+  for (const auto& key : keys) {
+    if (const auto found = given_.find(key); found != given_.end()) {
+      at = found->second;
+      break;
+    }
+  }
+  auto placed = problem;
+  std::tie(placed.source, placed.line, placed.column) = std::tie(at.source, at.line, at.column);
+  problems_.push_back(std::move(placed));
+}
+
+std::vector<ConfigProblem> ConfigReader::take_problems() {
+  const auto rank = [this](const ConfigProblem& p) {
+    const int whole_file_last = p.line == 0 ? 1 : 0;
+    return std::tuple{p.source == source_ ? 0 : 1, p.source == source_ ? whole_file_last : 0,
+                      p.line, p.column};
+  };
+  std::stable_sort(problems_.begin(), problems_.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return std::move(problems_);
+}
+
+void ConfigReader::read_document(std::string_view text, const std::string& source) {
+  source_ = source;
+  const auto document = load_yaml_document(std::string{text});
+  if (document) {
+    read_section("", *document);
+    return;
+  }
+  unreadable_ = true;
+  report(place(document.error().mark), "", document.error().what);
+}
+
+void ConfigReader::read_override(const std::string& assignment) {
+  const auto file = std::exchange(source_, "--set " + echoed(assignment));
+  in_override_ = true;
+  const auto equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    report({source_, 0, 0}, "", "not an assignment", "KEY=VALUE, such as train.epochs=3");
+  } else if (const auto value = load_yaml_document(assignment.substr(equals + 1)); !value) {
+    report({source_, 0, 0}, assignment.substr(0, equals), value.error().what);
+  } else {
+    read_entry(assignment.substr(0, equals), *value, {source_, 0, 0});
+  }
+  in_override_ = false;
+  source_ = file;
+}
+
+void ConfigReader::read_section(const std::string& path, const YAML::Node& node) {
+  if (node.IsNull()) // all of its keys are commented out
+    return;
+  if (const auto* key = short_form(path); key && node.IsScalar())
+    return read_value(*key, node, place(node.Mark()));
+  if (!node.IsMap()) {
+    unreadable_ = unreadable_ || path.empty();
+    report(place(node.Mark()), path, describe_node(node) + " has the wrong type",
+           fmt::format("a mapping with {}", fmt::join(children(path), ", ")));
+    return;
+  }
+  struct Seen {
+    int line = 0, times = 0;
+    Place again; ///< the second
+  };
+  std::map<std::string, Seen> names;
+  for (const auto& entry : node) {
+    const auto at = place(entry.first.Mark());
+    if (!entry.first.IsScalar()) {
+      report(at, path, "a key must be a name", fmt::format("{}", fmt::join(children(path), ", ")));
+      continue;
+    }
+    auto& seen = names[entry.first.Scalar()];
+    if (++seen.times == 1) {
+      seen.line = at.line;
+      read_entry(join_path(path, entry.first.Scalar()), entry.second, at);
+    } else if (seen.times == 2) {
+      seen.again = at;
+    }
+  }
+  for (const auto& [name, seen] : names)
+    if (seen.times > 1)
+      report_repeated(join_path(path, name), seen.again, seen.times, seen.line);
+}
+
+void ConfigReader::report_repeated(const std::string& key, const Place& at, int times,
+                                   int first_line) {
+  const auto how_often = times == 2 ? "given twice" : fmt::format("given {} times", times);
+  report(at, key,
+         in_override_ ? how_often : fmt::format("{}, first in line {}", how_often, first_line));
+}
+
+void ConfigReader::read_entry(const std::string& path, const YAML::Node& node, const Place& name) {
+  if (const auto* key = find(path))
+    read_value(*key, node, name);
+  else if (is_config_section(path))
+    read_section(path, node);
+  else
+    report_unknown(path, name);
+}
+
+void ConfigReader::read_value(const ConfigKey& key, const YAML::Node& node, const Place& name) {
+  const auto at = [&](const YAML::Node& value) {
+    // A value that is not written (`key:`) has no place of its own.
+    const auto own = place(value.Mark());
+    return value.IsNull() || own.line == 0 ? name : own;
+  };
+  given_[key.path] = at(node);
+  constexpr std::size_t most = 10; // of a list's items
+  const auto problems = assign_value(node, key);
+  for (const auto& problem : std::span{problems}.first(std::min(problems.size(), most))) {
+    const bool of_item = problem.item >= 0 && node.IsSequence();
+    const auto index = static_cast<std::size_t>(std::max(problem.item, 0));
+    report(of_item ? at(node[index]) : at(node),
+           of_item ? fmt::format("{}[{}]", key.path, index) : key.path, problem.what,
+           allowed_values(key), problem.nearest);
+    broken_.insert(key.path);
+  }
+  if (problems.size() > most)
+    report(at(node), key.path, fmt::format("{} more items are wrong", problems.size() - most));
+}
+
+void ConfigReader::report_unknown(const std::string& path, const Place& name) {
+  // The section may be the wrong part of an override's path: name the first part that is not known.
+  const auto section = parent(path);
+  if (!is_config_section(section)) {
+    if (find(section))
+      report(name, path, fmt::format("unknown key: {} is a value, not a section", section));
+    else
+      report_unknown(section, name);
+    return;
+  }
+  const auto known = children(section);
+  auto near = nearest(last_part(path), known);
+  if (near.empty()) // right name, wrong section?
+    for (const auto& key : keys_)
+      if (last_part(key.path) == last_part(path)) {
+        near = key.path;
+        break;
+      }
+  report(name, path, "unknown key", fmt::format("{}", fmt::join(known, ", ")), std::move(near));
+}
+
+const ConfigKey* ConfigReader::find(const std::string& path) const {
+  const auto found =
+      std::find_if(keys_.begin(), keys_.end(), [&](const auto& key) { return key.path == path; });
+  return found == keys_.end() ? nullptr : &*found;
+}
+
+const ConfigKey* ConfigReader::short_form(const std::string& section) const {
+  for (const auto& known : config_sections())
+    if (known.path == section && !known.short_form.empty())
+      return find(join_path(section, std::string{known.short_form}));
+  return nullptr;
+}
+
+std::vector<std::string> ConfigReader::children(const std::string& section) const {
+  std::vector<std::string> names;
+  const auto add_child = [&](const std::string& path) {
+    if (parent(path) == section)
+      names.push_back(last_part(path));
+  };
+  for (const auto& key : keys_)
+    add_child(key.path);
+  for (const auto& known : config_sections())
+    add_child(std::string{known.path});
+  return names;
+}
+
+} // namespace troupe

@@ -1,0 +1,66 @@
+/// Walks YAML documents and overrides into a Config, and remembers where each key stands.
+#pragma once
+
+#include "../schema.hpp"
+#include "problem.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace YAML {
+class Node;
+struct Mark;
+} // namespace YAML
+
+namespace troupe {
+
+class ConfigReader {
+public:
+  explicit ConfigReader(Config& config) : keys_{config_keys(config)} {}
+
+  void read_document(std::string_view text, const std::string& source);
+  /// "a.b=value": the source of its problems is "--set a.b=value".
+  void read_override(const std::string& assignment);
+
+  /// A problem that concerns several keys stands at the first of them that was given. It is dropped
+  /// when one of them has a problem already: it would be a consequence.
+  void add(const ConfigProblem& problem, const std::vector<std::string>& keys);
+
+  /// All so far: those of the document by line, then those of the overrides in their order.
+  std::vector<ConfigProblem> take_problems();
+
+private:
+  struct Place {
+    std::string source;
+    int line = 0, column = 0;
+  };
+
+  Place place(const YAML::Mark& mark) const;
+  void report(const Place& place, const std::string& key, std::string what,
+              std::string allowed = {}, std::string nearest = {});
+  void read_section(const std::string& path, const YAML::Node& node);
+  void read_entry(const std::string& path, const YAML::Node& node, const Place& name);
+  void read_value(const ConfigKey& key, const YAML::Node& node, const Place& name);
+  void report_repeated(const std::string& key, const Place& place, int times, int first_line);
+  void report_unknown(const std::string& path, const Place& name);
+  const ConfigKey* find(const std::string& path) const;
+  /// The key that text sets in place of the section; null: none.
+  const ConfigKey* short_form(const std::string& section) const;
+  std::vector<std::string> children(const std::string& section) const;
+
+  std::vector<ConfigKey> keys_;
+  std::map<std::string, Place> given_;
+  std::set<std::string> broken_;
+  std::vector<ConfigProblem> problems_;
+  std::string source_; ///< what is being read
+  bool in_override_ = false;
+  bool unreadable_ = false; ///< the document as a whole: nothing follows from missing keys
+};
+
+/// Whether "train.optimizer" and the like names a section.
+bool is_config_section(std::string_view path);
+
+} // namespace troupe

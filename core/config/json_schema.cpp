@@ -1,0 +1,209 @@
+#include "text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The schema of a value of the C++ type. Patterns are ECMA-262, which JSON Schema asks for.
+struct ValueSchema {
+  const ConfigRule& rule;
+
+  Json number(const char* type) const {
+    Json schema = {{"type", type}};
+    // Whole limits are written as whole numbers: editors show them.
+    const auto limit = [](double value) {
+      return value == static_cast<double>(static_cast<std::int64_t>(value))
+                 ? Json(static_cast<std::int64_t>(value))
+                 : Json(value);
+    };
+    if (rule.min)
+      schema[rule.above_min ? "exclusiveMinimum" : "minimum"] = limit(*rule.min);
+    if (rule.max)
+      schema[rule.below_max ? "exclusiveMaximum" : "maximum"] = limit(*rule.max);
+    return schema;
+  }
+
+  Json operator()(const bool*) const { return {{"type", "boolean"}}; }
+  Json operator()(const std::int64_t*) const { return number("integer"); }
+  Json operator()(const std::uint64_t*) const {
+    Json whole = number("integer");
+    if (rule.format != ConfigFormat::size) {
+      whole["minimum"] = 0;
+      return whole;
+    }
+    const Json text = {{"type", "string"},
+                       {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
+    return {{"anyOf", Json::array({whole, text})}};
+  }
+  Json operator()(const RecomputeConfig*) const {
+    const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
+    const Json size = ValueSchema{bytes}(static_cast<const std::uint64_t*>(nullptr));
+    const Json word = {{"enum", {"none", "block"}}};
+    const Json names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+    const Json fit = {{"type", "object"},
+                      {"properties", {{"fit", size}}},
+                      {"required", {"fit"}},
+                      {"additionalProperties", false}};
+    return {{"anyOf", Json::array({word, names, fit})}};
+  }
+  Json operator()(const double*) const { return number("number"); }
+  Json operator()(const std::string*) const {
+    const auto pattern = [](const char* text) {
+      return Json{{"type", "string"}, {"pattern", text}};
+    };
+    if (!rule.choices.empty())
+      return {{"enum", rule.choices}};
+    switch (rule.format) {
+    case ConfigFormat::folder_name:
+      return pattern("^[^/]+$");
+    case ConfigFormat::endpoint:
+      return pattern("^(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5}$");
+    case ConfigFormat::endpoint_or_off:
+      return pattern("^(off|(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5})$");
+    default:
+      return {{"type", "string"}};
+    }
+  }
+  Json operator()(const StrategyKind*) const {
+    return (*this)(static_cast<const std::string*>(nullptr));
+  }
+  Json operator()(const std::chrono::milliseconds*) const {
+    return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
+  }
+  Json operator()(const Interval*) const {
+    return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
+  }
+  template <class T>
+  Json operator()(const std::optional<T>*) const {
+    return {{"anyOf", Json::array({(*this)(static_cast<const T*>(nullptr)), {{"type", "null"}}})}};
+  }
+  template <class T>
+  Json operator()(const std::vector<T>*) const {
+    return {{"type", "array"},
+            {"items", (*this)(static_cast<const T*>(nullptr))},
+            {"maxItems", longest_config_list}};
+  }
+};
+
+/// The member's value, which is the default when the config is a fresh one.
+struct ValueJson {
+  ConfigFormat format;
+
+  Json operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
+  Json operator()(const Interval* v) const { return format_interval(*v); }
+  Json operator()(const StrategyKind* v) const { return to_string(*v); }
+  Json operator()(const RecomputeConfig* v) const {
+    switch (v->kind) {
+    case RecomputeConfig::Kind::names:
+      return v->names;
+    case RecomputeConfig::Kind::fit:
+      return {{"fit", format_size(v->fit_bytes)}};
+    case RecomputeConfig::Kind::block:
+      return "block";
+    default:
+      return "none";
+    }
+  }
+  Json operator()(const std::uint64_t* v) const {
+    return format == ConfigFormat::size ? Json(format_size(*v)) : Json(*v);
+  }
+  template <class T>
+  Json operator()(const std::optional<T>* v) const {
+    return v->has_value() ? (*this)(&**v) : Json(nullptr);
+  }
+  template <class T>
+  Json operator()(const T* v) const {
+    return *v;
+  }
+};
+
+Json key_schema(const ConfigKey& key) {
+  Json schema = {{"description", key.help}};
+  schema.update(
+      std::visit([&](auto* target) { return ValueSchema{key.rule}(target); }, key.target));
+  schema["default"] =
+      std::visit([&](auto* target) { return ValueJson{key.rule.format}(target); }, key.target);
+  return schema;
+}
+
+Json section_schema(std::string_view help) {
+  // Null: a section whose keys are all commented out.
+  return {{"description", help},
+          {"type", Json::array({"object", "null"})},
+          {"additionalProperties", false},
+          {"properties", Json::object()}};
+}
+
+/// Text sets the key: what pattern says is nothing to a mapping.
+void accept_short_form(Json& section, const ConfigKey& key) {
+  section["type"].push_back("string");
+  section["pattern"] = fmt::format("^({})$", fmt::join(key.rule.choices, "|"));
+}
+
+/// The properties of the section that holds a path, and the path's last part.
+std::pair<Json*, std::string> locate(Json& root, std::string_view path) {
+  Json* schema = &root;
+  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    schema = &(*schema)["properties"][std::string{path.substr(0, dot)}];
+    path.remove_prefix(dot + 1);
+  }
+  return {&(*schema)["properties"], std::string{path}};
+}
+
+} // namespace
+
+std::string config_json_schema() {
+  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"title", "troupe config"}};
+  root.update(section_schema("A training run of troupe"));
+  for (const auto& section : config_sections()) {
+    const auto [properties, name] = locate(root, section.path);
+    (*properties)[name] = section_schema(section.help);
+  }
+  Config defaults;
+  const auto keys = config_keys(defaults);
+  for (const auto& key : keys) {
+    const auto [properties, name] = locate(root, key.path);
+    (*properties)[name] = key_schema(key);
+  }
+  for (const auto& section : config_sections()) {
+    if (section.short_form.empty())
+      continue;
+    const auto path = fmt::format("{}.{}", section.path, section.short_form);
+    const auto [properties, name] = locate(root, section.path);
+    accept_short_form((*properties)[name], *std::ranges::find(keys, path, &ConfigKey::path));
+  }
+  return root.dump(2) + "\n";
+}
+
+std::string config_markdown() {
+  std::string out =
+      "# The config file\n\n"
+      "Made by `troupe config schema --format markdown`. Every key has a default, "
+      "which the table shows; a short file is enough.\n"
+      "`troupe config check FILE` checks a file, `--set KEY=VALUE` overrides a key. Lists have at "
+      "most 1024 items.\n";
+  Config defaults;
+  const auto keys = config_keys(defaults);
+  for (const auto& section : config_sections()) {
+    out +=
+        fmt::format("\n## {}\n\n{}.\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n",
+                    section.path, section.help);
+    for (const auto& key : keys) {
+      const auto dot = key.path.rfind('.');
+      if (std::string_view{key.path}.substr(0, dot) == section.path)
+        out += fmt::format("| `{}` | `{}` | {} | {} |\n", key.path.substr(dot + 1),
+                           config_value_text(key), allowed_values(key), key.help);
+    }
+  }
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,340 @@
+// The table of all keys. A new key is a member in config.hpp and a line here.
+#include "detail/keys_cluster.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+using Keys = std::vector<ConfigKey>;
+using Format = ConfigFormat;
+
+ConfigRule at_least(double min) {
+  return {.min = min};
+}
+ConfigRule above(double min) {
+  return {.min = min, .above_min = true};
+}
+ConfigRule one_of(std::vector<std::string> choices) {
+  return {.choices = std::move(choices)};
+}
+/// The upper end only keeps products of such numbers far from overflow.
+ConfigRule count_to(double max) {
+  return {.min = 1, .max = max};
+}
+/// Decay factors such as momentum: [0, 1).
+ConfigRule fraction() {
+  return {.min = 0, .max = 1, .below_max = true};
+}
+
+void add_run(Keys& keys, RunConfig& c) {
+  keys.push_back({"run.name",
+                  &c.name,
+                  {.format = Format::folder_name},
+                  "Name of the run; its files go to output/name/"});
+  keys.push_back({"run.output", &c.output, {}, "Folder of all runs"});
+  keys.push_back({"run.seed", &c.seed, {}, "Seeds initialization, shuffling and augmentation"});
+  keys.push_back(
+      {"run.deterministic",
+       &c.deterministic,
+       {},
+       "Only kernels that give the same bits every time, with equal threads_per_worker"});
+}
+
+void add_model(Keys& keys, ModelConfig& c) {
+  keys.push_back({"model.name", &c.name,
+                  one_of({"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
+                          "resnet32", "resnet56", "mlp", "linear"}),
+                  "Architecture; resnet20, 32 and 56 are the small ones for 32x32 images"});
+  keys.push_back({"model.num_classes", &c.num_classes, count_to(1000000), "Size of the output"});
+  keys.push_back({"model.in_channels",
+                  &c.in_channels,
+                  {.min = 1, .max = 3},
+                  "Channels of an image: 1 grey, 3 colour (grey images are replicated)"});
+  keys.push_back(
+      {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
+       "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
+  keys.push_back(
+      {"model.width", &c.width, count_to(65536),
+       "Channels of a resnet's first stage, of which the others have 2, 4 and 8 times as "
+       "many; not given: 64, for resnet20, 32 and 56: 16"});
+  keys.push_back(
+      {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
+  keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
+                  "What is minimized"});
+  keys.push_back(
+      {"model.autocast_off",
+       &c.autocast_off,
+       {},
+       "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
+       "switches amp on again inside of one"});
+  keys.push_back(
+      {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
+  keys.push_back({"model.sync_batch_norm",
+                  &c.sync_batch_norm,
+                  {},
+                  "Batch norm over all workers' micro-batches of one round, as PyTorch's "
+                  "SyncBatchNorm; with accumulate: 1 that is the global batch"});
+}
+
+void add_data(Keys& keys, DataConfig& c) {
+  keys.push_back({"data.dataset", &c.dataset,
+                  one_of({"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic"}),
+                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist"});
+  keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
+  keys.push_back({"data.image_size",
+                  &c.image_size,
+                  {.min = 1, .max = 4096},
+                  "Height and width that images are brought to"});
+  keys.push_back({"data.batch_size", &c.batch_size, count_to(1000000),
+                  "Samples of one step, over all workers and micro-batches together"});
+  keys.push_back({"data.eval_batch_size", &c.eval_batch_size, count_to(1000000),
+                  "Samples of one evaluation batch, per worker"});
+  keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
+                  "Random changes to training images: shift by up to an eighth, mirror"});
+  keys.push_back({"data.shuffle",
+                  &c.shuffle,
+                  {},
+                  "Training samples in another order in each epoch, else in that of the files"});
+  keys.push_back({"data.drop_last",
+                  &c.drop_last,
+                  {},
+                  "Leave out the epoch's incomplete last batch, else fill it up to a whole global "
+                  "batch with first samples"});
+  keys.push_back(
+      {"data.prefetch", &c.prefetch, {.min = 1, .max = 1024}, "Batches in flight per worker"});
+  keys.push_back({"data.loader_threads",
+                  &c.loader_threads,
+                  {.min = 1, .max = 1024},
+                  "Threads that decode and augment, per node"});
+  keys.push_back({"data.residency", &c.residency, one_of({"auto", "device", "host"}),
+                  "Where a CUDA worker's pixels lie; auto: in its memory when there is room"});
+  keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
+  keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
+                  "Size of the synthetic data set"});
+}
+
+void add_optimizer(Keys& keys, OptimizerConfig& c) {
+  keys.push_back({"train.optimizer.name", &c.name, one_of({"sgd", "adam", "adamw"}),
+                  "As PyTorch defines them"});
+  keys.push_back({"train.optimizer.lr", &c.lr, above(0), "Learning rate, before the schedule"});
+  keys.push_back({"train.optimizer.momentum", &c.momentum, fraction(), "sgd"});
+  keys.push_back({"train.optimizer.nesterov", &c.nesterov, {}, "sgd: look one step ahead"});
+  keys.push_back({"train.optimizer.weight_decay", &c.weight_decay, at_least(0),
+                  "L2 for sgd and adam, decoupled for adamw"});
+  keys.push_back({"train.optimizer.beta1", &c.beta1, fraction(), "adam, adamw: first moment"});
+  keys.push_back({"train.optimizer.beta2", &c.beta2, fraction(), "adam, adamw: second moment"});
+  keys.push_back({"train.optimizer.eps", &c.eps, above(0), "adam, adamw"});
+}
+
+void add_train(Keys& keys, TrainConfig& c) {
+  keys.push_back({"train.epochs", &c.epochs, count_to(1000000), "Passes over the training data"});
+  keys.push_back({"train.max_steps", &c.max_steps, at_least(1), "End after so many steps"});
+  add_optimizer(keys, c.optimizer);
+  auto& s = c.schedule;
+  keys.push_back({"train.schedule.name", &s.name, one_of({"constant", "step", "cosine"}),
+                  "How the learning rate changes"});
+  keys.push_back(
+      {"train.schedule.warmup", &s.warmup, at_least(0), "Epochs of linear warm-up before it"});
+  keys.push_back({"train.schedule.milestones", &s.milestones, above(0),
+                  "step: epochs at which the rate is multiplied by gamma"});
+  keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
+  keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine: the last rate"});
+  keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
+                  "Micro-batches per worker and step; their gradients are averaged"});
+  keys.push_back(
+      {"train.clip_grad_norm", &c.clip_grad_norm, above(0), "Largest global norm of the gradient"});
+  keys.push_back({"train.clip_grad_value", &c.clip_grad_value, above(0),
+                  "Largest size of each of its elements, clipped before the norm"});
+  keys.push_back({"train.clip_before_unscale",
+                  &c.clip_before_unscale,
+                  {},
+                  "Clip gradients that still have the loss scale: refused where that differs"});
+  keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
+                  "cross_entropy: share of the target spread over all classes"});
+  keys.push_back(
+      {"train.recompute",
+       &c.recompute,
+       {},
+       "Activation checkpointing: what backward computes again instead of keeping it. "
+       "block: what lies inside every unit (stem, residual block); a list: inside units "
+       "of these names (layer1, layer2.0); fit: as little as lets all activations of a "
+       "worker's training step, as the memory plan lays them out, take up at most SIZE"});
+  keys.push_back({"train.evaluate_every", &c.evaluate_every, at_least(0),
+                  "Epochs between evaluations on the test set; 0: never"});
+}
+
+/// Of all strategies.
+std::string_view strategy_help() {
+  static const auto text = [] {
+    std::string help = "How workers share the job";
+    for (const auto& facts : strategies)
+      help += fmt::format("{} {}: {}", facts.alone ? '.' : ';', facts.name, facts.help);
+    return help;
+  }();
+  return text;
+}
+
+void add_parallel(Keys& keys, ParallelConfig& c) {
+  keys.push_back({"parallel.strategy", &c.strategy, one_of(strategy_names()), strategy_help()});
+  keys.push_back({"parallel.bucket_size",
+                  &c.bucket_size,
+                  {.min = 1024, .format = Format::size},
+                  "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
+  keys.push_back(
+      {"parallel.prefetch",
+       &c.prefetch,
+       {.min = 0, .max = 1024},
+       "Buckets that are gathered before they are needed (zero3, fsdp, hsdp), or whose gradients "
+       "may travel beside those under way (zero2 too)"});
+  keys.push_back(
+      {"parallel.max_units_alive", &c.max_units_alive, at_least(1),
+       "Most buckets that are gathered, or whose gradients travel, at a time: for less memory "
+       "than prefetch takes"});
+  keys.push_back({"parallel.reshard_after_forward",
+                  &c.reshard_after_forward,
+                  {},
+                  "Release parameters after forward and gather them again for backward; false: "
+                  "more memory, a third less traffic"});
+  keys.push_back({"parallel.no_sync",
+                  &c.no_sync,
+                  {},
+                  "Sum micro-batches before gradients travel, once a step; false: zero2, zero3, "
+                  "fsdp and hsdp send after each micro-batch, and need no memory for the sum"});
+  keys.push_back({"parallel.shard_group",
+                  &c.shard_group,
+                  {.min = 2, .max = 1024},
+                  "hsdp: workers that hold one copy of the state together"});
+  keys.push_back({"parallel.wrap.policy", &c.wrap.policy,
+                  one_of({"per_block", "size_based", "explicit"}),
+                  "What zero3, fsdp and hsdp gather together: each block (stem, residual block, "
+                  "head); neighbours until they have min_num_params; or what units names"});
+  keys.push_back(
+      {"parallel.wrap.min_num_params", &c.wrap.min_num_params, count_to(1e12), "size_based"});
+  keys.push_back({"parallel.wrap.units",
+                  &c.wrap.units,
+                  {},
+                  "explicit: names (layer1, layer2.0); what lies between is wrapped together"});
+}
+
+void add_mixed_precision(Keys& keys, MixedPrecisionConfig& c) {
+  const auto types = one_of({"fp32", "bf16", "fp16"});
+  keys.push_back({"parallel.mixed_precision.parameters", &c.parameters, types,
+                  "zero3, fsdp, hsdp: type in which parameters are gathered; half the traffic. The "
+                  "optimizer's stay in fp32"});
+  keys.push_back({"parallel.mixed_precision.reduce", &c.reduce, types,
+                  "Type in which gradients travel, and are summed over workers"});
+  keys.push_back({"parallel.mixed_precision.buffers", &c.buffers, types,
+                  "Type whose values batch norm's running statistics hold"});
+}
+
+void add_offload(Keys& keys, OffloadConfig& c) {
+  keys.push_back(
+      {"parallel.offload.target", &c.target, one_of({"none", "optimizer", "parameters"}),
+       "optimizer: the host keeps the optimizer's state and a copy of the parameters, and "
+       "updates them while backward goes on; parameters: they too lie there alone "
+       "(zero3, fsdp, hsdp)"});
+  keys.push_back(
+      {"parallel.offload.ratio",
+       &c.ratio,
+       {.min = 0, .max = 1, .above_min = true},
+       "How much of it, from what backward completes first; the rest stays on the device"});
+}
+
+void add_execution(Keys& keys, Config& c) {
+  keys.push_back({"precision.mode", &c.precision.mode,
+                  one_of({"fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"}),
+                  "Type of the arithmetic; fp16 and bf16 round the parameters too"});
+  auto& scale = c.precision.loss_scale;
+  keys.push_back({"precision.loss_scale.enabled", &scale.enabled, {}, "amp_fp16: scale the loss"});
+  keys.push_back({"precision.loss_scale.initial",
+                  &scale.initial,
+                  {.min = 0, .max = 1e30, .above_min = true},
+                  "The first scale"});
+  keys.push_back({"precision.loss_scale.growth_factor",
+                  &scale.growth_factor,
+                  {.min = 1, .max = 1e6, .above_min = true},
+                  "Multiplies the scale after growth_interval good steps in a row"});
+  keys.push_back({"precision.loss_scale.backoff_factor",
+                  &scale.backoff_factor,
+                  {.min = 0, .max = 1, .above_min = true, .below_max = true},
+                  "Multiplies the scale after a step whose gradient is not finite"});
+  keys.push_back({"precision.loss_scale.growth_interval", &scale.growth_interval,
+                  count_to(2000000000), "Steps"});
+  add_parallel(keys, c.parallel);
+  add_mixed_precision(keys, c.parallel.mixed_precision);
+  add_offload(keys, c.parallel.offload);
+  keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
+                  "What workers run on; auto: the fastest there is"});
+  keys.push_back(
+      {"devices.count", &c.devices.count, {.min = 1, .max = 1024}, "Workers on this node"});
+  keys.push_back({"devices.threads_per_worker",
+                  &c.devices.threads_per_worker,
+                  {.min = 0, .max = 1024},
+                  "0: the host's cores divided by count; results depend on it in the last bits"});
+  keys.push_back({"devices.engine", &c.devices.engine, one_of({"fastest", "interpreter"}),
+                  "Kernels; interpreter is the slow reference"});
+  keys.push_back({"devices.fusion", &c.devices.fusion, one_of({"full", "basic"}),
+                  "CUDA: full joins batch norm with the convolutions around it"});
+}
+
+void add_service(Keys& keys, Config& c) {
+  add_cluster_keys(keys, c.cluster);
+  keys.push_back({"checkpoint.every", &c.checkpoint.every, {}, "How often one is written"});
+  keys.push_back({"checkpoint.keep", &c.checkpoint.keep, at_least(1), "The last N are kept"});
+  keys.push_back({"checkpoint.resume",
+                  &c.checkpoint.resume,
+                  {},
+                  "auto (the run's newest good one, if any), never, or the path of a checkpoint"});
+  keys.push_back({"metrics.listen",
+                  &c.metrics.listen,
+                  {.format = Format::endpoint_or_off},
+                  "Where Prometheus scrapes; port 0 takes a free one"});
+  keys.push_back(
+      {"metrics.linger",
+       &c.metrics.linger,
+       {},
+       "A run that Prometheus scrapes waits with its end for the scrape that shows it, so "
+       "long at most: longer than scrape_interval"});
+}
+
+} // namespace
+
+std::vector<ConfigKey> config_keys(Config& config) {
+  Keys keys;
+  add_run(keys, config.run);
+  add_model(keys, config.model);
+  add_data(keys, config.data);
+  add_train(keys, config.train);
+  add_execution(keys, config);
+  add_service(keys, config);
+  return keys;
+}
+
+const std::vector<ConfigSection>& config_sections() {
+  static const std::vector<ConfigSection> sections = {
+      {"run", "The run and its files"},
+      {"model", "What is trained"},
+      {"data", "What it is trained on"},
+      {"train", "How it is trained"},
+      {"train.optimizer", "The update of the parameters"},
+      {"train.schedule", "The learning rate over time"},
+      {"precision", "Types of numbers"},
+      {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
+      {"parallel", "How the job is spread over workers"},
+      {"parallel.wrap", "What is gathered together"},
+      {"parallel.mixed_precision", "Types of what travels, as FSDP's MixedPrecision has them"},
+      {"parallel.offload", "State in the host's memory; a word alone is its target", "target"},
+      {"devices", "The workers of this node"},
+      {"cluster", "The daemon, and the nodes it works with"},
+      {"cluster.tls", "Who may connect: those who show a certificate of the same authority"},
+      {"cluster.timeouts", "How long the company waits: heartbeat < detection < collective < "
+                           "quorum, heartbeat < handshake"},
+      {"checkpoint", "Saving and resuming"},
+      {"metrics", "The Prometheus endpoint"},
+  };
+  return sections;
+}
+
+} // namespace troupe

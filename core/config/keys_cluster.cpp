@@ -1,0 +1,54 @@
+#include "detail/keys_cluster.hpp"
+
+namespace troupe {
+
+namespace {
+
+const ConfigRule address = {.format = ConfigFormat::endpoint};
+const ConfigRule some_time = {.min = 0, .above_min = true};
+const ConfigRule node_count = {.min = 1, .max = 1024};
+
+} // namespace
+
+void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
+  keys.push_back({"cluster.listen", &c.listen, address,
+                  "Where the daemon answers status, stop and nodes that join; port 0 takes a free "
+                  "one"});
+  keys.push_back({"cluster.advertise", &c.advertise, address,
+                  "How other nodes reach this one, where that is not listen"});
+  keys.push_back({"cluster.join", &c.join, address,
+                  "Daemons whose job this one joins; empty: it leads its own"});
+  keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count, "The job starts with so many"});
+  keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count, "More are refused"});
+  keys.push_back({"cluster.insecure",
+                  &c.insecure,
+                  {},
+                  "Listen off loopback without TLS: whoever reaches the port can stop the job"});
+  auto& tls = c.tls;
+  keys.push_back({"cluster.tls.certificate",
+                  &tls.certificate,
+                  {},
+                  "PEM file of this node's certificate (tools/make-certs makes a set)"});
+  keys.push_back({"cluster.tls.key", &tls.key, {}, "PEM file of its private key"});
+  keys.push_back({"cluster.tls.ca",
+                  &tls.ca,
+                  {},
+                  "PEM file of the authority that signs the certificates of all nodes"});
+  auto& t = c.timeouts;
+  keys.push_back(
+      {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between signs of life of a node"});
+  keys.push_back({"cluster.timeouts.handshake", &t.handshake, some_time,
+                  "Whoever connects and has not said in time who it is loses its connection"});
+  keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
+                  "A node that gives none for so long is dead"});
+  keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,
+                  "A collective that takes longer has failed"});
+  keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,
+                  "Until min_nodes have come together, or the job fails"});
+  keys.push_back(
+      {"cluster.timeouts.drain", &t.drain, some_time,
+       "From the first SIGTERM to a hard end, which loses the steps since the last checkpoint: "
+       "longer than an evaluation takes; at least collective"});
+}
+
+} // namespace troupe

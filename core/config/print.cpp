@@ -1,0 +1,114 @@
+// `config show`: the resolved config as YAML that loads again to the same.
+#include "load.hpp"
+#include "schema.hpp"
+#include "text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Text that YAML reads back as the same text without quotes.
+bool is_plain_word(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto safe = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/';
+  };
+  constexpr std::string_view not_text[] = {"null",  "Null",  "NULL",  "true",     "True", "TRUE",
+                                           "false", "False", "FALSE", "yes",      "no",   "on",
+                                           "off",   "inf",   "nan",   "infinity", "y",    "n"};
+  return !text.empty() && (letter(text.front()) || text.front() == '/') &&
+         std::all_of(text.begin(), text.end(), safe) &&
+         std::find(std::begin(not_text), std::end(not_text), text) == std::end(not_text);
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+struct Print {
+  ConfigFormat format = ConfigFormat::plain;
+
+  std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
+  std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
+  std::string operator()(const std::uint64_t* v) const {
+    return format == ConfigFormat::size ? format_size(*v) : std::to_string(*v);
+  }
+  std::string operator()(const double* v) const { return fmt::format("{}", *v); }
+  std::string operator()(const std::string* v) const {
+    return is_plain_word(*v) ? *v : in_quotes(*v);
+  }
+  std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
+  std::string operator()(const Interval* v) const { return format_interval(*v); }
+  std::string operator()(const RecomputeConfig* v) const {
+    switch (v->kind) {
+    case RecomputeConfig::Kind::names:
+      return (*this)(&v->names);
+    case RecomputeConfig::Kind::fit:
+      return fmt::format("{{fit: {}}}", format_size(v->fit_bytes));
+    case RecomputeConfig::Kind::block:
+      return "block";
+    default:
+      return "none";
+    }
+  }
+  std::string operator()(const StrategyKind* v) const { return std::string{to_string(*v)}; }
+  template <class T>
+  std::string operator()(const std::optional<T>* v) const {
+    return v->has_value() ? (*this)(&**v) : "null";
+  }
+  template <class T>
+  std::string operator()(const std::vector<T>* v) const {
+    std::vector<std::string> items;
+    for (const auto& value : *v)
+      items.push_back((*this)(&value));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  }
+};
+
+} // namespace
+
+std::string config_value_text(const ConfigKey& key) {
+  return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
+}
+
+std::string to_yaml(const Config& config) {
+  auto copy = config; // keys point to members that can be written
+  std::string out, open;
+  for (const auto& key : config_keys(copy)) {
+    const auto dot = key.path.rfind('.');
+    const auto section = key.path.substr(0, dot);
+    const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));
+    if (section != open) {
+      // A subsection's parent is open already where the parent's own keys came before it.
+      const auto parent_end = section.rfind('.');
+      const auto parent =
+          parent_end == std::string::npos ? std::string{} : section.substr(0, parent_end);
+      const bool parent_is_open =
+          parent.empty() || open == parent || open.starts_with(parent + ".");
+      if (!parent_is_open)
+        out += parent + ":\n";
+      if (!open.starts_with(section + "."))
+        out += fmt::format("{:{}}{}:\n", "", 2 * depth,
+                           parent.empty() ? section : section.substr(parent_end + 1));
+      open = section;
+    }
+    out += fmt::format("{:{}}{}: {}\n", "", 2 * depth + 2, key.path.substr(dot + 1),
+                       config_value_text(key));
+  }
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,150 @@
+#include "schema.hpp"
+
+#include "../nearest.hpp"
+#include "../printable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+std::string range_words(const ConfigRule& rule) {
+  if (rule.min && rule.max && !rule.above_min && !rule.below_max)
+    return fmt::format(", {} to {}", *rule.min, *rule.max);
+  std::string words;
+  if (rule.min)
+    words = fmt::format(", {} {}", rule.above_min ? "above" : "at least", *rule.min);
+  if (rule.max)
+    words += fmt::format("{} {} {}", words.empty() ? "," : " and",
+                         rule.below_max ? "below" : "at most", *rule.max);
+  return words;
+}
+
+/// Describes one value of the C++ type, and one item where it is a list.
+struct Describe {
+  const ConfigRule& rule;
+
+  std::string operator()(const bool*) const { return "true or false"; }
+  std::string operator()(const std::int64_t*) const { return "a whole number" + range_words(rule); }
+  std::string operator()(const std::uint64_t*) const {
+    if (rule.format == ConfigFormat::size)
+      return fmt::format("bytes or a size such as 512KiB, 25MiB, 1GiB, at least {}",
+                         rule.min.value_or(0));
+    return "a whole number, at least 0";
+  }
+  std::string operator()(const double*) const { return "a number" + range_words(rule); }
+  std::string operator()(const std::string*) const {
+    if (!rule.choices.empty())
+      return fmt::format("{}", fmt::join(rule.choices, ", "));
+    switch (rule.format) {
+    case ConfigFormat::folder_name:
+      return "text without slashes";
+    case ConfigFormat::endpoint:
+      return "HOST:PORT";
+    case ConfigFormat::endpoint_or_off:
+      return "HOST:PORT or \"off\"";
+    default:
+      return "text";
+    }
+  }
+  std::string operator()(const std::chrono::milliseconds*) const {
+    return "a duration such as 100ms, 5s, 1min, 2h";
+  }
+  std::string operator()(const Interval*) const { return "N epochs, N steps, never"; }
+  std::string operator()(const RecomputeConfig*) const {
+    return "none, block, a list of names, or {fit: SIZE}";
+  }
+  std::string operator()(const StrategyKind*) const {
+    return (*this)(static_cast<const std::string*>(nullptr));
+  }
+  template <class T>
+  std::string operator()(const std::optional<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr)) + ", or null";
+  }
+  template <class T>
+  std::string operator()(const std::vector<T>*) const {
+    return "a list; each item: " + (*this)(static_cast<const T*>(nullptr));
+  }
+};
+
+/// A line break in it would tear lines of the log apart.
+bool is_folder_name(const std::string& text) {
+  return !text.empty() && text != "." && text != ".." &&
+         std::ranges::none_of(text, [](unsigned char c) { return c == '/' || c < 0x20; });
+}
+
+/// Collects how a value breaks its rule.
+struct Check {
+  const ConfigRule& rule;
+  std::vector<RuleBreach>& breaches;
+  int item = -1;
+
+  void fails(std::string what, std::string suggestion = {}) const {
+    breaches.push_back({std::move(what), std::move(suggestion), item});
+  }
+  void range(double value, const std::string& shown) const {
+    const bool low = rule.min && (rule.above_min ? value <= *rule.min : value < *rule.min);
+    const bool high = rule.max && (rule.below_max ? value >= *rule.max : value > *rule.max);
+    if (low || high || !std::isfinite(value))
+      fails(shown + " is out of range");
+  }
+
+  void operator()(const bool*) const {}
+  void operator()(const Interval*) const {}
+  void operator()(const RecomputeConfig*) const {}
+  void operator()(const StrategyKind*) const {}
+  void operator()(const std::int64_t* v) const {
+    range(static_cast<double>(*v), std::to_string(*v));
+  }
+  void operator()(const std::uint64_t* v) const {
+    range(static_cast<double>(*v), std::to_string(*v));
+  }
+  void operator()(const double* v) const { range(*v, fmt::format("{}", *v)); }
+  void operator()(const std::chrono::milliseconds* v) const {
+    range(static_cast<double>(v->count()), fmt::format("{}ms", v->count()));
+  }
+  void operator()(const std::string* v) const {
+    if (!rule.choices.empty()) {
+      if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
+        fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), nearest(*v, rule.choices));
+    } else if (rule.format == ConfigFormat::folder_name) {
+      if (!is_folder_name(*v))
+        fails(fmt::format("\"{}\" is no folder name", echoed(*v, 60)));
+    } else if (rule.format == ConfigFormat::endpoint ||
+               (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {
+      if (!parse_endpoint(*v))
+        fails(fmt::format("\"{}\" is no address", echoed(*v, 60)));
+    }
+  }
+  template <class T>
+  void operator()(const std::optional<T>* v) const {
+    if (v->has_value())
+      (*this)(&**v);
+  }
+  template <class T>
+  void operator()(const std::vector<T>* v) const {
+    Check each{rule, breaches};
+    for (const auto& value : *v) {
+      ++each.item;
+      each(&value);
+    }
+  }
+};
+
+} // namespace
+
+std::string allowed_values(const ConfigKey& key) {
+  return std::visit([&](auto* target) { return Describe{key.rule}(target); }, key.target);
+}
+
+std::vector<RuleBreach> check_rule(const ConfigKey& key) {
+  std::vector<RuleBreach> breaches;
+  std::visit([&](auto* target) { Check{key.rule, breaches}(target); }, key.target);
+  return breaches;
+}
+
+} // namespace troupe

@@ -1,0 +1,19 @@
+/// Texts made from the description of the keys.
+#pragma once
+
+#include "schema.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// A key's value as it is written in a config file.
+std::string config_value_text(const ConfigKey& key);
+
+/// JSON Schema (draft 2020-12) that editors check and complete config files with.
+std::string config_json_schema();
+
+/// docs/config.md: a table of keys for every section.
+std::string config_markdown();
+
+} // namespace troupe

@@ -1,0 +1,93 @@
+/// The sections of the config that say what is trained, on what, and how.
+#pragma once
+
+#include "recompute.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct RunConfig {
+  std::string name = "run";
+  std::string output = "runs"; ///< folder; the run writes output/name/
+  std::uint64_t seed = 1;
+  bool deterministic = false;
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+struct ModelConfig {
+  std::string name = "resnet20"; ///< resnet{18,34,50,101,152}, resnet{20,32,56}, mlp, linear
+  std::int64_t num_classes = 10;
+  std::int64_t in_channels = 3;
+  std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
+  std::optional<std::int64_t> width;        ///< channels of a resnet's first stage
+  std::vector<std::int64_t> hidden = {512}; ///< mlp
+  std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
+  std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
+  std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
+  bool sync_batch_norm = false;             ///< statistics of all workers' batches
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+struct DataConfig {
+  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic
+  std::string root;                ///< folder of the files
+  std::int64_t image_size = 32;
+  std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
+  std::int64_t eval_batch_size = 256; ///< per worker
+  std::vector<std::string> augment;   ///< crop, flip
+  bool shuffle = true;                ///< training samples, anew in each epoch
+  bool drop_last =
+      true; ///< else the last batch is filled up with the first samples, as PyTorch does
+  std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits
+  std::int64_t loader_threads = 1;
+  std::string residency = "auto";    ///< of pixels, for CUDA: auto, device, host
+  std::optional<std::int64_t> limit; ///< use only the first N training samples
+  std::int64_t synthetic_samples = 1024;
+
+  bool operator==(const DataConfig&) const = default;
+};
+
+struct OptimizerConfig {
+  std::string name = "sgd"; ///< sgd, adam, adamw
+  double lr = 0.1;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+struct ScheduleConfig {
+  std::string name = "constant";  ///< constant, step, cosine
+  double warmup = 0;              ///< epochs of linear warm-up, before any schedule
+  std::vector<double> milestones; ///< step: epochs at which lr is multiplied by gamma
+  double gamma = 0.1;
+  double min_lr = 0.0; ///< cosine ends here
+
+  bool operator==(const ScheduleConfig&) const = default;
+};
+
+struct TrainConfig {
+  std::int64_t epochs = 10;
+  std::optional<std::int64_t> max_steps;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  std::int64_t accumulate = 1;           ///< micro-batches per worker and step
+  std::optional<double> clip_grad_norm;  ///< of the unscaled gradient
+  std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm
+  bool clip_before_unscale = false;      ///< a known accident: refused where it would matter
+  double label_smoothing = 0.0;
+  RecomputeConfig recompute;
+  std::int64_t evaluate_every = 1; ///< epochs; 0: never
+
+  bool operator==(const TrainConfig&) const = default;
+};
+
+} // namespace troupe

@@ -1,0 +1,44 @@
+/// Checks that concern several keys at once, or the machine. What concerns one key is its rule in
+/// config_keys.cpp.
+#pragma once
+
+#include "capabilities.hpp"
+#include "detail/problem.hpp"
+#include "forward.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct ConfigConflict {
+  std::vector<std::string> keys; ///< all that take part, the one to report first
+  std::string what;
+  std::string allowed = {};
+  std::string nearest = {};
+};
+using ConfigConflicts = std::vector<ConfigConflict>;
+
+ConfigConflicts validate(const ModelConfig& model, const DataConfig& data);
+ConfigConflicts validate(const DataConfig& data);
+ConfigConflicts validate(const OptimizerConfig& optimizer);
+ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train);
+ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model);
+ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision);
+ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
+                         const Capabilities& capabilities);
+ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities);
+ConfigConflicts validate(const ParallelConfig& parallel, const Config& config);
+ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
+                         const Capabilities& capabilities);
+ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);
+
+/// All of the above.
+ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities);
+
+/// Rules of every key, then conflicts: for configs that were made in code. Empty: the config is
+/// good.
+std::vector<ConfigProblem> validate(const Config& config,
+                                    const Capabilities& capabilities = host_capabilities());
+
+} // namespace troupe

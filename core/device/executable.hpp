@@ -1,0 +1,107 @@
+/// A graph lowered for one device, and how it stores parameters.
+#pragma once
+
+#include "../graph/graph.hpp"
+#include "device.hpp"
+#include "sum_over_ranks.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// How a device lays out one parameter inside its unit's flat buffer. Immutable, thread-safe.
+/// Element-wise work (optimizers, reductions) does not care; files and people see the canonical
+/// layout: row-major in the tensor's shape. A layout may pad; padding is zero and stays zero.
+class ParameterCodec {
+public:
+  virtual ~ParameterCodec() = default;
+  virtual void encode(std::span<const float> canonical, std::span<float> stored) const = 0;
+  virtual void decode(std::span<const float> stored, std::span<float> canonical) const = 0;
+};
+
+/// The place of one parameter or statistic in flat storage.
+struct Slot {
+  std::string name;
+  Shape shape;
+  UnitId unit = 0;
+  std::size_t offset =
+      0; ///< in fp32 elements, inside the unit's flat buffer (statistics: inside the one buffer)
+  std::size_t elements = 0;                    ///< stored elements, >= shape.elements()
+  std::shared_ptr<const ParameterCodec> codec; ///< null: stored as it is
+};
+
+/// Storage of all parameters of an executable: one flat fp32 buffer per unit; one for all
+/// statistics.
+struct StorageLayout {
+  std::vector<Slot> parameters; ///< in graph order; ascending (unit, offset)
+  std::vector<Slot> statistics;
+  std::vector<std::size_t> unit_elements; ///< by UnitId; may be 0
+  std::size_t statistic_elements = 0;
+  std::vector<std::string> unit_names;
+};
+
+struct CompileOptions {
+  /// Chosen by name so that tests can run everything on the truth.
+  enum class Engine : std::uint8_t { fastest, interpreter };
+  Engine engine = Engine::fastest;
+  bool deterministic = false;
+  bool tf32 = false; ///< CUDA: products of f32 may round their operands to TF32
+  /// Threads of the stream it will run on: libraries choose their blocking by it.
+  int threads = 1;
+  MemoryPlan memory;
+  /// Store parameters as another executable of the same model does (evaluation beside training).
+  const StorageLayout* layout = nullptr;
+};
+
+/// What the host reads of a micro-batch, written late by read_outputs.
+struct StepOutputs {
+  float loss = 0;    ///< mean over the samples that have a label, or as LossAttributes::rows says
+  float correct = 0; ///< how many samples were classified right
+};
+
+/// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory. Images have the
+/// type and channels of the graph's input tensor: f32 unless a pass made it another.
+struct BatchView {
+  const void* images = nullptr;
+  const std::int32_t* labels =
+      nullptr; ///< negative: ignored. Regression graphs read f32 through it
+};
+
+/// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. All calls
+/// only enqueue; everything happens in stream order.
+class Executable {
+public:
+  virtual ~Executable() = default;
+  virtual const StorageLayout& layout() const = 0;
+  /// Flat buffers, owned by the caller, that must stay valid while work is enqueued. `gradients`
+  /// may be null for a graph without backward.
+  virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
+  virtual void bind_statistics(float* statistics) = 0;
+  /// What gradients are multiplied with, a value in device memory that is read at each backward.
+  /// For graphs that have a loss_scale (nn/passes/scale_loss); others ignore it.
+  virtual void bind_loss_scale(const float* scale) = 0;
+  /// For graphs with synchronized batch norms; others never call it.
+  virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;
+  /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
+  virtual void refresh(Stream& stream, UnitId unit) = 0;
+  /// The micro-batch that forward calls enqueued from now on read. It must stay valid until the
+  /// micro-batch's last backward (or forward) is done.
+  virtual void set_batch(const BatchView& batch) = 0;
+  virtual void forward(Stream& stream, UnitId unit) = 0;
+  /// Writes (does not add to) the unit's gradients.
+  virtual void backward(Stream& stream, UnitId unit) = 0;
+  /// Forward and backward of all units, for a caller that has nothing to do between them. Devices
+  /// may make one piece of it (a CUDA graph).
+  virtual void run(Stream& stream);
+  /// Copies loss and correct of the last pass to host memory, which must stay valid until done.
+  virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;
+  /// Copies an activation or output by name to host memory as f32 (tests, predict). Errors: unknown
+  /// name, or the memory plan did not keep it.
+  virtual Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,26 @@
+/// TCP connections, with errors that say what to do.
+#pragma once
+
+#include "descriptor.hpp"
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/units.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+namespace troupe::net {
+
+struct Listener {
+  Descriptor socket; ///< does not block
+  std::uint16_t port = 0;
+};
+
+/// Port 0 takes a free one.
+Result<Listener> listen_on(const Endpoint& endpoint);
+
+/// A connected socket that blocks, each call at most for the timeout, as connecting to each of the
+/// host's addresses does. Error: network.
+Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout);
+
+} // namespace troupe::net

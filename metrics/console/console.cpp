@@ -1,0 +1,159 @@
+#include "console.hpp"
+
+#include "../readable.hpp"
+#include "../report/run_json.hpp"
+
+#include "troupe/core/printable.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace troupe::metrics {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::ordered_json;
+
+constexpr auto bar_pause = 100ms;
+constexpr auto line_pause = 5s;
+
+/// Our JSON of a record, with what every line of a log has.
+std::string event(std::string_view name, const std::string& record,
+                  std::string_view level = "info") {
+  Json object = {{"time", utc_milliseconds(std::chrono::system_clock::now())},
+                 {"level", level},
+                 {"event", name}};
+  object.update(Json::parse(record));
+  return object.dump();
+}
+
+std::string json_of(const RunInfo& run) {
+  return Json{{"name", run.name},
+              {"model", run.model},
+              {"dataset", run.dataset},
+              {"strategy", to_string(run.strategy)},
+              {"precision", run.precision},
+              {"world_size", run.world_size},
+              {"batch_size", run.batch_size},
+              {"steps_per_epoch", run.steps_per_epoch},
+              {"total_steps", run.total_steps},
+              {"first_step", run.first_step}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string plural(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", readable_count(count), noun, count == 1 ? "" : "s");
+}
+
+std::string opening(const RunInfo& run) {
+  auto text =
+      fmt::format("{}: {} on {}, {} of {} samples, {} with {}, {}", run.name, run.model,
+                  run.dataset, plural(run.total_steps, "step"), readable_count(run.batch_size),
+                  to_string(run.strategy), plural(run.world_size, "worker"), run.precision);
+  if (run.first_step > 0)
+    text += fmt::format("; goes on after step {}", readable_count(run.first_step));
+  return text;
+}
+
+std::string line_of(const EpochRecord& epoch, std::int64_t epochs) {
+  auto text = fmt::format("epoch {}/{}: loss {}, accuracy {}", epoch.epoch + 1, epochs,
+                          readable_loss(epoch.train_loss), readable_percent(epoch.train_accuracy));
+  if (epoch.test_loss && epoch.test_accuracy)
+    text += fmt::format(", test loss {}, test accuracy {}", readable_loss(*epoch.test_loss),
+                        readable_percent(*epoch.test_accuracy));
+  return text + ", " + readable_seconds(epoch.seconds);
+}
+
+std::string line_of_skipped(const StepRecord& step) {
+  return fmt::format("step {}: gradients are not finite, nothing was updated ({} skipped so far); "
+                     "the loss scale is {:g} now",
+                     step.step + 1, plural(step.skipped_steps, "step"),
+                     step.loss_scale.value_or(1));
+}
+
+std::string closing(const RunSummary& run) {
+  auto text =
+      fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
+                  plural(run.steps, "step"), readable_seconds(run.seconds));
+  if (run.samples_per_second > 0)
+    text += fmt::format(", {} images/s", readable_rate(run.samples_per_second));
+  if (run.steps > 0)
+    text += fmt::format(", loss {}", readable_loss(run.loss));
+  if (run.accuracy)
+    text += fmt::format(", test accuracy {}", readable_percent(*run.accuracy));
+  if (run.checkpoint_failures > 0)
+    text += fmt::format(", {} not written", plural(run.checkpoint_failures, "checkpoint"));
+  return text;
+}
+
+} // namespace
+
+bool Console::has_bar() const {
+  return screen_.has_bar() && options_.format == LogFormat::text;
+}
+
+void Console::begin(const RunInfo& run) {
+  run_ = run;
+  recent_ = {};
+  skipped_ = run.first_step == 0 ? std::optional<std::int64_t>{0} : std::nullopt;
+  next_ = options_.now() + (has_bar() ? 0s : line_pause);
+  if (!options_.quiet)
+    write(options_.format == LogFormat::json ? event("run", json_of(run)) : opening(run));
+}
+
+void Console::show(const StepRecord& step) {
+  recent_.add(step);
+  if (options_.quiet)
+    return;
+  show_skipped(step);
+  const auto now = options_.now();
+  if (now < next_)
+    return;
+  if (options_.format == LogFormat::json)
+    write(event("step", to_json(step)));
+  else if (const auto progress = progress_after(run_, step, recent_); has_bar())
+    screen_.show_bar(progress_bar(progress, screen_.width()));
+  else
+    write(progress_line(progress));
+  next_ = now + (has_bar() ? std::chrono::steady_clock::duration(bar_pause) : line_pause);
+}
+
+/// Ever more rarely: a scale that finds its level, or a run in trouble, skips many.
+void Console::show_skipped(const StepRecord& step) {
+  const auto before = std::exchange(skipped_, step.skipped_steps).value_or(step.skipped_steps);
+  const auto level = [](std::int64_t count) {
+    return std::bit_width(static_cast<std::uint64_t>(count));
+  };
+  if (level(step.skipped_steps) == level(before))
+    return;
+  write(options_.format == LogFormat::json ? event("skipped", to_json(step), "warning")
+                                           : line_of_skipped(step));
+}
+
+void Console::show(const EpochRecord& epoch) {
+  if (options_.quiet)
+    return;
+  if (options_.format == LogFormat::json)
+    return write(event("epoch", to_json(epoch)));
+  const auto each = std::max<std::int64_t>(1, run_.steps_per_epoch);
+  write(line_of(epoch, (run_.total_steps + each - 1) / each));
+}
+
+void Console::end(const RunSummary& summary, std::string_view report) {
+  screen_.show_bar({});
+  if (options_.format == LogFormat::json)
+    return write(event("end", to_json(summary), summary.status == "failed" ? "error" : "info"));
+  const auto target = summary.status == "failed" ? Screen::Target::err : Screen::Target::out;
+  screen_.write_line(target, closing(summary));
+  if (!summary.error.empty())
+    screen_.write_line(target, "error: " + escaped_lines(summary.error));
+  if (!report.empty())
+    screen_.write_line(target, fmt::format("report: {}", report));
+}
+
+} // namespace troupe::metrics

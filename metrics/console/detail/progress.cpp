@@ -1,0 +1,95 @@
+#include "progress.hpp"
+
+#include "../../readable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::metrics {
+
+namespace {
+
+constexpr double memory_seconds = 10;
+constexpr std::ptrdiff_t least_bar = 10, most_bar = 40;
+
+struct Parts {
+  std::string place, loss, left, rate, accuracy;
+};
+
+Parts parts_of(const Progress& progress) {
+  const auto& recent = progress.recent;
+  const auto left = static_cast<double>(progress.steps_left) * recent.seconds_per_step();
+  return {.place = fmt::format("{}/{}", progress.step, progress.steps),
+          .loss = "loss " + readable_loss(recent.loss()),
+          .left = readable_clock(left) + " left",
+          .rate = readable_rate(recent.samples_per_second()) + " images/s",
+          .accuracy = "accuracy " + readable_percent(recent.accuracy())};
+}
+
+std::string epoch_of(const Progress& progress) {
+  return fmt::format("epoch {}/{}", progress.epoch, progress.epochs);
+}
+
+std::string bar(const Progress& progress, std::ptrdiff_t length) {
+  const auto inner = length - 2;
+  const auto done = progress.steps > 0 ? inner * progress.step / progress.steps : 0;
+  std::string text(static_cast<std::size_t>(inner), ' ');
+  std::fill_n(text.begin(), done, '=');
+  if (done < inner)
+    text[static_cast<std::size_t>(done)] = '>';
+  return "[" + text + "]";
+}
+
+} // namespace
+
+void RecentSteps::add(const StepRecord& step) {
+  const double kept =
+      std::isfinite(step.seconds) ? std::exp(-std::max(0.0, step.seconds) / memory_seconds) : 1;
+  const auto samples = static_cast<double>(step.samples);
+  const auto mix = [kept](double& sum, double value) { sum = kept * sum + value; };
+  mix(steps_, 1);
+  mix(samples_, samples);
+  mix(seconds_, step.seconds);
+  mix(loss_, samples * step.loss);
+  mix(accuracy_, samples * step.accuracy);
+}
+
+Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent) {
+  const auto done = step.step + 1;
+  const auto each = std::max<std::int64_t>(1, run.steps_per_epoch);
+  const auto before = step.epoch * each;
+  return {.epoch = step.epoch + 1,
+          .epochs = (run.total_steps + each - 1) / each,
+          .step = done - before,
+          .steps = std::min(each, run.total_steps - before), // max_steps may end within an epoch
+          .steps_left = std::max<std::int64_t>(0, run.total_steps - done),
+          .recent = recent};
+}
+
+std::string progress_bar(const Progress& progress, int width) {
+  const auto [place, loss, left, rate, accuracy] = parts_of(progress);
+  const auto epoch = epoch_of(progress);
+  for (const auto& rest :
+       {fmt::format("{}  {}  {}  {}  {}", place, loss, accuracy, rate, left),
+        fmt::format("{}  {}  {}  {}", place, loss, rate, left),
+        fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
+    const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
+    if (room >= least_bar)
+      return fmt::format("{} {} {}", epoch, bar(progress, std::min(room, most_bar)), rest);
+  }
+  for (const auto& text :
+       {fmt::format("{} {}  {}", epoch, place, loss), fmt::format("{} {}", epoch, place), place})
+    if (std::ssize(text) < width)
+      return text;
+  return {};
+}
+
+std::string progress_line(const Progress& progress) {
+  const auto parts = parts_of(progress);
+  return fmt::format("{}  step {}  {}  {}  {}  {}", epoch_of(progress), parts.place, parts.loss,
+                     parts.accuracy, parts.rate, parts.left);
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,52 @@
+/// What Prometheus, and whoever supervises a process, can ask of it from its start to its end.
+#pragma once
+
+#include "../registry/job_phase.hpp"
+#include "../registry/registry.hpp"
+#include "endpoint.hpp"
+#include "scrape_targets.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+namespace troupe::metrics {
+
+/// Any thread may call anything.
+class Exposition {
+public:
+  /// `listen` is metrics.listen; "off": values are kept, and nobody can ask for them. Of `run` only
+  /// what its config says need be known. Begins waiting. Error: network, when it cannot listen
+  /// there.
+  static Result<std::unique_ptr<Exposition>> open(std::string_view listen, const RunInfo& run,
+                                                  bool leads);
+
+  Registry& registry() { return registry_; }
+  ScrapeTargets& targets() { return targets_; }
+  /// Empty: off.
+  std::optional<Endpoint> listens_at() const;
+
+  /// The first end is the end: what comes later is not shown.
+  void enter(JobPhase phase);
+  /// Ends as failed.
+  void fail(Errc kind);
+  /// Whether a Prometheus scrapes this and has not got the end yet, which it would like to see.
+  bool is_awaited() const;
+
+private:
+  using Clock = HttpConnection::Clock;
+
+  Exposition(const RunInfo& run, bool leads);
+  Readiness readiness() const;
+  bool ended() const;
+
+  Registry registry_;
+  ScrapeTargets targets_;
+  mutable std::mutex mutex_;
+  JobPhase phase_ = JobPhase::waiting;
+  std::optional<Clock::time_point> ended_;
+  std::unique_ptr<HttpEndpoint> endpoint_; ///< last: it reads all of the above; null: off
+};
+
+} // namespace troupe::metrics

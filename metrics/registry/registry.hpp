@@ -1,0 +1,55 @@
+/// The values of names.hpp, kept for one run, and as the text that Prometheus reads.
+#pragma once
+
+#include "../step_record.hpp"
+#include "job_phase.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace troupe::metrics {
+
+/// Totals since the process began, of all actors of one role.
+struct MailboxSample {
+  std::string actor;
+  std::int64_t size = 0; ///< messages that wait now
+  std::int64_t messages = 0;
+  double seconds = 0; ///< that messages waited
+  double processing_seconds = 0;
+};
+
+/// A value that was never set is not told, but for the counters of a node that leads: Prometheus
+/// sees only the rise of what was there before. Any thread may call anything.
+class Registry {
+public:
+  /// Of `run` only what its config says need be known.
+  explicit Registry(const RunInfo& run, bool leads = true);
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+  ~Registry();
+
+  /// All of the run is known now.
+  void begin(const RunInfo& run);
+  void record(const StepRecord& step);
+  void record(const EpochRecord& epoch);
+  void record(const WorkerSummary& worker);
+  void record(const MailboxSample& sample);
+  void record_checkpoint(std::int64_t step, double seconds);
+  void record_checkpoint_failure();
+  /// Of a step that is not committed, because its loss is not finite.
+  void record_failed_loss(double loss);
+  void set_phase(JobPhase phase);
+  void record_failure(std::string_view kind);
+
+  /// Prometheus text format 0.0.4.
+  std::string text() const;
+
+private:
+  struct Values;
+  std::unique_ptr<Values> values_;
+  const bool leads_;
+};
+
+} // namespace troupe::metrics

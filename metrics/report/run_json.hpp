@@ -1,0 +1,26 @@
+/// The records of a run as the JSON of its folder.
+#pragma once
+
+#include "../step_record.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace troupe::metrics {
+
+// One line each. A value that is not finite (a loss of nan) is null.
+std::string to_json(const StepRecord& step);
+std::string to_json(const EpochRecord& epoch);
+
+/// Of several lines, for people too.
+std::string to_json(const RunSummary& summary);
+
+// Empty when the text is not such a record. A null number is nan.
+std::optional<StepRecord> parse_step(std::string_view json);
+std::optional<EpochRecord> parse_epoch(std::string_view json);
+
+/// "2026-11-21T10:13:05Z"
+std::string utc(std::chrono::system_clock::time_point time);
+
+} // namespace troupe::metrics
