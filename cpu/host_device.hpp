@@ -1,7 +1,7 @@
 /// The host's processors as a device.
 #pragma once
 
-#include "host_memory.hpp"
+#include "detail/host_memory.hpp"
 #include "host_stream.hpp"
 #include "troupe/core/device/device.hpp"
 #include "troupe/core/device/executable.hpp"

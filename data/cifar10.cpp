@@ -1,6 +1,6 @@
-#include "file.hpp"
+#include "detail/file.hpp"
+#include "detail/memory_dataset.hpp"
 #include "formats.hpp"
-#include "memory_dataset.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::data {

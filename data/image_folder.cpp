@@ -1,6 +1,6 @@
-#include "file.hpp"
+#include "detail/file.hpp"
+#include "detail/image_file.hpp"
 #include "formats.hpp"
-#include "image_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/core/sha256.hpp"

@@ -1,4 +1,4 @@
-#include "image_file.hpp"
+#include "detail/image_file.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <csetjmp>

@@ -7,7 +7,7 @@
 /// stored to resume.
 #pragma once
 
-#include "permutation.hpp"
+#include "detail/permutation.hpp"
 #include "troupe/core/error.hpp"
 
 #include <cstdint>

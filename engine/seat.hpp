@@ -45,7 +45,7 @@ struct Seat {
   GenerationRecord generation = {};
   std::int32_t node = 0; ///< of generation.nodes
   /// Of the checkpoint that the job goes on from, as it travels
-  /// (actors/cluster/checkpoint_pieces.hpp); 0: the job begins afresh.
+  /// (actors/cluster/detail/checkpoint_pieces.hpp); 0: the job begins afresh.
   std::int64_t checkpoint_bytes = 0;
 
   const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }

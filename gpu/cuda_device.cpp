@@ -1,9 +1,9 @@
 #include "cuda_device.hpp"
 
+#include "detail/load_kernels.hpp"
 #include "engines.hpp"
 #include "kernels/flat.hpp"
 #include "kernels/optimizer.hpp"
-#include "load_kernels.hpp"
 #include "lowering/plan_book.hpp"
 #include "troupe/core/fail.hpp"
 

@@ -1,10 +1,10 @@
 /// What the streams and events of one CUDA device share; it lives as long as any of them.
 #pragma once
 
-#include "cuda_event.hpp"
-#include "cuda_memory.hpp"
+#include "detail/cuda_event.hpp"
+#include "detail/cuda_memory.hpp"
+#include "detail/staging_pool.hpp"
 #include "poller.hpp"
-#include "staging_pool.hpp"
 #include "wait_flags.hpp"
 
 #include <memory>

@@ -47,8 +47,8 @@ public:
 
 private:
   tl::unexpected<Error> no_answer(const caf::error& error) const {
-    return fail(Errc::network, "the daemon at {} does not answer: {}",
-                to_string(options_.daemon), caf::to_string(error));
+    return fail(Errc::network, "the daemon at {} does not answer: {}", to_string(options_.daemon),
+                caf::to_string(error));
   }
 
   const ClientOptions& options_;

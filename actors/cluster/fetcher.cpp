@@ -1,7 +1,7 @@
 #include "fetcher.hpp"
 
 #include "carried_error.hpp"
-#include "checkpoint_pieces.hpp"
+#include "detail/checkpoint_pieces.hpp"
 
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/readable.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
-#include "checkpoint_pieces.hpp"
+#include "detail/checkpoint_pieces.hpp"
 #include "lost_nodes.hpp"
 #include "roster.hpp"
 

@@ -1,6 +1,6 @@
 #include "network.hpp"
 
-#include "greeting.hpp"
+#include "detail/greeting.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"

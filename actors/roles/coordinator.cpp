@@ -1,6 +1,6 @@
 #include "coordinator.hpp"
 
-#include "step_summary.hpp"
+#include "detail/step_summary.hpp"
 #include "traced.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What the COORDINATOR tells of the job: to nodes, and to whoever asks.
 #include "coordinator.hpp"
-#include "step_summary.hpp"
+#include "detail/step_summary.hpp"
 
 #include <algorithm>
 

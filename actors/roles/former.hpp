@@ -4,8 +4,8 @@
 
 #include "../cluster/joining.hpp"
 #include "../interfaces.hpp"
+#include "detail/run_view.hpp"
 #include "formed.hpp"
-#include "run_view.hpp"
 
 #include "troupe/metrics/trace.hpp"
 

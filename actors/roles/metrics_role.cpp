@@ -1,6 +1,6 @@
 #include "metrics_role.hpp"
 
-#include "mailboxes.hpp"
+#include "detail/mailboxes.hpp"
 #include "traced.hpp"
 
 namespace troupe::actors {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
-#include "run_view.hpp"
+#include "detail/run_view.hpp"
 
 #include "troupe/metrics/trace.hpp"
 

@@ -7,7 +7,7 @@
 /// result is there, or the call has failed.
 #pragma once
 
-#include "connection.hpp"
+#include "detail/connection.hpp"
 
 namespace troupe::collectives {
 

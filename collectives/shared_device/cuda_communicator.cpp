@@ -1,6 +1,6 @@
 #include "cuda_communicator.hpp"
 
-#include "exchange.hpp"
+#include "detail/exchange.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/gpu/kernels/sum.hpp"

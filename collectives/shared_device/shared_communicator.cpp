@@ -1,7 +1,7 @@
 #include "shared_communicator.hpp"
 
-#include "exchange.hpp"
-#include "troupe/collectives/sums.hpp"
+#include "detail/exchange.hpp"
+#include "troupe/collectives/detail/sums.hpp"
 #include "troupe/cpu/host_stream.hpp"
 
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include "../engines.hpp"
 #include "../host_device.hpp"
-#include "storage.hpp"
+#include "detail/storage.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>

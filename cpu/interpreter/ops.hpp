@@ -2,7 +2,7 @@
 /// engines are compared with these; what an op takes and gives is in core/graph/ops.def.
 #pragma once
 
-#include "operands.hpp"
+#include "detail/operands.hpp"
 
 namespace troupe::cpu {
 

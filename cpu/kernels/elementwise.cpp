@@ -1,5 +1,5 @@
 // Element-wise work on activations.
-#include "variant.hpp"
+#include "detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

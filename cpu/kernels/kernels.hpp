@@ -2,7 +2,7 @@
 /// part of the data that it is given, on the calling thread.
 #pragma once
 
-#include "views.hpp"
+#include "detail/views.hpp"
 
 #include <type_traits>
 #include <vector>

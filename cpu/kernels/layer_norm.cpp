@@ -1,7 +1,7 @@
 // Layer normalization, row by row. A row is gone through several times, all but the first in the
 // first-level cache.
-#include "variant.hpp"
-#include "vectors.hpp"
+#include "detail/variant.hpp"
+#include "detail/vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

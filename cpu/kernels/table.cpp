@@ -1,5 +1,5 @@
 // One instruction set's table.
-#include "variant.hpp"
+#include "detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 

@@ -2,8 +2,8 @@
 // dy and x backward. The first pass is done behind the writer of x or dy where there is one.
 #include "../kernels/kernels.hpp"
 #include "../parallel.hpp"
-#include "batch_norm_step.hpp"
-#include "convert.hpp"
+#include "detail/batch_norm_step.hpp"
+#include "detail/convert.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cmath>

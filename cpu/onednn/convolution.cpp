@@ -1,11 +1,11 @@
 // Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
 // Winograd kernels do not take them.
-#include "convert.hpp"
-#include "follow.hpp"
+#include "detail/convert.hpp"
+#include "detail/follow.hpp"
+#include "detail/slices.hpp"
+#include "detail/winograd.hpp"
 #include "lowering.hpp"
-#include "slices.hpp"
 #include "troupe/core/fail.hpp"
-#include "winograd.hpp"
 
 namespace troupe::cpu {
 

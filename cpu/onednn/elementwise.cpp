@@ -1,7 +1,7 @@
 // Element-wise nodes.
-#include "convert.hpp"
-#include "follow.hpp"
-#include "parallel_step.hpp"
+#include "detail/convert.hpp"
+#include "detail/follow.hpp"
+#include "detail/parallel_step.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cstring>

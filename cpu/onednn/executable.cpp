@@ -1,8 +1,8 @@
 #include "executable.hpp"
 
 #include "../parallel.hpp"
-#include "convert.hpp"
-#include "follow.hpp"
+#include "detail/convert.hpp"
+#include "detail/follow.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Layer normalization by our own kernels: the library has none for f16, and its backward asks for
 // variances, where the op has saved what they are divided by.
 #include "../kernels/kernels.hpp"
-#include "parallel_step.hpp"
+#include "detail/parallel_step.hpp"
 
 #include <algorithm>
 

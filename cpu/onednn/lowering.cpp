@@ -1,11 +1,11 @@
 #include "lowering.hpp"
 
-#include "codec.hpp"
-#include "convert.hpp"
-#include "instruction_set.hpp"
+#include "detail/codec.hpp"
+#include "detail/convert.hpp"
+#include "detail/instruction_set.hpp"
+#include "detail/winograd.hpp"
 #include "troupe/core/device/storage_layout.hpp"
 #include "troupe/core/fail.hpp"
-#include "winograd.hpp"
 
 #include <algorithm>
 

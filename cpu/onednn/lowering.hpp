@@ -2,8 +2,8 @@
 /// copies of them in other layouts.
 #pragma once
 
-#include "primitives.hpp"
-#include "step.hpp"
+#include "detail/primitives.hpp"
+#include "detail/step.hpp"
 
 #include "../engines.hpp"
 #include "../host_device.hpp"

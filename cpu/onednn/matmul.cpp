@@ -1,7 +1,7 @@
 // Which products the nodes of a graph are.
-#include "products.hpp"
+#include "detail/products.hpp"
 
-#include "convert.hpp"
+#include "detail/convert.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::cpu {

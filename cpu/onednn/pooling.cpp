@@ -1,6 +1,6 @@
 // Pooling and the parameter-free shortcut.
 #include "../kernels/kernels.hpp"
-#include "parallel_step.hpp"
+#include "detail/parallel_step.hpp"
 
 #include <cstring>
 

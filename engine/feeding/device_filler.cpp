@@ -64,7 +64,7 @@ Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& devi
       return failure(slot.error());
     filler->slots_.push_back(*std::move(slot));
   }
-  filler->augment(filler->slots_.front()); // loads the kernel (gpu/load_kernels.hpp)
+  filler->augment(filler->slots_.front()); // loads the kernel (gpu/detail/load_kernels.hpp)
   return filler;
 }
 

@@ -1,8 +1,8 @@
 /// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
 #pragma once
 
+#include "detail/saved_state.hpp"
 #include "host_shard.hpp"
-#include "saved_state.hpp"
 #include "snapshot.hpp"
 
 #include "troupe/collectives/strategy.hpp"

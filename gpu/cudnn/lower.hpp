@@ -1,7 +1,7 @@
 /// From an operation graph as data to cuDNN's descriptor of it.
 #pragma once
 
-#include "operation_graph.hpp"
+#include "detail/operation_graph.hpp"
 #include "target.hpp"
 
 #include <deque>

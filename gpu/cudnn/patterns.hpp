@@ -6,7 +6,7 @@
 /// (1, C, 1, 1).
 #pragma once
 
-#include "operation_graph.hpp"
+#include "detail/operation_graph.hpp"
 
 namespace troupe::gpu::cudnn {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../device_rates.hpp"
-#include "descriptor.hpp"
+#include "detail/descriptor.hpp"
 
 #include <cuda_runtime_api.h>
 #include <memory>

@@ -1,5 +1,5 @@
 #include "augment.hpp"
-#include "pack.cuh"
+#include "detail/pack.cuh"
 
 namespace troupe::gpu {
 

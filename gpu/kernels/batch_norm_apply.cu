@@ -1,6 +1,6 @@
 #include "batch_norm.hpp"
 #include "batch_norm_math.hpp"
-#include "per_channel.cuh"
+#include "detail/per_channel.cuh"
 
 namespace troupe::gpu {
 

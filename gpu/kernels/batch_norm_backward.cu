@@ -1,6 +1,6 @@
 #include "batch_norm_math.hpp"
 #include "batch_norm_ranks.hpp"
-#include "per_channel.cuh"
+#include "detail/per_channel.cuh"
 
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 #include "batch_norm_math.hpp"
 #include "batch_norm_ranks.hpp"
-#include "columns.cuh"
+#include "detail/columns.cuh"
 
 namespace troupe::gpu {
 

@@ -1,4 +1,4 @@
-#include "each.cuh"
+#include "detail/each.cuh"
 #include "elementwise.hpp"
 
 namespace troupe::gpu {

@@ -1,6 +1,6 @@
-#include "each.cuh"
+#include "detail/each.cuh"
+#include "detail/reduce.cuh"
 #include "flat.hpp"
-#include "reduce.cuh"
 
 namespace troupe::gpu {
 

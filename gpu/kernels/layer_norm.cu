@@ -1,6 +1,6 @@
 #include "batch_norm_math.hpp"
-#include "columns.cuh"
-#include "each.cuh"
+#include "detail/columns.cuh"
+#include "detail/each.cuh"
 #include "layer_norm.hpp"
 
 namespace troupe::gpu {

@@ -1,6 +1,6 @@
+#include "detail/reduce.cuh"
 #include "loss.hpp"
 #include "loss_math.hpp"
-#include "reduce.cuh"
 
 #include <algorithm>
 #include <climits>

@@ -1,4 +1,4 @@
-#include "each.cuh"
+#include "detail/each.cuh"
 #include "sum.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "fusion.hpp"
 
 #include "convolution_graph.hpp"
-#include "reckoning.hpp"
+#include "detail/reckoning.hpp"
 #include "weight_gradient.hpp"
 
 #include <algorithm>

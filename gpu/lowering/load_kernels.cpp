@@ -1,4 +1,4 @@
-// A pass that is there to load the kernels of a graph (gpu/load_kernels.hpp).
+// A pass that is there to load the kernels of a graph (gpu/detail/load_kernels.hpp).
 #include "executable.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 /// and the plans of cuDNN and cuBLASLt.
 #pragma once
 
+#include "detail/step.hpp"
 #include "plan_book.hpp"
-#include "step.hpp"
 
 #include "../cublas/matmul.hpp"
 #include "../cuda_device.hpp"

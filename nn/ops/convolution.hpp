@@ -1,7 +1,7 @@
 /// Convolutions.
 #pragma once
 
-#include "products.hpp"
+#include "detail/products.hpp"
 
 namespace troupe::nn::ops {
 

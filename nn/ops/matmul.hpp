@@ -1,7 +1,7 @@
 /// Matrix products and the bias behind them.
 #pragma once
 
-#include "products.hpp"
+#include "detail/products.hpp"
 
 namespace troupe::nn::ops {
 

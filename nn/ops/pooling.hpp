@@ -1,7 +1,7 @@
 /// Pooling.
 #pragma once
 
-#include "shape_checks.hpp"
+#include "detail/shape_checks.hpp"
 
 namespace troupe::nn::ops {
 

@@ -4,9 +4,9 @@
 
 #include "../cost.hpp"
 #include "../shape_rules.hpp"
-#include "autocast_rule.hpp"
-#include "input_set.hpp"
-#include "propagation.hpp"
+#include "detail/autocast_rule.hpp"
+#include "detail/input_set.hpp"
+#include "detail/propagation.hpp"
 
 #include <optional>
 

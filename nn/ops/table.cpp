@@ -4,13 +4,13 @@
 #include "table.hpp"
 
 #include "convolution.hpp"
+#include "detail/shapes.hpp"
 #include "elementwise.hpp"
 #include "fused_batch_norm.hpp"
 #include "loss.hpp"
 #include "matmul.hpp"
 #include "normalization.hpp"
 #include "pooling.hpp"
-#include "shapes.hpp"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 #include "drop_casts.hpp"
 
-#include "rewrite.hpp"
+#include "detail/rewrite.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "fuse.hpp"
 
-#include "rewrite.hpp"
+#include "detail/rewrite.hpp"
 
 #include <algorithm>
 #include <optional>

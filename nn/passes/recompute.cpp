@@ -1,7 +1,7 @@
 #include "recompute.hpp"
 
 #include "../ops/table.hpp"
-#include "rewrite.hpp"
+#include "detail/rewrite.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 // How nodes get the checkpoint of the one that leads.
 #include "membership_fixture.hpp"
 
-#include "troupe/actors/cluster/checkpoint_pieces.hpp"
+#include "troupe/actors/cluster/detail/checkpoint_pieces.hpp"
 #include "troupe/actors/cluster/fetcher.hpp"
 
 #include <catch2/catch_test_macros.hpp>

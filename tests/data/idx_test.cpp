@@ -1,6 +1,6 @@
 #include "files.hpp"
 
-#include "troupe/data/file.hpp"
+#include "troupe/data/detail/file.hpp"
 #include "troupe/data/formats.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 #include "files.hpp"
 
+#include "troupe/data/detail/image_file.hpp"
 #include "troupe/data/formats.hpp"
-#include "troupe/data/image_file.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/data/permutation.hpp"
+#include "troupe/data/detail/permutation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
-#include "troupe/data/memory_dataset.hpp"
+#include "troupe/data/detail/memory_dataset.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,5 @@
 // A stream that waits for the host holds up nothing but itself: what actors enqueue meanwhile may
-// be what it waits for (gpu/load_kernels.hpp).
+// be what it waits for (gpu/detail/load_kernels.hpp).
 #include "../devices/graph_runner.hpp"
 #include "../devices/op_cases.hpp"
 #include "truth.hpp"

@@ -3,7 +3,7 @@
 #include "experiment.hpp"
 
 #include "troupe/core/net/socket.hpp"
-#include "troupe/data/image_file.hpp"
+#include "troupe/data/detail/image_file.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,9 +1,14 @@
 """arrows.py FILE...: checks the includes of the named sources against the layers of the design.
 
-A folder includes its own headers and those of lower layers; third-party libraries that shape a layer
-stay in it. CMake's targets enforce most of this already; here each failure gets its file and line.
+A folder includes its own headers and those of lower layers, each of which its CMakeLists.txt links by
+name; what lies in a detail/ is for the folder around it alone, and for tests and benchmarks; third-party
+libraries that shape a layer stay in it. CMake's targets enforce some of this already; here each failure
+gets its file and line.
 """
 
+import functools
+import pathlib
+import posixpath
 import re
 import sys
 
@@ -32,21 +37,47 @@ RESTRICTED = [
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
+def included(path: str, header: str) -> str:
+    """The file of ours that an include names, from the top of the tree; else the header as it is."""
+    if header.startswith("troupe/"):
+        return header.removeprefix("troupe/")
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), header))
+    return beside if pathlib.Path(beside).exists() else header
+
+
+@functools.cache
+def linked(folder: str) -> set[str]:
+    """The folders whose libraries a folder's target names; with tests and benchmarks that is theirs to say."""
+    return set(re.findall(r"troupe::([a-z]+)", pathlib.Path(folder, "CMakeLists.txt").read_text(encoding="utf-8")))
+
+
 def problem(path: str, header: str) -> str | None:
     """Why `path` may not include `header`, or None when it may."""
     folder = path.split("/")[0]
     if folder not in LAYERS:
         return None
-    if match := re.match(r"troupe/([a-z_]+)/", header):
-        target = match[1]
-        if target not in LAYERS:
-            return f"there is no folder {target}/"
-        if target != folder and LAYERS[target] >= LAYERS[folder]:
-            return f"{folder}/ may not include {target}/: arrows go down only"
-        return None
     for pattern, name, allowed in RESTRICTED:
         if pattern.match(header) and not path.startswith(allowed):
             return f"{name} may be included by {', '.join(allowed)} alone"
+    file = included(path, header)
+    target = file.split("/")[0]
+    ours = target in LAYERS and "/" in file
+    if header.startswith("troupe/") and not ours:
+        return f"there is no folder {target}/"
+    if not ours:
+        return None
+    around, hidden, _ = file.rpartition("/detail/")
+    above = LAYERS[folder] >= LAYERS["tests"]
+    if hidden and not above and not path.startswith(f"{around}/"):
+        return f"{around}/detail/ is for {around}/ alone"
+    if target == folder or (above and LAYERS[target] >= LAYERS["tests"]):
+        return None
+    if LAYERS[target] >= LAYERS[folder]:
+        return f"{folder}/ may not include {target}/: arrows go down only"
+    if not header.startswith("troupe/"):
+        return f'what is another folder\'s is included as "troupe/{file}"'
+    if not above and target not in linked(folder):
+        return f"{folder}/CMakeLists.txt does not link troupe::{target}, but gets it through another"
     return None
 
 

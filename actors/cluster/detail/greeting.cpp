@@ -1,0 +1,150 @@
+#include "greeting.hpp"
+
+#include "../tls.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/net/sigpipe.hpp"
+#include "troupe/core/net/socket.hpp"
+
+#include <array>
+#include <string_view>
+
+#include <sys/socket.h>
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr std::string_view id_begin = "troupe ";
+
+/// A connection to a daemon, until its greeting has come.
+class Visit {
+public:
+  Visit(const Endpoint& daemon, const TlsConfig& tls) : daemon_{daemon}, tls_{tls} {}
+
+  Status connect(std::chrono::milliseconds timeout);
+  /// The handshake's payload. Empty: what came is none.
+  Result<std::string> greeting();
+
+private:
+  Status secure();
+  tl::unexpected<Error> refused();
+  /// Up to so many bytes; 0 when no more come.
+  std::size_t read(char* to, std::size_t size);
+  std::string read_exactly(std::size_t size);
+
+  const Endpoint& daemon_;
+  const TlsConfig& tls_;
+  net::NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
+  net::Descriptor socket_;
+  TlsContext context_;
+  TlsSession session_;
+};
+
+Status Visit::connect(std::chrono::milliseconds timeout) {
+  if (tls_.enabled()) {
+    auto context = open_tls(tls_);
+    if (!context)
+      return failure(context.error());
+    context_ = std::move(*context);
+  }
+  auto socket = net::connect_to(daemon_, timeout);
+  if (!socket)
+    return failure(socket.error());
+  socket_ = std::move(*socket);
+  return context_ ? secure() : Status{};
+}
+
+Status Visit::secure() {
+  session_.reset(SSL_new(context_.get()));
+  SSL_set_fd(session_.get(), socket_.number());
+  if (SSL_connect(session_.get()) != 1)
+    return refused();
+  return {};
+}
+
+tl::unexpected<Error> Visit::refused() {
+  const auto problem = tls_problem(*session_);
+  const auto at = to_string(daemon_);
+  if (problem.distrusted)
+    return fail(Errc::network,
+                "the certificate of the daemon at {} is not trusted: {} (cluster.tls.ca: {})", at,
+                problem.why, *tls_.ca);
+  if (problem.refused)
+    return fail(Errc::network, "the daemon at {} refuses the certificate {}: {}", at,
+                *tls_.certificate, problem.why);
+  return fail(Errc::network, "no TLS with what listens at {}: {}; a daemon without cluster.tls?",
+              at, problem.why);
+}
+
+std::size_t Visit::read(char* to, std::size_t size) {
+  const auto count = session_ ? SSL_read(session_.get(), to, static_cast<int>(size))
+                              : ::recv(socket_.number(), to, size, 0);
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+std::string Visit::read_exactly(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const auto more = read(bytes.data() + have, size - have);
+    if (more == 0)
+      break;
+    have += more;
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+/// CAF's BASP, version 4 (libcaf_io/caf/io/basp/header.hpp): operation (0: server handshake), two
+/// bytes of padding, flags, length of the payload, version, two actors; big-endian.
+Result<std::string> Visit::greeting() {
+  constexpr std::size_t header_size = 32, most = 4 << 10;
+  const auto header = read_exactly(header_size);
+  if (header.empty() && session_) // TLS 1.3 says only now what it thinks of our certificate
+    return refused();
+  const auto number = [&header](std::size_t from, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (const char c : std::string_view{header}.substr(from, bytes))
+      value = value << 8 | static_cast<unsigned char>(c);
+    return value;
+  };
+  if (header.size() < header_size || number(0, 4) != 0 || number(8, 8) != 4 || number(4, 4) > most)
+    return std::string{};
+  return read_exactly(number(4, 4));
+}
+
+/// The application id in a greeting: a string with its length in the byte before. Empty: none of
+/// ours.
+std::string_view find_id(std::string_view greeting) {
+  const auto at = greeting.find(id_begin);
+  if (at == std::string_view::npos || at == 0)
+    return {};
+  return greeting.substr(at, static_cast<unsigned char>(greeting[at - 1]));
+}
+
+} // namespace
+
+std::string application_id(const std::string& version) {
+  return std::string{id_begin} + version;
+}
+
+Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
+                      std::chrono::milliseconds timeout) {
+  Visit visit{daemon, options.tls};
+  TROUPE_TRY(visit.connect(timeout));
+  const auto greeting = visit.greeting();
+  if (!greeting)
+    return failure(greeting.error());
+  const std::string theirs{find_id(*greeting)}, ours = application_id(options.version);
+  if (theirs.empty())
+    return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does{}",
+                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS",
+                options.tls.enabled() ? "" : "; one with TLS waits for certificates (cluster.tls)");
+  if (theirs != ours)
+    return fail(Errc::network, "the daemon at {} is {}, this program is {}", to_string(daemon),
+                theirs, ours);
+  return {};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,59 @@
+/// Where a run can be seen: console, log, folder, and what Prometheus reads. Made before the
+/// actors, because each can fail for a reason that the user has to know; then owned by METRICS.
+#pragma once
+
+#include "../../company.hpp"
+#include "../../type_ids.hpp"
+#include "troupe/engine/job.hpp"
+
+#include "troupe/metrics/console/console.hpp"
+#include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace troupe::actors {
+
+/// As the options want it.
+std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options);
+
+class RunView {
+public:
+  /// `leads`: this node, which keeps the run's folder. The exposition outlives the view. Errors: io
+  /// or no_space for the folder.
+  static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
+                                               bool leads, const RunOptions& options,
+                                               metrics::Exposition& exposition);
+
+  void show(const std::vector<NodeStatus>& nodes);
+  void show(const metrics::StepRecord& step);
+  void show(const metrics::EpochRecord& epoch);
+  void show(const metrics::WorkerSummary& worker) { exposition_.registry().record(worker); }
+  void show(const metrics::MailboxSample& sample) { exposition_.registry().record(sample); }
+  void show(metrics::JobPhase phase) { exposition_.enter(phase); }
+  void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
+  void show(const CheckpointOutcome& checkpoint);
+  /// Writes and shows how the run ended, and gives it back: failed, where a step, an epoch or the
+  /// summary could not be written.
+  RunOutcome finish(RunOutcome outcome);
+  /// Said once.
+  void warn_once(const Status& status);
+
+private:
+  RunView(const RunOptions& options, metrics::Exposition& exposition,
+          std::optional<metrics::RunFolder> folder);
+  void begin(const engine::Job& job, const metrics::RunInfo& info);
+  /// A full disk must not end a run: it fails when it has come to its end.
+  void keep_first_failure(const Status& written);
+
+  metrics::Screen screen_;
+  std::shared_ptr<spdlog::logger> log_;
+  metrics::Console console_;
+  metrics::Exposition& exposition_;
+  std::optional<metrics::RunFolder> folder_; ///< of the node that leads
+  std::optional<Error> lost_;                ///< why the record of the run is not whole
+  bool warned_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,43 @@
+/// The one thread that calls NCCL for a GPU: NCCL does not bear two calls at once for one.
+#pragma once
+
+#include "../library.hpp"
+
+#include "troupe/gpu/cuda_device.hpp"
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+
+namespace troupe::collectives {
+
+/// All communicators of a GPU in this process share its owner. The thread is detached: should NCCL
+/// not return from a call, the process can still end.
+class NcclOwner {
+public:
+  /// Errors: unsupported, without NCCL.
+  static Result<std::shared_ptr<NcclOwner>> create(std::shared_ptr<gpu::CudaDevice> device);
+  NcclOwner(std::shared_ptr<gpu::CudaDevice> device, const NcclLibrary& library);
+  ~NcclOwner();
+  NcclOwner(const NcclOwner&) = delete;
+  NcclOwner& operator=(const NcclOwner&) = delete;
+
+  gpu::CudaDevice& device() const { return *device_; }
+  const NcclLibrary& library() const { return library_; }
+  /// Runs the task on the thread, with the GPU current, after all that was posted before. Never
+  /// blocks.
+  void post(std::function<void()> task);
+  /// The same, and waits for its outcome: the watchdog of calls that may hang. Errors: the task's,
+  /// and collective when it has not come back in time.
+  Status run(std::function<Status()> task, std::string_view what, std::chrono::milliseconds limit);
+
+private:
+  struct Queue;
+
+  std::shared_ptr<gpu::CudaDevice> device_;
+  NcclLibrary library_;
+  std::shared_ptr<Queue> queue_; ///< shared with the thread, which may outlive this
+};
+
+} // namespace troupe::collectives

@@ -1,0 +1,55 @@
+/// Between f32 and the types that activations are stored in.
+#pragma once
+
+#include "../../kernels/kernels.hpp"
+#include "slices.hpp"
+
+#include <cstddef>
+
+namespace troupe::cpu {
+
+inline constexpr std::size_t convert_grain = 16384;
+
+inline void widen(DType from, const std::byte* source, float* destination, std::size_t elements) {
+  with_element(from, [&]<class T>(T) {
+    kernels().of<T>().widen(reinterpret_cast<const T*>(source), destination, elements);
+  });
+}
+inline void narrow(DType to, const float* source, std::byte* destination, std::size_t elements) {
+  with_element(to, [&]<class T>(T) {
+    kernels().of<T>().narrow(source, reinterpret_cast<T*>(destination), elements);
+  });
+}
+
+/// With the whole team.
+inline void widen_together(DType from, const std::byte* source, float* destination,
+                           std::size_t elements) {
+  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+    widen(from, source + begin * size_of(from), destination + begin, end - begin);
+  });
+}
+inline void narrow_together(DType to, const float* source, std::byte* destination,
+                            std::size_t elements) {
+  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+    narrow(to, source + begin, destination + begin * size_of(to), end - begin);
+  });
+}
+
+/// Each value to the nearest one of a type.
+inline void round_together(DType type, float* values, std::size_t elements) {
+  parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
+    with_element(type, [&]<class T>(T) { kernels().of<T>().round(values + begin, end - begin); });
+  });
+}
+
+/// As the threads of a slicing do it: each on its own, or all together.
+inline void widen_slice(const Slicing& slicing, DType from, const std::byte* source,
+                        float* destination, std::size_t elements) {
+  (slicing.side_by_side ? widen : widen_together)(from, source, destination, elements);
+}
+inline void narrow_slice(const Slicing& slicing, DType to, const float* source,
+                         std::byte* destination, std::size_t elements) {
+  (slicing.side_by_side ? narrow : narrow_together)(to, source, destination, elements);
+}
+
+} // namespace troupe::cpu

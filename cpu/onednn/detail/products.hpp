@@ -1,0 +1,82 @@
+/// Matrix products over rows of activations: 1x1 convolutions and fully connected layers.
+#pragma once
+
+#include "../lowering.hpp"
+#include "follow.hpp"
+#include "slices.hpp"
+#include "strided.hpp"
+
+#include <optional>
+
+namespace troupe::cpu {
+
+/// Images of `rows` pixels of `in` channels (a fully connected layer's are one pixel each).
+struct ProductProblem {
+  std::int64_t images, rows, in, out;
+  DType stored; ///< type of the activations in memory
+  DType computed;
+  std::optional<PixelGrid> grid; ///< set where x is read with a stride
+
+  bool widens() const { return stored != computed; }
+  /// Elements of x as it lies in memory, of one image.
+  std::int64_t x_elements() const {
+    return grid ? grid->height * grid->width * grid->channels : rows * in;
+  }
+  double operations() const {
+    return 2.0 * static_cast<double>(images * rows) * static_cast<double>(in * out);
+  }
+};
+
+/// y = x * weight^T [+ bias].
+class ProductForward final : public Step, public Leader {
+public:
+  ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem,
+                 const ParameterCopy* weights);
+  bool writes_slices() const override { return slicing_.side_by_side; }
+  std::size_t scratch_bytes() const override;
+  Status run(const Frame& frame) override;
+
+private:
+  Node node_;
+  ProductProblem problem_;
+  const ParameterCopy* weights_;
+  Slicing slicing_;
+  int threads_;
+  Primitive primitive_;
+  std::size_t library_bytes_, x_bytes_, y_bytes_;
+};
+
+/// dx = dy * weight.
+class ProductBackwardData final : public Step, public Leader {
+public:
+  ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem,
+                      const ParameterCopy* weights);
+  bool writes_slices() const override { return slicing_.side_by_side; }
+  std::size_t scratch_bytes() const override;
+  Status run(const Frame& frame) override;
+
+private:
+  Node node_;
+  ProductProblem problem_;
+  const ParameterCopy* weights_;
+  Slicing slicing_;
+  int threads_;
+  Primitive primitive_;
+  std::size_t library_bytes_, x_bytes_, y_bytes_;
+};
+
+/// dweight = dy^T * x, on the whole batch.
+class ProductBackwardWeights final : public Step {
+public:
+  ProductBackwardWeights(const Lowering& lowering, const Node& node, const ProductProblem& problem);
+  std::size_t scratch_bytes() const override;
+  Status run(const Frame& frame) override;
+
+private:
+  Node node_;
+  ProductProblem problem_;
+  Primitive primitive_;
+  std::size_t library_bytes_, x_bytes_, y_bytes_;
+};
+
+} // namespace troupe::cpu

@@ -1,0 +1,60 @@
+/// Cutting a batch into slices that are small enough to stay in a core's cache between the kernels
+/// that work on them one after the other.
+#pragma once
+
+#include "../../parallel.hpp"
+#include "step.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe::cpu {
+
+/// Threads work side by side on slices of their own, each kernel on one thread; or (one slice) all
+/// together on the whole batch.
+struct Slicing {
+  std::int64_t images; ///< in a slice
+  std::int64_t count;  ///< of slices
+  bool side_by_side;
+
+  /// Threads that the primitives of a slice are made for.
+  int inner_threads(int threads) const { return side_by_side ? 1 : threads; }
+  std::size_t workers(int threads) const {
+    return side_by_side ? static_cast<std::size_t>(threads) : 1;
+  }
+};
+
+/// What a slice may touch: most of a core's second-level cache.
+constexpr std::size_t slice_bytes = std::size_t{3} << 19;
+
+/// Weights are read once for each slice: they should not outweigh it.
+inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
+                           std::size_t weight_bytes, int threads) {
+  if (batch % threads != 0)
+    return {batch, 1, false};
+  const std::int64_t share = batch / threads;
+  const auto fitting = static_cast<std::int64_t>(std::max(slice_bytes, 2 * weight_bytes) /
+                                                 std::max<std::size_t>(bytes_per_image, 1));
+  std::int64_t images = std::clamp<std::int64_t>(fitting, 1, share);
+  while (share % images != 0)
+    --images;
+  return {images, batch / images, true};
+}
+
+/// Calls fn(slice, worker) for all slices; a worker runs a contiguous range of them in order.
+template <class Fn>
+void for_slices(const Slicing& slicing, int threads, Fn&& fn) {
+  if (!slicing.side_by_side) {
+    fn(std::int64_t{0}, std::size_t{0});
+    return;
+  }
+  const auto workers = static_cast<std::size_t>(threads);
+  const auto count = static_cast<std::size_t>(slicing.count);
+  parallel_parts(workers, [&](std::size_t worker, std::size_t) {
+    for (std::size_t slice = count * worker / workers; slice < count * (worker + 1) / workers;
+         ++slice)
+      fn(static_cast<std::int64_t>(slice), worker);
+  });
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,17 @@
+/// 3x3 convolutions in f32 by our own Winograd kernels (docs/adr/0014), which take 0.4 to 0.6 of
+/// the time of the library's direct ones.
+#pragma once
+
+#include "../lowering.hpp"
+
+namespace troupe::cpu {
+
+/// Whether these kernels take the convolution, all three passes of it.
+bool suits_winograd(const ConvolutionProblem& problem);
+
+/// As they want weights stored: (3, 3, in, out).
+dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem);
+
+Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction);
+
+} // namespace troupe::cpu

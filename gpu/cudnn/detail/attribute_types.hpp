@@ -1,0 +1,41 @@
+/// The tag that cuDNN's attributes want beside a value, by the value's type.
+#pragma once
+
+#include "../../libraries.hpp"
+
+#include <cstdint>
+
+namespace troupe::gpu::cudnn {
+
+template <class T>
+struct AttributeType;
+
+#define TROUPE_CUDNN_ATTRIBUTE(type, tag)                                                          \
+  template <>                                                                                      \
+  struct AttributeType<type> {                                                                     \
+    static constexpr auto value = tag;                                                             \
+  }
+TROUPE_CUDNN_ATTRIBUTE(std::int64_t, CUDNN_TYPE_INT64);
+TROUPE_CUDNN_ATTRIBUTE(std::int32_t, CUDNN_TYPE_INT32);
+TROUPE_CUDNN_ATTRIBUTE(float, CUDNN_TYPE_FLOAT);
+TROUPE_CUDNN_ATTRIBUTE(double, CUDNN_TYPE_DOUBLE);
+TROUPE_CUDNN_ATTRIBUTE(bool, CUDNN_TYPE_BOOLEAN);
+TROUPE_CUDNN_ATTRIBUTE(char, CUDNN_TYPE_CHAR);
+TROUPE_CUDNN_ATTRIBUTE(void*, CUDNN_TYPE_VOID_PTR);
+TROUPE_CUDNN_ATTRIBUTE(cudnnHandle_t, CUDNN_TYPE_HANDLE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnDataType_t, CUDNN_TYPE_DATA_TYPE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnConvolutionMode_t, CUDNN_TYPE_CONVOLUTION_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnPointwiseMode_t, CUDNN_TYPE_POINTWISE_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnGenStatsMode_t, CUDNN_TYPE_GENSTATS_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBnFinalizeStatsMode_t, CUDNN_TYPE_BN_FINALIZE_STATS_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnReduceTensorOp_t, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnResampleMode_t, CUDNN_TYPE_RESAMPLE_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnPaddingMode_t, CUDNN_TYPE_PADDING_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnNanPropagation_t, CUDNN_TYPE_NAN_PROPOGATION);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendHeurMode_t, CUDNN_TYPE_HEUR_MODE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendKnobType_t, CUDNN_TYPE_KNOB_TYPE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendNumericalNote_t, CUDNN_TYPE_NUMERICAL_NOTE);
+TROUPE_CUDNN_ATTRIBUTE(cudnnBackendBehaviorNote_t, CUDNN_TYPE_BEHAVIOR_NOTE);
+#undef TROUPE_CUDNN_ATTRIBUTE
+
+} // namespace troupe::gpu::cudnn

@@ -1,0 +1,103 @@
+#include "cuda_event.hpp"
+
+#include "../cuda_error.hpp"
+#include "../device_context.hpp"
+#include "../device_guard.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <cmath>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Up to here a float of milliseconds counts in quarters of a microsecond.
+constexpr auto base_lifetime = std::chrono::seconds{2};
+
+} // namespace
+
+EventPool::~EventPool() {
+  const DeviceGuard guard{device_};
+  for (const auto* events : {&timed_, &untimed_})
+    for (const auto event : *events)
+      cudaEventDestroy(event);
+}
+
+Result<cudaEvent_t> EventPool::take(bool timed) {
+  {
+    const std::lock_guard lock{mutex_};
+    auto& events = timed ? timed_ : untimed_;
+    if (!events.empty()) {
+      const auto event = events.back();
+      events.pop_back();
+      return event;
+    }
+  }
+  const DeviceGuard guard{device_};
+  cudaEvent_t event = nullptr;
+  const auto flags = timed ? cudaEventDefault : cudaEventDisableTiming;
+  TROUPE_TRY(cuda_status(cudaEventCreateWithFlags(&event, flags), "creating an event", device_));
+  return event;
+}
+
+void EventPool::give_back(cudaEvent_t event, bool timed) {
+  const std::lock_guard lock{mutex_};
+  (timed ? timed_ : untimed_).push_back(event);
+}
+
+Result<std::shared_ptr<PooledEvent>> PooledEvent::take(EventPool& pool, bool timed) {
+  const auto event = pool.take(timed);
+  if (!event)
+    return failure(event.error());
+  return std::make_shared<PooledEvent>(pool, *event, timed);
+}
+
+void EventClock::start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at) {
+  const std::lock_guard lock{mutex_};
+  base_ = std::move(base);
+  at_ = at;
+}
+
+std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>& event) {
+  const std::lock_guard lock{mutex_};
+  float milliseconds = 0;
+  if (!base_ ||
+      cudaEventElapsedTime(&milliseconds, base_->handle(), event->handle()) != cudaSuccess) {
+    cudaGetLastError(); // said by the result; must not be taken for a later call's error
+    return {};
+  }
+  const auto elapsed =
+      std::chrono::nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
+  const auto time = at_ + elapsed;
+  if (elapsed > base_lifetime) {
+    base_ = event;
+    at_ = time;
+  }
+  return time;
+}
+
+CudaEvent::CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
+                     Status status)
+    : context_{std::move(context)}, event_{std::move(event)}, status_{std::move(status)} {}
+
+std::chrono::nanoseconds CudaEvent::time() const {
+  return event_ ? context_->clock().time_of(event_) : std::chrono::nanoseconds{};
+}
+
+std::optional<Status> CudaEvent::poll() const {
+  if (!event_ || reached_)
+    return status_;
+  const auto code = cudaEventQuery(event_->handle());
+  if (code == cudaErrorNotReady) {
+    cudaGetLastError(); // it is no error
+    return std::nullopt;
+  }
+  if (code != cudaSuccess) {
+    cudaGetLastError();
+    return status_ ? cuda_status(code, "waiting for work", context_->index()) : status_;
+  }
+  reached_ = true;
+  return status_;
+}
+
+} // namespace troupe::gpu

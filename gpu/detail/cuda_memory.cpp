@@ -1,0 +1,185 @@
+#include "cuda_memory.hpp"
+
+#include "../cuda_error.hpp"
+#include "../device_guard.hpp"
+#include "../out_of_memory.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace troupe::gpu {
+
+namespace {
+
+constexpr std::size_t alignment = 256;
+
+Result<cudaMemPool_t> create_pool(int device) {
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  cudaMemPool_t pool = nullptr;
+  TROUPE_TRY(cuda_status(cudaMemPoolCreate(&pool, &properties), "creating a memory pool", device));
+  auto keep_everything = std::numeric_limits<std::uint64_t>::max();
+  TROUPE_TRY(
+      cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_everything),
+                  "setting up a memory pool", device));
+  return pool;
+}
+
+} // namespace
+
+class CudaMemory::DeviceBuffer final : public Buffer {
+public:
+  DeviceBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes, MemoryKind kind)
+      : memory_{std::move(memory)}, data_{data}, bytes_{bytes}, kind_{kind} {
+    memory_->account_.add(kind_, bytes_);
+  }
+  ~DeviceBuffer() override {
+    memory_->account_.remove(kind_, bytes_);
+    memory_->release(data_);
+  }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  std::byte* data() const override { return static_cast<std::byte*>(data_); }
+  std::size_t bytes() const override { return bytes_; }
+
+private:
+  std::shared_ptr<CudaMemory> memory_;
+  void* data_;
+  std::size_t bytes_;
+  MemoryKind kind_;
+};
+
+class CudaMemory::PinnedBuffer final : public Buffer {
+public:
+  /// `memory`: whose account it is in; may be null.
+  PinnedBuffer(std::shared_ptr<CudaMemory> memory, void* data, std::size_t bytes)
+      : memory_{std::move(memory)}, data_{data}, bytes_{bytes} {
+    if (memory_)
+      memory_->account_.add(MemoryKind::pinned, bytes_);
+  }
+  ~PinnedBuffer() override {
+    if (memory_)
+      memory_->account_.remove(MemoryKind::pinned, bytes_);
+    cudaFreeHost(data_);
+  }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  std::byte* data() const override { return static_cast<std::byte*>(data_); }
+  std::size_t bytes() const override { return bytes_; }
+
+private:
+  std::shared_ptr<CudaMemory> memory_;
+  void* data_;
+  std::size_t bytes_;
+};
+
+Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device) {
+  const DeviceGuard guard{device};
+  std::shared_ptr<CudaMemory> memory{new CudaMemory{device}};
+  TROUPE_TRY(cuda_status(cudaStreamCreateWithFlags(&memory->stream_, cudaStreamNonBlocking),
+                         "creating a stream", device));
+  int has_pools = 0;
+  TROUPE_TRY(
+      cuda_status(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device),
+                  "asking for memory pools", device));
+  if (has_pools) {
+    auto pool = create_pool(device);
+    if (!pool)
+      return failure(std::move(pool).error());
+    memory->pool_ = *pool;
+  }
+  return memory;
+}
+
+CudaMemory::~CudaMemory() {
+  const DeviceGuard guard{device_};
+  if (stream_) {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+  }
+  if (pool_)
+    cudaMemPoolDestroy(pool_);
+}
+
+/// Memory that any stream may use at once: the pool's stream has caught up, and it is zeroed.
+cudaError_t CudaMemory::take(void** memory, std::size_t bytes) {
+  auto code =
+      pool_ ? cudaMallocFromPoolAsync(memory, bytes, pool_, stream_) : cudaMalloc(memory, bytes);
+  if (code == cudaErrorMemoryAllocation && pool_) {
+    cudaGetLastError();
+    // What is free in the pool may be in pieces: given back, the driver puts them together.
+    cudaStreamSynchronize(stream_);
+    cudaMemPoolTrimTo(pool_, 0);
+    code = cudaMallocFromPoolAsync(memory, bytes, pool_, stream_);
+  }
+  if (code != cudaSuccess) {
+    cudaGetLastError();
+    return code;
+  }
+  code = cudaMemsetAsync(*memory, 0, bytes, stream_);
+  if (code == cudaSuccess)
+    code = cudaStreamSynchronize(stream_);
+  if (code != cudaSuccess)
+    release(*memory);
+  return code;
+}
+
+void CudaMemory::release(void* memory) {
+  const DeviceGuard guard{device_};
+  if (pool_)
+    cudaFreeAsync(memory, stream_);
+  else
+    cudaFree(memory);
+}
+
+Result<BufferPtr> CudaMemory::allocate(std::size_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::pinned)
+    return take_pinned(bytes, shared_from_this());
+  const DeviceGuard guard{device_};
+  const auto rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  std::size_t free_bytes = 0, total_bytes = 0;
+  cudaMemGetInfo(&free_bytes, &total_bytes);
+  void* memory = nullptr;
+  // More than the device has at all is not even asked for: drivers differ in what they answer.
+  const auto code =
+      rounded < bytes || rounded > total_bytes ? cudaErrorMemoryAllocation : take(&memory, rounded);
+  if (code == cudaErrorMemoryAllocation)
+    return failure(out_of_memory(bytes, kind, device_, free_bytes, total_bytes, account_.use()));
+  TROUPE_TRY(cuda_status(code, "allocating memory", device_));
+  return std::make_shared<DeviceBuffer>(shared_from_this(), memory, bytes, kind);
+}
+
+Status CudaMemory::open_to(int device) const {
+  if (pool_) { // a pool does not follow cudaDeviceEnablePeerAccess
+    const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, device},
+                                   cudaMemAccessFlagsProtReadWrite};
+    return cuda_status(cudaMemPoolSetAccess(pool_, &access, 1), "opening memory to a peer",
+                       device_);
+  }
+  const DeviceGuard guard{device};
+  const auto code = cudaDeviceEnablePeerAccess(device_, 0);
+  cudaGetLastError(); // that it was done before is no error
+  return code == cudaErrorPeerAccessAlreadyEnabled
+             ? Status{}
+             : cuda_status(code, "opening memory to a peer", device_);
+}
+
+Result<BufferPtr> CudaMemory::take_pinned(std::size_t bytes,
+                                          std::shared_ptr<CudaMemory> counted) const {
+  const DeviceGuard guard{device_};
+  void* memory = nullptr;
+  const auto asked = std::max<std::size_t>(bytes, 1);
+  if (cudaHostAlloc(&memory, asked, cudaHostAllocPortable) != cudaSuccess) {
+    cudaGetLastError();
+    return fail(Errc::out_of_memory, "the host has no room for {} bytes of page-locked memory",
+                bytes);
+  }
+  std::memset(memory, 0, asked);
+  return std::make_shared<PinnedBuffer>(std::move(counted), memory, bytes);
+}
+
+} // namespace troupe::gpu

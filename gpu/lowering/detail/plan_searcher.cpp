@@ -1,0 +1,99 @@
+#include "plan_searcher.hpp"
+
+#include "../../device_guard.hpp"
+#include "../alignment.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/float16.hpp"
+#include "troupe/core/random.hpp"
+
+#include <algorithm>
+
+namespace troupe::gpu {
+
+namespace {
+
+std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
+  std::size_t elements = 1;
+  for (const auto size : tensor.dims)
+    elements *= static_cast<std::size_t>(size);
+  return aligned(elements * 4); // no type used here is wider
+}
+
+/// Numbers as activations have them: on zeros a device draws less power and runs faster. Read as
+/// bf16 or f32, the same bits are small numbers.
+std::vector<std::uint16_t> random_halves(std::size_t count) {
+  CounterRng random{1, 0};
+  std::vector<std::uint16_t> halves(count);
+  for (auto& half : halves)
+    half = f16_from_float(random.normal());
+  return halves;
+}
+
+/// The same block again and again.
+Status fill(CudaDevice& device, Stream& stream, std::byte* memory, std::size_t bytes) {
+  const auto block = random_halves(std::size_t{1} << 19);
+  const auto block_bytes = block.size() * sizeof block[0];
+  for (std::size_t at = 0; at < bytes; at += block_bytes)
+    device.copy(stream, memory + at, at == 0 ? static_cast<const void*>(block.data()) : memory,
+                std::min(block_bytes, bytes - at));
+  return stream.synchronize();
+}
+
+} // namespace
+
+Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& library,
+                                                         CudaDevice& device) {
+  auto target = cudnn::Target::of_device(library, device.info().index);
+  if (!target)
+    return failure(target.error());
+  auto searcher = std::make_unique<PlanSearcher>(std::move(*target));
+  searcher->device_ = &device;
+  return searcher;
+}
+
+Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& graph,
+                                               const cudnn::PlanPolicy& policy,
+                                               const cudnn::PlanCache* cache,
+                                               std::mutex& measuring) const {
+  if (!device_)
+    return cudnn::choose_plan(target_, graph, policy, cache);
+  const DeviceGuard guard{device_->info().index};
+  return cudnn::choose_plan(target_, graph, policy, cache, [&](std::span<const cudnn::Plan> plans) {
+    const std::lock_guard lock{measuring};
+    return measure(graph, plans);
+  });
+}
+
+/// In memory for every tensor of the graph and the largest workspace, on a stream that is there as
+/// long: one that stayed would take one of the device's hardware queues from those that wait for
+/// the host.
+Result<std::vector<Result<double>>>
+PlanSearcher::measure(const cudnn::OperationGraph& graph,
+                      std::span<const cudnn::Plan> plans) const {
+  std::size_t workspace = 0, bytes = 0;
+  for (const auto& plan : plans)
+    workspace = std::max(workspace, aligned(plan.workspace_bytes()));
+  for (const auto& tensor : graph.tensors)
+    bytes += tensor.is_virtual ? 0 : bytes_of(tensor);
+  const auto memory = device_->allocate(workspace + bytes, MemoryKind::workspace);
+  if (!memory)
+    return failure(memory.error());
+  auto* at = (*memory)->data() + workspace;
+  const auto stream = device_->create_stream({.name = "measure"});
+  TROUPE_TRY(fill(*device_, *stream, at, bytes));
+  std::vector<cudnn::Binding> bindings;
+  for (const auto& tensor : graph.tensors)
+    if (!tensor.is_virtual) {
+      bindings.push_back({tensor.uid, at});
+      at += bytes_of(tensor);
+    }
+  const cudnn::MeasuringBuffers buffers{bindings, (*memory)->data(), workspace};
+  std::vector<Result<double>> times;
+  for (const auto& plan : plans)
+    times.push_back(
+        cudnn::measure_microseconds(target_, plan, cuda_stream(*stream).handle(), buffers));
+  TROUPE_TRY(target_.use_stream(nullptr)); // not one that is gone
+  return times;
+}
+
+} // namespace troupe::gpu

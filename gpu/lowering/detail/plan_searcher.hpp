@@ -1,0 +1,36 @@
+/// Finds and measures cuDNN's plans with a handle of its own: one thread at a time.
+#pragma once
+
+#include "../../cuda_device.hpp"
+#include "../../cudnn/chooser.hpp"
+
+#include <memory>
+#include <mutex>
+
+namespace troupe::gpu {
+
+class PlanSearcher {
+public:
+  /// Makes the device the calling thread's current one; it must outlive the searcher.
+  static Result<std::unique_ptr<PlanSearcher>> open(const CudnnLibrary& library,
+                                                    CudaDevice& device);
+  /// For a GPU that is not here: nothing is measured.
+  explicit PlanSearcher(cudnn::Target target) : target_{std::move(target)} {}
+
+  const cudnn::Target& target() const { return target_; }
+
+  /// As cudnn::choose_plan. What is measured holds `measuring`, which all searchers of a device
+  /// share, so that it has the device for itself.
+  Result<cudnn::ChosenPlan> choose(const cudnn::OperationGraph& graph,
+                                   const cudnn::PlanPolicy& policy, const cudnn::PlanCache* cache,
+                                   std::mutex& measuring) const;
+
+private:
+  Result<std::vector<Result<double>>> measure(const cudnn::OperationGraph& graph,
+                                              std::span<const cudnn::Plan> plans) const;
+
+  cudnn::Target target_;
+  CudaDevice* device_ = nullptr; ///< null: it is not here
+};
+
+} // namespace troupe::gpu

@@ -1,0 +1,64 @@
+/// One node of the graph, lowered: what is enqueued for it.
+#pragma once
+
+#include "../../cuda_stream.hpp"
+#include "../alignment.hpp"
+#include "troupe/core/device/placement.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace troupe::gpu {
+
+/// What a step enqueues on, and where its tensors lie.
+struct Launch {
+  cudaStream_t stream;
+  const Frame& frame;
+  const ReductionScratch& reductions;
+  /// By unit: copies of the parameters in the type of activations; null where there are none.
+  std::byte* const* copies;
+
+  template <class T = void>
+  T* data(TensorId id) const {
+    return reinterpret_cast<T*>(frame.data<std::byte>(id));
+  }
+  /// Memory of the step that is running, as much as it asked for; 256-byte aligned.
+  std::byte* workspace() const { return frame.scratch(); }
+};
+
+class Step {
+public:
+  virtual ~Step() = default;
+  virtual Status enqueue(const Launch& launch) = 0;
+  virtual std::size_t workspace_bytes() const { return 0; }
+  /// So many doubles at the beginning of its workspace enqueue() takes of all ranks; 0 for most
+  /// steps. reduce() is called before, and gives this rank's.
+  virtual std::size_t rank_sums() const { return 0; }
+  virtual void reduce(const Launch&) {}
+  /// For errors and profiles: the op, the engine behind it, the shapes.
+  std::string name;
+  std::size_t node_index = 0; ///< in the graph
+};
+using StepPtr = std::unique_ptr<Step>;
+
+/// A step that is one or two kernels of ours: enqueue(launch) calls the function.
+template <class Function>
+class KernelStep final : public Step {
+public:
+  KernelStep(std::string_view op, Function function) : function_{std::move(function)} { name = op; }
+  Status enqueue(const Launch& launch) override {
+    function_(launch);
+    return {};
+  }
+
+private:
+  Function function_;
+};
+
+template <class Function>
+StepPtr kernel_step(Op op, Function function) {
+  return std::make_unique<KernelStep<Function>>(to_string(op), std::move(function));
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,85 @@
+/// What the shape rules of several families share.
+#pragma once
+
+#include "../record.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::nn::ops {
+
+template <class... Args>
+auto wrong(fmt::format_string<Args...> format, Args&&... args) {
+  return fail(Errc::invalid_input, format, std::forward<Args>(args)...);
+}
+
+inline Status expect_count(Types inputs, std::size_t least, std::size_t most) {
+  if (inputs.size() < least || inputs.size() > most)
+    return wrong("takes {} to {} inputs, has {}", least, most, inputs.size());
+  return {};
+}
+
+inline Status expect_count(Types inputs, std::size_t count) {
+  return expect_count(inputs, count, count);
+}
+
+inline Status expect_outputs(Types outputs, std::size_t count) {
+  if (outputs.size() != count)
+    return wrong("gives {} output{}, has {}", count, count == 1 ? "" : "s", outputs.size());
+  return {};
+}
+
+inline Status expect_rank(const TensorType& type, std::size_t rank, const char* what) {
+  if (type.shape.rank() != rank)
+    return wrong("{} must have {} dimensions, is {}", what, rank, type.shape.to_string());
+  return {};
+}
+
+inline Status expect_type(const TensorType& type, const TensorType& expected, const char* what) {
+  if (type != expected)
+    return wrong("{} must be {} {}, is {} {}", what, to_string(expected.dtype),
+                 expected.shape.to_string(), to_string(type.dtype), type.shape.to_string());
+  return {};
+}
+
+inline Status expect_floating(const TensorType& type, const char* what) {
+  if (type.dtype != DType::f32 && type.dtype != DType::bf16 && type.dtype != DType::f16)
+    return wrong("{} must be f32, bf16 or f16, is {}", what, to_string(type.dtype));
+  return {};
+}
+
+/// Values by channel, which are f32 whatever the activations are.
+template <class... Names>
+Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
+  const TensorType expected{{channels}, DType::f32};
+  Status status;
+  std::size_t i = 0;
+  for (const char* name : {names...})
+    if (status)
+      status = expect_type(inputs[i++], expected, name);
+  return status;
+}
+
+/// How many windows fit; 0 when none does.
+inline std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                                 std::int64_t padding) {
+  const auto room = size + 2 * padding - kernel;
+  return room < 0 || stride < 1 ? 0 : room / stride + 1;
+}
+
+/// A backward op is right when the forward op, run from its result, gives its gradient.
+inline Status expect_inverse(Op forward, const Attributes& attributes,
+                             const std::vector<TensorType>& forward_inputs, const TensorType& dy) {
+  const auto outputs = infer_outputs(forward, attributes, forward_inputs);
+  if (!outputs)
+    return failure(outputs.error());
+  return expect_type(dy, outputs->front(), "dy");
+}
+
+/// The check of an op that makes dx from dy alone.
+template <Op forward>
+Status check_inverse(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 1));
+  TROUPE_TRY(expect_outputs(out, 1));
+  return expect_inverse(forward, attributes, {out[0]}, in[0]);
+}
+
+} // namespace troupe::nn::ops
