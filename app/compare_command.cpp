@@ -3,11 +3,11 @@
 #include "child_run.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
-#include "machine.hpp"
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/comparison.hpp"
 #include "troupe/nn/config_check.hpp"
@@ -91,7 +91,7 @@ public:
   /// Trains, unless the same has been trained here before. What is wrong with the config is the
   /// row's problem, and nothing is returned.
   std::optional<Config> complete() {
-    auto config = load_config(path_, overrides_, machine_capabilities(),
+    auto config = load_config(path_, overrides_, engine::machine_capabilities(),
                               [](const Config& whole) { return nn::find_conflicts(whole); });
     if (!config) {
       run_.problem = reason(config.error().front());

@@ -1,9 +1,9 @@
 #include "commands.hpp"
 #include "complain.hpp"
 #include "graph_text.hpp"
-#include "machine.hpp"
 
 #include "troupe/core/config/text.hpp"
+#include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/engine/prediction/training_graph.hpp"
 #include "troupe/nn/config_check.hpp"
 
@@ -30,7 +30,8 @@ CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& override
 }
 
 int check(const CheckArguments& arguments) {
-  const auto capabilities = arguments.any_machine ? Capabilities::all() : machine_capabilities();
+  const auto capabilities =
+      arguments.any_machine ? Capabilities::all() : engine::machine_capabilities();
   int code = success;
   for (const auto& path : arguments.paths) {
     if (load_or_complain({path, arguments.overrides}, capabilities))
@@ -48,7 +49,7 @@ struct ShowArguments {
 
 /// What passes make of the model depends on the device, so this machine has to have it.
 int show_graph(const ShowArguments& arguments) {
-  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  const auto config = load_or_complain(arguments.config, engine::machine_capabilities());
   if (!config)
     return wrong_input;
   const auto graph = engine::training_graph(*config);

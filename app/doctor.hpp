@@ -20,12 +20,10 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-/// CPU, instruction sets, cores, memory, what precisions mean, clock.
-Findings host_findings();
+/// Of this machine and this build, whatever the platform.
+Findings clock_findings();
 /// Versions of the libraries, as compiled and as loaded.
 Findings library_findings();
-/// CUDA in this build and on this machine.
-Findings cuda_findings();
 /// Whether a config's ports are free.
 Findings network_findings(const Config& config);
 

@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "doctor.hpp"
-#include "machine.hpp"
+
+#include "troupe/engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 
 namespace troupe::app {
 
@@ -48,17 +50,27 @@ void print_json(const Findings& findings) {
   fmt::print("{}\n", root.dump(2));
 }
 
+/// Of every platform, the host first.
+Findings platform_findings() {
+  Findings all;
+  for (const auto& platform : engine::platforms() | std::views::reverse)
+    for (auto& fact : platform.facts())
+      all.push_back({fact.section, fact.name, fact.value,
+                     fact.found ? Finding::State::good : Finding::State::absent});
+  return all;
+}
+
 int examine(const DoctorArguments& arguments) {
   Config config;
   if (!arguments.config.path.empty()) {
-    auto loaded = load_or_complain(arguments.config, machine_capabilities());
+    auto loaded = load_or_complain(arguments.config, engine::machine_capabilities());
     if (!loaded)
       return wrong_input;
     config = std::move(*loaded);
   }
   Findings all;
   for (auto& findings :
-       {host_findings(), library_findings(), cuda_findings(), network_findings(config)})
+       {platform_findings(), clock_findings(), library_findings(), network_findings(config)})
     all.insert(all.end(), findings.begin(), findings.end());
   if (arguments.json)
     print_json(all);

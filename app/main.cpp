@@ -1,15 +1,15 @@
 // troupe: trains neural networks on a company of actors.
 #include "commands.hpp"
 #include "complain.hpp"
-#include "machine.hpp"
 
 #include "troupe/core/nearest.hpp"
 #include "troupe/core/printable.hpp"
-#include "troupe/cpu/processor.hpp"
+#include "troupe/engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -43,8 +43,10 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv) {
-  if (const auto limit = cpu::isa_limit(); !limit) {
-    complain(limit.error().message);
+  // A limit of a file's size is an error where the file is written, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (const auto prepared = engine::prepare_process(); !prepared) {
+    complain(prepared.error().message);
     return wrong_input;
   }
   CLI::App app{"Trains neural networks on a company of actors", "troupe"};
@@ -75,7 +77,6 @@ int run(int argc, char** argv) {
 } // namespace troupe::app
 
 int main(int argc, char** argv) {
-  troupe::app::prepare_process();
   try {
     return troupe::app::run(argc, argv);
   } catch (const std::exception& error) { // ours return errors; libraries may throw

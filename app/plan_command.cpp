@@ -1,8 +1,8 @@
 // `troupe plan`: what each strategy would need of every worker, and which one to choose.
 #include "commands.hpp"
 #include "complain.hpp"
-#include "machine.hpp"
 
+#include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/engine/prediction/memory_prediction.hpp"
 #include "troupe/metrics/readable.hpp"
 
@@ -86,7 +86,7 @@ void print_json(const Plan& plan) {
 }
 
 int plan(const PlanArguments& arguments) {
-  const auto config = load_or_complain(arguments.config, machine_capabilities());
+  const auto config = load_or_complain(arguments.config, engine::machine_capabilities());
   if (!config)
     return wrong_input;
   auto needs = engine::measure_needs(*config);

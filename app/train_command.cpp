@@ -3,12 +3,12 @@
 #include "command_line.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
-#include "machine.hpp"
 #include "service.hpp"
 #include "signals.hpp"
 
 #include "troupe/actors/company.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
 }
 
 int train(const TrainArguments& arguments) {
-  auto config = load_or_complain(arguments.config, machine_capabilities());
+  auto config = load_or_complain(arguments.config, engine::machine_capabilities());
   if (!config)
     return wrong_input;
   if (!arguments.daemon && config->cluster.min_nodes > 1) {

@@ -22,7 +22,6 @@ constexpr std::size_t flat_grain = 16384;
 } // namespace
 
 HostDevice::HostDevice(int index, int threads) {
-  info_.kind = DeviceKind::host;
   info_.index = index;
   info_.name = fmt::format("host:{} ({} thread{}, {})", index, threads, threads == 1 ? "" : "s",
                            isa_name(processor()));

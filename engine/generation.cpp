@@ -1,8 +1,8 @@
 #include "generation.hpp"
 
-#include "devices.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/host_optimizer.hpp"
+#include "platforms/platforms.hpp"
 #include "trace_rows.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -30,7 +30,7 @@ public:
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
       TROUPE_TRY(add_replica(index));
-    TROUPE_TRY(join_groups(generation_.replicas, strategy_,
+    TROUPE_TRY(join_groups(*generation_.host->devices, generation_.replicas, strategy_,
                            {.generation = generation_.seat.generation,
                             .timeouts = job_.config.cluster.timeouts,
                             .store = store,
@@ -124,15 +124,16 @@ Status Formation::add_fillers() {
     generation_.loader_streams.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
          generation_.trace.track(node_rows, fmt::format("loader {}", i))});
-  FillerFactory factory{job_.config,
-                        {.training = job_.training,
-                         .evaluation = generation_.evaluation,
-                         .world_size = generation_.world_size,
-                         .accumulate = generation_.accumulate},
-                        generation_.loader_streams,
-                        generation_.trace};
+  FillerMaker maker{*generation_.host->devices,
+                    {.training = job_.training,
+                     .evaluation = generation_.evaluation,
+                     .prefetch = job_.config.data.prefetch,
+                     .world_size = generation_.world_size,
+                     .accumulate = generation_.accumulate},
+                    generation_.loader_streams,
+                    generation_.trace};
   for (const auto& replica : generation_.replicas) {
-    auto fillers = factory.make(replica->rank, *replica->equipment);
+    auto fillers = maker.make(replica->rank, *replica->equipment);
     if (!fillers)
       return failure(fillers.error());
     generation_.fillers.push_back(std::move(*fillers));

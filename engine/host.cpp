@@ -1,8 +1,7 @@
 #include "host.hpp"
 
-#include "devices.hpp"
 #include "exchange/host_optimizer.hpp"
-#include "feeding/fillers.hpp"
+#include "platforms/platforms.hpp"
 #include "resume.hpp"
 
 #include "troupe/core/device/rounded_executable.hpp"
@@ -18,11 +17,8 @@ class HostMaker {
 public:
   HostMaker(std::shared_ptr<const Job> job, std::int64_t slices,
             std::optional<Checkpoint> beginning, const Preparing& preparing)
-      : host_{std::make_shared<Host>(Host{.job = std::move(job),
-                                          .slices = slices,
-                                          .equipment = {},
-                                          .state = std::move(beginning),
-                                          .recompute = {}})},
+      : host_{std::make_shared<Host>(
+            Host{.job = std::move(job), .slices = slices, .state = std::move(beginning)})},
         preparing_{preparing} {}
 
   Result<std::shared_ptr<Host>> run() {
@@ -32,6 +28,7 @@ public:
     if (!slice)
       return failure(slice.error());
     micro_batch_ = *slice;
+    host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
     return host_;
@@ -52,16 +49,18 @@ private:
 Status HostMaker::equip(int worker) {
   if (preparing_.cancelled && preparing_.cancelled())
     return fail(Errc::stopped, "asked to stop before the job began");
-  auto device = make_device(config().devices, worker, preparing_.say);
+  auto device = host_->devices->add();
   if (!device)
     return failure(device.error());
-  auto equipment = std::make_shared<Equipment>(Equipment{.device = std::move(*device)});
+  auto equipment =
+      std::make_shared<Equipment>(Equipment{.worker = worker, .device = std::move(*device)});
   if (config().parallel.offloads())
     TROUPE_TRY(add_updater(*equipment, threads_per_worker(config().devices)));
-  auto engine = engine_options(config(), *equipment->device);
+  auto engine = host_->devices->engine_options(worker);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = preferred_input(config(), job().training->dataset().extent().has_value());
+  engine->passes.input =
+      host_->devices->preferred_input(job().training->dataset().extent().has_value());
   engine->passes.loss_rows =
       static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
   TROUPE_TRY(compile(*equipment, *engine));

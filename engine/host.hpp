@@ -3,13 +3,13 @@
 #pragma once
 
 #include "job.hpp"
+#include "platforms/platform.hpp"
 
 #include "troupe/core/checkpoint/checkpoint.hpp"
 #include "troupe/core/device/executable.hpp"
 #include "troupe/nn/passes/format_input.hpp"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +17,9 @@
 
 namespace troupe::engine {
 
-struct ResidentDataset; // feeding/device_filler.hpp
-
 /// What one worker computes with. Executables have no buffers until a generation binds its own.
 struct Equipment {
+  int worker = 0; ///< of this node, from 0
   std::shared_ptr<Device> device;
   /// Where offloaded state is updated: the device itself, if that is the host; null where nothing
   /// is offloaded.
@@ -28,19 +27,18 @@ struct Equipment {
   std::unique_ptr<Executable> train = nullptr;
   std::unique_ptr<Executable> evaluate = nullptr; ///< null when it never happens
   nn::InputFormat input = {};                     ///< of both
-  /// Data sets that lie in the device's memory.
-  std::map<const data::Dataset*, std::shared_ptr<const ResidentDataset>> residents = {};
 };
 
 struct Host {
   std::shared_ptr<const Job> job;
   /// Of every global batch. A generation deals them to its ranks; executables take one at a time.
   std::int64_t slices = 1;
-  std::vector<std::shared_ptr<Equipment>> equipment; ///< by worker of this node
+  std::shared_ptr<PlatformDevices> devices = nullptr;
+  std::vector<std::shared_ptr<Equipment>> equipment = {}; ///< by worker of this node
   /// In canonical layout. The generation that is formed takes it, and may leave it again
   /// (leave_state): it is in one place only.
-  std::optional<Checkpoint> state;
-  std::optional<metrics::RecomputeRecord> recompute; ///< where it was asked for
+  std::optional<Checkpoint> state = {};
+  std::optional<metrics::RecomputeRecord> recompute = {}; ///< where it was asked for
 };
 
 /// What preparing tells and asks meanwhile.

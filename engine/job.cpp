@@ -1,7 +1,7 @@
 #include "job.hpp"
 
-#include "devices.hpp"
 #include "feeding/data_identity.hpp"
+#include "platforms/platforms.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/nn/optimizer.hpp"
@@ -64,7 +64,7 @@ Status set_course(Job& job) {
   const auto& config = job.config;
   // prepare_model refuses what is no precision.
   job.precision = precision_of(config.precision.mode).value_or(Precision::fp32);
-  job.arithmetic = arithmetic(config, job.precision);
+  job.arithmetic = platform_of(config.devices).arithmetic(config, job.precision);
   job.loss_scale = loss_scale_options(config.precision);
   auto first = nn::optimizer_arguments(config.train.optimizer);
   if (!first)

@@ -186,7 +186,7 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
   auto context = DeviceContext::create(index);
   if (!context)
     return failure(std::move(context).error());
-  DeviceInfo info{.kind = DeviceKind::cuda,
+  DeviceInfo info{.on_host = false,
                   .index = index,
                   .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
                                       properties.major, properties.minor),

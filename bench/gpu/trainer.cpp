@@ -4,7 +4,7 @@
 #include "troupe/core/float16.hpp"
 #include "troupe/core/graph/precision.hpp"
 #include "troupe/core/random.hpp"
-#include "troupe/engine/devices.hpp"
+#include "troupe/engine/platforms/detail/cuda_options.hpp"
 #include "troupe/engine/resume.hpp"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ Trainer::Trainer(const Options& options)
                                                                                 say))},
       stream_{device_->create_stream({.name = "compute"})} {
   phases_.end("device");
-  auto engine = value_or_give_up(engine::engine_options(config_, *device_));
+  auto engine = value_or_give_up(engine::cuda_options(config_, *device_));
   engine.passes.input = {.dtype = compute_type(*precision_of(options.precision)), .channels = 4};
   auto model = value_or_give_up(
       nn::prepare_model(config_, options.batch, nn::Purpose::training, engine.passes));

@@ -9,8 +9,4 @@ std::string_view to_string(MemoryKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view to_string(DeviceKind kind) {
-  return kind == DeviceKind::host ? "host" : "cuda";
-}
-
 } // namespace troupe

@@ -93,11 +93,8 @@ struct StreamOptions {
   bool urgent = false; ///< CUDA: its kernels start before those that wait on other streams
 };
 
-enum class DeviceKind : std::uint8_t { host, cuda };
-std::string_view to_string(DeviceKind kind);
-
 struct DeviceInfo {
-  DeviceKind kind = DeviceKind::host;
+  bool on_host = true; ///< computes in the host's memory
   int index = 0;
   std::string name;    ///< "host:0 (2 threads, avx512_core_bf16)"
   bool pinned = false; ///< allocates MemoryKind::pinned, which is not its own memory

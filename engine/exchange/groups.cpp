@@ -1,17 +1,10 @@
 #include "groups.hpp"
 
-#ifdef TROUPE_HAS_CUDA
-#include "groups_cuda.hpp"
-#endif
-
-#include "troupe/collectives/gloo/gloo_communicator.hpp"
 #include "troupe/collectives/lone_communicator.hpp"
-#include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/units.hpp"
 
 #include <algorithm>
-#include <future>
 #include <vector>
 
 namespace troupe::engine {
@@ -33,8 +26,9 @@ struct Ranks {
 
 class Groups {
 public:
-  Groups(std::span<const std::shared_ptr<Replica>> replicas, const GroupOptions& options)
-      : replicas_{replicas}, options_{options} {}
+  Groups(PlatformDevices& devices, std::span<const std::shared_ptr<Replica>> replicas,
+         const GroupOptions& options)
+      : devices_{devices}, replicas_{replicas}, options_{options} {}
 
   /// Every node goes through all groups in one order, so that none waits for another in a circle.
   Status join(const Ranks& ranks, Member member) {
@@ -68,89 +62,43 @@ public:
   }
 
 private:
-  using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
-
   Result<Communicators> make(const std::vector<Replica*>& here, const Ranks& ranks) {
     if (ranks.size == 1) {
       Communicators alone;
       alone.push_back(collectives::make_lone_communicator(here.front()->equipment->device));
       return alone;
     }
-    const bool all = std::ssize(here) == ranks.size;
-#ifdef TROUPE_HAS_CUDA
-    if (here.front()->device().info().kind == DeviceKind::cuda)
-      return make_on_gpus(here, ranks, all);
-#endif
-    if (all)
-      return collectives::make_shared_group(ranks.size, options_.timeouts.collective);
-    return connect(here, ranks);
-  }
-
-  /// At the same time: each waits for all.
-  Result<Communicators> connect(const std::vector<Replica*>& here, const Ranks& ranks) {
-    std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
-    connecting.reserve(here.size());
+    std::vector<GroupMember> members;
+    members.reserve(here.size());
     for (const auto* replica : here)
-      connecting.push_back(std::async(std::launch::async, [this, replica, &ranks] {
-        return collectives::connect_gloo(gloo_options(*replica, ranks), *options_.store);
-      }));
-    Result<Communicators> connected;
-    for (auto& each : connecting) {
-      auto communicator = each.get();
-      if (!communicator)
-        connected = failure(std::move(communicator).error());
-      else if (connected)
-        connected->push_back(std::move(*communicator));
+      members.push_back({replica->equipment->worker, ranks.index_of(replica->rank)});
+    GroupPlace place{.name = name(ranks),
+                     .world_size = ranks.size,
+                     .collective = options_.timeouts.collective,
+                     .connect = options_.timeouts.quorum,
+                     .apart = ranks.apart};
+    if (std::ssize(here) < ranks.size) {
+      place.store = options_.store;
+      place.address = parse_endpoint(options_.generation.node_of(here.front()->rank).address)->host;
     }
-    return connected;
+    return devices_.make_group(members, place);
   }
-
-#ifdef TROUPE_HAS_CUDA
-  Result<Communicators> make_on_gpus(const std::vector<Replica*>& here, const Ranks& ranks,
-                                     bool all) {
-    const GpuGroup group{.name = name(ranks),
-                         .world_size = ranks.size,
-                         .store = all ? nullptr : options_.store,
-                         .collective = options_.timeouts.collective,
-                         .connect = options_.timeouts.quorum,
-                         .apart = ranks.apart};
-    if (all)
-      return gpus_.share(here, group);
-    std::vector<int> indices;
-    indices.reserve(here.size());
-    for (const auto* replica : here)
-      indices.push_back(ranks.index_of(replica->rank));
-    return gpus_.connect(here, indices, group);
-  }
-#endif
 
   std::string name(const Ranks& ranks) const {
     return fmt::format("{}/{}+{}x{}{}", options_.generation.number, ranks.first, ranks.step,
                        ranks.size, ranks.apart ? " apart" : "");
   }
 
-  collectives::GlooOptions gloo_options(const Replica& replica, const Ranks& ranks) const {
-    const auto& node = options_.generation.node_of(replica.rank);
-    return {.rank = ranks.index_of(replica.rank),
-            .world_size = ranks.size,
-            .group = name(ranks),
-            .address = parse_endpoint(node.address)->host,
-            .timeout = options_.timeouts.collective,
-            .connect_timeout = options_.timeouts.quorum};
-  }
-
+  PlatformDevices& devices_;
   std::span<const std::shared_ptr<Replica>> replicas_;
   const GroupOptions& options_;
-#ifdef TROUPE_HAS_CUDA
-  GpuGroups gpus_;
-#endif
 };
 
 } // namespace
 
-Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
+Status join_groups(PlatformDevices& devices, std::span<const std::shared_ptr<Replica>> replicas,
                    const collectives::Strategy& strategy, const GroupOptions& options) {
-  Groups groups{replicas, options};
+  Groups groups{devices, replicas, options};
   TROUPE_TRY(groups.join({0, 1, strategy.world_size}, &Replica::world));
   for (int copy = 0; copy < strategy.replicas(); ++copy)
     TROUPE_TRY(groups.join({copy * strategy.shards, 1, strategy.shards}, &Replica::shard_group));

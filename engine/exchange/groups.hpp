@@ -22,12 +22,10 @@ struct GroupOptions {
   bool statistics = false;
 };
 
-/// Makes the communicators of a node's replicas. On the host: of shared memory where all ranks of a
-/// group are on this node, else by Gloo over TCP. On GPUs: by NCCL, or through the memory of the
-/// GPU where several workers of a node share one. Blocks until all ranks of every group are
-/// connected. Errors: network, when some rank does not come within the quorum timeout; those of
-/// NCCL.
-Status join_groups(std::span<const std::shared_ptr<Replica>> replicas,
+/// Makes the communicators of a node's replicas, as its devices make them. Blocks until all ranks
+/// of every group are connected. Errors: network, when some rank does not come within the quorum
+/// timeout; those of PlatformDevices::make_group.
+Status join_groups(PlatformDevices& devices, std::span<const std::shared_ptr<Replica>> replicas,
                    const collectives::Strategy& strategy, const GroupOptions& options);
 
 } // namespace troupe::engine

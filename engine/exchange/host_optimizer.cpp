@@ -11,14 +11,13 @@ Status add_updater(Equipment& equipment, int threads) {
   const auto& info = equipment.device->info();
   if (!info.pinned)
     return fail(Errc::unsupported, "parallel.offload: {} has no pinned memory", info.name);
-  equipment.updater =
-      info.kind == DeviceKind::host ? equipment.device : cpu::make_host_device(info.index, threads);
+  equipment.updater = info.on_host ? equipment.device : cpu::make_host_device(info.index, threads);
   return {};
 }
 
 void add_host_streams(Replica& replica, int threads) {
   // Beside backward on the host itself, a second team of threads would fight with the first.
-  const bool on_host = replica.device().info().kind == DeviceKind::host;
+  const bool on_host = replica.device().info().on_host;
   replica.copies = replica.device().create_stream({.name = "copies", .threads = 1});
   replica.updates = replica.equipment->updater->create_stream(
       {.name = "host optimizer", .threads = on_host ? 1 : threads});

@@ -1,8 +1,8 @@
 // The parts of a worker's memory that strategies have no say in: allocated as a job does, and
 // counted by the device. Large memory of a host is not touched, so it costs nothing.
-#include "../devices.hpp"
 #include "../feeding/fillers.hpp"
 #include "../job_plan.hpp"
+#include "../platforms/platforms.hpp"
 #include "../state/model_state.hpp"
 #include "memory_prediction.hpp"
 
@@ -26,23 +26,25 @@ std::uint64_t statistics_bytes(const Graph& training) {
 class Measurement {
 public:
   explicit Measurement(const Config& config)
-      : config_{config}, world_{static_cast<int>(config.workers())} {}
+      : config_{config}, world_{static_cast<int>(config.workers())},
+        devices_{platform_of(config.devices).make_devices(config, {})} {}
 
   Result<WorkerNeeds> run() {
-    auto device = make_device(config_.devices, 0);
+    auto device = devices_->add();
     if (!device)
       return failure(device.error());
     equipment_.device = std::move(*device);
     TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
-    FillerFactory factory{config_,
-                          {.training = training_,
-                           .evaluation = evaluation_,
-                           .world_size = world_,
-                           .accumulate = static_cast<int>(config_.train.accumulate)},
-                          streams_,
-                          {}};
-    const auto fillers = factory.make(0, equipment_);
+    FillerMaker maker{*devices_,
+                      {.training = training_,
+                       .evaluation = evaluation_,
+                       .prefetch = config_.data.prefetch,
+                       .world_size = world_,
+                       .accumulate = static_cast<int>(config_.train.accumulate)},
+                      streams_,
+                      {}};
+    const auto fillers = maker.make(0, equipment_);
     if (!fillers)
       return failure(fillers.error());
     return needs();
@@ -57,6 +59,7 @@ private:
 
   const Config& config_;
   int world_;
+  std::unique_ptr<PlatformDevices> devices_;
   Equipment equipment_;
   std::vector<LoaderStream> streams_;
   std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
@@ -78,10 +81,10 @@ Status Measurement::open_data() {
 }
 
 Status Measurement::compile() {
-  auto engine = engine_options(config_, *equipment_.device);
+  auto engine = devices_->engine_options(0);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = preferred_input(config_, training_->dataset().extent().has_value());
+  engine->passes.input = devices_->preferred_input(training_->dataset().extent().has_value());
   const auto slice = training_->sampler().largest_slice(
       {0, world_, 0, static_cast<int>(config_.train.accumulate)});
   if (!slice)
@@ -119,7 +122,7 @@ Result<WorkerNeeds> Measurement::needs() const {
   const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
   // Workers of a host share its memory.
   const auto workers = static_cast<std::size_t>(config_.devices.count);
-  const bool on_host = info.kind == DeviceKind::host;
+  const bool on_host = info.on_host;
   const auto host = cpu::make_host_device(0, 1)->info().memory_bytes / workers;
   return WorkerNeeds{.world_size = world_,
                      .unit_elements = layout.unit_elements,

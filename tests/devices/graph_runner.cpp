@@ -170,8 +170,7 @@ private:
   void read_activations(RunResult& result) {
     if (!options_.memory.offsets.empty())
       return;
-    const bool has_indices =
-        device_.info().kind == DeviceKind::host || test_traits().stores_indices;
+    const bool has_indices = device_.info().on_host || test_traits().stores_indices;
     for (const auto& tensor : graph_.tensors) {
       const bool index = tensor.dtype == DType::i32;
       if ((tensor.role != Role::activation && tensor.role != Role::output) ||

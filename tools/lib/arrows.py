@@ -56,16 +56,14 @@ def problem(path: str, header: str) -> str | None:
     folder = path.split("/")[0]
     if folder not in LAYERS:
         return None
-    for pattern, name, allowed in RESTRICTED:
-        if pattern.match(header) and not path.startswith(allowed):
-            return f"{name} may be included by {', '.join(allowed)} alone"
     file = included(path, header)
     target = file.split("/")[0]
     ours = target in LAYERS and "/" in file
     if header.startswith("troupe/") and not ours:
         return f"there is no folder {target}/"
     if not ours:
-        return None
+        restricted = (r for r in RESTRICTED if r[0].match(header) and not path.startswith(r[2]))
+        return next((f"{name} may be included by {', '.join(allowed)} alone" for _, name, allowed in restricted), None)
     around, hidden, _ = file.rpartition("/detail/")
     above = LAYERS[folder] >= LAYERS["tests"]
     if hidden and not above and not path.startswith(f"{around}/"):

@@ -1,11 +1,13 @@
-#include "machine.hpp"
+#include "cuda_driver.hpp"
+
+#include <fmt/format.h>
 
 #include <dlfcn.h>
 
 #include <array>
 #include <memory>
 
-namespace troupe::app {
+namespace troupe::engine {
 
 namespace {
 
@@ -47,4 +49,17 @@ CudaDriver probe_cuda_driver() {
   return found;
 }
 
-} // namespace troupe::app
+Facts cuda_driver_facts() {
+  const auto driver = probe_cuda_driver();
+  if (!driver.problem.empty())
+    return {{"cuda", "driver", driver.problem, false}};
+  Facts all{{"cuda", "driver",
+             fmt::format("for CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10)}};
+  for (std::size_t i = 0; i < driver.devices.size(); ++i)
+    all.push_back({"cuda", fmt::format("device {}", i), driver.devices[i]});
+  if (driver.devices.empty())
+    all.push_back({"cuda", "devices", "none", false});
+  return all;
+}
+
+} // namespace troupe::engine

@@ -2,7 +2,7 @@
 /// size.
 #pragma once
 
-#include "batch_filler.hpp"
+#include "../../feeding/batch_filler.hpp"
 
 #include "troupe/gpu/cuda_device.hpp"
 

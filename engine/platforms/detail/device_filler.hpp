@@ -2,7 +2,7 @@
 /// the model's input of them.
 #pragma once
 
-#include "batch_filler.hpp"
+#include "../../feeding/batch_filler.hpp"
 
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/nn/passes/format_input.hpp"

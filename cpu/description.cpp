@@ -1,24 +1,24 @@
-#include "doctor.hpp"
+#include "description.hpp"
+
+#include "engines.hpp"
+#include "processor.hpp"
 
 #include "troupe/core/config/capabilities.hpp"
 #include "troupe/core/graph/precision.hpp"
-#include "troupe/core/units.hpp"
-#include "troupe/cpu/engines.hpp"
-#include "troupe/cpu/processor.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <sys/timex.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string>
+#include <vector>
 
-namespace troupe::app {
+namespace troupe::cpu {
 
 namespace {
 
@@ -57,66 +57,46 @@ std::string gibibytes(const std::string& proc_kilobytes) {
 }
 
 /// What is used of the vectors: "avx2 of avx512_core_bf16 (TROUPE_ISA)".
-Finding isa_finding() {
-  const auto used = cpu::isa_name(cpu::processor());
-  const auto whole = cpu::isa_name(cpu::whole_processor());
+Fact isa_fact() {
+  const auto used = isa_name(processor());
+  const auto whole = isa_name(whole_processor());
   return {"host", "isa", used == whole ? used : fmt::format("{} of {} (TROUPE_ISA)", used, whole)};
 }
 
-Finding bf16_finding() {
-  const bool multiplies = cpu::arithmetic_type(DType::bf16) == DType::bf16;
+Fact bf16_fact() {
+  const bool multiplies = arithmetic_type(DType::bf16) == DType::bf16;
   return {"host", "bf16",
           multiplies ? "fast"
                      : "stored as bf16, computed in fp32: less memory, about fp32's speed"};
 }
 
 /// What the CPU makes of every precision that it has.
-Findings precision_findings() {
-  Findings all;
+Facts precision_facts() {
+  Facts all;
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,
                                Precision::amp_fp16, Precision::amp_bf16})
     all.push_back({"precision", std::string{to_string(precision)},
-                   describe(precision, cpu::arithmetic_type(compute_type(precision)))});
+                   describe(precision, arithmetic_type(compute_type(precision)))});
   return all;
-}
-
-Findings clock_findings() {
-  timespec resolution = {};
-  clock_getres(CLOCK_MONOTONIC, &resolution);
-  Finding steady{
-      "clock", "steady",
-      fmt::format("resolution {} ns", resolution.tv_sec * 1000000000 + resolution.tv_nsec)};
-  timex state = {};
-  const int answer = adjtimex(&state); // modes = 0: only reads
-  Finding wall{"clock", "synchronized", "", Finding::State::good};
-  if (answer == -1 || answer == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
-    wall.value = "not known to be; log times of several hosts may not agree";
-    wall.state = Finding::State::absent;
-  } else {
-    wall.value = fmt::format("yes, error at most {} us", state.maxerror);
-  }
-  return {steady, wall};
 }
 
 } // namespace
 
-Findings host_findings() {
+Facts description() {
   const auto flags = vector_flags();
   const auto usable = host_capabilities().host_cores;
-  Findings all;
+  Facts all;
   all.push_back({"host", "cpu", proc_value("/proc/cpuinfo", "model name")});
   all.push_back(
       {"host", "cores", fmt::format("{} usable of {}", usable, sysconf(_SC_NPROCESSORS_CONF))});
-  all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")),
-                 flags.empty() ? Finding::State::absent : Finding::State::good});
-  all.push_back(isa_finding());
-  all.push_back(bf16_finding());
+  all.push_back({"host", "vectors", fmt::format("{}", fmt::join(flags, " ")), !flags.empty()});
+  all.push_back(isa_fact());
+  all.push_back(bf16_fact());
   all.push_back({"host", "memory",
                  fmt::format("{}, {} available", gibibytes(proc_value("/proc/meminfo", "MemTotal")),
                              gibibytes(proc_value("/proc/meminfo", "MemAvailable")))});
-  for (auto more : {precision_findings(), clock_findings()})
-    std::ranges::move(more, std::back_inserter(all));
+  std::ranges::move(precision_facts(), std::back_inserter(all));
   return all;
 }
 
-} // namespace troupe::app
+} // namespace troupe::cpu

@@ -1,0 +1,15 @@
+/// What a machine says of itself: the lines of `troupe doctor`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct Fact {
+  std::string section, name, value;
+  bool found = true; ///< false: it is not there, and nothing fails without it
+};
+using Facts = std::vector<Fact>;
+
+} // namespace troupe

@@ -1,0 +1,11 @@
+/// What `troupe doctor` says of the host's processors and memory.
+#pragma once
+
+#include "troupe/core/device/description.hpp"
+
+namespace troupe::cpu {
+
+/// Processor, instruction sets, cores, memory, and what precisions mean on it.
+Facts description();
+
+} // namespace troupe::cpu

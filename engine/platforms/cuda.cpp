@@ -1,0 +1,177 @@
+// CUDA's GPUs.
+#include "../trace_rows.hpp"
+#include "detail/copy_filler.hpp"
+#include "detail/cuda_driver.hpp"
+#include "detail/cuda_groups.hpp"
+#include "detail/cuda_options.hpp"
+#include "detail/device_filler.hpp"
+#include "detail/registered.hpp"
+
+#include "troupe/collectives/nccl/library.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/gpu/description.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+
+namespace troupe::engine {
+
+namespace {
+
+template <class Filler>
+Result<std::shared_ptr<BatchFiller>> shared(Result<std::unique_ptr<Filler>> filler) {
+  if (!filler)
+    return failure(std::move(filler).error());
+  return std::shared_ptr<BatchFiller>{*std::move(filler)};
+}
+
+class CudaDevices final : public PlatformDevices {
+public:
+  CudaDevices(const Config& config, SayLine say) : config_{config}, say_{std::move(say)} {}
+
+  /// Where there are fewer GPUs than workers, some share one.
+  Result<std::shared_ptr<Device>> add() override {
+    const auto gpus = std::max(1, gpu::cuda_device_count());
+    auto device = gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_);
+    if (!device)
+      return failure(device.error());
+    workers_.push_back({.device = std::move(*device), .residents = {}});
+    return workers_.back().device;
+  }
+
+  Result<EngineOptions> engine_options(int worker) override {
+    return cuda_options(config_, *at(worker).device);
+  }
+
+  /// Images of different sizes are augmented on the host, which writes f32.
+  nn::InputFormat preferred_input(bool one_size) const override {
+    return one_size ? nn::InputFormat{.dtype = nn::image_type(config_), .channels = 4}
+                    : nn::InputFormat{};
+  }
+
+  Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override;
+
+  Result<Communicators> make_group(std::span<const GroupMember> members,
+                                   const GroupPlace& place) override {
+    std::vector<GpuMember> ranks;
+    ranks.reserve(members.size());
+    for (const auto& member : members)
+      ranks.push_back({at(member.worker).device, member.rank});
+    return groups_.make(ranks, place);
+  }
+
+private:
+  struct Worker {
+    std::shared_ptr<gpu::CudaDevice> device;
+    /// What lies in its memory.
+    std::map<const data::Dataset*, std::shared_ptr<const ResidentDataset>> residents;
+  };
+
+  Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  /// Null when pixels stay on the host.
+  Result<std::shared_ptr<const ResidentDataset>> resident_copy(Worker& worker,
+                                                               const data::Dataset& dataset) const;
+
+  const Config& config_;
+  SayLine say_;
+  std::vector<Worker> workers_;
+  GpuGroups groups_;
+};
+
+Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, FillerOptions options) {
+  auto& device = *at(worker).device;
+  const LoaderStream stream{device.create_stream({.name = "loader"}),
+                            options.trace.track(rank_rows(options.slice.rank), "loader")};
+  options.streams->push_back(stream);
+  const auto& dataset = options.assembler->dataset();
+  if (!dataset.extent())
+    return shared(CopyFiller::create(device, {.assembler = options.assembler,
+                                              .host_streams = std::move(options.host_streams),
+                                              .stream = stream,
+                                              .slice = options.slice,
+                                              .slots = options.slots}));
+  auto resident = resident_copy(at(worker), dataset);
+  if (!resident)
+    return failure(resident.error());
+  return shared(DeviceFiller::create(device, {.assembler = options.assembler,
+                                              .resident = *std::move(resident),
+                                              .host_streams = std::move(options.host_streams),
+                                              .stream = stream,
+                                              .slice = options.slice,
+                                              .slots = static_cast<std::int32_t>(options.slots),
+                                              .format = options.format}));
+}
+
+Result<std::shared_ptr<const ResidentDataset>>
+CudaDevices::resident_copy(Worker& worker, const data::Dataset& dataset) const {
+  std::shared_ptr<const ResidentDataset> nothing;
+  if (config_.data.residency == "host")
+    return nothing;
+  auto& copy = worker.residents[&dataset];
+  if (copy)
+    return copy;
+  auto made = make_resident(*worker.device, dataset);
+  if (made)
+    return copy = *std::move(made);
+  // What does not fit is no error unless it was asked for.
+  if (config_.data.residency == "auto" && made.error().code == Errc::out_of_memory)
+    return nothing;
+  return made;
+}
+
+/// A GPU that several workers share is for who asks for it.
+bool suits(const DevicesConfig& devices) {
+  return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
+}
+
+void add_capabilities(Capabilities& capabilities) {
+  capabilities.cuda_build = true;
+  const auto driver = probe_cuda_driver();
+  capabilities.cuda_devices = static_cast<int>(driver.devices.size());
+  capabilities.cuda_pinned = !driver.integrated;
+}
+
+Fact nccl_fact() {
+  const auto nccl = collectives::open_nccl();
+  int version = 0;
+  if (nccl && nccl->version(&version) == ncclSuccess)
+    return {"cuda", "NCCL", gpu::dotted(static_cast<std::size_t>(version))};
+  return {"cuda", "NCCL", nccl ? "" : nccl.error().message, false};
+}
+
+Facts facts() {
+  Facts all{{"cuda", "build", "with CUDA"}};
+  std::ranges::move(gpu::library_facts(), std::back_inserter(all));
+  all.push_back(nccl_fact());
+  std::ranges::move(cuda_driver_facts(), std::back_inserter(all));
+  return all;
+}
+
+/// CUDA's most connections. With its 8, streams of workers that share a GPU would share hardware
+/// queues, and those that wait for the host hold up the others (gpu/wait_flags.hpp).
+Status take_connections() {
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  return {};
+}
+
+} // namespace
+
+Platform cuda_platform() {
+  return {
+      .name = "cuda",
+      .suits = suits,
+      .make_devices = [](const Config& config, SayLine say) -> std::unique_ptr<PlatformDevices> {
+        return std::make_unique<CudaDevices>(config, std::move(say));
+      },
+      .arithmetic =
+          [](const Config&, Precision precision) {
+            return describe(precision, compute_type(precision));
+          },
+      .add_capabilities = add_capabilities,
+      .facts = facts,
+      .prepare_process = take_connections};
+}
+
+} // namespace troupe::engine

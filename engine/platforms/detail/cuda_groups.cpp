@@ -1,0 +1,111 @@
+#include "cuda_groups.hpp"
+
+#include "common.hpp"
+
+#include "troupe/collectives/shared_device/cuda_communicator.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace troupe::engine {
+
+namespace {
+
+bool one_each(std::span<const GpuMember> members) {
+  std::set<int> gpus;
+  for (const auto& member : members)
+    gpus.insert(member.device->info().index);
+  return gpus.size() == members.size();
+}
+
+Result<Communicators> share_memory(std::span<const GpuMember> members, const GroupPlace& place) {
+  std::vector<std::shared_ptr<gpu::CudaDevice>> devices;
+  devices.reserve(members.size());
+  for (const auto& member : members)
+    devices.push_back(member.device);
+  return collectives::make_shared_cuda_group(devices, place.collective);
+}
+
+/// NCCL between nodes: what it does not do yet, or never.
+Status check_between_nodes(std::span<const GpuMember> members, const GroupPlace& place) {
+  if (place.apart)
+    return fail(Errc::unsupported,
+                "CUDA workers of several nodes cannot synchronize batch norm yet; set "
+                "model.sync_batch_norm to false");
+  if (!one_each(members))
+    return fail(Errc::unsupported,
+                "workers of several nodes need a GPU each: NCCL has no two ranks "
+                "on one; lower devices.count to the GPUs there are");
+  return {};
+}
+
+/// The group's first rank makes it; those of other processes find it in the store.
+Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library, bool first,
+                                        const GroupPlace& place) {
+  const auto key = "nccl/" + place.name;
+  if (first) {
+    auto id = collectives::make_nccl_id(library);
+    if (id && place.store)
+      TROUPE_TRY(place.store->put(key, {id->begin(), id->end()}));
+    return id;
+  }
+  const auto bytes = place.store->wait(key, place.connect);
+  if (!bytes)
+    return failure(bytes.error());
+  collectives::NcclId id = {};
+  std::memcpy(id.data(), bytes->data(), std::min(id.size(), bytes->size()));
+  return id;
+}
+
+} // namespace
+
+Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const GroupPlace& place) {
+  if (place.store)
+    TROUPE_TRY(check_between_nodes(members, place));
+  else if (place.apart || !one_each(members))
+    return share_memory(members, place);
+  return connect(members, place);
+}
+
+Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
+                                         const GroupPlace& place) {
+  std::vector<std::shared_ptr<collectives::NcclOwner>> owners;
+  for (const auto& member : members) {
+    auto own = owner(member);
+    if (!own)
+      return failure(own.error());
+    owners.push_back(*std::move(own));
+  }
+  const auto id = agree_on_id(owners.front()->library(), members.front().rank == 0, place);
+  if (!id)
+    return failure(id.error());
+  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+  connecting.reserve(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i)
+    connecting.push_back(
+        std::async(std::launch::async, [owner = owners[i], rank = members[i].rank, &id, &place] {
+          return collectives::connect_nccl(owner, {.rank = rank,
+                                                   .world_size = place.world_size,
+                                                   .id = *id,
+                                                   .buffers = {},
+                                                   .timeout = place.collective,
+                                                   .connect_timeout = place.connect});
+        }));
+  return all_of(connecting);
+}
+
+Result<std::shared_ptr<collectives::NcclOwner>> GpuGroups::owner(const GpuMember& member) {
+  auto& known = owners_[member.device->info().index];
+  if (auto owner = known.lock())
+    return owner;
+  auto created = collectives::NcclOwner::create(member.device);
+  if (!created)
+    return failure(created.error());
+  std::shared_ptr<collectives::NcclOwner> owner = std::move(*created);
+  known = owner;
+  return owner;
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,34 @@
+/// Communicators of workers on GPUs.
+#pragma once
+
+#include "../platform.hpp"
+
+#include "troupe/collectives/nccl/nccl_communicator.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+
+namespace troupe::engine {
+
+struct GpuMember {
+  std::shared_ptr<gpu::CudaDevice> device;
+  int rank = 0; ///< in the group
+};
+
+class GpuGroups {
+public:
+  /// By NCCL; where all ranks are of this process and two are on one GPU, which NCCL refuses, or
+  /// the group is apart, through the memory of the GPUs. In the order of `members`. Blocks until
+  /// all are connected. Errors: unsupported (two ranks on one GPU), collective, network.
+  Result<Communicators> make(std::span<const GpuMember> members, const GroupPlace& place);
+
+private:
+  Result<Communicators> connect(std::span<const GpuMember> members, const GroupPlace& place);
+  Result<std::shared_ptr<collectives::NcclOwner>> owner(const GpuMember& member);
+
+  /// By GPU; as long as a communicator uses it.
+  std::map<int, std::weak_ptr<collectives::NcclOwner>> owners_;
+};
+
+} // namespace troupe::engine

@@ -1,0 +1,111 @@
+// The host's processors.
+#include "detail/common.hpp"
+#include "detail/registered.hpp"
+#include "platforms.hpp"
+
+#include "troupe/collectives/gloo/gloo_communicator.hpp"
+#include "troupe/collectives/shared_device/shared_communicator.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/cpu/description.hpp"
+#include "troupe/cpu/engines.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/cpu/processor.hpp"
+
+#include <future>
+
+namespace troupe::engine {
+
+namespace {
+
+bool interprets(const Config& config) {
+  return config.devices.engine == "interpreter";
+}
+
+/// Ranks of several nodes, by Gloo over TCP. At the same time: each waits for all.
+Result<Communicators> connect(std::span<const GroupMember> members, const GroupPlace& place) {
+  std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+  connecting.reserve(members.size());
+  for (const auto& member : members)
+    connecting.push_back(std::async(std::launch::async, [rank = member.rank, &place] {
+      return collectives::connect_gloo({.rank = rank,
+                                        .world_size = place.world_size,
+                                        .group = place.name,
+                                        .address = place.address,
+                                        .timeout = place.collective,
+                                        .connect_timeout = place.connect},
+                                       *place.store);
+    }));
+  return all_of(connecting);
+}
+
+class HostDevices final : public PlatformDevices {
+public:
+  explicit HostDevices(const Config& config) : config_{config} {}
+
+  Result<std::shared_ptr<Device>> add() override {
+    devices_.push_back(cpu::make_host_device(static_cast<int>(devices_.size()),
+                                             threads_per_worker(config_.devices)));
+    return devices_.back();
+  }
+
+  Result<EngineOptions> engine_options(int) override {
+    auto options = common_options(config_);
+    if (interprets(config_)) { // the truth runs the graph as the model was written
+      options.passes = {};
+      options.compile.engine = CompileOptions::Engine::interpreter;
+    }
+    return options;
+  }
+
+  nn::InputFormat preferred_input(bool) const override { return {}; }
+
+  Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override {
+    std::vector<data::BatchBuffer> buffers;
+    for (std::int64_t i = 0; i < options.slots; ++i) {
+      auto buffer =
+          options.assembler->allocate(*devices_[static_cast<std::size_t>(worker)], options.slice);
+      if (!buffer)
+        return failure(buffer.error());
+      buffers.push_back(std::move(*buffer));
+    }
+    return std::make_shared<HostFiller>(std::move(options.assembler), std::move(buffers),
+                                        std::move(options.host_streams));
+  }
+
+  Result<Communicators> make_group(std::span<const GroupMember> members,
+                                   const GroupPlace& place) override {
+    return place.store ? connect(members, place)
+                       : collectives::make_shared_group(place.world_size, place.collective);
+  }
+
+private:
+  const Config& config_;
+  std::vector<std::shared_ptr<cpu::HostDevice>> devices_;
+};
+
+std::string arithmetic(const Config& config, Precision precision) {
+  const auto type = compute_type(precision);
+  return interprets(config) ? "the interpreter's: exact to double precision, then rounded"
+                            : describe(precision, cpu::arithmetic_type(type));
+}
+
+Status check_isa() {
+  const auto limit = cpu::isa_limit();
+  return limit ? Status{} : failure(limit.error());
+}
+
+} // namespace
+
+Platform host_platform() {
+  return {.name = "cpu",
+          .suits = [](const DevicesConfig&) { return true; },
+          .make_devices = [](const Config& config, SayLine) -> std::unique_ptr<PlatformDevices> {
+            return std::make_unique<HostDevices>(config);
+          },
+          .arithmetic = arithmetic,
+          .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
+          .facts = cpu::description,
+          .prepare_process = check_isa};
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,113 @@
+/// A kind of device as training uses it: what is above Device and differs between the host's
+/// processors and GPUs. One that is added (docs/new-device.md) is a file that makes a Platform, and
+/// a line in platforms.cpp.
+#pragma once
+
+#include "../feeding/batch_filler.hpp"
+
+#include "troupe/collectives/communicator.hpp"
+#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/core/config/capabilities.hpp"
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/device/description.hpp"
+#include "troupe/core/device/executable.hpp"
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/passes/format_input.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::engine {
+
+/// Told what takes long, and what was chosen, while a device prepares a model: a line each, from
+/// any thread.
+using SayLine = std::function<void(const std::string& line)>;
+
+/// How a device wants a model's graph made, and compiled. The memory plan is the caller's to add.
+struct EngineOptions {
+  nn::PassOptions passes;
+  CompileOptions compile;
+};
+
+/// What fills the micro-batches of one rank, for one purpose.
+struct FillerOptions {
+  std::shared_ptr<const data::BatchAssembler> assembler;
+  data::Slice slice;
+  std::int64_t slots = 2;
+  nn::InputFormat format;                 ///< that the model takes
+  std::vector<LoaderStream> host_streams; ///< read and augment, whatever the device is
+  /// Gets the streams that the filler adds, which must be drained before the devices go.
+  std::vector<LoaderStream>* streams = nullptr;
+  metrics::Trace trace; ///< of those streams
+};
+
+/// A worker of this node among the ranks of a group.
+struct GroupMember {
+  int worker = 0;
+  int rank = 0; ///< in the group
+};
+
+/// Where a group of ranks meets.
+struct GroupPlace {
+  std::string name; ///< differs for every group of a generation
+  int world_size = 1;
+  /// Null, as the address is empty, where all ranks are in this process.
+  std::shared_ptr<collectives::KeyValueStore> store = nullptr;
+  std::string address = {};                      ///< of this node
+  std::chrono::milliseconds collective, connect; ///< timeouts
+  /// Its calls have no order among those of other groups (ADR 11).
+  bool apart = false;
+};
+
+using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
+
+/// The devices of a node's workers, which count from 0.
+class PlatformDevices {
+public:
+  PlatformDevices() = default;
+  PlatformDevices(const PlatformDevices&) = delete;
+  PlatformDevices& operator=(const PlatformDevices&) = delete;
+  virtual ~PlatformDevices() = default;
+
+  /// The device of the next worker, which lives at least as long as this. Errors: unsupported where
+  /// the machine has none.
+  virtual Result<std::shared_ptr<Device>> add() = 0;
+  /// Errors: unsupported where a library that the device needs is missing.
+  virtual Result<EngineOptions> engine_options(int worker) = 0;
+  /// What the loader would like to write; `one_size`: all images have it. What it writes is what
+  /// the model takes.
+  virtual nn::InputFormat preferred_input(bool one_size) const = 0;
+  /// Errors: out_of_memory; unsupported for a residency that the data set does not allow.
+  virtual Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) = 0;
+  /// Two ranks or more, in the order of `members`. Blocks until all are connected. Errors: network,
+  /// when some rank does not come in time; unsupported; collective.
+  virtual Result<Communicators> make_group(std::span<const GroupMember> members,
+                                           const GroupPlace& place) = 0;
+};
+
+/// The config must outlive the devices.
+using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, SayLine say);
+
+/// What this build has of a kind of device, and what this machine has. A build without it has a
+/// Platform too, which says so.
+struct Platform {
+  std::string_view name; ///< as devices.kind says it
+  /// Whether a job takes it where devices.kind leaves that open.
+  bool (*suits)(const DevicesConfig& devices);
+  MakeDevices make_devices;
+  /// What a worker computes in: "fp32 arithmetic, fp16 activations".
+  std::string (*arithmetic)(const Config& config, Precision precision);
+  void (*add_capabilities)(Capabilities& capabilities);
+  Facts (*facts)();
+  /// What has to be so before the first call of a library. It may change the environment: to be
+  /// called while the process has one thread. Errors: invalid_input, for a variable of the
+  /// environment that is wrong.
+  Status (*prepare_process)();
+};
+
+} // namespace troupe::engine

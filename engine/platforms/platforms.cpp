@@ -1,0 +1,46 @@
+#include "platforms.hpp"
+
+#include "detail/registered.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+namespace troupe::engine {
+
+std::span<const Platform> platforms() {
+  static const std::array all{cuda_platform(), host_platform()};
+  return all;
+}
+
+const Platform& platform_of(const DevicesConfig& devices) {
+  const auto all = platforms();
+  if (const auto asked = std::ranges::find(all, devices.kind, &Platform::name); asked != all.end())
+    return *asked;
+  return *std::ranges::find_if(all, [&](const Platform& p) { return p.suits(devices); });
+}
+
+int threads_per_worker(const DevicesConfig& devices) {
+  if (devices.threads_per_worker > 0)
+    return static_cast<int>(devices.threads_per_worker);
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(std::max<std::int64_t>(1, cores / devices.count));
+}
+
+Capabilities machine_capabilities() {
+  auto found = host_capabilities();
+  for (const auto& platform : platforms())
+    platform.add_capabilities(found);
+  return found;
+}
+
+Status prepare_process() {
+  for (const auto& platform : platforms())
+    TROUPE_TRY(platform.prepare_process());
+  return {};
+}
+
+} // namespace troupe::engine

@@ -1,0 +1,25 @@
+/// The platforms that there are.
+#pragma once
+
+#include "platform.hpp"
+
+#include <span>
+
+namespace troupe::engine {
+
+/// In the order in which devices.kind: auto tries them.
+std::span<const Platform> platforms();
+
+/// The one that a config asks for, or else the first that suits it.
+const Platform& platform_of(const DevicesConfig& devices);
+
+/// Threads of a host worker: the host's cores divided among the workers unless the config says.
+int threads_per_worker(const DevicesConfig& devices);
+
+/// What configs of this build are checked against on this machine.
+Capabilities machine_capabilities();
+
+/// Of all platforms: to be called while the process has one thread.
+Status prepare_process();
+
+} // namespace troupe::engine
