@@ -63,11 +63,33 @@ struct RankInfo {
 /// By rank.
 using WorkerSummaries = std::vector<metrics::WorkerSummary>;
 
+/// Of the rows that count for a loss, how many were classified right; empty where none can be.
+struct Right {
+  std::int64_t rows = 0;
+  std::optional<std::int64_t> correct = {};
+
+  void add(const Right& more) {
+    rows += more.rows;
+    if (more.correct)
+      correct = correct.value_or(0) + *more.correct;
+  }
+  std::optional<double> ratio() const {
+    if (!correct || rows == 0)
+      return std::nullopt;
+    return static_cast<double>(*correct) / static_cast<double>(rows);
+  }
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Right& x) {
+    return f.object(x).fields(f.field("rows", x.rows), f.field("correct", x.correct));
+  }
+};
+
 /// What a WORKER measured of its part of a step.
 struct WorkerStep {
   std::int64_t step = 0;
   double loss = 0; ///< of the rank's samples; the mean over ranks is the global batch's
-  std::int64_t correct = 0;
+  Right right = {};
   std::int64_t samples = 0;
   std::chrono::nanoseconds begin{},
       end{};                            ///< first forward to last backward, on the device's clock
@@ -78,7 +100,7 @@ struct WorkerStep {
   template <class Inspector>
   friend bool inspect(Inspector& f, WorkerStep& x) {
     return f.object(x).fields(f.field("step", x.step), f.field("loss", x.loss),
-                              f.field("correct", x.correct), f.field("samples", x.samples),
+                              f.field("right", x.right), f.field("samples", x.samples),
                               f.field("begin", x.begin), f.field("end", x.end),
                               f.field("busy", x.busy), f.field("data_wait", x.data_wait),
                               f.field("statistics_bytes", x.statistics_bytes));
@@ -112,15 +134,13 @@ struct StepReport {
 struct EvaluationReport {
   std::int32_t rank = 0;
   std::int64_t step = 0;
-  double loss_sum = 0; ///< over samples
-  std::int64_t correct = 0;
-  std::int64_t samples = 0;
+  double loss_sum = 0; ///< over the rows that count
+  Right right = {};
 
   template <class Inspector>
   friend bool inspect(Inspector& f, EvaluationReport& x) {
     return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("loss_sum", x.loss_sum), f.field("correct", x.correct),
-                              f.field("samples", x.samples));
+                              f.field("loss_sum", x.loss_sum), f.field("right", x.right));
   }
 };
 

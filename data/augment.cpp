@@ -13,7 +13,7 @@
 namespace troupe::data {
 
 Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
-                                       const DatasetInfo& info, Split split, std::uint64_t seed) {
+                                       const ImageInfo& info, Split split, std::uint64_t seed) {
   AugmentOptions options{.image_size = static_cast<int>(data.image_size),
                          .channels = static_cast<int>(model.in_channels),
                          .seed = seed,

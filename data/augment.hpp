@@ -6,7 +6,7 @@
 /// CenterCrop; RandomHorizontalFlip; (pixel / 255 - mean) / deviation. Not rounded in between.
 #pragma once
 
-#include "dataset.hpp"
+#include "image_dataset.hpp"
 #include "troupe/core/device/augment_math.hpp"
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct AugmentOptions {
 /// Options for a split: crop and flip are for training only. Errors: an unknown name in
 /// data.augment.
 Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig& model,
-                                       const DatasetInfo& info, Split split, std::uint64_t seed);
+                                       const ImageInfo& info, Split split, std::uint64_t seed);
 
 /// Memory that one thread reuses from image to image.
 struct AugmentScratch {

@@ -3,66 +3,66 @@
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 
-#include <algorithm>
-
 namespace troupe::data {
 
-BatchAssembler::BatchAssembler(DatasetPtr dataset, const DistributedSampler& sampler,
-                               const AugmentOptions& augment)
-    : dataset_{std::move(dataset)}, sampler_{sampler}, augment_{augment} {}
+std::vector<std::span<std::byte>> BatchBuffer::fields() const {
+  std::vector<std::span<std::byte>> all;
+  all.reserve(memory.size());
+  for (const auto& buffer : memory)
+    all.emplace_back(buffer->data(), buffer->bytes());
+  return all;
+}
+
+Result<BatchView> BatchAssembler::tensors(const Slice& slice) const {
+  const auto samples = sampler_.largest_slice(slice);
+  if (!samples)
+    return failure(samples.error());
+  BatchView view;
+  for (const auto& field : adapter_->fields()) {
+    std::vector<std::int64_t> dims{*samples};
+    dims.insert(dims.end(), field.shape.dims.begin(), field.shape.dims.end());
+    view.push_back({field.name, field.dtype, Shape{std::move(dims)}});
+  }
+  return view;
+}
 
 Result<BatchBuffer> BatchAssembler::allocate(Device& device, const Slice& slice) const {
+  auto view = tensors(slice);
+  if (!view)
+    return failure(view.error());
+  BatchBuffer buffer{.memory = {}, .view = *std::move(view)};
+  buffer.samples = buffer.view.front().shape[0];
+  for (auto& tensor : buffer.view) {
+    auto memory = device.allocate(tensor.bytes(), MemoryKind::data);
+    if (!memory)
+      return failure(std::move(memory).error());
+    tensor.data = (*memory)->data();
+    buffer.memory.push_back(*std::move(memory));
+  }
+  return buffer;
+}
+
+Status BatchAssembler::fill(Position at, const Slice& slice, Fields to) const {
   const auto samples = sampler_.largest_slice(slice);
   if (!samples)
     return failure(samples.error());
   const auto count = static_cast<std::size_t>(*samples);
-  auto images = device.allocate(count * image_elements() * sizeof(float), MemoryKind::data);
-  if (!images)
-    return failure(std::move(images).error());
-  auto labels = device.allocate(count * sizeof(std::int32_t), MemoryKind::data);
-  if (!labels)
-    return failure(std::move(labels).error());
-  return BatchBuffer{std::move(*images), std::move(*labels), *samples};
-}
-
-Status BatchAssembler::fill(Position at, const Slice& slice, std::span<float> images,
-                            std::span<std::int32_t> labels) const {
-  std::vector<std::int64_t> indices(labels.size());
+  for (std::size_t i = 0; i < adapter_->fields().size(); ++i)
+    if (const auto& field = adapter_->fields()[i]; to[i].size() < count * field.bytes())
+      return fail(Errc::internal, "room for {} bytes, but {} samples of {} need {}", to[i].size(),
+                  count, field.name, count * field.bytes());
+  std::vector<std::int64_t> indices(count);
   TROUPE_TRY(sampler_.indices(at, slice, indices));
-  if (images.size() < labels.size() * image_elements())
-    return fail(Errc::internal, "room for {} floats, but {} images need {}", images.size(),
-                labels.size(), labels.size() * image_elements());
-  AugmentScratch scratch;
-  std::vector<std::uint8_t> pixels;
-  auto* destination = images.data();
-  for (std::size_t i = 0; i < indices.size(); ++i, destination += image_elements()) {
-    const auto index = indices[i];
-    if (index < 0) {
-      std::fill_n(destination, image_elements(), 0.0f);
-      labels[i] = -1;
-      continue;
-    }
-    const auto image = dataset_->read(index, pixels);
-    if (!image)
-      return failure(image.error());
-    const auto window = augment_.window({image->height, image->width}, at.epoch, index);
-    augment_.apply(*image, window, destination, scratch);
-    labels[i] = dataset_->label(index);
-  }
-  return {};
+  return adapter_->fill(indices, at.epoch, to);
 }
 
 namespace {
 
 Result<BatchAssembler> assemble(const Config& config, Split split, int world_size) {
-  auto dataset = open_dataset(config.data, config.model, split);
-  if (!dataset)
-    return failure(std::move(dataset).error());
-  const auto augment =
-      augment_options(config.data, config.model, (*dataset)->info(), split, config.run.seed);
-  if (!augment)
-    return failure(augment.error());
-  const auto size = (*dataset)->size();
+  auto adapter = open_adapter(config, split);
+  if (!adapter)
+    return failure(std::move(adapter).error());
+  const auto size = (*adapter)->dataset().size();
   const auto options =
       split == Split::test
           ? evaluation_sampler(size, config.data.eval_batch_size, world_size)
@@ -75,7 +75,7 @@ Result<BatchAssembler> assemble(const Config& config, Split split, int world_siz
   const auto sampler = DistributedSampler::create(options);
   if (!sampler)
     return failure(sampler.error());
-  return BatchAssembler{std::move(*dataset), *sampler, *augment};
+  return BatchAssembler{std::move(*adapter), *sampler};
 }
 
 } // namespace

@@ -1,60 +1,53 @@
-/// Fills one micro-batch: which samples (sampler), their pixels (dataset), as the model takes them
-/// (augment).
+/// Fills one micro-batch: which samples (sampler), as the model takes them (adapter).
 #pragma once
 
-#include "augment.hpp"
-#include "dataset.hpp"
+#include "adapter.hpp"
 #include "sampler.hpp"
+#include "troupe/core/device/batch.hpp"
 #include "troupe/core/device/device.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace troupe::data {
 
 /// Host-readable memory of one micro-batch; it travels between loader and worker as a credit.
 struct BatchBuffer {
-  BufferPtr images; ///< f32 (samples, image_size, image_size, channels)
-  BufferPtr labels; ///< i32 (samples); -1: padding, ignored
+  std::vector<BufferPtr> memory; ///< of each field
+  BatchView view;
   std::int64_t samples = 0;
 
-  std::span<float> image_span() const {
-    return {images->floats(), images->bytes() / sizeof(float)};
-  }
-  std::span<std::int32_t> label_span() const {
-    return {reinterpret_cast<std::int32_t*>(labels->data()), static_cast<std::size_t>(samples)};
-  }
+  /// Where BatchAssembler::fill writes.
+  std::vector<std::span<std::byte>> fields() const;
 };
 
 /// Immutable, so any thread may fill any batch; results depend on nothing but the arguments.
 class BatchAssembler {
 public:
-  BatchAssembler(DatasetPtr dataset, const DistributedSampler& sampler,
-                 const AugmentOptions& augment);
+  BatchAssembler(AdapterPtr adapter, const DistributedSampler& sampler)
+      : adapter_{std::move(adapter)}, sampler_{sampler} {}
 
-  const Dataset& dataset() const { return *dataset_; }
+  const Dataset& dataset() const { return adapter_->dataset(); }
+  const Adapter& adapter() const { return *adapter_; }
   const DistributedSampler& sampler() const { return sampler_; }
-  const Augment& augment() const { return augment_; }
   /// The same data in the order of another sampler.
-  BatchAssembler with(const DistributedSampler& sampler) const {
-    return {dataset_, sampler, augment_.options()};
-  }
-  /// Floats of one image.
-  std::size_t image_elements() const { return augment_.elements(); }
+  BatchAssembler with(const DistributedSampler& sampler) const { return {adapter_, sampler}; }
 
-  /// Memory for a slice as large as any of its batch, of kind MemoryKind::data.
+  /// A tensor for each field, for a slice as large as any of its batch; without data.
+  Result<BatchView> tensors(const Slice& slice) const;
+  /// Their memory, of kind MemoryKind::data.
   Result<BatchBuffer> allocate(Device& device, const Slice& slice) const;
 
-  /// Writes images (N, H, W, C) and labels of a slice, N = sampler().largest_slice(slice); padding
-  /// is zero images with label -1. `images` may be longer than needed. Blocks while it reads files:
-  /// for a host stream or a thread, not for a handler. Errors: of the sampler and of Dataset::read.
-  Status fill(Position at, const Slice& slice, std::span<float> images,
-              std::span<std::int32_t> labels) const;
+  /// Writes the samples of a slice, as many as sampler().largest_slice(slice): what it has not is
+  /// padding. Blocks while it reads files: for a host stream or a thread, not for a handler.
+  /// Errors: of the sampler and of Adapter::fill.
+  Status fill(Position at, const Slice& slice, Fields to) const;
 
 private:
-  DatasetPtr dataset_;
+  AdapterPtr adapter_;
   DistributedSampler sampler_;
-  Augment augment_;
 };
 
 /// The two assemblers of a run, from its config: training (data.batch_size over all ranks,

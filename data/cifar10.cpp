@@ -1,5 +1,5 @@
 #include "detail/file.hpp"
-#include "detail/memory_dataset.hpp"
+#include "detail/memory_images.hpp"
 #include "formats.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -14,7 +14,7 @@ constexpr std::size_t plane = std::size_t{side} * side;
 constexpr std::size_t image_bytes = 3 * plane;
 constexpr std::size_t record_bytes = 1 + image_bytes;
 
-DatasetInfo cifar10_info(const fs::path& root) {
+ImageInfo cifar10_info(const fs::path& root) {
   return {.name = "cifar10",
           .source = root.string(),
           .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
@@ -63,8 +63,8 @@ Status append_file(const fs::path& path, const fs::path& root, std::int64_t reco
 
 } // namespace
 
-Result<std::shared_ptr<Dataset>> open_cifar10(const fs::path& root, Split split,
-                                              std::int64_t records_per_file) {
+Result<std::shared_ptr<ImageDataset>> open_cifar10(const fs::path& root, Split split,
+                                                   std::int64_t records_per_file) {
   TROUPE_TRY(check_root("cifar10", root));
   std::error_code ignored;
   const auto unpacked = root / "cifar-10-batches-bin"; // the archive's own folder
@@ -78,8 +78,8 @@ Result<std::shared_ptr<Dataset>> open_cifar10(const fs::path& root, Split split,
   pixels.reserve(names.size() * static_cast<std::size_t>(records_per_file) * image_bytes);
   for (const auto& name : names)
     TROUPE_TRY(append_file(folder / name, root, records_per_file, labels, pixels));
-  return std::make_shared<MemoryDataset>(cifar10_info(root), std::move(labels), std::move(pixels),
-                                         side, side);
+  return std::make_shared<MemoryImages>(cifar10_info(root), std::move(labels), std::move(pixels),
+                                        side, side);
 }
 
 } // namespace troupe::data

@@ -1,15 +1,8 @@
-/// A data set: labelled images whose pixels can be read by index, from any thread.
+/// What every data set says of itself. What it holds is its kind's: images (image_dataset.hpp),
+/// rows of a table (table_dataset.hpp); an adapter (adapter.hpp) makes of it what a model takes.
 #pragma once
 
-#include "troupe/core/config/forward.hpp"
-#include "troupe/core/device/augment_math.hpp"
-#include "troupe/core/error.hpp"
-
-#include <array>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,81 +17,25 @@ enum class Split : std::uint8_t { train, test };
 
 std::string_view to_string(Split split);
 
-/// Pixels of one image: rows of columns of channels (HWC), densely packed, 0 to 255.
-struct ImageView {
-  std::span<const std::uint8_t> pixels;
-  int height = 0;
-  int width = 0;
-  int channels = 0; ///< 1 (grey) or 3 (red, green, blue)
-};
-
-/// Mean and standard deviation of pixels / 255, by channel. Grey images use the first entry.
-struct Normalization {
-  std::array<float, 3> mean = {0.0f, 0.0f, 0.0f};
-  std::array<float, 3> deviation = {1.0f, 1.0f, 1.0f};
-
-  /// A pixel of 0 to 255 becomes pixel·scale + shift.
-  float scale(std::size_t channel) const { return 1.0f / (255.0f * deviation[channel]); }
-  float shift(std::size_t channel) const { return -mean[channel] / deviation[channel]; }
-};
-
-struct DatasetInfo {
-  std::string name;                     ///< as in the config: "cifar10"
-  std::string source;                   ///< the folder it was read from, for messages
-  std::vector<std::string> class_names; ///< by label
-  int channels = 3;                     ///< of every image
-  Normalization normalization = {};
-};
-
 /// Immutable once opened; all members may be called from several threads at once.
 class Dataset {
 public:
-  virtual ~Dataset() = default;
+  Dataset() = default;
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
+  virtual ~Dataset() = default;
 
-  const DatasetInfo& info() const { return info_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
-  std::int64_t num_classes() const { return static_cast<std::int64_t>(info_.class_names.size()); }
-  /// In [0, num_classes()). `index` must be in [0, size()).
-  std::int32_t label(std::int64_t index) const { return labels_[static_cast<std::size_t>(index)]; }
+  virtual std::string_view name() const = 0; ///< as in the config: "cifar10"
+  /// By label; empty where samples have no class.
+  virtual const std::vector<std::string>& class_names() const = 0;
+  virtual std::int64_t size() const = 0;
 
-  /// Pixels of sample `index`. They live in the data set, or in `scratch`, which must then outlive
-  /// the view. Errors: Errc::io or Errc::data, naming the file, when an image is decoded here.
-  virtual Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const = 0;
-
-  /// Height and width of every image; empty where they differ.
-  virtual std::optional<Extent> extent() const { return std::nullopt; }
-
-  /// 32 hexadecimal digits that sets of the same labels and content share, on every machine and
-  /// wherever the files lie. Content is all pixels where they are in memory; of an image folder the
-  /// names of all files, and the sizes of up to 4096 of them, as reading them would take too long.
+  /// 32 hexadecimal digits that sets of the same samples share, on every machine and wherever the
+  /// files lie.
   std::string fingerprint() const;
 
-  /// Forgets all samples but the first `count` (data.limit). Only before the set is shared.
-  void keep_first(std::int64_t count);
-
-protected:
-  Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
-      : info_{std::move(info)}, labels_{std::move(labels)} {}
-
 private:
-  /// Of the first size() samples, for the fingerprint.
   virtual void add_content(Sha256& sha) const = 0;
-
-  DatasetInfo info_;
-  std::vector<std::int32_t> labels_;
 };
-using DatasetPtr = std::shared_ptr<const Dataset>;
-
-/// Opens the data set that the config names and checks that it fits the model. data.limit applies
-/// to Split::train. Errors (Errc::data, exit code 2): missing, truncated or inconsistent files,
-/// labels out of range, a number of classes or channels that is not the model's. Each names the
-/// file, what was expected and found, and what to do.
-Result<DatasetPtr> open_dataset(const DataConfig& data, const ModelConfig& model, Split split);
-
-/// Errc::data unless the model has as many classes as the set, and takes its channels. Grey images
-/// fit a model of 3 channels: they are replicated.
-Status check_fits_model(const Dataset& dataset, const ModelConfig& model);
 
 } // namespace troupe::data

@@ -1,7 +1,7 @@
 /// One opener for every kind of data set; open_dataset chooses by name.
 #pragma once
 
-#include "dataset.hpp"
+#include "image_dataset.hpp"
 
 #include <filesystem>
 
@@ -11,22 +11,23 @@ namespace troupe::data {
 /// green and blue planes, in data_batch_1.bin to data_batch_5.bin and test_batch.bin, in `root` or
 /// its folder cifar-10-batches-bin. Errors: Errc::data for a missing file, one that has not exactly
 /// `records_per_file` records, or a label above 9.
-Result<std::shared_ptr<Dataset>> open_cifar10(const std::filesystem::path& root, Split split,
-                                              std::int64_t records_per_file = 10000);
+Result<std::shared_ptr<ImageDataset>> open_cifar10(const std::filesystem::path& root, Split split,
+                                                   std::int64_t records_per_file = 10000);
 
 enum class IdxFlavour : std::uint8_t { mnist, fashion_mnist };
 
 /// MNIST or Fashion-MNIST in LeCun's IDX format: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with
 /// or without .gz. Errors: Errc::data for a missing file, a wrong magic number, a length that is
 /// not what the header says, unequal counts of images and labels, or a label above 9.
-Result<std::shared_ptr<Dataset>> open_idx(const std::filesystem::path& root, Split split,
-                                          IdxFlavour flavour);
+Result<std::shared_ptr<ImageDataset>> open_idx(const std::filesystem::path& root, Split split,
+                                               IdxFlavour flavour);
 
 /// `root`/train/CLASS/*.{jpg,jpeg,png} and `root`/{val,test}/CLASS/..., also in deeper folders.
 /// Labels are places in the sorted class names of train, as in torchvision's ImageFolder. Images
 /// are read as 3 channels, when they are used. Errors: Errc::data for a missing folder, a class
 /// without images, or a class that train has not.
-Result<std::shared_ptr<Dataset>> open_image_folder(const std::filesystem::path& root, Split split);
+Result<std::shared_ptr<ImageDataset>> open_image_folder(const std::filesystem::path& root,
+                                                        Split split);
 
 struct SyntheticOptions {
   std::int64_t samples = 1024; ///< of this split
@@ -37,6 +38,6 @@ struct SyntheticOptions {
 
 /// Images that are made when they are read: a coarse random pattern that belongs to the label, and
 /// noise that belongs to the sample. Label of sample i: i modulo the number of classes.
-Result<std::shared_ptr<Dataset>> open_synthetic(const SyntheticOptions& options, Split split);
+Result<std::shared_ptr<ImageDataset>> open_synthetic(const SyntheticOptions& options, Split split);
 
 } // namespace troupe::data

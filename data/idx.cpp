@@ -1,5 +1,5 @@
 #include "detail/file.hpp"
-#include "detail/memory_dataset.hpp"
+#include "detail/memory_images.hpp"
 #include "formats.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 /// What differs between the sets that come as IDX files.
 struct Flavour {
-  DatasetInfo info;
+  ImageInfo info;
   std::string fetch_name;
 };
 
@@ -116,7 +116,8 @@ Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::siz
   return file;
 }
 
-Result<std::shared_ptr<Dataset>> open_files(const fs::path& root, Split split, DatasetInfo info) {
+Result<std::shared_ptr<ImageDataset>> open_files(const fs::path& root, Split split,
+                                                 ImageInfo info) {
   const std::string prefix = split == Split::train ? "train" : "t10k";
   auto images = read_idx(root, prefix + "-images-idx3-ubyte", 3);
   if (!images)
@@ -140,14 +141,15 @@ Result<std::shared_ptr<Dataset>> open_files(const fs::path& root, Split split, D
   }
   images->bytes.erase(images->bytes.begin(),
                       images->bytes.begin() + static_cast<std::ptrdiff_t>(images->data));
-  return std::make_shared<MemoryDataset>(
+  return std::make_shared<MemoryImages>(
       std::move(info), std::move(labels), std::move(images->bytes),
       static_cast<int>(images->sizes[1]), static_cast<int>(images->sizes[2]));
 }
 
 } // namespace
 
-Result<std::shared_ptr<Dataset>> open_idx(const fs::path& root, Split split, IdxFlavour flavour) {
+Result<std::shared_ptr<ImageDataset>> open_idx(const fs::path& root, Split split,
+                                               IdxFlavour flavour) {
   auto [info, fetch_name] = describe(flavour, root);
   TROUPE_TRY(check_root(fetch_name, root));
   auto dataset = open_files(root, split, std::move(info));

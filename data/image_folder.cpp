@@ -16,20 +16,20 @@ namespace {
 constexpr std::string_view layout_hint =
     "an image folder has train/CLASS/*.jpg and val/CLASS/*.jpg (or test/, .jpeg, .png)";
 
-class ImageFolder : public Dataset {
+class ImageFolder : public ImageDataset {
 public:
   /// `files` lie below `folder`.
-  ImageFolder(DatasetInfo info, std::vector<std::int32_t> labels, fs::path folder,
+  ImageFolder(ImageInfo info, std::vector<std::int32_t> labels, fs::path folder,
               std::vector<fs::path> files)
-      : Dataset{std::move(info), std::move(labels)}, folder_{std::move(folder)}, files_{std::move(
-                                                                                     files)} {}
+      : ImageDataset{std::move(info), std::move(labels)}, folder_{std::move(folder)},
+        files_{std::move(files)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
     return read_image(files_[static_cast<std::size_t>(index)], scratch);
   }
 
 private:
-  void add_content(Sha256& sha) const override {
+  void add_pixels(Sha256& sha) const override {
     constexpr std::size_t most_sizes = 4096; // asking for a size may go to a disk far away
     const auto count = static_cast<std::size_t>(size());
     const auto every = (count + most_sizes - 1) / most_sizes;
@@ -102,7 +102,7 @@ Result<std::vector<fs::path>> images_in(const fs::path& folder) {
 
 } // namespace
 
-Result<std::shared_ptr<Dataset>> open_image_folder(const fs::path& root, Split split) {
+Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Split split) {
   std::error_code ignored;
   if (root.empty() || !fs::is_directory(root, ignored))
     return fail(Errc::data, "{}: there is no such folder (data.root); {}",
@@ -135,11 +135,11 @@ Result<std::shared_ptr<Dataset>> open_image_folder(const fs::path& root, Split s
     std::move(images->begin(), images->end(), std::back_inserter(files));
   }
   return std::make_shared<ImageFolder>(
-      DatasetInfo{.name = "image_folder",
-                  .source = root.string(),
-                  .class_names = std::move(*classes),
-                  .channels = 3,
-                  .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
+      ImageInfo{.name = "image_folder",
+                .source = root.string(),
+                .class_names = std::move(*classes),
+                .channels = 3,
+                .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
       std::move(labels), *folder, std::move(files));
 }
 

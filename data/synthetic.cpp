@@ -21,21 +21,21 @@ std::vector<std::int32_t> labels_for(const SyntheticOptions& options) {
   return labels;
 }
 
-DatasetInfo synthetic_info(const SyntheticOptions& options) {
-  DatasetInfo info{.name = "synthetic",
-                   .source = "synthetic",
-                   .class_names = {},
-                   .channels = options.channels,
-                   .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}};
+ImageInfo synthetic_info(const SyntheticOptions& options) {
+  ImageInfo info{.name = "synthetic",
+                 .source = "synthetic",
+                 .class_names = {},
+                 .channels = options.channels,
+                 .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}};
   for (std::int64_t i = 0; i < options.classes; ++i)
     info.class_names.push_back(fmt::format("class {}", i));
   return info;
 }
 
-class SyntheticDataset : public Dataset {
+class SyntheticImages : public ImageDataset {
 public:
-  SyntheticDataset(const SyntheticOptions& options, Split split)
-      : Dataset{synthetic_info(options), labels_for(options)},
+  SyntheticImages(const SyntheticOptions& options, Split split)
+      : ImageDataset{synthetic_info(options), labels_for(options)},
         noise_key_{epoch_key(seed, Purpose::synthetic_noise, static_cast<std::int64_t>(split))},
         size_{static_cast<std::size_t>(options.image_size)}, channels_{static_cast<std::size_t>(
                                                                  options.channels)} {
@@ -68,7 +68,7 @@ public:
 
 private:
   /// What the images follow from, beside the labels.
-  void add_content(Sha256& sha) const override {
+  void add_pixels(Sha256& sha) const override {
     const std::array<std::uint64_t, 3> content = {size_, channels_, noise_key_};
     sha.update(std::as_bytes(std::span{content}));
   }
@@ -90,14 +90,14 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<Dataset>> open_synthetic(const SyntheticOptions& options, Split split) {
+Result<std::shared_ptr<ImageDataset>> open_synthetic(const SyntheticOptions& options, Split split) {
   if (options.samples < 1 || options.classes < 1 || options.image_size < 1 || options.channels < 1)
     return fail(
         Errc::invalid_input,
         "a synthetic data set needs samples, classes, size and channels of 1 or more; found "
         "{}, {}, {}, {}",
         options.samples, options.classes, options.image_size, options.channels);
-  return std::make_shared<SyntheticDataset>(options, split);
+  return std::make_shared<SyntheticImages>(options, split);
 }
 
 } // namespace troupe::data

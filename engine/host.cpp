@@ -6,6 +6,7 @@
 
 #include "troupe/core/device/rounded_executable.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
 
 namespace troupe::engine {
@@ -60,7 +61,7 @@ Status HostMaker::equip(int worker) {
   if (!engine)
     return failure(engine.error());
   engine->passes.input =
-      host_->devices->preferred_input(job().training->dataset().extent().has_value());
+      host_->devices->preferred_input(data::has_images_of_one_size(job().training->adapter()));
   engine->passes.loss_rows =
       static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
   TROUPE_TRY(compile(*equipment, *engine));

@@ -73,4 +73,10 @@ std::string readable_number(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
 } // namespace troupe::metrics

@@ -14,6 +14,7 @@ std::string readable_count(std::int64_t count); ///< "1,234,567"
 std::string readable_bytes(double bytes);       ///< "1.5 GiB"
 std::string readable_seconds(double seconds);   ///< "12.3 ms", "4.2 s", "12 min 30 s", "1 h 05 min"
 std::string readable_clock(double seconds);     ///< "0:45", "12:34", "1:02:03"; "-:--" unknown
+std::string capitalized(std::string text);      ///< "Images"
 std::string readable_number(double value);      ///< few digits, for axes: "0.001", "12", "1.5k"
 
 } // namespace troupe::metrics

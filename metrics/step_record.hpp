@@ -17,8 +17,9 @@ namespace troupe::metrics {
 struct StepRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
-  double loss = 0;     ///< mean over the global batch
-  double accuracy = 0; ///< part of the global batch that was classified right
+  double loss = 0; ///< mean over the global batch
+  /// Part of the global batch that was classified right; empty where there are no classes.
+  std::optional<double> accuracy = {};
   double lr = 0;
   std::int64_t samples = 0;           ///< of the global batch
   double seconds = 0;                 ///< since the step before was committed
@@ -36,7 +37,7 @@ struct StepRecord {
 struct EpochRecord {
   std::int64_t epoch = 0;
   double train_loss = 0;
-  double train_accuracy = 0;
+  std::optional<double> train_accuracy = {};
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
   double seconds = 0; ///< with evaluation
@@ -67,6 +68,7 @@ struct RunInfo {
   std::string model = {};                    ///< "resnet20"
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
+  std::string sample_unit = "images";        ///< what speed counts
   StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;

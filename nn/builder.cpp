@@ -160,12 +160,12 @@ TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t 
 TensorId GraphBuilder::softmax_cross_entropy(const std::string& name, TensorId logits,
                                              TensorId labels, float label_smoothing) {
   return apply(Op::softmax_cross_entropy, name, {logits, labels},
-               LossAttributes{.label_smoothing = label_smoothing}, {"probabilities"});
+               LossAttributes{.label_smoothing = label_smoothing}, {"probabilities", "counted"});
 }
 
 TensorId GraphBuilder::mean_squared_error(const std::string& name, TensorId prediction,
                                           TensorId target) {
-  return apply(Op::mean_squared_error, name, {prediction, target}, LossAttributes{});
+  return apply(Op::mean_squared_error, name, {prediction, target}, LossAttributes{}, {"counted"});
 }
 
 TensorId GraphBuilder::count_correct(const std::string& name, TensorId logits, TensorId labels) {

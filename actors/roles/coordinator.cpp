@@ -37,7 +37,10 @@ void CoordinatorState::recall() {
 
 void CoordinatorState::Sums::add(const metrics::StepRecord& step) {
   loss += step.loss;
-  correct += std::llround(step.accuracy * static_cast<double>(step.samples));
+  Right rows{.rows = step.samples};
+  if (step.accuracy)
+    rows.correct = std::llround(*step.accuracy * static_cast<double>(step.samples));
+  right.add(rows);
   samples += step.samples;
   seconds += step.seconds;
   ++steps;
@@ -185,13 +188,11 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
   auto record = std::make_shared<metrics::EpochRecord>();
   record->epoch = setup_.plan.epoch_of(committed_ - 1);
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
-  record->train_accuracy =
-      ratio(static_cast<double>(epoch_.correct), static_cast<double>(epoch_.samples));
+  record->train_accuracy = epoch_.right.ratio();
   record->seconds = epoch_.seconds;
   if (test) {
-    const auto samples = static_cast<double>(test->samples);
-    record->test_loss = ratio(test->loss_sum, samples);
-    record->test_accuracy = ratio(static_cast<double>(test->correct), samples);
+    record->test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));
+    record->test_accuracy = test->right.ratio();
     record->seconds += seconds(Clock::now() - evaluation_begin_);
     summary_.accuracy = record->test_accuracy;
   }

@@ -69,7 +69,8 @@ private:
   /// Sums over steps.
   struct Sums {
     double loss = 0, seconds = 0;
-    std::int64_t correct = 0, samples = 0, steps = 0;
+    Right right;
+    std::int64_t samples = 0, steps = 0;
 
     void add(const metrics::StepRecord& step);
   };

@@ -24,6 +24,13 @@ std::string_view advice(Precision precision) {
   }
 }
 
+Right counts_of(const StepOutputs& outputs) {
+  Right counts{.rows = std::llround(outputs["loss.counted"])};
+  if (const auto correct = outputs.find("correct"))
+    counts.correct = std::llround(*correct);
+  return counts;
+}
+
 } // namespace
 
 WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
@@ -85,7 +92,8 @@ void WorkerState::begin_pass() {
   flight->fed = stream.record();
   setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
   flight->statistics_bytes = statistics_bytes();
-  setup_.replica->train().set_batch(flight->batch->view);
+  if (auto set = setup_.replica->train().set_batch(flight->batch->view); !set)
+    return fail(std::move(set).error());
   passes_[next_pass_] = std::move(flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
   ask(Purpose::train, next_pass_, Phase::forward);
@@ -206,8 +214,8 @@ void WorkerState::finish_pass(Pass pass) {
   if (micro == 0)
     step_ =
         WorkerStep{.step = pass / setup_.accumulate, .begin = flight.running.front().first->time()};
-  step_.loss += flight.outputs.loss / static_cast<double>(setup_.accumulate);
-  step_.correct += std::llround(flight.outputs.correct);
+  step_.loss += double{flight.outputs["loss"]} / static_cast<double>(setup_.accumulate);
+  step_.right.add(counts_of(flight.outputs));
   step_.samples += flight.batch->samples;
   step_.statistics_bytes += flight.statistics_bytes;
   for (const auto& [begin, end] : flight.running) {
@@ -255,7 +263,8 @@ void WorkerState::begin_test_batch() {
   auto& flight = *(tests_[batch->index] = std::make_unique<Flight>());
   flight.batch = batch;
   setup_.replica->compute->wait(batch->ready);
-  setup_.replica->evaluate().set_batch(batch->view);
+  if (auto set = setup_.replica->evaluate().set_batch(batch->view); !set)
+    return fail(std::move(set).error());
   ask(Purpose::evaluate, batch->index, Phase::forward);
 }
 
@@ -293,11 +302,10 @@ void WorkerState::finish_test_batch(std::int64_t index) {
   const auto& batch = node.mapped()->batch;
   const auto& outputs = node.mapped()->outputs;
   self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
-  if (batch->samples > 0) { // the mean of no samples is not a number
-    evaluation_.loss_sum += outputs.loss * static_cast<double>(batch->samples);
-    evaluation_.correct += std::llround(outputs.correct);
-    evaluation_.samples += batch->samples;
-  }
+  const auto counts = counts_of(outputs);
+  if (counts.rows > 0) // the mean of no rows is not a number
+    evaluation_.loss_sum += double{outputs["loss"]} * static_cast<double>(counts.rows);
+  evaluation_.right.add(counts);
   if (++tested_ == setup_.test_batches)
     self_->send(setup_.coordinator, atom::evaluated_v, evaluation_);
 }

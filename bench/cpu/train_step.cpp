@@ -107,7 +107,7 @@ public:
     return seconds_since(start);
   }
 
-  float loss() const { return outputs_.loss; }
+  float loss() const { return outputs_["loss"]; }
   double arena_mib() const { return static_cast<double>(arena_bytes_) / (1 << 20); }
   double memory_mib() const {
     return static_cast<double>(device_->memory().total_peak) / (1 << 20);
@@ -165,7 +165,10 @@ private:
     labels_.resize(static_cast<std::size_t>(options_.batch));
     for (auto& label : labels_)
       label = static_cast<std::int32_t>(random.below(options_.size > 64 ? 1000 : 10));
-    executable_->set_batch({images_.data(), labels_.data()});
+    if (const auto set = executable_->set_batch(
+            at_addresses(executable_->batch(), {images_.data(), labels_.data()}));
+        !set)
+      give_up(set.error());
   }
 
   void optimize(UnitId unit) {

@@ -3,8 +3,11 @@
 #include "troupe/data/batch.hpp"
 
 #include "troupe/data/formats.hpp"
+#include "troupe/data/image_adapter.hpp"
 
 #include <benchmark/benchmark.h>
+
+#include <array>
 
 using namespace troupe;
 using namespace troupe::data;
@@ -12,15 +15,15 @@ using namespace troupe::data;
 namespace {
 
 /// Pixels of the synthetic set, made once: the set itself would be the slower part.
-class Still : public Dataset {
+class Still : public ImageDataset {
 public:
   Still(int size, int channels)
-      : Dataset{{.name = "still",
-                 .source = "memory",
-                 .class_names = {"one"},
-                 .channels = channels,
-                 .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}},
-                std::vector<std::int32_t>(50000, 0)},
+      : ImageDataset{{.name = "still",
+                      .source = "memory",
+                      .class_names = {"one"},
+                      .channels = channels,
+                      .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}},
+                     std::vector<std::int32_t>(50000, 0)},
         size_{size}, pixels_(std::size_t{64} * static_cast<std::size_t>(size) *
                              static_cast<std::size_t>(size) * static_cast<std::size_t>(channels)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i)
@@ -36,7 +39,7 @@ public:
   }
 
 private:
-  void add_content(Sha256&) const override {} // nobody compares it
+  void add_pixels(Sha256&) const override {} // nobody compares it
 
   int size_;
   std::vector<std::uint8_t> pixels_;
@@ -49,17 +52,20 @@ void assemble(benchmark::State& state) {
       std::make_shared<Still>(static_cast<int>(state.range(1)), static_cast<int>(state.range(3)));
   const bool augmented = state.range(4) != 0;
   const auto sampler = DistributedSampler::create({.size = dataset->size(), .global_batch = batch});
-  const BatchAssembler assembler{dataset, *sampler,
-                                 AugmentOptions{.image_size = static_cast<int>(state.range(2)),
-                                                .channels = 3,
-                                                .crop = augmented,
-                                                .flip = augmented,
-                                                .normalization = dataset->info().normalization}};
-  std::vector<float> images(static_cast<std::size_t>(batch) * assembler.image_elements());
+  const auto adapter = std::make_shared<const ImageAdapter>(
+      dataset, AugmentOptions{.image_size = static_cast<int>(state.range(2)),
+                              .channels = 3,
+                              .crop = augmented,
+                              .flip = augmented,
+                              .normalization = dataset->info().normalization});
+  const BatchAssembler assembler{adapter, *sampler};
+  std::vector<float> images(static_cast<std::size_t>(batch) * adapter->augment().elements());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  const std::array fields{std::as_writable_bytes(std::span{images}),
+                          std::as_writable_bytes(std::span{labels})};
   std::int64_t step = 0;
   while (state.KeepRunning())
-    if (!assembler.fill(assembler.sampler().position(step++), {}, images, labels))
+    if (!assembler.fill(assembler.sampler().position(step++), {}, fields))
       state.SkipWithError("a batch could not be filled");
   state.counters["images/s"] =
       benchmark::Counter(static_cast<double>(batch), benchmark::Counter::kIsIterationInvariantRate);

@@ -118,7 +118,7 @@ void Trainer::synchronize() {
 float Trainer::loss() {
   executable_->read_outputs(*stream_, &outputs_);
   synchronize();
-  return outputs_.loss;
+  return outputs_["loss"];
 }
 
 std::vector<NodeTime> Trainer::profile() {
@@ -183,7 +183,8 @@ void Trainer::make_batch() {
   device_->copy(*stream_, images_->data(), bytes.data(), bytes.size());
   device_->copy(*stream_, labels_->data(), labels.data(), labels.size() * 4);
   synchronize();
-  executable_->set_batch({images_->data(), reinterpret_cast<const std::int32_t*>(labels_->data())});
+  check(executable_->set_batch(
+      at_addresses(executable_->batch(), {images_->data(), labels_->data()})));
 }
 
 } // namespace troupe::bench

@@ -62,7 +62,8 @@ Result<double> plain_loop(const Config& config, std::int64_t steps) {
     if (step == 2) // warm
       begin = Clock::now();
     stream.wait(filling.ready);
-    replica.train().set_batch(filling.view);
+    if (auto set = replica.train().set_batch(filling.view); !set)
+      return failure(set.error());
     filling = fill(step + 1);
     for (UnitId unit = 0; unit < units; ++unit)
       replica.train().refresh(stream, unit);

@@ -80,8 +80,9 @@ void add_model(Keys& keys, ModelConfig& c) {
 
 void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.dataset", &c.dataset,
-                  one_of({"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic"}),
-                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist"});
+                  one_of({"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic", "csv"}),
+                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist; csv is a "
+                  "table of numbers: train.csv, test.csv"});
   keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
   keys.push_back({"data.image_size",
                   &c.image_size,
@@ -113,6 +114,18 @@ void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});
+  keys.push_back(
+      {"data.features", &c.features, {}, "csv: names of the columns that are the input"});
+  keys.push_back({"data.targets",
+                  &c.targets,
+                  {},
+                  "csv: names of the columns to predict: as many numbers as model.num_classes with "
+                  "mean_squared_error, one class with cross_entropy"});
+  keys.push_back({"data.standardize",
+                  &c.standardize,
+                  {},
+                  "csv: of each feature, take away the mean of the training rows, and divide by "
+                  "their standard deviation"});
 }
 
 void add_optimizer(Keys& keys, OptimizerConfig& c) {

@@ -35,7 +35,7 @@ struct ModelConfig {
 };
 
 struct DataConfig {
-  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic
+  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic, csv
   std::string root;                ///< folder of the files
   std::int64_t image_size = 32;
   std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
@@ -49,6 +49,8 @@ struct DataConfig {
   std::string residency = "auto";    ///< of pixels, for CUDA: auto, device, host
   std::optional<std::int64_t> limit; ///< use only the first N training samples
   std::int64_t synthetic_samples = 1024;
+  std::vector<std::string> features, targets; ///< csv: columns
+  bool standardize = true;                    ///< csv: features
 
   bool operator==(const DataConfig&) const = default;
 };

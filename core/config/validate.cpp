@@ -1,5 +1,6 @@
 #include "validate.hpp"
 
+#include "../printable.hpp"
 #include "schema.hpp"
 
 #include <fmt/format.h>
@@ -85,6 +86,30 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   return found;
 }
 
+/// Of a table; no other data set has any.
+ConfigConflicts validate_columns(const DataConfig& data) {
+  ConfigConflicts found;
+  const bool table = data.dataset == "csv";
+  for (const auto& [key, columns] :
+       {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
+    if (table == columns->empty())
+      found.push_back({{key, "data.dataset"},
+                       table ? "dataset csv needs the names of columns"
+                             : fmt::format("dataset {} has no columns", data.dataset),
+                       table ? "a list of names" : "dataset csv"});
+  std::map<std::string_view, int> times;
+  for (const auto* columns : {&data.features, &data.targets})
+    for (const auto& name : *columns)
+      if (++times[name] == 2)
+        found.push_back({{"data.features", "data.targets"},
+                         fmt::format("column {} is there twice", echoed(name)),
+                         "each once"});
+  if (table && !data.augment.empty())
+    found.push_back(
+        {{"data.augment", "data.dataset"}, "rows of a table cannot be augmented", "[]"});
+  return found;
+}
+
 ConfigConflicts validate(const DataConfig& data) {
   ConfigConflicts found;
   const bool synthetic = data.dataset == "synthetic";
@@ -92,6 +117,7 @@ ConfigConflicts validate(const DataConfig& data) {
     found.push_back({{"data.root", "data.dataset"},
                      fmt::format("dataset {} needs the folder of its files", data.dataset),
                      "a folder; tools/fetch-data fills one"});
+  std::ranges::move(validate_columns(data), std::back_inserter(found));
   const bool crops =
       std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
   if (crops && data.image_size < 8)

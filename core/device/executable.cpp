@@ -1,6 +1,22 @@
 #include "executable.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace troupe {
+
+std::optional<float> StepOutputs::find(std::string_view name) const {
+  if (!names)
+    return std::nullopt;
+  const auto found = std::ranges::find(*names, name);
+  if (found == names->end())
+    return std::nullopt;
+  return values[static_cast<std::size_t>(found - names->begin())];
+}
+
+float StepOutputs::operator[](std::string_view name) const {
+  return find(name).value_or(std::numeric_limits<float>::quiet_NaN());
+}
 
 void Executable::run(Stream& stream) {
   const auto units = static_cast<UnitId>(layout().unit_elements.size());

@@ -2,13 +2,17 @@
 #pragma once
 
 #include "../graph/graph.hpp"
+#include "batch.hpp"
 #include "device.hpp"
 #include "sum_over_ranks.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -57,18 +61,21 @@ struct CompileOptions {
   const StorageLayout* layout = nullptr;
 };
 
-/// What the host reads of a micro-batch, written late by read_outputs.
-struct StepOutputs {
-  float loss = 0;    ///< mean over the samples that have a label, or as LossAttributes::rows says
-  float correct = 0; ///< how many samples were classified right
-};
+/// A graph has no more outputs.
+inline constexpr std::size_t most_outputs = 8;
 
-/// Images (N, H, W, C) and targets (N) of one micro-batch, in this device's memory. Images have the
-/// type and channels of the graph's input tensor: f32 unless a pass made it another.
-struct BatchView {
-  const void* images = nullptr;
-  const std::int32_t* labels =
-      nullptr; ///< negative: ignored. Regression graphs read f32 through it
+/// What the host reads of a micro-batch, written late by read_outputs. Those of a model with
+/// labels: "loss", the mean over the rows that count, or as LossAttributes::rows says;
+/// "loss.counted", how many rows that are (not padding); "correct", how many of them were
+/// classified right.
+struct StepOutputs {
+  std::shared_ptr<const std::vector<std::string>> names; ///< null: nothing has been read
+  std::array<float, most_outputs> values = {};
+
+  /// Empty where the graph has no such output.
+  std::optional<float> find(std::string_view name) const;
+  /// NaN where it has none.
+  float operator[](std::string_view name) const;
 };
 
 /// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. All calls
@@ -88,16 +95,19 @@ public:
   virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;
   /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
   virtual void refresh(Stream& stream, UnitId unit) = 0;
-  /// The micro-batch that forward calls enqueued from now on read. It must stay valid until the
-  /// micro-batch's last backward (or forward) is done.
-  virtual void set_batch(const BatchView& batch) = 0;
+  /// What a batch must have: the graph's inputs and targets, without data.
+  virtual const BatchView& batch() const = 0;
+  /// The micro-batch that forward calls enqueued from now on read, in this device's memory. It must
+  /// stay valid until the micro-batch's last backward (or forward) is done. Errors: invalid_input,
+  /// when it has not the tensors of batch().
+  virtual Status set_batch(const BatchView& batch) = 0;
   virtual void forward(Stream& stream, UnitId unit) = 0;
   /// Writes (does not add to) the unit's gradients.
   virtual void backward(Stream& stream, UnitId unit) = 0;
   /// Forward and backward of all units, for a caller that has nothing to do between them. Devices
   /// may make one piece of it (a CUDA graph).
   virtual void run(Stream& stream);
-  /// Copies loss and correct of the last pass to host memory, which must stay valid until done.
+  /// Copies the outputs of the last pass to host memory, which must stay valid until done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;
   /// Copies an activation or output by name to host memory as f32 (tests, predict). Errors: unknown
   /// name, or the memory plan did not keep it.

@@ -42,9 +42,8 @@ private:
     case Role::statistic:
       return in_slot(Place::Kind::statistic, tensor);
     case Role::input:
-      return Place{Place::Kind::input, 0};
     case Role::target:
-      return Place{Place::Kind::target, 0};
+      return Place{Place::Kind::batch, batched_++};
     case Role::loss_scale:
       return Place{Place::Kind::loss_scale, 0};
     case Role::activation:
@@ -74,6 +73,7 @@ private:
   const MemoryPlan& plan_;
   std::size_t alignment_;
   std::unordered_map<std::string_view, const Slot*> slots_;
+  std::size_t batched_ = 0; ///< inputs and targets so far
   Placement placement_;
 };
 
@@ -99,10 +99,8 @@ std::byte* Frame::address(const Place& place) const {
     return bytes(binding_.gradients) + place.offset;
   case Place::Kind::statistic:
     return bytes(binding_.statistics) + place.offset;
-  case Place::Kind::input:
-    return bytes(binding_.batch.images);
-  case Place::Kind::target:
-    return bytes(binding_.batch.labels);
+  case Place::Kind::batch:
+    return bytes(binding_.batch[place.offset]);
   case Place::Kind::loss_scale:
     return bytes(binding_.loss_scale);
   }

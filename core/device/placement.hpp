@@ -15,7 +15,7 @@ struct Binding {
   float* gradients = nullptr;
   float* statistics = nullptr;
   const float* loss_scale = nullptr;
-  BatchView batch;
+  BatchAddresses batch = {};
 };
 
 /// Where a tensor lies, decided at compile time.
@@ -26,8 +26,7 @@ struct Place {
     parameter,
     gradient,
     statistic,
-    input,
-    target,
+    batch, ///< offset: the index among the batch's addresses
     loss_scale
   };
   Kind kind = Kind::own;  ///< own: in the executable's memory for what the plan left out

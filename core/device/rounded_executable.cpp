@@ -25,7 +25,8 @@ public:
     executable_->bind_sum_over_ranks(std::move(sum));
   }
   void refresh(Stream& stream, UnitId unit) override { executable_->refresh(stream, unit); }
-  void set_batch(const BatchView& batch) override { executable_->set_batch(batch); }
+  const BatchView& batch() const override { return executable_->batch(); }
+  Status set_batch(const BatchView& batch) override { return executable_->set_batch(batch); }
 
   void forward(Stream& stream, UnitId unit) override {
     executable_->forward(stream, unit);

@@ -32,6 +32,10 @@ Result<std::unique_ptr<InterpreterExecutable>>
 InterpreterExecutable::create(HostDevice& device, const Graph& graph,
                               const CompileOptions& options) {
   std::unique_ptr<InterpreterExecutable> made{new InterpreterExecutable{graph, options}};
+  auto ports = GraphPorts::create(graph);
+  if (!ports)
+    return failure(ports.error());
+  made->ports_ = *std::move(ports);
   if (!made->plan_.offsets.empty() && made->plan_.offsets.size() != graph.tensors.size())
     return fail(Errc::internal, "the memory plan is of another graph");
   auto slots = find_slots(made->layout_, made->graph_);
@@ -76,7 +80,8 @@ void InterpreterExecutable::bind(UnitId unit, float* parameters, float* gradient
 }
 
 void InterpreterExecutable::enqueue(Stream& stream, UnitId unit, Phase phase) {
-  const Bindings bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_, batch_};
+  const Bindings bindings{units_[static_cast<std::size_t>(unit)], statistics_, loss_scale_,
+                          ports_.addresses()};
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const auto& node = graph_.nodes[i];
     if (node.unit != unit || node.phase != phase)
@@ -126,10 +131,8 @@ Status InterpreterExecutable::with_bound(const Node& node, const Bindings& bindi
     for (const auto id : *ids) {
       const auto i = static_cast<std::size_t>(id);
       const auto role = graph_[id].role;
-      if (role == Role::input)
-        memory_[i] = const_cast<void*>(bindings.batch.images); // ops do not write their inputs
-      else if (role == Role::target)
-        memory_[i] = const_cast<std::int32_t*>(bindings.batch.labels);
+      if (const auto index = batch_index(graph_, id); index >= 0) // ops do not write their inputs
+        memory_[i] = const_cast<void*>(bindings.batch[static_cast<std::size_t>(index)]);
       else if (role == Role::loss_scale)
         memory_[i] = const_cast<float*>(bindings.loss_scale);
       else if (slots_[i] && !slots_[i]->codec)
@@ -150,33 +153,23 @@ Status InterpreterExecutable::with_bound(const Node& node, const Bindings& bindi
 }
 
 void InterpreterExecutable::read_outputs(Stream& stream, StepOutputs* host) {
+  host->names = ports_.output_names();
   host_stream(stream).enqueue([this, host]() -> Status {
-    copy_scalar("loss", &host->loss);
-    copy_scalar("correct", &host->correct);
+    for (std::size_t i = 0; i < ports_.outputs().size(); ++i) {
+      const auto id = ports_.outputs()[i];
+      host->values[i] =
+          static_cast<float>(load(graph_[id], memory_[static_cast<std::size_t>(id)])[0]);
+    }
     return {};
   });
 }
 
-/// A graph without this output leaves the host's value alone.
-void InterpreterExecutable::copy_scalar(std::string_view name, float* host) const {
-  const auto id = graph_.find(name);
-  if (id && graph_[*id].role == Role::output)
-    *host = static_cast<float>(load(graph_[*id], memory_[static_cast<std::size_t>(*id)])[0]);
-}
-
 Status InterpreterExecutable::read_tensor(Stream& stream, std::string_view name,
                                           std::span<float> host) {
-  const auto id = graph_.find(name);
-  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
-    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
-  const auto i = static_cast<std::size_t>(*id);
-  const bool in_arena = !plan_.offsets.empty() && plan_.offsets[i] != MemoryPlan::not_in_arena;
-  if (in_arena && (plan_.kept.empty() || !plan_.kept[i]))
-    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
-  if (host.size() != static_cast<std::size_t>(graph_[*id].shape.elements()))
-    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name,
-                graph_[*id].shape.elements(), host.size());
-  host_stream(stream).enqueue([this, i, host]() -> Status {
+  const auto id = readable_tensor(graph_, plan_, name, host.size());
+  if (!id)
+    return failure(id.error());
+  host_stream(stream).enqueue([this, i = static_cast<std::size_t>(*id), host]() -> Status {
     const auto values = load(graph_.tensors[i], memory_[i]);
     std::ranges::transform(values, host.begin(), [](double v) { return static_cast<float>(v); });
     return {};

@@ -3,6 +3,7 @@
 
 #include "ops.hpp"
 #include "troupe/core/device/executable.hpp"
+#include "troupe/core/device/graph_ports.hpp"
 
 #include <optional>
 
@@ -25,7 +26,8 @@ public:
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   /// Nothing is derived from parameters: they are decoded when they are read.
   void refresh(Stream&, UnitId) override {}
-  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  const BatchView& batch() const override { return ports_.batch(); }
+  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::forward); }
   void backward(Stream& stream, UnitId unit) override { enqueue(stream, unit, Phase::backward); }
   void read_outputs(Stream& stream, StepOutputs* host) override;
@@ -41,7 +43,7 @@ private:
     UnitBuffers unit;
     float* statistics;
     const float* loss_scale;
-    BatchView batch;
+    BatchAddresses batch;
   };
 
   InterpreterExecutable(const Graph& graph, const CompileOptions& options);
@@ -54,9 +56,9 @@ private:
   template <class Run>
   Status with_bound(const Node& node, const Bindings& bindings, Run run);
   float* stored(std::size_t id, const Bindings& bindings) const;
-  void copy_scalar(std::string_view name, float* host) const;
 
   Graph graph_;
+  GraphPorts ports_;
   MemoryPlan plan_;
   StorageLayout layout_;
   std::vector<const Slot*> slots_;
@@ -65,7 +67,6 @@ private:
   const float* loss_scale_ = nullptr;
   SumOverRanks sum_over_ranks_;
   std::vector<std::optional<RankSums>> rank_sums_; ///< by node; of synchronized batch norms
-  BatchView batch_;
   BufferPtr arena_;
   std::vector<BufferPtr> buffers_;
   std::vector<void*> memory_; ///< by TensorId; the stream's thread fills in what is bound

@@ -64,22 +64,31 @@ double loss_scale(const Operands& operands) {
   return operands.inputs() == 3 ? operands.read(2)[0] : 1;
 }
 
-/// prediction - target, 0 in rows that are not counted, and how many elements the mean is over.
+/// prediction - target, 0 in rows that are not counted; how many rows are, and how many elements
+/// the mean is over.
 struct Differences {
   Values values;
-  double elements = 0;
+  double counted = 0, elements = 0;
 };
 
-Result<Differences> differences(const Operands& operands) {
-  auto values = operands.read(0);
-  const auto rows = static_cast<double>(operands.input(0).shape[0]);
-  const auto columns = static_cast<double>(operands.input(0).shape[1]);
-  if (operands.input(1).dtype == DType::f32) {
-    const auto target = operands.read(1);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] -= target[i];
-    return Differences{std::move(values), mean_rows(operands, rows) * columns};
+Differences differences_of_values(const Operands& operands) {
+  Differences d{operands.read(0)};
+  const auto target = operands.read(1);
+  const auto columns = static_cast<std::size_t>(operands.input(0).shape[1]);
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const bool ignored = std::isnan(target[i - i % columns]);
+    d.values[i] = ignored ? 0 : d.values[i] - target[i];
+    d.counted += !ignored && i % columns == 0 ? 1 : 0;
   }
+  d.elements = mean_rows(operands, d.counted) * static_cast<double>(columns);
+  return d;
+}
+
+Result<Differences> differences(const Operands& operands) {
+  if (operands.input(1).dtype == DType::f32)
+    return differences_of_values(operands);
+  auto values = operands.read(0);
+  const auto columns = static_cast<double>(operands.input(0).shape[1]);
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
   const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
   if (!labels)
@@ -88,7 +97,8 @@ Result<Differences> differences(const Operands& operands) {
     const auto label = labels->classes[i / classes];
     values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
   }
-  return Differences{std::move(values), mean_rows(operands, labels->counted) * columns};
+  return Differences{std::move(values), labels->counted,
+                     mean_rows(operands, labels->counted) * columns};
 }
 
 } // namespace
@@ -115,6 +125,7 @@ Status softmax_cross_entropy(const Operands& operands) {
   const double rows = mean_rows(operands, labels->counted);
   operands.write(0, {rows > 0 ? loss / rows : 0});
   operands.write(1, probabilities);
+  operands.write(2, {labels->counted});
   return {};
 }
 
@@ -143,6 +154,7 @@ Status mean_squared_error(const Operands& operands) {
   for (const double value : d->values)
     sum += value * value;
   operands.write(0, {d->elements > 0 ? sum / d->elements : 0});
+  operands.write(1, {d->counted});
   return {};
 }
 

@@ -36,11 +36,15 @@ Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& d
                                                                    const CompileOptions& options,
                                                                    Bf16Mode bf16) {
   TROUPE_TRY(check_supported(graph));
+  auto ports = GraphPorts::create(graph);
+  if (!ports)
+    return failure(ports.error());
   const ThreadScope scope{options.threads};
   auto lowering = Lowering::make(device, graph, options, bf16);
   if (!lowering)
     return failure(lowering.error());
   std::unique_ptr<OnednnExecutable> made{new OnednnExecutable{graph}};
+  made->ports_ = *std::move(ports);
   made->plan_ = options.memory;
   TROUPE_TRY(made->lower_nodes(**lowering));
   TROUPE_TRY(made->allocate(device, **lowering));
@@ -96,7 +100,7 @@ void OnednnExecutable::bind(UnitId unit, float* parameters, float* gradients) {
 
 Binding OnednnExecutable::binding(UnitId unit) const {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
-  return {bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
+  return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
 }
 
 void OnednnExecutable::refresh(Stream& stream, UnitId unit) {
@@ -170,34 +174,20 @@ std::vector<ProfileLine> OnednnExecutable::profile(bool in_detail) const {
   return sorted;
 }
 
-std::optional<TensorId> OnednnExecutable::output(std::string_view name) const {
-  const auto id = graph_.find(name);
-  return id && graph_[*id].role == Role::output ? id : std::nullopt;
-}
-
 void OnednnExecutable::read_outputs(Stream& stream, StepOutputs* host) {
-  host_stream(stream).enqueue(
-      [this, host, loss = output("loss"), correct = output("correct")]() -> Status {
-        const Frame frame{places_, {}, memory_};
-        if (loss)
-          host->loss = *frame.data<float>(*loss);
-        if (correct)
-          host->correct = *frame.data<float>(*correct);
-        return {};
-      });
+  host->names = ports_.output_names();
+  host_stream(stream).enqueue([this, host]() -> Status {
+    const Frame frame{places_, {}, memory_};
+    for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
+      host->values[i] = *frame.data<float>(ports_.outputs()[i]);
+    return {};
+  });
 }
 
 Status OnednnExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
-  const auto id = graph_.find(name);
-  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
-    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
-  const auto i = static_cast<std::size_t>(*id);
-  if (places_[i].kind == Place::Kind::arena && (plan_.kept.empty() || !plan_.kept[i]))
-    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
-  const auto elements = static_cast<std::size_t>(graph_[*id].shape.elements());
-  if (host.size() != elements)
-    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name, elements,
-                host.size());
+  const auto id = readable_tensor(graph_, plan_, name, host.size());
+  if (!id)
+    return failure(id.error());
   host_stream(stream).enqueue([this, id = *id, host]() -> Status {
     const Frame frame{places_, {}, memory_};
     if (graph_[id].dtype == DType::i32)

@@ -4,6 +4,8 @@
 #include "lowering.hpp"
 #include "profile.hpp"
 
+#include "troupe/core/device/graph_ports.hpp"
+
 namespace troupe::cpu {
 
 class OnednnExecutable final : public Executable, public Profiled {
@@ -17,7 +19,8 @@ public:
   void bind_loss_scale(const float* scale) override { loss_scale_ = scale; }
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
-  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  const BatchView& batch() const override { return ports_.batch(); }
+  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override;
   void backward(Stream& stream, UnitId unit) override;
   void read_outputs(Stream& stream, StepOutputs* host) override;
@@ -48,9 +51,9 @@ private:
   /// Steps that no other rank has a part in, then the reduction of one that has, if there is one.
   void enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps, Step* reduced);
   Status run_timed(Step& step, const Frame& frame);
-  std::optional<TensorId> output(std::string_view name) const;
 
   Graph graph_;
+  GraphPorts ports_;
   MemoryPlan plan_;
   StorageLayout layout_;
   std::vector<Place> places_;
@@ -61,7 +64,6 @@ private:
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
   SumOverRanks sum_over_ranks_;
-  BatchView batch_;
   bool profiling_ = false;
   std::map<const Step*, Timing> timings_;
 };

@@ -85,6 +85,7 @@ public:
               smoothing * (log_sum - total / static_cast<double>(classes_));
     }
     *output<float>(frame, 0) = *count > 0 ? static_cast<float>(loss / mean_rows(*count)) : 0.0f;
+    *output<float>(frame, 2) = static_cast<float>(*count);
     return {};
   }
 };
@@ -122,7 +123,12 @@ public:
 protected:
   /// How many rows count.
   Result<std::size_t> rows(const Frame& frame) const {
-    return regression_ ? rows_ : counted(frame);
+    if (!regression_)
+      return counted(frame);
+    std::size_t count = 0;
+    for (std::size_t n = 0; n < rows_; ++n)
+      count += ignores(frame, n) ? 0 : 1;
+    return count;
   }
   /// What the sum over elements is divided by.
   double mean_elements(std::size_t rows) const {
@@ -132,9 +138,15 @@ protected:
     const std::size_t i = n * classes_ + c;
     const double value = double{values(frame)[i]};
     if (regression_)
-      return value - double{frame.data<float>(node_.inputs[1])[i]};
+      return ignores(frame, n) ? 0.0 : value - double{targets(frame)[i]};
     const auto label = labels(frame)[n];
     return label < 0 ? 0.0 : value - (static_cast<std::int32_t>(c) == label ? 1.0 : 0.0);
+  }
+
+private:
+  const float* targets(const Frame& frame) const { return frame.data<float>(node_.inputs[1]); }
+  bool ignores(const Frame& frame, std::size_t row) const {
+    return std::isnan(targets(frame)[row * classes_]);
   }
 };
 
@@ -153,6 +165,7 @@ public:
         sum += d * d;
       }
     *output<float>(frame, 0) = *count > 0 ? static_cast<float>(sum / mean_elements(*count)) : 0.0f;
+    *output<float>(frame, 1) = static_cast<float>(*count);
     return {};
   }
 };

@@ -1,7 +1,7 @@
 /// JPEG and PNG files to pixels, through libjpeg and libpng.
 #pragma once
 
-#include "../dataset.hpp"
+#include "../image_dataset.hpp"
 
 #include <filesystem>
 

@@ -18,10 +18,10 @@ Filling HostFiller::fill(std::int32_t slot, data::Position at, const data::Slice
   auto& stream = *stream_pointer;
   const auto span = row.span(stream, batch_span);
   cpu::host_stream(stream).enqueue([assembler = assembler_, buffer, at, slice] {
-    return assembler->fill(at, slice, buffer.image_span(), buffer.label_span());
+    return assembler->fill(at, slice, buffer.fields());
   });
   report_failure(stream, failed);
-  return {{buffer.images->data(), buffer.label_span().data()}, stream.record()};
+  return {buffer.view, stream.record()};
 }
 
 } // namespace troupe::engine

@@ -47,7 +47,7 @@ ThenAndNow differing(const std::string& key, const std::string& before, const st
 Metadata describe_data(const data::Dataset& training, const std::string& fingerprint) {
   // Names of folders may be no UTF-8; the fingerprint tells them apart.
   const auto names =
-      Json(training.info().class_names).dump(-1, ' ', false, Json::error_handler_t::replace);
+      Json(training.class_names()).dump(-1, ' ', false, Json::error_handler_t::replace);
   return {{samples_key, std::to_string(training.size())},
           {classes_key, names},
           {fingerprint_key, fingerprint}};

@@ -3,7 +3,7 @@
 
 #include "../resume.hpp"
 
-#include "troupe/data/dataset.hpp"
+#include "troupe/data/image_dataset.hpp"
 
 #include <map>
 #include <string>

@@ -46,9 +46,9 @@ public:
   }
 
   /// Images of different sizes are augmented on the host, which writes f32.
-  nn::InputFormat preferred_input(bool one_size) const override {
-    return one_size ? nn::InputFormat{.dtype = nn::image_type(config_), .channels = 4}
-                    : nn::InputFormat{};
+  nn::InputFormat preferred_input(bool same_size) const override {
+    return same_size ? nn::InputFormat{.dtype = nn::image_type(config_), .channels = 4}
+                     : nn::InputFormat{};
   }
 
   Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override;
@@ -66,13 +66,13 @@ private:
   struct Worker {
     std::shared_ptr<gpu::CudaDevice> device;
     /// What lies in its memory.
-    std::map<const data::Dataset*, std::shared_ptr<const ResidentDataset>> residents;
+    std::map<const data::ImageDataset*, std::shared_ptr<const ResidentImages>> residents;
   };
 
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   /// Null when pixels stay on the host.
-  Result<std::shared_ptr<const ResidentDataset>> resident_copy(Worker& worker,
-                                                               const data::Dataset& dataset) const;
+  Result<std::shared_ptr<const ResidentImages>>
+  resident_copy(Worker& worker, const data::ImageDataset& images) const;
 
   const Config& config_;
   SayLine say_;
@@ -85,14 +85,14 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
   const LoaderStream stream{device.create_stream({.name = "loader"}),
                             options.trace.track(rank_rows(options.slice.rank), "loader")};
   options.streams->push_back(stream);
-  const auto& dataset = options.assembler->dataset();
-  if (!dataset.extent())
+  const auto* const images = options.assembler->adapter().images();
+  if (!images || !images->source().extent())
     return shared(CopyFiller::create(device, {.assembler = options.assembler,
                                               .host_streams = std::move(options.host_streams),
                                               .stream = stream,
                                               .slice = options.slice,
                                               .slots = options.slots}));
-  auto resident = resident_copy(at(worker), dataset);
+  auto resident = resident_copy(at(worker), images->source());
   if (!resident)
     return failure(resident.error());
   return shared(DeviceFiller::create(device, {.assembler = options.assembler,
@@ -104,15 +104,15 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
                                               .format = options.format}));
 }
 
-Result<std::shared_ptr<const ResidentDataset>>
-CudaDevices::resident_copy(Worker& worker, const data::Dataset& dataset) const {
-  std::shared_ptr<const ResidentDataset> nothing;
+Result<std::shared_ptr<const ResidentImages>>
+CudaDevices::resident_copy(Worker& worker, const data::ImageDataset& images) const {
+  std::shared_ptr<const ResidentImages> nothing;
   if (config_.data.residency == "host")
     return nothing;
-  auto& copy = worker.residents[&dataset];
+  auto& copy = worker.residents[&images];
   if (copy)
     return copy;
-  auto made = make_resident(*worker.device, dataset);
+  auto made = make_resident(*worker.device, images);
   if (made)
     return copy = *std::move(made);
   // What does not fit is no error unless it was asked for.

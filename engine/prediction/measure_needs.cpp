@@ -8,6 +8,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_device.hpp"
+#include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/optimizer.hpp"
 
 namespace troupe::engine {
@@ -84,7 +85,8 @@ Status Measurement::compile() {
   auto engine = devices_->engine_options(0);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = devices_->preferred_input(training_->dataset().extent().has_value());
+  engine->passes.input =
+      devices_->preferred_input(data::has_images_of_one_size(training_->adapter()));
   const auto slice = training_->sampler().largest_slice(
       {0, world_, 0, static_cast<int>(config_.train.accumulate)});
   if (!slice)

@@ -14,7 +14,8 @@ Result<Graph> training_graph(const Config& config) {
   auto engine = devices->engine_options(0);
   if (!engine)
     return failure(engine.error());
-  engine->passes.input = devices->preferred_input(config.data.dataset != "image_folder");
+  engine->passes.input = devices->preferred_input(config.data.dataset != "image_folder" &&
+                                                  config.data.dataset != "csv");
   const auto slices = config.workers() * config.train.accumulate;
   const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
   auto model = nn::prepare_model(config, micro_batch, nn::Purpose::training, engine->passes);

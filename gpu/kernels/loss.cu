@@ -122,6 +122,8 @@ __global__ void __launch_bounds__(threads)
     *a.loss = counted > 0 ? static_cast<float>(total / mean_rows(a.attributes.rows, counted)) : 0;
     if (a.correct)
       *a.correct = total_correct;
+    if (a.counted)
+      *a.counted = static_cast<float>(counted);
   }
 }
 
@@ -158,18 +160,19 @@ __global__ void __launch_bounds__(single_threads)
 
 __device__ float difference(const SquaredError& a, std::size_t at) {
   if (a.values)
-    return a.prediction[at] - a.values[at];
+    return value_difference(a.prediction[at], a.values[at], a.values[at - at % a.columns]);
   return one_hot_difference(a.prediction[at], a.labels[at / a.columns],
                             static_cast<int>(at % a.columns));
 }
 
 template <int Threads>
 __device__ int counted_rows(const SquaredError& a) {
-  return a.values ? a.rows : counted_labels<Threads>(a.labels, a.rows);
+  return a.values ? counted_values<Threads>(a.values, a.rows, a.columns)
+                  : counted_labels<Threads>(a.labels, a.rows);
 }
 
 __global__ void __launch_bounds__(single_threads)
-    squared_error_kernel(SquaredError a, float* loss) {
+    squared_error_kernel(SquaredError a, float* loss, float* rows) {
   const int counted = counted_rows<single_threads>(a);
   const auto elements = static_cast<std::size_t>(a.rows) * a.columns;
   double sum = 0;
@@ -179,10 +182,13 @@ __global__ void __launch_bounds__(single_threads)
     sum += no_class ? static_cast<double>(NAN) : d * d;
   }
   sum = block_sum<single_threads>(sum);
-  if (threadIdx.x == 0)
-    *loss = counted > 0
-                ? static_cast<float>(sum / (mean_rows(a.attributes.rows, counted) * a.columns))
-                : 0;
+  if (threadIdx.x != 0)
+    return;
+  *loss = counted > 0
+              ? static_cast<float>(sum / (mean_rows(a.attributes.rows, counted) * a.columns))
+              : 0;
+  if (rows)
+    *rows = static_cast<float>(counted);
 }
 
 __global__ void __launch_bounds__(threads)
@@ -223,8 +229,9 @@ void launch_count_correct(cudaStream_t stream, const float* logits, const std::i
   count_correct_kernel<<<1, single_threads, 0, stream>>>(logits, labels, rows, classes, correct);
 }
 
-void launch_mean_squared_error(cudaStream_t stream, const SquaredError& a, float* loss) {
-  squared_error_kernel<<<1, single_threads, 0, stream>>>(a, loss);
+void launch_mean_squared_error(cudaStream_t stream, const SquaredError& a, float* loss,
+                               float* counted) {
+  squared_error_kernel<<<1, single_threads, 0, stream>>>(a, loss, counted);
 }
 
 void launch_mean_squared_error_backward(cudaStream_t stream, const SquaredError& a,

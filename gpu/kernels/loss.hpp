@@ -24,6 +24,7 @@ struct CrossEntropy {
   const float* loss_scale = nullptr; ///< scalar that multiplies dlogits; may be null
   /// Scalar: rows whose first largest logit is the label's; may be null.
   float* correct = nullptr;
+  float* counted = nullptr; ///< scalar: labels that are not ignored; may be null
 };
 /// `loss` is 0 when all labels are ignored.
 void launch_softmax_cross_entropy(cudaStream_t stream, const CrossEntropy& arguments,
@@ -37,7 +38,8 @@ void launch_softmax_cross_entropy_backward(cudaStream_t stream, const float* pro
 void launch_count_correct(cudaStream_t stream, const float* logits, const std::int32_t* labels,
                           int rows, int classes, float* correct);
 
-/// Mean squared error; the target is `values` (rows, columns), or one-hot rows of `labels`.
+/// Mean squared error; the target is `values` (rows, columns; a row that begins with a NaN is
+/// ignored), or one-hot rows of `labels`.
 struct SquaredError {
   const float* prediction = nullptr;
   const float* values = nullptr;
@@ -45,7 +47,9 @@ struct SquaredError {
   int rows = 0, columns = 0;
   LossAttributes attributes;
 };
-void launch_mean_squared_error(cudaStream_t stream, const SquaredError& arguments, float* loss);
+/// `counted`: the rows that are not ignored, a scalar; may be null.
+void launch_mean_squared_error(cudaStream_t stream, const SquaredError& arguments, float* loss,
+                               float* counted);
 void launch_mean_squared_error_backward(cudaStream_t stream, const SquaredError& arguments,
                                         const float* loss_scale, float* dprediction);
 

@@ -44,4 +44,9 @@ TROUPE_HOST_DEVICE inline float one_hot_difference(float prediction, std::int32_
   return label < 0 ? 0 : prediction - (c == label ? 1.0f : 0.0f);
 }
 
+/// prediction - target; 0 when the row is ignored, which a NaN at its beginning says.
+TROUPE_HOST_DEVICE inline float value_difference(float prediction, float target, float row_begin) {
+  return row_begin != row_begin ? 0 : prediction - target;
+}
+
 } // namespace troupe::gpu

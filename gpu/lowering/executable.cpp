@@ -65,7 +65,11 @@ Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
   if (options.engine == CompileOptions::Engine::interpreter)
     return fail(Errc::unsupported, "the interpreter runs on the host: devices.kind cpu");
+  auto ports = GraphPorts::create(graph);
+  if (!ports)
+    return failure(ports.error());
   std::unique_ptr<CudaExecutable> made{new CudaExecutable{device, graph, options}};
+  made->ports_ = *std::move(ports);
   auto lowering = Lowering::make(device, made->graph_, options);
   if (!lowering)
     return failure(lowering.error());
@@ -153,7 +157,7 @@ void CudaExecutable::refresh(Stream& stream, UnitId unit) {
 
 Binding CudaExecutable::binding_of(UnitId unit) const {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
-  return {bound.parameters, bound.gradients, statistics_, loss_scale_, batch_};
+  return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
 }
 
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
@@ -184,7 +188,7 @@ void CudaExecutable::run(Stream& stream) {
   if (sum_over_ranks_) // a graph cannot wait for the host
     return Executable::run(stream);
   auto& on = cuda_stream(stream);
-  const auto [found, first] = graphs_.try_emplace({batch_.images, batch_.labels});
+  const auto [found, first] = graphs_.try_emplace(ports_.addresses());
   // Buffers that are met once only are not worth a graph.
   if (first)
     return Executable::run(stream);
@@ -207,26 +211,16 @@ Result<CudaGraph> CudaExecutable::capture(CudaStream& stream) {
 void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
   const Binding nothing;
   const Frame frame{places_, nothing, memory_};
-  const auto read = [&](std::string_view name, float* value) {
-    const auto id = graph_.find(name);
-    if (id && graph_[*id].role == Role::output)
-      device_.copy(stream, value, frame.data<float>(*id), sizeof(float));
-  };
-  read("loss", &host->loss);
-  read("correct", &host->correct);
+  host->names = ports_.output_names();
+  for (std::size_t i = 0; i < ports_.outputs().size(); ++i)
+    device_.copy(stream, &host->values[i], frame.data<float>(ports_.outputs()[i]), sizeof(float));
 }
 
 Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
-  const auto id = graph_.find(name);
-  if (!id || (graph_[*id].role != Role::activation && graph_[*id].role != Role::output))
-    return fail(Errc::invalid_input, "the graph has no activation or output called {}", name);
-  const auto i = static_cast<std::size_t>(*id);
-  if (places_[i].kind == Place::Kind::arena && (plan_.kept.empty() || !plan_.kept[i]))
-    return fail(Errc::invalid_input, "the memory plan did not keep {}", name);
+  const auto id = readable_tensor(graph_, plan_, name, host.size());
+  if (!id)
+    return failure(id.error());
   const auto type = graph_[*id].dtype;
-  if (host.size() != static_cast<std::size_t>(graph_[*id].shape.elements()))
-    return fail(Errc::invalid_input, "{} has {} elements, there is room for {}", name,
-                graph_[*id].shape.elements(), host.size());
   const auto raw = std::make_shared<std::vector<std::byte>>(host.size() * size_of(type));
   const Binding nothing;
   const Frame frame{places_, nothing, memory_};

@@ -5,6 +5,8 @@
 
 #include "../cuda_graph.hpp"
 
+#include "troupe/core/device/graph_ports.hpp"
+
 #include <map>
 #include <optional>
 #include <span>
@@ -33,7 +35,8 @@ public:
   void bind_loss_scale(const float* scale) override;
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
-  void set_batch(const BatchView& batch) override { batch_ = batch; }
+  const BatchView& batch() const override { return ports_.batch(); }
+  Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override;
   void backward(Stream& stream, UnitId unit) override;
   void run(Stream& stream) override;
@@ -52,8 +55,6 @@ private:
     std::size_t elements = 0;
     DType copy_type = DType::f32;
   };
-  /// Passes differ in the buffers they read.
-  using BatchKey = std::pair<const void*, const void*>;
 
   CudaExecutable(CudaDevice& device, const Graph& graph, const CompileOptions& options);
   Status lower_nodes(Lowering& lowering);
@@ -65,6 +66,7 @@ private:
 
   CudaDevice& device_;
   Graph graph_;
+  GraphPorts ports_;
   MemoryPlan plan_;
   StorageLayout layout_;
   std::vector<Place> places_;
@@ -75,8 +77,8 @@ private:
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;
   SumOverRanks sum_over_ranks_;
-  BatchView batch_;
-  std::map<BatchKey, std::optional<CudaGraph>> graphs_; ///< empty: run once, not captured yet
+  /// By the buffers that a pass reads; empty: run once, not captured yet.
+  std::map<BatchAddresses, std::optional<CudaGraph>> graphs_;
 };
 
 } // namespace troupe::gpu

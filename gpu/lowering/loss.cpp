@@ -44,7 +44,8 @@ Result<StepPtr> lower_softmax_cross_entropy(Lowering& lowering, const Node& node
                                       .classes = size.classes,
                                       .attributes = attributes,
                                       .loss = l.data<float>(node.outputs[0]),
-                                      .probabilities = l.data<float>(node.outputs[1])},
+                                      .probabilities = l.data<float>(node.outputs[1]),
+                                      .counted = l.data<float>(node.outputs[2])},
                                      l.reductions);
       });
 }
@@ -63,7 +64,7 @@ Result<StepPtr> lower_mean_squared_error(Lowering& lowering, const Node& node) {
   return kernel_step(node.op, [node, labels = has_labels(lowering, node),
                                size = Rows{lowering.input(node, 0)}](const Launch& l) {
     launch_mean_squared_error(l.stream, squared_error(node, labels, size, l),
-                              l.data<float>(node.outputs[0]));
+                              l.data<float>(node.outputs[0]), l.data<float>(node.outputs[1]));
   });
 }
 

@@ -61,11 +61,14 @@ std::string opening(const RunInfo& run) {
 }
 
 std::string line_of(const EpochRecord& epoch, std::int64_t epochs) {
-  auto text = fmt::format("epoch {}/{}: loss {}, accuracy {}", epoch.epoch + 1, epochs,
-                          readable_loss(epoch.train_loss), readable_percent(epoch.train_accuracy));
-  if (epoch.test_loss && epoch.test_accuracy)
-    text += fmt::format(", test loss {}, test accuracy {}", readable_loss(*epoch.test_loss),
-                        readable_percent(*epoch.test_accuracy));
+  auto text =
+      fmt::format("epoch {}/{}: loss {}", epoch.epoch + 1, epochs, readable_loss(epoch.train_loss));
+  if (epoch.train_accuracy)
+    text += ", accuracy " + readable_percent(*epoch.train_accuracy);
+  if (epoch.test_loss)
+    text += ", test loss " + readable_loss(*epoch.test_loss);
+  if (epoch.test_accuracy)
+    text += ", test accuracy " + readable_percent(*epoch.test_accuracy);
   return text + ", " + readable_seconds(epoch.seconds);
 }
 
@@ -81,7 +84,7 @@ std::string closing(const RunSummary& run) {
       fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
                   plural(run.steps, "step"), readable_seconds(run.seconds));
   if (run.samples_per_second > 0)
-    text += fmt::format(", {} images/s", readable_rate(run.samples_per_second));
+    text += fmt::format(", {} {}/s", readable_rate(run.samples_per_second), run.sample_unit);
   if (run.steps > 0)
     text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)

@@ -159,7 +159,8 @@ void Registry::begin(const RunInfo& run) {
 void Registry::record(const StepRecord& step) {
   auto& v = *values_;
   v.loss.Add(labels(names::loss, {"train"})).Set(step.loss);
-  v.accuracy.Add(labels(names::accuracy, {"train"})).Set(step.accuracy);
+  if (step.accuracy)
+    v.accuracy.Add(labels(names::accuracy, {"train"})).Set(*step.accuracy);
   set(v.learning_rate, step.lr);
   set(v.epoch, static_cast<double>(step.epoch + 1));
   set(v.step, static_cast<double>(step.step + 1));

@@ -71,7 +71,7 @@ std::string to_json(const StepRecord& step) {
   Json object = {{"step", step.step},
                  {"epoch", step.epoch},
                  {"loss", step.loss},
-                 {"accuracy", step.accuracy},
+                 {"accuracy", number(step.accuracy)},
                  {"lr", step.lr},
                  {"samples", step.samples},
                  {"seconds", step.seconds},
@@ -87,7 +87,7 @@ std::string to_json(const StepRecord& step) {
 std::string to_json(const EpochRecord& epoch) {
   return Json{{"epoch", epoch.epoch},
               {"train_loss", epoch.train_loss},
-              {"train_accuracy", epoch.train_accuracy},
+              {"train_accuracy", number(epoch.train_accuracy)},
               {"test_loss", number(epoch.test_loss)},
               {"test_accuracy", number(epoch.test_accuracy)},
               {"seconds", epoch.seconds}}
@@ -143,7 +143,7 @@ std::optional<StepRecord> parse_step(std::string_view json) {
   return StepRecord{.step = integer<std::int64_t>(object, "step"),
                     .epoch = integer<std::int64_t>(object, "epoch"),
                     .loss = number(object, "loss"),
-                    .accuracy = number(object, "accuracy"),
+                    .accuracy = optional_number(object, "accuracy"),
                     .lr = number(object, "lr"),
                     .samples = integer<std::int64_t>(object, "samples"),
                     .seconds = number(object, "seconds"),
@@ -163,7 +163,7 @@ std::optional<EpochRecord> parse_epoch(std::string_view json) {
     return std::nullopt;
   return EpochRecord{.epoch = integer<std::int64_t>(object, "epoch"),
                      .train_loss = number(object, "train_loss"),
-                     .train_accuracy = number(object, "train_accuracy"),
+                     .train_accuracy = optional_number(object, "train_accuracy"),
                      .test_loss = optional_number(object, "test_loss"),
                      .test_accuracy = optional_number(object, "test_accuracy"),
                      .seconds = number(object, "seconds")};

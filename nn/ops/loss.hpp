@@ -24,7 +24,7 @@ inline Status expect_labels(Types inputs) {
 inline OutputTypes infer_softmax_cross_entropy(const Attributes&, Types inputs) {
   TROUPE_TRY(expect_prediction(inputs));
   TROUPE_TRY(expect_labels(inputs));
-  return std::vector{scalar(), inputs[0]};
+  return std::vector{scalar(), inputs[0], scalar()};
 }
 
 inline Status differentiate_softmax_cross_entropy(Propagation& to, const Node& node, TensorId) {
@@ -48,7 +48,7 @@ inline OutputTypes infer_mean_squared_error(const Attributes&, Types inputs) {
     TROUPE_TRY(expect_type(inputs[1], inputs[0], "the target"));
   else
     TROUPE_TRY(expect_labels(inputs));
-  return std::vector{scalar()};
+  return std::vector{scalar(), scalar()};
 }
 
 inline Status differentiate_mean_squared_error(Propagation& to, const Node& node, TensorId) {

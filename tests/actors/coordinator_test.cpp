@@ -195,7 +195,7 @@ struct Company : test::Deterministic {
   }
   void commit(int rank, std::int64_t step, double loss = 1.0) {
     StepReport report{.rank = rank};
-    report.worker = {.step = step, .loss = loss, .correct = 2, .samples = 4};
+    report.worker = {.step = step, .loss = loss, .right = {4, 2}, .samples = 4};
     self->send(coordinator, atom::step_committed_v, report);
     scheduler.run();
   }
@@ -206,7 +206,7 @@ struct Company : test::Deterministic {
   }
   void evaluated() {
     for (int rank = 0; rank < 2; ++rank)
-      self->send(coordinator, atom::evaluated_v, EvaluationReport{rank, 6, 3.0, 1, 2});
+      self->send(coordinator, atom::evaluated_v, EvaluationReport{rank, 6, 3.0, {2, 1}});
     scheduler.run();
   }
 
@@ -398,7 +398,7 @@ TEST_CASE("a job that fails while its state is copied has ended, and trains no f
   company.commit_all(0, 6);
   for (int rank = 0; rank < 2; ++rank)
     company.self->send(company.coordinator, atom::evaluated_v,
-                       EvaluationReport{rank, 6, 3.0, 1, 2});
+                       EvaluationReport{rank, 6, 3.0, {2, 1}});
   company.self->send(company.coordinator, atom::failed_v, Error{Errc::internal, "broken"});
   company.scheduler.run();
   REQUIRE_FALSE(company.seen->snapshots.empty());

@@ -80,7 +80,7 @@ public:
     executable_->run(*stream_);
     executable_->read_outputs(*stream_, &outputs_);
   }
-  float loss() const { return outputs_.loss; }
+  float loss() const { return outputs_["loss"]; }
   const Floats& statistics() const { return statistics_; }
   Floats gradient(const std::string& name) const {
     for (const auto& slot : executable_->layout().parameters)
@@ -129,7 +129,8 @@ private:
       executable_->refresh(*stream_, static_cast<UnitId>(unit));
     }
     executable_->bind_statistics(statistics_.data());
-    executable_->set_batch({images_.data(), labels_.data()});
+    REQUIRE(executable_->set_batch(
+        at_addresses(executable_->batch(), {images_.data(), labels_.data()})));
   }
 
   cpu::HostDevice device_{0, 1};

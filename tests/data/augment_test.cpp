@@ -143,7 +143,7 @@ TEST_CASE("a scratch that was used for images of other sizes changes nothing") {
 TEST_CASE("crop and flip are for training only, and other names are refused") {
   DataConfig data;
   data.augment = {"crop", "flip"};
-  const DatasetInfo info{
+  const ImageInfo info{
       .name = "set", .source = "here", .class_names = {}, .channels = 3, .normalization = cifar};
   const auto train = augment_options(data, {}, info, Split::train, 9);
   REQUIRE(train);

@@ -3,11 +3,13 @@
 #include "troupe/core/config/config.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/batch.hpp"
+#include "troupe/data/image_adapter.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <thread>
 
@@ -34,14 +36,25 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
+/// Floats of one image.
+std::size_t image_elements(const BatchAssembler& assembler) {
+  return static_cast<std::size_t>(assembler.adapter().fields()[0].shape.elements());
+}
+
+Status fill_into(const BatchAssembler& assembler, Position at, const Slice& slice,
+                 std::span<float> images, std::span<std::int32_t> labels) {
+  return assembler.fill(at, slice,
+                        std::array{std::as_writable_bytes(images), std::as_writable_bytes(labels)});
+}
+
 Batch fill(const BatchAssembler& assembler, Position at, const Slice& slice) {
   const auto size = assembler.sampler().slice_size(slice);
   const auto room = assembler.sampler().largest_slice(slice);
   REQUIRE(size);
-  const auto elements = assembler.image_elements();
+  const auto elements = image_elements(assembler);
   Batch batch{std::vector<float>(static_cast<std::size_t>(*room) * elements),
               std::vector<std::int32_t>(static_cast<std::size_t>(*room))};
-  REQUIRE(assembler.fill(at, slice, batch.images, batch.labels));
+  REQUIRE(fill_into(assembler, at, slice, batch.images, batch.labels));
   const auto own = static_cast<std::size_t>(*size);
   REQUIRE(std::all_of(batch.labels.begin() + *size, batch.labels.end(),
                       [](auto label) { return label == -1; }));
@@ -67,7 +80,7 @@ Batch fill_step(const BatchAssembler& assembler, Position at, int world_size, in
 TEST_CASE("a training step has the same images and labels for any number of workers") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
-  CHECK(assembler->image_elements() == 16 * 16 * 3);
+  CHECK(image_elements(*assembler) == 16 * 16 * 3);
   CHECK(assembler->sampler().steps_per_epoch() == 6);
   for (const Position at : {Position{0, 0}, Position{2, 5}}) {
     const auto alone = fill_step(*assembler, at, 1, 1);
@@ -90,7 +103,8 @@ TEST_CASE("batches filled by many threads at once are those of one thread") {
   for (std::size_t step = 0; step < steps; ++step)
     threads.emplace_back([&, step] {
       auto& batch = filled[step];
-      (void)assembler->fill({1, static_cast<std::int64_t>(step)}, {}, batch.images, batch.labels);
+      (void)fill_into(*assembler, {1, static_cast<std::int64_t>(step)}, {}, batch.images,
+                      batch.labels);
     });
   for (auto& thread : threads)
     thread.join();
@@ -119,14 +133,14 @@ TEST_CASE("evaluation sees every test sample once, unchanged, and pads with igno
   CHECK(first.labels == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2});
   CHECK(last.labels == std::vector<std::int32_t>{3, 4, 0, 1, -1, -1, -1, -1});
   const auto padding =
-      last.images.begin() + 4 * static_cast<std::ptrdiff_t>(assembler->image_elements());
+      last.images.begin() + 4 * static_cast<std::ptrdiff_t>(image_elements(*assembler));
   CHECK(std::all_of(padding, last.images.end(), [](float value) { return value == 0.0f; }));
   Bytes scratch;
-  const auto image = assembler->dataset().read(1, scratch);
+  const auto image = assembler->adapter().images()->source().read(1, scratch);
   REQUIRE(image);
-  for (std::size_t i = 0; i < assembler->image_elements(); ++i) {
+  for (std::size_t i = 0; i < image_elements(*assembler); ++i) {
     const float expected = (static_cast<float>(image->pixels[i]) / 255 - 0.5f) / 0.25f;
-    REQUIRE(std::abs(first.images[assembler->image_elements() + i] - expected) < 1e-6f);
+    REQUIRE(std::abs(first.images[image_elements(*assembler) + i] - expected) < 1e-6f);
   }
 }
 
@@ -150,7 +164,7 @@ TEST_CASE("without drop_last the last batch is filled up with the first samples"
   REQUIRE(assembler);
   REQUIRE(assembler->sampler().steps_per_epoch() == 7); // 50 samples, batches of 8
   const auto first = fill(*assembler, {0, 0}, {}), last = fill(*assembler, {0, 6}, {});
-  const auto two = 2 * static_cast<std::ptrdiff_t>(assembler->image_elements());
+  const auto two = 2 * static_cast<std::ptrdiff_t>(image_elements(*assembler));
   CHECK(std::equal(first.images.begin(), first.images.end() - two, last.images.begin() + two));
 }
 
@@ -186,9 +200,9 @@ TEST_CASE("a file that is damaged is named by the batch that needs it") {
   config.model.num_classes = 1;
   const auto assembler = training_batches(config);
   REQUIRE(assembler);
-  std::vector<float> images(assembler->image_elements());
+  std::vector<float> images(image_elements(*assembler));
   std::vector<std::int32_t> labels(1);
-  const auto status = assembler->fill({0, 0}, {}, images, labels);
+  const auto status = fill_into(*assembler, {0, 0}, {}, images, labels);
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Errc::data);
   CHECK_THAT(status.error().message, Catch::Matchers::ContainsSubstring("train/a/1.jpg"));
@@ -203,11 +217,12 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
   REQUIRE(buffer);
   CHECK(buffer->samples == 2);
   CHECK(device->memory().current[static_cast<std::size_t>(MemoryKind::data)] >=
-        2 * assembler->image_elements() * sizeof(float) + 2 * sizeof(std::int32_t));
-  REQUIRE(assembler->fill({0, 3}, slice, buffer->image_span(), buffer->label_span()));
+        2 * image_elements(*assembler) * sizeof(float) + 2 * sizeof(std::int32_t));
+  REQUIRE(assembler->fill({0, 3}, slice, buffer->fields()));
   const auto expected = fill(*assembler, {0, 3}, slice);
-  CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->image_span().begin()));
-  CHECK(std::equal(expected.labels.begin(), expected.labels.end(), buffer->label_span().begin()));
+  CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->memory[0]->floats()));
+  CHECK(std::equal(expected.labels.begin(), expected.labels.end(),
+                   reinterpret_cast<const std::int32_t*>(buffer->memory[1]->data())));
   CHECK(assembler->allocate(*device, {.rank = 2, .world_size = 3})->samples == 3); // of 3, 3 and 2
   CHECK_FALSE(assembler->allocate(*device, {.rank = 0, .world_size = 9}));
 }
@@ -215,10 +230,11 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
 TEST_CASE("room for too few images or labels is refused") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
-  std::vector<float> images(8 * assembler->image_elements());
+  std::vector<float> images(8 * image_elements(*assembler));
   std::vector<std::int32_t> labels(8);
-  CHECK(assembler->fill({0, 0}, {}, images, labels));
-  CHECK_FALSE(assembler->fill({0, 0}, {}, std::span{images}.first(images.size() - 1), labels));
-  CHECK_FALSE(assembler->fill({0, 0}, {}, images, std::span{labels}.first(7)));
-  CHECK_FALSE(assembler->fill({0, 6}, {}, images, labels));
+  CHECK(fill_into(*assembler, {0, 0}, {}, images, labels));
+  CHECK_FALSE(
+      fill_into(*assembler, {0, 0}, {}, std::span{images}.first(images.size() - 1), labels));
+  CHECK_FALSE(fill_into(*assembler, {0, 0}, {}, images, std::span{labels}.first(7)));
+  CHECK_FALSE(fill_into(*assembler, {0, 6}, {}, images, labels));
 }

@@ -3,7 +3,7 @@
 
 #include "../core/scratch_folder.hpp"
 
-#include "troupe/data/dataset.hpp"
+#include "troupe/data/image_dataset.hpp"
 
 #include <cstdint>
 #include <filesystem>

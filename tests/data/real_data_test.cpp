@@ -1,7 +1,7 @@
 // The real data sets, when they are there: in the folder that TROUPE_DATA names, or in data/.
 #include "../source_tree.hpp"
 #include "troupe/core/config/config.hpp"
-#include "troupe/data/dataset.hpp"
+#include "troupe/data/image_dataset.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -60,8 +60,8 @@ TEST_CASE("the real data sets have their known counts, means and deviations") {
     if (!std::filesystem::is_directory(data.root))
       SKIP(data.root << " is not there: fetch it with tools/fetch-data " << set.folder << " "
                      << data.root);
-    const auto train = open_dataset(data, {}, Split::train),
-               test = open_dataset(data, {}, Split::test);
+    const auto train = open_images(data, {}, Split::train),
+               test = open_images(data, {}, Split::test);
     if (!train || !test)
       FAIL((train ? test : train).error().to_string());
     REQUIRE((*train)->size() == set.train);

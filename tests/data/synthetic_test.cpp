@@ -10,7 +10,7 @@ using namespace troupe::data;
 
 namespace {
 
-std::vector<float> pixels_of(const Dataset& dataset, std::int64_t index) {
+std::vector<float> pixels_of(const ImageDataset& dataset, std::int64_t index) {
   std::vector<std::uint8_t> scratch;
   const auto image = dataset.read(index, scratch);
   REQUIRE(image);

@@ -40,7 +40,7 @@ std::vector<float> flat_values(std::size_t elements) {
 std::vector<float> RunResult::losses() const {
   std::vector<float> values;
   for (const auto& step : steps)
-    values.push_back(step.loss);
+    values.push_back(step["loss"]);
   return values;
 }
 
@@ -79,7 +79,7 @@ public:
     RunResult result;
     result.steps.resize(static_cast<std::size_t>(steps.count));
     for (int step = 0; step < steps.count; ++step) {
-      executable_->set_batch(batch(step % steps.batches));
+      require(executable_->set_batch(batch(step % steps.batches)));
       steps.whole ? executable_->run(*stream_) : run_units();
       executable_->read_outputs(*stream_, &result.steps[static_cast<std::size_t>(step)]);
       if (steps.learn)
@@ -138,7 +138,7 @@ private:
       batches_.push_back({{device_, *stream_, values.images}, {device_, *stream_, values.targets}});
     }
     const auto& buffers = batches_[static_cast<std::size_t>(number)];
-    return {buffers.images.data(), reinterpret_cast<const std::int32_t*>(buffers.targets.data())};
+    return at_addresses(executable_->batch(), {buffers.images.data(), buffers.targets.data()});
   }
 
   void run_units() {

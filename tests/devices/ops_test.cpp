@@ -52,7 +52,7 @@ void check_loss_scale(Device& device, const Graph& graph) {
   const auto plain = run({.loss_scale = 1}), got = run({.loss_scale = 4096});
   require_same_pass(plain, run_truth(graph), Precision::fp32);
   require_close(got.gradients, run_truth(scaled, {.loss_scale = 4096}).gradients, 1e-4f);
-  REQUIRE(got.outputs.loss == plain.outputs.loss);
+  REQUIRE(got.outputs["loss"] == plain.outputs["loss"]);
   for (const auto& [name, values] : plain.gradients)
     for (std::size_t i = 0; i < values.size(); ++i)
       REQUIRE(got.gradients.at(name)[i] == 4096 * values[i]);

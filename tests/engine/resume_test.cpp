@@ -2,7 +2,7 @@
 
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
-#include "troupe/data/detail/memory_dataset.hpp"
+#include "troupe/data/detail/memory_images.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -125,27 +125,27 @@ TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
   beginning.file = "runs/a/step-000000010.safetensors";
   beginning.checkpoint.emplace();
   beginning.checkpoint->step = 10;
-  const data::MemoryDataset cats{{.name = "mnist", .source = "a", .class_names = {"cat", "dog"}},
-                                 {0, 1},
-                                 std::vector<std::uint8_t>(6),
+  const data::MemoryImages cats{{.name = "mnist", .source = "a", .class_names = {"cat", "dog"}},
+                                {0, 1},
+                                std::vector<std::uint8_t>(6),
+                                1,
+                                1};
+  const data::MemoryImages cows{{.name = "mnist", .source = "b", .class_names = {"cat", "cow"}},
+                                {0, 1},
+                                std::vector<std::uint8_t>(6),
+                                1,
+                                1};
+  const data::MemoryImages three{{.name = "mnist", .source = "c", .class_names = {"cat", "dog"}},
+                                 {0, 1, 1},
+                                 std::vector<std::uint8_t>(9),
                                  1,
                                  1};
-  const data::MemoryDataset cows{{.name = "mnist", .source = "b", .class_names = {"cat", "cow"}},
-                                 {0, 1},
-                                 std::vector<std::uint8_t>(6),
-                                 1,
-                                 1};
-  const data::MemoryDataset three{{.name = "mnist", .source = "c", .class_names = {"cat", "dog"}},
-                                  {0, 1, 1},
-                                  std::vector<std::uint8_t>(9),
+  const data::MemoryImages darker{{.name = "mnist", .source = "d", .class_names = {"cat", "dog"}},
+                                  {0, 1},
+                                  std::vector<std::uint8_t>(6, 9),
                                   1,
                                   1};
-  const data::MemoryDataset darker{{.name = "mnist", .source = "d", .class_names = {"cat", "dog"}},
-                                   {0, 1},
-                                   std::vector<std::uint8_t>(6, 9),
-                                   1,
-                                   1};
-  const auto described = [](const data::Dataset& data) {
+  const auto described = [](const data::ImageDataset& data) {
     return engine::describe_data(data, data.fingerprint());
   };
   SECTION("the same") {
@@ -154,7 +154,7 @@ TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
   }
   SECTION("others") {
     beginning.checkpoint->metadata = described(cats);
-    const auto refused = [&](const data::Dataset& now, const std::string& values) {
+    const auto refused = [&](const data::ImageDataset& now, const std::string& values) {
       const auto checked = engine::check_same_data(beginning, described(now));
       REQUIRE_FALSE(checked);
       CHECK(checked.error().exit_code() == 2);

@@ -147,7 +147,8 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
         for (int i = 0; i < rows; ++i)
           labels.push_back(i % 5 == 1 ? -1.0f : static_cast<float>(i * 7 % classes));
         std::vector<TruthTensor> in{{shape, normal_values(n, 1)}, {{rows}, labels, DType::i32}};
-        std::vector<TruthTensor> out{{Shape{}}, {shape}}, gradient{{shape}}, correct{{Shape{}}};
+        std::vector<TruthTensor> out{{Shape{}}, {shape}, {Shape{}}}, gradient{{shape}},
+            correct{{Shape{}}};
         run_truth(Op::softmax_cross_entropy, attributes, in, out);
         std::vector<TruthTensor> back{out[1], in[1]};
         run_truth(Op::softmax_cross_entropy_backward, attributes, back, gradient);
@@ -157,7 +158,8 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
 
         const auto* const on_labels = static_cast<const std::int32_t*>(upload(labels, DType::i32));
         auto *const loss = float_room(1), *const p = float_room(n), *const d = float_room(n),
-                    *const hits = float_room(1), *const scale = floats({8});
+                    *const hits = float_room(1), *const counted = float_room(1),
+                    *const scale = floats({8});
         const CrossEntropy arguments{.logits = floats(in[0].values),
                                      .labels = on_labels,
                                      .rows = rows,
@@ -167,13 +169,15 @@ TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and 
                                      .probabilities = p,
                                      .dlogits = d,
                                      .loss_scale = scale,
-                                     .correct = hits};
+                                     .correct = hits,
+                                     .counted = counted};
         for (int again = 0; again < 2; ++again) { // the scratch is as it was
           launch_softmax_cross_entropy(handle(), arguments, stream().scratch());
           require_near(download(loss, 1), out[0].values, 1e-5f, "loss");
           require_near(download(p, n), out[1].values, 1e-5f, "probabilities");
           require_near(download(d, n), gradient[0].values, 1e-4f, "gradient");
           REQUIRE(download(hits, 1) == correct[0].values);
+          REQUIRE(download(counted, 1) == out[2].values);
         }
         auto* const separate = float_room(n);
         launch_softmax_cross_entropy_backward(handle(), p, on_labels, rows, classes, attributes,
@@ -212,9 +216,11 @@ TEST_CASE_METHOD(GpuFixture, "the mean squared error, of values and of labels") 
   Floats labels;
   for (int i = 0; i < 33; ++i)
     labels.push_back(i % 4 == 1 ? -1.0f : static_cast<float>(i % 10));
-  const auto values = normal_values(n, 2);
+  auto values = normal_values(n, 2);
+  std::fill_n(values.begin() + 20, 10, NAN); // a row that is ignored
   for (const bool of_values : {true, false}) {
-    std::vector<TruthTensor> in{{shape, normal_values(n, 1)}}, loss{{Shape{}}}, gradient{{shape}};
+    std::vector<TruthTensor> in{{shape, normal_values(n, 1)}}, loss{{Shape{}}, {Shape{}}},
+        gradient{{shape}};
     in.push_back(of_values ? TruthTensor{shape, values} : TruthTensor{{33}, labels, DType::i32});
     run_truth(Op::mean_squared_error, LossAttributes{}, in, loss);
     run_truth(Op::mean_squared_error_backward, LossAttributes{}, in, gradient);
@@ -223,10 +229,11 @@ TEST_CASE_METHOD(GpuFixture, "the mean squared error, of values and of labels") 
       arguments.values = floats(values);
     else
       arguments.labels = static_cast<const std::int32_t*>(upload(labels, DType::i32));
-    auto *const on_loss = float_room(1), *const d = float_room(n);
-    launch_mean_squared_error(handle(), arguments, on_loss);
+    auto *const on_loss = float_room(1), *const counted = float_room(1), *const d = float_room(n);
+    launch_mean_squared_error(handle(), arguments, on_loss, counted);
     launch_mean_squared_error_backward(handle(), arguments, nullptr, d);
     require_near(download(on_loss, 1), loss[0].values, 1e-5f, "loss");
+    REQUIRE(download(counted, 1) == loss[1].values);
     require_near(download(d, n), gradient[0].values, 1e-5f, "gradient");
   }
 }

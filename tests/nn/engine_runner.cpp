@@ -73,7 +73,8 @@ void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t
 
 Status EngineRunner::run(bool backward) {
   const auto units = static_cast<UnitId>(parameters_.size());
-  executable_->set_batch({images_.data(), labels_.data()});
+  REQUIRE(
+      executable_->set_batch(at_addresses(executable_->batch(), {images_.data(), labels_.data()})));
   for (UnitId unit = 0; unit < units; ++unit) {
     executable_->refresh(*stream_, unit);
     executable_->forward(*stream_, unit);

@@ -105,7 +105,7 @@ void check_perceptron(const nlohmann::json& golden, Engine engine) {
     INFO("step " << step);
     REQUIRE(runner.run(true).has_value());
     // Logits are rounded to the type: what they differ by is what the loss does.
-    CHECK(std::abs(double{runner.outputs().loss} - losses[step]) <= rounding * losses[step]);
+    CHECK(std::abs(double{runner.outputs()["loss"]} - losses[step]) <= rounding * losses[step]);
     runner.update(arguments_at(golden, step));
   }
   for (const auto& [name, values] : golden.at("parameters").items()) {

@@ -73,10 +73,10 @@ public:
     const auto expected = golden_.at("logits").get<std::vector<float>>();
     check("logits", distance(runner_->tensor("logits", expected.size()), expected),
           allowed("logits"));
-    CHECK(runner_->outputs().correct == golden_.at("correct").get<float>());
+    CHECK(runner_->outputs()["correct"] == golden_.at("correct").get<float>());
     // A loss moves by at most twice what a logit does; logits are a few units large.
     const auto loss = golden_.at("loss").get<double>();
-    check("loss", std::abs(double{runner_->outputs().loss} - loss),
+    check("loss", std::abs(double{runner_->outputs()["loss"]} - loss),
           2 * (1 + loss) * allowed("logits"));
     check_gradients();
     check_statistics();
@@ -95,7 +95,7 @@ public:
         run(*runner_, true);
       runner_->update(at_step(*first, static_cast<std::int64_t>(step), sgd.lr));
       check("loss of step " + std::to_string(step),
-            std::abs(double{runner_->outputs().loss} - losses[step]),
+            std::abs(double{runner_->outputs()["loss"]} - losses[step]),
             times_pytorch("losses") + slack(precision_) * losses[step]);
     }
     check_evaluation();

@@ -217,8 +217,11 @@ TEST_CASE("cross-entropy with smoothing and ignored labels is PyTorch's") {
                          .input("labels", {6}, labels, DType::i32)
                          .output("loss", {})
                          .output("p", {6, 5})
+                         .output("counted", {})
                          .run();
     CHECK(std::abs(double{ran.get("loss")[0]} - golden.at("loss").get<double>()) < tolerance);
+    CHECK(ran.get("counted")[0] == static_cast<float>(std::ranges::count_if(
+                                       labels, [](float label) { return label >= 0; })));
     const auto backward = OneNode{Op::softmax_cross_entropy_backward, a}
                               .input("p", {6, 5}, ran.get("p"))
                               .input("labels", {6}, labels, DType::i32)
@@ -235,12 +238,11 @@ TEST_CASE("the mean squared error is PyTorch's, and labels stand for one-hot row
     value *= 4;
   const auto run = [&](Op op, const Shape& shape, const std::vector<float>& target, DType dtype,
                        const Shape& result) {
-    return OneNode{op, LossAttributes{}}
-        .input("x", {6, 5}, prediction)
-        .input("t", shape, target, dtype)
-        .output("result", result)
-        .run()
-        .get("result");
+    OneNode node{op, LossAttributes{}};
+    node.input("x", {6, 5}, prediction).input("t", shape, target, dtype).output("result", result);
+    if (op == Op::mean_squared_error)
+      node.output("counted", {});
+    return node.run().get("result");
   };
   const auto target = golden_uniform("target", 30);
   CHECK(std::abs(double{run(Op::mean_squared_error, {6, 5}, target, DType::f32, {})[0]} -

@@ -8,7 +8,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
   metrics::StepRecord record;
   record.step = reports.front().worker.step;
   const auto ranks = static_cast<double>(reports.size());
-  std::int64_t correct = 0;
+  Right right;
   for (const auto& report : reports) {
     const auto& worker = report.worker;
     record.loss += worker.loss / ranks;
@@ -16,7 +16,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.data_wait_seconds = std::max(record.data_wait_seconds, seconds(worker.data_wait));
     record.compute_seconds += seconds(worker.busy) / ranks;
     record.collective_bytes += report.collective_bytes;
-    correct += worker.correct;
+    right.add(worker.right);
     collective.total += seconds(report.collective);
     collective.overlapped += seconds(report.overlapped);
   }
@@ -25,7 +25,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.skipped_steps = first.skipped_steps;
     record.scale_growths = first.scale_growths;
   }
-  record.accuracy = ratio(static_cast<double>(correct), static_cast<double>(record.samples));
+  record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;
   record.overlap_ratio = ratio(collective.overlapped, collective.total);
   return record;
@@ -50,8 +50,7 @@ EvaluationReport total(std::span<const EvaluationReport> reports) {
   EvaluationReport all{.step = reports.front().step};
   for (const auto& each : reports) {
     all.loss_sum += each.loss_sum;
-    all.correct += each.correct;
-    all.samples += each.samples;
+    all.right.add(each.right);
   }
   return all;
 }

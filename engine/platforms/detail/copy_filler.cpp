@@ -20,14 +20,15 @@ Result<CopyFiller::Slot> CopyFiller::make_slot() const {
   auto there = options_.assembler->allocate(device_, options_.slice);
   if (!there)
     return failure(there.error());
-  auto images = device_.allocate_pinned(there->images->bytes());
-  if (!images)
-    return failure(images.error());
-  auto labels = device_.allocate_pinned(there->labels->bytes());
-  if (!labels)
-    return failure(labels.error());
-  const auto samples = there->samples;
-  return Slot{{*std::move(images), *std::move(labels), samples}, *std::move(there)};
+  data::BatchBuffer staged{.memory = {}, .view = there->view, .samples = there->samples};
+  for (auto& tensor : staged.view) {
+    auto memory = device_.allocate_pinned(tensor.bytes());
+    if (!memory)
+      return failure(memory.error());
+    tensor.data = (*memory)->data();
+    staged.memory.push_back(*std::move(memory));
+  }
+  return Slot{std::move(staged), *std::move(there)};
 }
 
 Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
@@ -38,20 +39,17 @@ Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slic
   auto& host = *host_pointer;
   const auto host_span = host_row.span(host, batch_span);
   cpu::host_stream(host).enqueue([assembler = options_.assembler, staged = slot.staged, at, slice] {
-    return assembler->fill(at, slice, staged.image_span(), staged.label_span());
+    return assembler->fill(at, slice, staged.fields());
   });
   auto& stream = *options_.stream.stream;
   stream.wait(host.record());
   const auto span = options_.stream.row.span(stream, batch_span);
-  device_.copy(stream, slot.there.images->data(), slot.staged.images->data(),
-               slot.there.images->bytes());
-  device_.copy(stream, slot.there.labels->data(), slot.staged.labels->data(),
-               slot.there.labels->bytes());
+  for (std::size_t i = 0; i < slot.there.memory.size(); ++i)
+    device_.copy(stream, slot.there.memory[i]->data(), slot.staged.memory[i]->data(),
+                 slot.there.memory[i]->bytes());
   report_failure(host, failed);
   report_failure(stream, failed);
-  return {
-      {slot.there.images->data(), reinterpret_cast<const std::int32_t*>(slot.there.labels->data())},
-      stream.record()};
+  return {slot.there.view, stream.record()};
 }
 
 } // namespace troupe::engine

@@ -1,5 +1,5 @@
-/// Fills micro-batches on a CUDA device with what the host has augmented: for images that differ in
-/// size.
+/// Fills micro-batches on a CUDA device with what the host has written: images that differ in size,
+/// rows of a table.
 #pragma once
 
 #include "../../feeding/batch_filler.hpp"
@@ -8,8 +8,8 @@
 
 namespace troupe::engine {
 
-/// Host streams read and augment into page-locked memory, a stream of the device copies it. Images
-/// are f32 with the data's channels.
+/// Host streams read and augment into page-locked memory, a stream of the device copies it. Tensors
+/// are those of the assembler.
 class CopyFiller final : public BatchFiller {
 public:
   struct Options {

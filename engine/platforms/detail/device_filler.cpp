@@ -24,8 +24,8 @@ Status take(Result<BufferPtr> allocated, BufferPtr& buffer) {
 
 } // namespace
 
-Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& device,
-                                                             const data::Dataset& dataset) {
+Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& device,
+                                                            const data::ImageDataset& dataset) {
   const auto extent = dataset.extent();
   if (!extent)
     return fail(Errc::unsupported, "images of {} differ in size: data.residency host",
@@ -40,7 +40,7 @@ Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& de
     pixels.insert(pixels.end(), image->pixels.begin(), image->pixels.end());
     labels.push_back(dataset.label(i));
   }
-  auto resident = std::make_shared<ResidentDataset>();
+  auto resident = std::make_shared<ResidentImages>();
   TROUPE_TRY(take(device.allocate(pixels.size(), MemoryKind::data), resident->pixels));
   TROUPE_TRY(
       take(device.allocate(samples * sizeof(std::int32_t), MemoryKind::data), resident->labels));
@@ -70,9 +70,9 @@ Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& devi
 
 DeviceFiller::DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_t samples)
     : device_{device}, options_{std::move(options)}, samples_{samples},
-      extent_{*options_.assembler->dataset().extent()},
-      image_bytes_{static_cast<std::size_t>(extent_.height * extent_.width *
-                                            options_.assembler->dataset().info().channels)} {
+      extent_{*images().source().extent()}, image_bytes_{static_cast<std::size_t>(
+                                                extent_.height * extent_.width *
+                                                images().source().info().channels)} {
   const auto count = static_cast<std::size_t>(samples);
   layout_.windows = aligned(count * sizeof(std::int64_t));
   layout_.labels = layout_.windows + aligned(count * sizeof(Window));
@@ -82,7 +82,7 @@ DeviceFiller::DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_
 
 Result<DeviceFiller::Slot> DeviceFiller::make_slot() const {
   const auto count = static_cast<std::size_t>(samples_);
-  const auto size = static_cast<std::size_t>(options_.assembler->augment().options().image_size);
+  const auto size = static_cast<std::size_t>(images().augment().options().image_size);
   const auto image = size * size * static_cast<std::size_t>(options_.format.channels);
   Slot slot;
   TROUPE_TRY(take(device_.allocate_pinned(layout_.bytes), slot.staged));
@@ -91,6 +91,13 @@ Result<DeviceFiller::Slot> DeviceFiller::make_slot() const {
       take(device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data),
            slot.images));
   TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
+  auto view = options_.assembler->tensors(options_.slice);
+  if (!view)
+    return failure(view.error());
+  slot.view = at_addresses(*std::move(view), {slot.images->data(), slot.labels->data()});
+  auto& written = slot.view.front(); // as the model takes it
+  written.dtype = options_.format.dtype;
+  written.shape.dims.back() = options_.format.channels;
   return slot;
 }
 
@@ -108,8 +115,7 @@ Filling DeviceFiller::fill(std::int32_t index, data::Position at, const data::Sl
   device_.copy(stream, slot.choices->data(), slot.staged->data(), layout_.bytes);
   augment(slot);
   report_failure(stream, failed);
-  return {{slot.images->data(), reinterpret_cast<const std::int32_t*>(slot.labels->data())},
-          stream.record()};
+  return {slot.view, stream.record()};
 }
 
 void DeviceFiller::choose(const Slot& slot, data::Position at,
@@ -120,7 +126,7 @@ void DeviceFiller::choose(const Slot& slot, data::Position at,
     // Gathered images stand in the batch's order already.
     const auto place = options_.resident ? indices[i] : static_cast<std::int64_t>(i);
     numbers[i] = indices[i] < 0 ? -1 : place;
-    windows[i] = options_.assembler->augment().window(extent_, at.epoch, indices[i]);
+    windows[i] = images().augment().window(extent_, at.epoch, indices[i]);
   }
 }
 
@@ -134,15 +140,16 @@ EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indice
       [assembler = options_.assembler, indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
        pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_]() -> Status {
+        const auto& source = assembler->adapter().images()->source();
         std::vector<std::uint8_t> scratch;
         for (std::size_t i = 0; i < indices.size(); ++i) {
           if (indices[i] < 0)
             continue;
-          const auto image = assembler->dataset().read(indices[i], scratch);
+          const auto image = source.read(indices[i], scratch);
           if (!image)
             return failure(image.error());
           std::memcpy(pixels + i * bytes, image->pixels.data(), bytes);
-          labels[i] = assembler->dataset().label(indices[i]);
+          labels[i] = source.label(indices[i]);
         }
         return {};
       });
@@ -151,7 +158,7 @@ EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indice
 }
 
 void DeviceFiller::augment(const Slot& slot) {
-  const auto& options = options_.assembler->augment().options();
+  const auto& options = images().augment().options();
   const auto* const staged = slot.choices->data();
   const auto* const pixels =
       options_.resident ? options_.resident->pixels->data() : staged + layout_.pixels;
@@ -163,7 +170,7 @@ void DeviceFiller::augment(const Slot& slot) {
                           .windows = reinterpret_cast<const Window*>(staged + layout_.windows),
                           .batch = static_cast<int>(samples_),
                           .source = extent_,
-                          .source_channels = options_.assembler->dataset().info().channels,
+                          .source_channels = images().source().info().channels,
                           .image_size = options.image_size,
                           .channels = options.channels,
                           .stored_channels = static_cast<int>(options_.format.channels),

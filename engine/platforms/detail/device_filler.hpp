@@ -4,6 +4,7 @@
 
 #include "../../feeding/batch_filler.hpp"
 
+#include "troupe/data/image_adapter.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/nn/passes/format_input.hpp"
 
@@ -14,15 +15,15 @@
 namespace troupe::engine {
 
 /// A data set in device memory, shared by the fillers of a device.
-struct ResidentDataset {
+struct ResidentImages {
   BufferPtr pixels; ///< u8 (samples, height, width, channels)
   BufferPtr labels; ///< i32 (samples)
 };
 
 /// Copies a data set of images of one size. Blocks: for set-up. Errors: out_of_memory; of
-/// Dataset::read.
-Result<std::shared_ptr<const ResidentDataset>> make_resident(gpu::CudaDevice& device,
-                                                             const data::Dataset& dataset);
+/// ImageDataset::read.
+Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& device,
+                                                            const data::ImageDataset& dataset);
 
 /// With a resident data set a filling is a kilobyte of sample numbers and windows; without, a host
 /// stream gathers the samples' bytes in page-locked memory first.
@@ -30,14 +31,15 @@ class DeviceFiller final : public BatchFiller {
 public:
   struct Options {
     std::shared_ptr<const data::BatchAssembler> assembler;
-    std::shared_ptr<const ResidentDataset> resident; ///< null: gathered on the host
+    std::shared_ptr<const ResidentImages> resident; ///< null: gathered on the host
     std::vector<LoaderStream> host_streams;
     LoaderStream stream; ///< of the device
     data::Slice slice;
     std::int32_t slots = 2;
     nn::InputFormat format;
   };
-  /// Errors: out_of_memory; those of the sampler. The device must outlive the filler.
+  /// Of an assembler of images. Errors: out_of_memory; those of the sampler. The device must
+  /// outlive the filler.
   static Result<std::unique_ptr<DeviceFiller>> create(gpu::CudaDevice& device, Options options);
 
   std::int32_t slots() const override { return static_cast<std::int32_t>(slots_.size()); }
@@ -52,6 +54,7 @@ private:
     BufferPtr staged;  ///< page-locked
     BufferPtr choices; ///< on the device
     BufferPtr images, labels;
+    BatchView view;
   };
   /// Offsets in staged memory, bytes.
   struct StagedLayout {
@@ -61,6 +64,7 @@ private:
   DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_t samples);
   Result<Slot> make_slot() const;
   void choose(const Slot& slot, data::Position at, std::span<const std::int64_t> indices) const;
+  const data::ImageAdapter& images() const { return *options_.assembler->adapter().images(); }
   EventPtr gather(const Slot& slot, std::vector<std::int64_t> indices, const Failed& failed);
   void augment(const Slot& slot);
 

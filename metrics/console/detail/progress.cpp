@@ -3,9 +3,11 @@
 #include "../../readable.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace troupe::metrics {
 
@@ -24,8 +26,14 @@ Parts parts_of(const Progress& progress) {
   return {.place = fmt::format("{}/{}", progress.step, progress.steps),
           .loss = "loss " + readable_loss(recent.loss()),
           .left = readable_clock(left) + " left",
-          .rate = readable_rate(recent.samples_per_second()) + " images/s",
-          .accuracy = "accuracy " + readable_percent(recent.accuracy())};
+          .rate = fmt::format("{} {}/s", readable_rate(recent.samples_per_second()), progress.unit),
+          .accuracy = recent.accuracy() ? "accuracy " + readable_percent(*recent.accuracy()) : ""};
+}
+
+/// Those that have something to say.
+std::vector<std::string> present(std::vector<std::string> parts) {
+  std::erase(parts, "");
+  return parts;
 }
 
 std::string epoch_of(const Progress& progress) {
@@ -53,7 +61,9 @@ void RecentSteps::add(const StepRecord& step) {
   mix(samples_, samples);
   mix(seconds_, step.seconds);
   mix(loss_, samples * step.loss);
-  mix(accuracy_, samples * step.accuracy);
+  if (step.accuracy)
+    mix(accuracy_, samples * *step.accuracy);
+  classifies_ = step.accuracy.has_value();
 }
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent) {
@@ -65,14 +75,15 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
           .step = done - before,
           .steps = std::min(each, run.total_steps - before), // max_steps may end within an epoch
           .steps_left = std::max<std::int64_t>(0, run.total_steps - done),
-          .recent = recent};
+          .recent = recent,
+          .unit = run.sample_unit};
 }
 
 std::string progress_bar(const Progress& progress, int width) {
   const auto [place, loss, left, rate, accuracy] = parts_of(progress);
   const auto epoch = epoch_of(progress);
   for (const auto& rest :
-       {fmt::format("{}  {}  {}  {}  {}", place, loss, accuracy, rate, left),
+       {fmt::format("{}", fmt::join(present({place, loss, accuracy, rate, left}), "  ")),
         fmt::format("{}  {}  {}  {}", place, loss, rate, left),
         fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
     const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
@@ -88,8 +99,9 @@ std::string progress_bar(const Progress& progress, int width) {
 
 std::string progress_line(const Progress& progress) {
   const auto parts = parts_of(progress);
-  return fmt::format("{}  step {}  {}  {}  {}  {}", epoch_of(progress), parts.place, parts.loss,
-                     parts.accuracy, parts.rate, parts.left);
+  return fmt::format(
+      "{}  step {}", epoch_of(progress),
+      fmt::join(present({parts.place, parts.loss, parts.accuracy, parts.rate, parts.left}), "  "));
 }
 
 } // namespace troupe::metrics

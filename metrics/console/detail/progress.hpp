@@ -3,6 +3,7 @@
 
 #include "../../step_record.hpp"
 
+#include <optional>
 #include <string>
 
 namespace troupe::metrics {
@@ -13,12 +14,16 @@ public:
   void add(const StepRecord& step);
 
   double loss() const { return loss_ / samples_; }
-  double accuracy() const { return accuracy_ / samples_; }
+  /// Empty where there are no classes.
+  std::optional<double> accuracy() const {
+    return classifies_ ? std::optional{accuracy_ / samples_} : std::nullopt;
+  }
   double samples_per_second() const { return samples_ / seconds_; }
   double seconds_per_step() const { return seconds_ / steps_; }
 
 private:
   double steps_ = 0, samples_ = 0, seconds_ = 0, loss_ = 0, accuracy_ = 0; ///< weighted sums
+  bool classifies_ = false;
 };
 
 /// Where a run stands after a step.
@@ -27,6 +32,7 @@ struct Progress {
   std::int64_t step = 0, steps = 0;   ///< within the epoch, counted from 1
   std::int64_t steps_left = 0;        ///< of the run
   RecentSteps recent;
+  std::string unit = "images"; ///< that speed counts
 };
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent);

@@ -91,7 +91,8 @@ LineChart accuracy_chart(const RunHistory& history) {
   Series train{"training", {}, 0, Series::Look::line_with_dots};
   Series test{"test", {}, 1, Series::Look::line_with_dots};
   for (const auto& epoch : history.epochs) {
-    train.points.push_back({count_from_1(epoch.epoch), epoch.train_accuracy});
+    if (epoch.train_accuracy)
+      train.points.push_back({count_from_1(epoch.epoch), *epoch.train_accuracy});
     if (epoch.test_accuracy)
       test.points.push_back({count_from_1(epoch.epoch), *epoch.test_accuracy});
   }
@@ -103,8 +104,8 @@ LineChart accuracy_chart(const RunHistory& history) {
           .y_format = whole_percent};
 }
 
-LineChart throughput_chart(const RunHistory& history) {
-  Series series{"images/s", {}, 2};
+LineChart throughput_chart(const RunHistory& history, const std::string& unit) {
+  Series series{unit + "/s", {}, 2};
   for_each_bin(history.steps, 150, [&series](const StepRecord* begin, const StepRecord* end) {
     double samples = 0, seconds = 0;
     for (const auto* step = begin; step != end; ++step) {
@@ -113,7 +114,7 @@ LineChart throughput_chart(const RunHistory& history) {
     }
     series.points.push_back({count_from_1(std::prev(end)->step), samples / seconds});
   });
-  return {.label = "Images per second by step",
+  return {.label = capitalized(unit) + " per second by step",
           .x_label = "step",
           .series = {series},
           .y_format = readable_number,

@@ -8,6 +8,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,7 @@ std::string tiles(const RunSummary& run) {
                         run.accuracy ? readable_percent(*run.accuracy) : readable_loss(run.loss)},
                        {run.accuracy ? "Loss, last step" : "Test accuracy",
                         run.accuracy ? readable_loss(run.loss) : "–"},
-                       {"Images/s", readable_rate(run.samples_per_second)},
+                       {capitalized(run.sample_unit) + "/s", readable_rate(run.samples_per_second)},
                        {"Time", readable_seconds(run.seconds)},
                        {"Epochs", readable_count(run.epochs)},
                        {"Steps", readable_count(run.steps)}};
@@ -74,11 +75,19 @@ std::string step_time_note(const std::vector<StepRecord>& steps) {
       readable_percent(all > 0 ? waited / all : 0));
 }
 
+/// Else there is no accuracy to show.
+bool has_classes(const std::vector<StepRecord>& steps) {
+  return steps.empty() ||
+         std::ranges::any_of(steps, [](const auto& step) { return step.accuracy.has_value(); });
+}
+
 std::string charts(const ReportInput& input) {
   const auto& history = input.history;
+  const auto& unit = input.summary.sample_unit;
   return html_section("Loss", svg(loss_chart(history))) +
-         html_section("Accuracy", svg(accuracy_chart(history))) +
-         html_section("Images/s", svg(throughput_chart(history))) +
+         (has_classes(history.steps) ? html_section("Accuracy", svg(accuracy_chart(history)))
+                                     : "") +
+         html_section(capitalized(unit) + "/s", svg(throughput_chart(history, unit))) +
          html_section("Step time", svg(step_time_chart(history)), step_time_note(history.steps)) +
          html_section("Learning rate", svg(learning_rate_chart(history))) +
          html_section("Memory", svg(memory_chart(input.summary.workers)),
@@ -101,10 +110,10 @@ std::string workers(const std::vector<WorkerSummary>& all) {
 std::string epochs(const std::vector<EpochRecord>& all) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& epoch : all)
-    rows.push_back({fmt::format("{}", epoch.epoch + 1), readable_loss(epoch.train_loss),
-                    readable_percent(epoch.train_accuracy), or_dash(epoch.test_loss, readable_loss),
-                    or_dash(epoch.test_accuracy, readable_percent),
-                    readable_seconds(epoch.seconds)});
+    rows.push_back(
+        {fmt::format("{}", epoch.epoch + 1), readable_loss(epoch.train_loss),
+         or_dash(epoch.train_accuracy, readable_percent), or_dash(epoch.test_loss, readable_loss),
+         or_dash(epoch.test_accuracy, readable_percent), readable_seconds(epoch.seconds)});
   return html_table(
       "epochs",
       {"Epoch", "Training loss", "Training accuracy", "Test loss", "Test accuracy", "Time"}, rows);

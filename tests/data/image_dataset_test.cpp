@@ -38,23 +38,23 @@ TEST_CASE("a synthetic data set takes its classes, size and channels from the co
   model.in_channels = 1;
   auto data = synthetic();
   data.image_size = 64;
-  const auto train = open_dataset(data, model, Split::train);
+  const auto train = open_images(data, model, Split::train);
   REQUIRE(train);
   CHECK((*train)->size() == 100);
   CHECK((*train)->num_classes() == 100);
   Bytes scratch;
   CHECK((*train)->read(0, scratch)->height == 64);
   CHECK((*train)->read(0, scratch)->channels == 1);
-  CHECK((*open_dataset(data, model, Split::test))->size() == 25);
+  CHECK((*open_images(data, model, Split::test))->size() == 25);
 }
 
 TEST_CASE("data.limit keeps the first training samples and all test samples") {
   auto data = synthetic();
   data.limit = 32;
-  CHECK((*open_dataset(data, {}, Split::train))->size() == 32);
-  CHECK((*open_dataset(data, {}, Split::test))->size() == 25);
+  CHECK((*open_images(data, {}, Split::train))->size() == 32);
+  CHECK((*open_images(data, {}, Split::test))->size() == 25);
   data.limit = 1000;
-  CHECK((*open_dataset(data, {}, Split::train))->size() == 100);
+  CHECK((*open_images(data, {}, Split::train))->size() == 100);
 }
 
 TEST_CASE("a model with another number of classes is refused with the number to set") {
@@ -66,7 +66,7 @@ TEST_CASE("a model with another number of classes is refused with the number to 
   ModelConfig model;
   model.num_classes = 100;
   model.in_channels = 1;
-  const auto dataset = open_dataset(data, model, Split::train);
+  const auto dataset = open_images(data, model, Split::train);
   REQUIRE_FALSE(dataset);
   CHECK(dataset.error().code == Errc::data);
   CHECK(dataset.error().exit_code() == 2);
@@ -84,11 +84,11 @@ TEST_CASE("grey images fit models of one and of three channels, and no others") 
   data.root = folder.path().string();
   ModelConfig model;
   model.in_channels = 1;
-  CHECK(open_dataset(data, model, Split::train));
+  CHECK(open_images(data, model, Split::train));
   model.in_channels = 3;
-  CHECK(open_dataset(data, model, Split::train));
+  CHECK(open_images(data, model, Split::train));
   model.in_channels = 4;
-  CHECK_THAT(open_dataset(data, model, Split::train).error().message,
+  CHECK_THAT(open_images(data, model, Split::train).error().message,
              ContainsSubstring("1 channels") && ContainsSubstring("model.in_channels is 4"));
 }
 
@@ -100,16 +100,16 @@ TEST_CASE("colour images do not fit a model of one channel") {
   data.root = folder.path().string();
   ModelConfig model;
   model.num_classes = 1;
-  CHECK(open_dataset(data, model, Split::train));
+  CHECK(open_images(data, model, Split::train));
   model.in_channels = 1;
-  CHECK_THAT(open_dataset(data, model, Split::train).error().message,
+  CHECK_THAT(open_images(data, model, Split::train).error().message,
              ContainsSubstring("set model.in_channels: 3"));
 }
 
 TEST_CASE("an unknown data set is refused with the names there are") {
   DataConfig data;
   data.dataset = "cifar11";
-  const auto dataset = open_dataset(data, {}, Split::train);
+  const auto dataset = open_images(data, {}, Split::train);
   REQUIRE_FALSE(dataset);
   CHECK_THAT(dataset.error().message,
              ContainsSubstring("cifar11") && ContainsSubstring("fashion_mnist"));
@@ -123,7 +123,7 @@ TEST_CASE("a fingerprint is that of labels and pixels, wherever and however they
   data.dataset = "mnist";
   const auto fingerprint = [&](const std::filesystem::path& root) {
     data.root = root.string();
-    const auto dataset = open_dataset(data, model, Split::train);
+    const auto dataset = open_images(data, model, Split::train);
     REQUIRE(dataset);
     return (*dataset)->fingerprint();
   };

@@ -1,4 +1,4 @@
-#include "memory_dataset.hpp"
+#include "memory_images.hpp"
 
 #include "troupe/core/sha256.hpp"
 
@@ -8,13 +8,13 @@
 
 namespace troupe::data {
 
-Result<ImageView> MemoryDataset::read(std::int64_t index, std::vector<std::uint8_t>&) const {
+Result<ImageView> MemoryImages::read(std::int64_t index, std::vector<std::uint8_t>&) const {
   const auto first = static_cast<std::size_t>(index) * image_bytes();
   return ImageView{{pixels_.data() + first, image_bytes()}, height_, width_, info().channels};
 }
 
 /// A checksum of all pixels first: SHA-256 would take several times as long.
-void MemoryDataset::add_content(Sha256& sha) const {
+void MemoryImages::add_pixels(Sha256& sha) const {
   const auto bytes = static_cast<std::size_t>(size()) * image_bytes();
   const std::array<std::uint64_t, 3> content = {static_cast<std::uint64_t>(height_),
                                                 static_cast<std::uint64_t>(width_),
@@ -22,7 +22,7 @@ void MemoryDataset::add_content(Sha256& sha) const {
   sha.update(std::as_bytes(std::span{content}));
 }
 
-std::size_t MemoryDataset::image_bytes() const {
+std::size_t MemoryImages::image_bytes() const {
   return static_cast<std::size_t>(height_) * static_cast<std::size_t>(width_) *
          static_cast<std::size_t>(info().channels);
 }

@@ -1,24 +1,24 @@
 /// A data set whose pixels are all in memory, images of one size after each other.
 #pragma once
 
-#include "../dataset.hpp"
+#include "../image_dataset.hpp"
 
 namespace troupe::data {
 
-class MemoryDataset : public Dataset {
+class MemoryImages : public ImageDataset {
 public:
   /// `pixels` holds labels.size() images (height, width, info.channels).
-  MemoryDataset(DatasetInfo info, std::vector<std::int32_t> labels,
-                std::vector<std::uint8_t> pixels, int height, int width)
-      : Dataset{std::move(info), std::move(labels)}, pixels_{std::move(pixels)}, height_{height},
-        width_{width} {}
+  MemoryImages(ImageInfo info, std::vector<std::int32_t> labels, std::vector<std::uint8_t> pixels,
+               int height, int width)
+      : ImageDataset{std::move(info), std::move(labels)}, pixels_{std::move(pixels)},
+        height_{height}, width_{width} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>&) const override;
 
   std::optional<Extent> extent() const override { return Extent{height_, width_}; }
 
 private:
-  void add_content(Sha256& sha) const override;
+  void add_pixels(Sha256& sha) const override;
   std::size_t image_bytes() const;
 
   std::vector<std::uint8_t> pixels_;

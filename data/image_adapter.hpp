@@ -1,0 +1,31 @@
+/// Images as a model takes them: augmented and normalized, with their labels.
+#pragma once
+
+#include "adapter.hpp"
+#include "augment.hpp"
+#include "image_dataset.hpp"
+
+namespace troupe::data {
+
+/// Fields: images f32 (image_size, image_size, channels), labels i32. Padding is zeros, and -1.
+class ImageAdapter final : public Adapter {
+public:
+  ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment);
+
+  const Dataset& dataset() const override { return *source_; }
+  std::string_view unit() const override { return "images"; }
+  Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
+  const ImageAdapter* images() const override { return this; }
+
+  const ImageDataset& source() const { return *source_; }
+  const Augment& augment() const { return augment_; }
+
+private:
+  ImageDatasetPtr source_;
+  Augment augment_;
+};
+
+/// What a device may augment itself.
+bool has_images_of_one_size(const Adapter& adapter);
+
+} // namespace troupe::data

@@ -1,0 +1,82 @@
+#include "image_dataset.hpp"
+
+#include "formats.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+
+void ImageDataset::keep_first(std::int64_t count) {
+  if (count < size())
+    labels_.resize(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+}
+
+void ImageDataset::add_content(Sha256& sha) const {
+  sha.update(std::as_bytes(std::span{labels_}));
+  add_pixels(sha);
+}
+
+Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model) {
+  const auto& info = dataset.info();
+  if (dataset.num_classes() != model.num_classes)
+    return fail(Errc::data,
+                "the data set {} ({}) has {} classes, but model.num_classes is {}: set "
+                "model.num_classes: {}",
+                info.name, info.source, dataset.num_classes(), model.num_classes,
+                dataset.num_classes());
+  if (info.channels != model.in_channels && !(info.channels == 1 && model.in_channels == 3))
+    return fail(Errc::data,
+                "the images of {} ({}) have {} channels, but model.in_channels is {}: set "
+                "model.in_channels: {}",
+                info.name, info.source, info.channels, model.in_channels, info.channels);
+  return {};
+}
+
+namespace {
+
+/// The synthetic set has what the model asks for; a fourth as many samples to evaluate on.
+Result<std::shared_ptr<ImageDataset>> open_synthetic_for(const DataConfig& data,
+                                                         const ModelConfig& model, Split split) {
+  const auto samples = data.synthetic_samples;
+  return open_synthetic(
+      {.samples = split == Split::train ? samples : std::max<std::int64_t>(samples / 4, 1),
+       .classes = model.num_classes,
+       .image_size = static_cast<int>(data.image_size),
+       .channels = static_cast<int>(model.in_channels)},
+      split);
+}
+
+Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const ModelConfig& model,
+                                                   Split split) {
+  if (data.dataset == "cifar10")
+    return open_cifar10(data.root, split);
+  if (data.dataset == "mnist")
+    return open_idx(data.root, split, IdxFlavour::mnist);
+  if (data.dataset == "fashion_mnist")
+    return open_idx(data.root, split, IdxFlavour::fashion_mnist);
+  if (data.dataset == "image_folder")
+    return open_image_folder(data.root, split);
+  if (data.dataset == "synthetic")
+    return open_synthetic_for(data, model, split);
+  return fail(
+      Errc::invalid_input,
+      "data.dataset is {}: expected cifar10, mnist, fashion_mnist, image_folder or synthetic",
+      data.dataset);
+}
+
+} // namespace
+
+Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split) {
+  auto dataset = open_by_name(data, model, split);
+  if (!dataset)
+    return failure(std::move(dataset).error());
+  TROUPE_TRY(check_fits_model(**dataset, model));
+  if (data.limit && split == Split::train)
+    (*dataset)->keep_first(*data.limit);
+  return ImageDatasetPtr{std::move(*dataset)};
+}
+
+} // namespace troupe::data
