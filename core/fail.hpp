@@ -15,9 +15,24 @@ tl::unexpected<Error> fail(Errc code, fmt::format_string<Args...> format, Args&&
 
 } // namespace troupe
 
-/// Returns the error of a Result-valued expression from the enclosing function.
-#define TROUPE_TRY(expression)                                                                     \
+/// TROUPE_TRY(status): returns its error from the enclosing function.
+/// TROUPE_TRY(auto value, result): likewise, or declares (assigns) what the Result holds. Two
+/// statements: not for an `if` without braces.
+#define TROUPE_TRY(first, ...)                                                                     \
+  TROUPE_TRY_STATUS##__VA_OPT__(_OR_VALUE)##_(first __VA_OPT__(, ) __VA_ARGS__)
+
+#define TROUPE_TRY_STATUS_(expression)                                                             \
   do {                                                                                             \
     if (auto troupe_status_ = (expression); !troupe_status_)                                       \
       return ::troupe::failure(std::move(troupe_status_).error());                                 \
   } while (false)
+
+#define TROUPE_TRY_STATUS_OR_VALUE_(declaration, ...)                                              \
+  TROUPE_TRY_VALUE_(TROUPE_TRY_NAME_(__LINE__), declaration, __VA_ARGS__)
+#define TROUPE_TRY_VALUE_(name, declaration, ...)                                                  \
+  auto name = __VA_ARGS__;                                                                         \
+  if (!name)                                                                                       \
+    return ::troupe::failure(std::move(name).error());                                             \
+  declaration = *std::move(name)
+#define TROUPE_TRY_NAME_(line) TROUPE_TRY_JOIN_(troupe_result_, line)
+#define TROUPE_TRY_JOIN_(a, b) a##b

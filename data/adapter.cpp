@@ -3,27 +3,22 @@
 #include "image_adapter.hpp"
 #include "table_adapter.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
 
 namespace troupe::data {
 
 namespace {
 
 Result<AdapterPtr> open_image_adapter(const Config& config, Split split) {
-  auto images = open_images(config.data, config.model, split);
-  if (!images)
-    return failure(std::move(images).error());
-  const auto augment =
-      augment_options(config.data, config.model, (*images)->info(), split, config.run.seed);
-  if (!augment)
-    return failure(augment.error());
-  return std::make_shared<const ImageAdapter>(std::move(*images), *augment);
+  TROUPE_TRY(auto images, open_images(config.data, config.model, split));
+  TROUPE_TRY(const auto augment,
+             augment_options(config.data, config.model, images->info(), split, config.run.seed));
+  return std::make_shared<const ImageAdapter>(std::move(images), augment);
 }
 
 Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
-  auto table = open_csv(config.data, config.model, split);
-  if (!table)
-    return failure(std::move(table).error());
-  return std::make_shared<const TableAdapter>(std::move(*table));
+  TROUPE_TRY(auto table, open_csv(config.data, config.model, split));
+  return std::make_shared<const TableAdapter>(std::move(table));
 }
 
 } // namespace

@@ -14,12 +14,10 @@ std::vector<std::span<std::byte>> BatchBuffer::fields() const {
 }
 
 Result<BatchView> BatchAssembler::tensors(const Slice& slice) const {
-  const auto samples = sampler_.largest_slice(slice);
-  if (!samples)
-    return failure(samples.error());
+  TROUPE_TRY(const auto samples, sampler_.largest_slice(slice));
   BatchView view;
   for (const auto& field : adapter_->fields()) {
-    std::vector<std::int64_t> dims{*samples};
+    std::vector<std::int64_t> dims{samples};
     dims.insert(dims.end(), field.shape.dims.begin(), field.shape.dims.end());
     view.push_back({field.name, field.dtype, Shape{std::move(dims)}});
   }
@@ -27,17 +25,13 @@ Result<BatchView> BatchAssembler::tensors(const Slice& slice) const {
 }
 
 Result<BatchBuffer> BatchAssembler::allocate(Device& device, const Slice& slice) const {
-  auto view = tensors(slice);
-  if (!view)
-    return failure(view.error());
-  BatchBuffer buffer{.memory = {}, .view = *std::move(view)};
+  TROUPE_TRY(auto view, tensors(slice));
+  BatchBuffer buffer{.memory = {}, .view = std::move(view)};
   buffer.samples = buffer.view.front().shape[0];
   for (auto& tensor : buffer.view) {
-    auto memory = device.allocate(tensor.bytes(), MemoryKind::data);
-    if (!memory)
-      return failure(std::move(memory).error());
-    tensor.data = (*memory)->data();
-    buffer.memory.push_back(*std::move(memory));
+    TROUPE_TRY(auto memory, device.allocate(tensor.bytes(), MemoryKind::data));
+    tensor.data = memory->data();
+    buffer.memory.push_back(std::move(memory));
   }
   return buffer;
 }
@@ -59,10 +53,8 @@ Status BatchAssembler::fill(Position at, const Slice& slice, Fields to) const {
 namespace {
 
 Result<BatchAssembler> assemble(const Config& config, Split split, int world_size) {
-  auto adapter = open_adapter(config, split);
-  if (!adapter)
-    return failure(std::move(adapter).error());
-  const auto size = (*adapter)->dataset().size();
+  TROUPE_TRY(auto adapter, open_adapter(config, split));
+  const auto size = adapter->dataset().size();
   const auto options =
       split == Split::test
           ? evaluation_sampler(size, config.data.eval_batch_size, world_size)
@@ -72,10 +64,8 @@ Result<BatchAssembler> assemble(const Config& config, Split split, int world_siz
                            .shuffle = config.data.shuffle,
                            .last_batch =
                                config.data.drop_last ? LastBatch::drop : LastBatch::pad_with_first};
-  const auto sampler = DistributedSampler::create(options);
-  if (!sampler)
-    return failure(sampler.error());
-  return BatchAssembler{std::move(*adapter), *sampler};
+  TROUPE_TRY(const auto sampler, DistributedSampler::create(options));
+  return BatchAssembler{std::move(adapter), sampler};
 }
 
 } // namespace
@@ -89,11 +79,9 @@ Result<BatchAssembler> evaluation_batches(const Config& config, int world_size) 
 }
 
 Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size) {
-  const auto sampler = DistributedSampler::create(
-      evaluation_sampler(evaluation.dataset().size(), batch, world_size));
-  if (!sampler)
-    return failure(sampler.error());
-  return evaluation.with(*sampler);
+  TROUPE_TRY(const auto sampler, DistributedSampler::create(evaluation_sampler(
+                                     evaluation.dataset().size(), batch, world_size)));
+  return evaluation.with(sampler);
 }
 
 } // namespace troupe::data

@@ -44,11 +44,9 @@ Status append_file(const fs::path& path, const fs::path& root, std::int64_t reco
                 "{}: expected {} bytes ({} records of {}), found {}: the file is {}; {}",
                 path.string(), expected, records, record_bytes, file->bytes(),
                 file->bytes() < expected ? "truncated" : "too long", hint);
-  const auto bytes = read_file(path);
-  if (!bytes)
-    return failure(bytes.error());
+  TROUPE_TRY(const auto bytes, read_file(path));
   for (std::size_t record = 0; record < static_cast<std::size_t>(records); ++record) {
-    const auto* source = bytes->data() + record * record_bytes;
+    const auto* source = bytes.data() + record * record_bytes;
     if (*source > 9)
       return fail(Errc::data,
                   "{}: record {} has label {}, expected 0 to 9: the file is damaged or is not "

@@ -93,18 +93,14 @@ Result<std::size_t> read_header(IdxFile& file, std::size_t rank) {
 /// An IDX file of unsigned bytes: magic 0x0000'08'RANK, RANK big-endian sizes, then the values. A
 /// packed file is unpacked as far as the header promises, and one byte further to see its end.
 Result<IdxFile> read_idx(const fs::path& root, const std::string& name, std::size_t rank) {
-  const auto path = find_file(root, name);
-  if (!path)
-    return failure(path.error());
-  IdxFile file{path->string(), {}, {}, 4 + 4 * rank};
+  TROUPE_TRY(const auto path, find_file(root, name));
+  IdxFile file{path.string(), {}, {}, 4 + 4 * rank};
   const auto values = read_header(file, rank);
   if (!values)
     return failure(values.error());
   const auto whole = *values < absurd - file.data ? file.data + *values + 1 : absurd;
-  auto bytes = read_maybe_gzip(*path, whole);
-  if (!bytes)
-    return failure(bytes.error());
-  file.bytes = std::move(*bytes);
+  TROUPE_TRY(auto bytes, read_maybe_gzip(path, whole));
+  file.bytes = std::move(bytes);
   if (const auto found = file.bytes.size() - file.data; found > *values)
     return fail(Errc::data,
                 "{}: the header promises {} values, and more follow: the file is too "
@@ -122,22 +118,20 @@ Result<std::shared_ptr<ImageDataset>> open_files(const fs::path& root, Split spl
   auto images = read_idx(root, prefix + "-images-idx3-ubyte", 3);
   if (!images)
     return failure(images.error());
-  const auto values = read_idx(root, prefix + "-labels-idx1-ubyte", 1);
-  if (!values)
-    return failure(values.error());
-  if (images->sizes[0] != values->sizes[0])
+  TROUPE_TRY(const auto values, read_idx(root, prefix + "-labels-idx1-ubyte", 1));
+  if (images->sizes[0] != values.sizes[0])
     return fail(Errc::data, "{} has {} images, but {} has {} labels: they do not belong together",
-                images->path, images->sizes[0], values->path, values->sizes[0]);
+                images->path, images->sizes[0], values.path, values.sizes[0]);
   if (images->sizes[0] == 0 || images->sizes[1] == 0 || images->sizes[2] == 0)
     return fail(Errc::data, "{}: {} images of {} x {} pixels: the file is empty", images->path,
                 images->sizes[0], images->sizes[1], images->sizes[2]);
   std::vector<std::int32_t> labels;
-  labels.reserve(values->sizes[0]);
-  for (auto i = values->data; i < values->bytes.size(); ++i) {
-    if (values->bytes[i] >= info.class_names.size())
-      return fail(Errc::data, "{}: label {} of sample {}, expected 0 to {}", values->path,
-                  values->bytes[i], i - values->data, info.class_names.size() - 1);
-    labels.push_back(values->bytes[i]);
+  labels.reserve(values.sizes[0]);
+  for (auto i = values.data; i < values.bytes.size(); ++i) {
+    if (values.bytes[i] >= info.class_names.size())
+      return fail(Errc::data, "{}: label {} of sample {}, expected 0 to {}", values.path,
+                  values.bytes[i], i - values.data, info.class_names.size() - 1);
+    labels.push_back(values.bytes[i]);
   }
   images->bytes.erase(images->bytes.begin(),
                       images->bytes.begin() + static_cast<std::ptrdiff_t>(images->data));

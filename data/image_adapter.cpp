@@ -1,5 +1,7 @@
 #include "image_adapter.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 
 namespace troupe::data {
@@ -27,11 +29,9 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
       std::fill_n(image, augment_.elements(), 0.0f);
       *label = -1;
     } else {
-      const auto read = source_->read(index, pixels);
-      if (!read)
-        return failure(read.error());
-      const auto window = augment_.window({read->height, read->width}, epoch, index);
-      augment_.apply(*read, window, image, scratch);
+      TROUPE_TRY(const auto read, source_->read(index, pixels));
+      const auto window = augment_.window({read.height, read.width}, epoch, index);
+      augment_.apply(read, window, image, scratch);
       *label = source_->label(index);
     }
     image += augment_.elements();

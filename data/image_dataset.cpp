@@ -70,13 +70,11 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
 } // namespace
 
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split) {
-  auto dataset = open_by_name(data, model, split);
-  if (!dataset)
-    return failure(std::move(dataset).error());
-  TROUPE_TRY(check_fits_model(**dataset, model));
+  TROUPE_TRY(auto dataset, open_by_name(data, model, split));
+  TROUPE_TRY(check_fits_model(*dataset, model));
   if (data.limit && split == Split::train)
-    (*dataset)->keep_first(*data.limit);
-  return ImageDatasetPtr{std::move(*dataset)};
+    dataset->keep_first(*data.limit);
+  return ImageDatasetPtr{std::move(dataset)};
 }
 
 } // namespace troupe::data

@@ -127,12 +127,9 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
       return fail(Errc::data,
                   "{}: the training images in {} have no class {}: remove or rename the folder",
                   (*folder / name).string(), (root / "train").string(), name);
-    auto images = images_in(*folder / name);
-    if (!images)
-      return failure(images.error());
-    labels.insert(labels.end(), images->size(),
-                  static_cast<std::int32_t>(found - classes->begin()));
-    std::move(images->begin(), images->end(), std::back_inserter(files));
+    TROUPE_TRY(auto images, images_in(*folder / name));
+    labels.insert(labels.end(), images.size(), static_cast<std::int32_t>(found - classes->begin()));
+    std::move(images.begin(), images.end(), std::back_inserter(files));
   }
   return std::make_shared<ImageFolder>(
       ImageInfo{.name = "image_folder",

@@ -67,9 +67,7 @@ Result<std::int64_t> DistributedSampler::largest_slice(const Slice& slice) const
 
 Status DistributedSampler::indices(Position at, const Slice& slice,
                                    std::span<std::int64_t> indices) const {
-  const auto count = slice_size(slice), room = largest_slice(slice);
-  if (!count)
-    return failure(count.error());
+  TROUPE_TRY(const auto count, slice_size(slice), room = largest_slice(slice));
   if (at.epoch < 0 || at.step < 0 || at.step >= steps_)
     return fail(Errc::internal, "there is no step {} in epoch {}: an epoch has {} steps",
                 at.step + 1, at.epoch + 1, steps_);
@@ -82,7 +80,7 @@ Status DistributedSampler::indices(Position at, const Slice& slice,
   const auto number = number_of(slice), even = options_.global_batch / slices;
   auto place = at.step * options_.global_batch + number * even +
                std::min(number, options_.global_batch % slices);
-  const auto own = indices.first(static_cast<std::size_t>(*count));
+  const auto own = indices.first(static_cast<std::size_t>(count));
   for (auto& index : own)
     index = sample_at(order, place++);
   std::ranges::fill(indices.subspan(own.size()), -1);

@@ -31,14 +31,12 @@ public:
     if (!training)
       return failure(training.error());
     const auto standard = standard_of(*training);
-    auto values = split == Split::train ? std::move(training) : read(split);
-    if (!values)
-      return failure(values.error());
+    TROUPE_TRY(auto values, split == Split::train ? std::move(training) : read(split));
     if (data_.standardize)
-      apply(standard, *values);
-    TROUPE_TRY(check_classes(split, *values));
+      apply(standard, values);
+    TROUPE_TRY(check_classes(split, values));
     return std::make_shared<const TableDataset>(
-        TableDataset::Columns{data_.features, data_.targets, class_names()}, *std::move(values));
+        TableDataset::Columns{data_.features, data_.targets, class_names()}, std::move(values));
   }
 
 private:

@@ -65,11 +65,9 @@ Status Formation::check_slices() const {
 Status Formation::deal_evaluation() {
   if (!job_.evaluation)
     return {};
-  auto dealt =
-      data::dealt(*job_.evaluation, job_.config.data.eval_batch_size, generation_.world_size);
-  if (!dealt)
-    return failure(dealt.error());
-  generation_.evaluation = std::make_shared<const data::BatchAssembler>(*std::move(dealt));
+  TROUPE_TRY(auto dealt, data::dealt(*job_.evaluation, job_.config.data.eval_batch_size,
+                                     generation_.world_size));
+  generation_.evaluation = std::make_shared<const data::BatchAssembler>(std::move(dealt));
   return {};
 }
 
@@ -98,20 +96,18 @@ void Formation::add_streams(Replica& replica) const {
 
 Status Formation::add_state(Replica& replica) const {
   const auto& layout = replica.train().layout();
-  auto state =
-      ModelState::create(replica.device(), layout,
-                         {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-                          .accumulate = generation_.accumulate > 1,
-                          .loss_scale = job_.loss_scale,
-                          .stored = stored_type(job_.precision),
-                          .strategy = strategy_,
-                          .rank = replica.rank,
-                          .buckets = collectives::wrap_units(
-                              job_.config.parallel, layout.unit_elements, layout.unit_names),
-                          .snapshots = replica.rank == 0 && job_.plan.saves_while_training()});
-  if (!state)
-    return failure(state.error());
-  replica.state = std::move(*state);
+  TROUPE_TRY(auto state, ModelState::create(
+                             replica.device(), layout,
+                             {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+                              .accumulate = generation_.accumulate > 1,
+                              .loss_scale = job_.loss_scale,
+                              .stored = stored_type(job_.precision),
+                              .strategy = strategy_,
+                              .rank = replica.rank,
+                              .buckets = collectives::wrap_units(
+                                  job_.config.parallel, layout.unit_elements, layout.unit_names),
+                              .snapshots = replica.rank == 0 && job_.plan.saves_while_training()}));
+  replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   if (replica.evaluates())
     bind(replica.evaluate(), *replica.state);
@@ -133,10 +129,8 @@ Status Formation::add_fillers() {
                     generation_.loader_streams,
                     generation_.trace};
   for (const auto& replica : generation_.replicas) {
-    auto fillers = maker.make(replica->rank, *replica->equipment);
-    if (!fillers)
-      return failure(fillers.error());
-    generation_.fillers.push_back(std::move(*fillers));
+    TROUPE_TRY(auto fillers, maker.make(replica->rank, *replica->equipment));
+    generation_.fillers.push_back(std::move(fillers));
   }
   return {};
 }
@@ -192,18 +186,12 @@ form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
 }
 
 Result<std::shared_ptr<Generation>> form_alone(const Config& config) {
-  auto beginning = find_beginning(config, run_folder(config));
-  if (!beginning)
-    return failure(beginning.error());
-  auto job = open_job(config, *beginning);
-  if (!job)
-    return failure(job.error());
+  TROUPE_TRY(auto beginning, find_beginning(config, run_folder(config)));
+  TROUPE_TRY(auto job, open_job(config, beginning));
   const auto workers = static_cast<std::int32_t>(config.devices.count);
-  const auto host = make_host(std::move(*job), workers * config.train.accumulate,
-                              std::move(beginning->checkpoint));
-  if (!host)
-    return failure(host.error());
-  return form_generation(*host, seat_alone(workers, host_name()));
+  TROUPE_TRY(const auto host, make_host(std::move(job), workers * config.train.accumulate,
+                                        std::move(beginning.checkpoint)));
+  return form_generation(host, seat_alone(workers, host_name()));
 }
 
 } // namespace troupe::engine

@@ -24,11 +24,9 @@ public:
 
   Result<std::shared_ptr<Host>> run() {
     const auto accumulate = config().train.accumulate;
-    const auto slice = job().training->sampler().largest_slice(
-        {0, static_cast<int>(host_->slices / accumulate), 0, static_cast<int>(accumulate)});
-    if (!slice)
-      return failure(slice.error());
-    micro_batch_ = *slice;
+    TROUPE_TRY(micro_batch_, job().training->sampler().largest_slice(
+                                 {0, static_cast<int>(host_->slices / accumulate), 0,
+                                  static_cast<int>(accumulate)}));
     host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
@@ -50,40 +48,33 @@ private:
 Status HostMaker::equip(int worker) {
   if (preparing_.cancelled && preparing_.cancelled())
     return fail(Errc::stopped, "asked to stop before the job began");
-  auto device = host_->devices->add();
-  if (!device)
-    return failure(device.error());
+  TROUPE_TRY(auto device, host_->devices->add());
   auto equipment =
-      std::make_shared<Equipment>(Equipment{.worker = worker, .device = std::move(*device)});
+      std::make_shared<Equipment>(Equipment{.worker = worker, .device = std::move(device)});
   if (config().parallel.offloads())
     TROUPE_TRY(add_updater(*equipment, threads_per_worker(config().devices)));
-  auto engine = host_->devices->engine_options(worker);
-  if (!engine)
-    return failure(engine.error());
-  engine->passes.input =
+  TROUPE_TRY(auto engine, host_->devices->engine_options(worker));
+  engine.passes.input =
       host_->devices->preferred_input(data::has_images_of_one_size(job().training->adapter()));
-  engine->passes.loss_rows =
+  engine.passes.loss_rows =
       static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
-  TROUPE_TRY(compile(*equipment, *engine));
+  TROUPE_TRY(compile(*equipment, engine));
   if (job().evaluation)
-    TROUPE_TRY(compile_evaluation(*equipment, *engine));
+    TROUPE_TRY(compile_evaluation(*equipment, engine));
   host_->equipment.push_back(std::move(equipment));
   return {};
 }
 
 Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
-  auto model = nn::prepare_model(config(), micro_batch_, nn::Purpose::training, engine.passes);
-  if (!model)
-    return failure(model.error());
-  if (const auto& recompute = model->recompute)
-    host_->recompute = {model->memory.arena_bytes, recompute->arena_without,
+  TROUPE_TRY(auto model,
+             nn::prepare_model(config(), micro_batch_, nn::Purpose::training, engine.passes));
+  if (const auto& recompute = model.recompute)
+    host_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                         recompute->operations_ratio};
-  engine.compile.memory = std::move(model->memory);
-  auto train = equipment.device->compile(model->graph, engine.compile);
-  if (!train)
-    return failure(train.error());
-  equipment.train = std::move(*train);
-  equipment.input = nn::input_format(model->graph);
+  engine.compile.memory = std::move(model.memory);
+  TROUPE_TRY(auto train, equipment.device->compile(model.graph, engine.compile));
+  equipment.train = std::move(train);
+  equipment.input = nn::input_format(model.graph);
   const auto stored = stored_type(job().precision);
   const auto buffers = float_type_of(config().parallel.mixed_precision.buffers);
   const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
@@ -91,24 +82,16 @@ Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
     equipment.train = with_rounded_results(std::move(equipment.train), *equipment.device, rounded);
   if (host_->state)
     return {};
-  auto initial = initial_checkpoint(model->graph, config().run.seed);
-  if (!initial)
-    return failure(initial.error());
-  host_->state = std::move(*initial);
+  TROUPE_TRY(host_->state, initial_checkpoint(model.graph, config().run.seed));
   return {};
 }
 
 Status HostMaker::compile_evaluation(Equipment& equipment, EngineOptions& engine) {
-  auto model = nn::prepare_model(config(), config().data.eval_batch_size, nn::Purpose::evaluation,
-                                 engine.passes);
-  if (!model)
-    return failure(model.error());
-  engine.compile.memory = std::move(model->memory);
+  TROUPE_TRY(auto model, nn::prepare_model(config(), config().data.eval_batch_size,
+                                           nn::Purpose::evaluation, engine.passes));
+  engine.compile.memory = std::move(model.memory);
   engine.compile.layout = &equipment.train->layout();
-  auto evaluate = equipment.device->compile(model->graph, engine.compile);
-  if (!evaluate)
-    return failure(evaluate.error());
-  equipment.evaluate = std::move(*evaluate);
+  TROUPE_TRY(equipment.evaluate, equipment.device->compile(model.graph, engine.compile));
   return {};
 }
 

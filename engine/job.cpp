@@ -22,20 +22,15 @@ Result<std::shared_ptr<const data::BatchAssembler>> shared(Result<data::BatchAss
 }
 
 Result<Job> open_data(const Config& config) {
-  auto training = shared(data::training_batches(config));
-  if (!training)
-    return failure(training.error());
+  TROUPE_TRY(auto training, shared(data::training_batches(config)));
   Job job{.config = config,
-          .plan = JobPlan{config, (*training)->sampler().steps_per_epoch()},
+          .plan = JobPlan{config, training->sampler().steps_per_epoch()},
           .folder = run_folder(config),
-          .training = std::move(*training)};
+          .training = std::move(training)};
   job.data_fingerprint = job.training->dataset().fingerprint();
   if (config.train.evaluate_every == 0)
     return job;
-  auto evaluation = shared(data::evaluation_batches(config));
-  if (!evaluation)
-    return failure(evaluation.error());
-  job.evaluation = std::move(*evaluation);
+  TROUPE_TRY(job.evaluation, shared(data::evaluation_batches(config)));
   return job;
 }
 
@@ -44,10 +39,8 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));
   if (leads) { // the others have not the checkpoint's metadata
-    auto noted = check_same_data(beginning, job.checkpoint_metadata);
-    if (!noted)
-      return failure(noted.error());
-    std::ranges::move(*noted, std::back_inserter(job.notes));
+    TROUPE_TRY(auto noted, check_same_data(beginning, job.checkpoint_metadata));
+    std::ranges::move(noted, std::back_inserter(job.notes));
   }
   const auto first_step = beginning.checkpoint ? beginning.checkpoint->step : 0;
   if (first_step > job.plan.total_steps())
@@ -101,12 +94,10 @@ metrics::RunInfo run_info(const Config& config, const std::string& version) {
 
 Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginning& beginning,
                                             bool leads) {
-  auto job = open_data(config);
-  if (!job)
-    return failure(job.error());
-  TROUPE_TRY(begin(*job, beginning, leads));
-  TROUPE_TRY(set_course(*job));
-  return std::make_shared<const Job>(*std::move(job));
+  TROUPE_TRY(auto job, open_data(config));
+  TROUPE_TRY(begin(job, beginning, leads));
+  TROUPE_TRY(set_course(job));
+  return std::make_shared<const Job>(std::move(job));
 }
 
 } // namespace troupe::engine

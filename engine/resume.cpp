@@ -130,12 +130,10 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
   Beginning beginning;
   const auto& resume = config.checkpoint.resume;
   if (resume == "never") {
-    const auto aside = move_aside(folder);
-    if (!aside)
-      return failure(aside.error());
-    if (*aside)
+    TROUPE_TRY(const auto aside, move_aside(folder));
+    if (aside)
       beginning.notes.push_back(
-          fmt::format("an earlier run of this name is now {}", (*aside)->string()));
+          fmt::format("an earlier run of this name is now {}", aside->string()));
   } else if (resume == "auto") {
     auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
     for (const auto& skipped : newest.skipped)
@@ -145,10 +143,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
       beginning.file = newest.entry->path;
     }
   } else {
-    auto checkpoint = read_named("checkpoint.resume", resume);
-    if (!checkpoint)
-      return failure(checkpoint.error());
-    beginning.checkpoint = std::move(*checkpoint);
+    TROUPE_TRY(beginning.checkpoint, read_named("checkpoint.resume", resume));
     beginning.file = resume;
   }
   if (beginning.checkpoint) {
@@ -157,10 +152,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     return beginning;
   }
   if (config.model.pretrained) {
-    auto pretrained = read_pretrained(*config.model.pretrained);
-    if (!pretrained)
-      return failure(pretrained.error());
-    beginning.checkpoint = std::move(*pretrained);
+    TROUPE_TRY(beginning.checkpoint, read_pretrained(*config.model.pretrained));
   }
   return beginning;
 }

@@ -32,10 +32,7 @@ CudaDevice::~CudaDevice() = default;
 
 Result<PlanBook*> CudaDevice::plans() {
   if (!plans_) {
-    auto opened = PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_});
-    if (!opened)
-      return failure(std::move(opened).error());
-    plans_ = std::move(*opened);
+    TROUPE_TRY(plans_, PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
   }
   return plans_.get();
 }
@@ -183,16 +180,14 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
     return fail(Errc::unsupported,
                 "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,
                 properties.name, properties.major, properties.minor);
-  auto context = DeviceContext::create(index);
-  if (!context)
-    return failure(std::move(context).error());
+  TROUPE_TRY(auto context, DeviceContext::create(index));
   DeviceInfo info{.on_host = false,
                   .index = index,
                   .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
                                       properties.major, properties.minor),
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem};
-  auto device = std::make_unique<CudaDevice>(std::move(*context), std::move(info), std::move(say));
+  auto device = std::make_unique<CudaDevice>(std::move(context), std::move(info), std::move(say));
   TROUPE_TRY(load_flat_kernels(*device));
   return device;
 }

@@ -13,11 +13,9 @@ DeviceContext::DeviceContext(int device)
                                                            fmt::format("cuda{} poller", device)} {}
 
 Result<std::shared_ptr<DeviceContext>> DeviceContext::create(int device) {
-  auto memory = CudaMemory::create(device);
-  if (!memory)
-    return failure(std::move(memory).error());
+  TROUPE_TRY(auto memory, CudaMemory::create(device));
   auto context = std::make_shared<DeviceContext>(device);
-  context->memory_ = std::move(*memory);
+  context->memory_ = std::move(memory);
   context->staging_ = std::make_shared<StagingPool>(context->memory_);
   TROUPE_TRY(context->start_clock());
   return context;
@@ -25,19 +23,17 @@ Result<std::shared_ptr<DeviceContext>> DeviceContext::create(int device) {
 
 Status DeviceContext::start_clock() {
   const DeviceGuard guard{index_};
-  auto base = PooledEvent::take(events_, true);
-  if (!base)
-    return failure(std::move(base).error());
+  TROUPE_TRY(auto base, PooledEvent::take(events_, true));
   cudaStream_t stream = nullptr;
   TROUPE_TRY(cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                          "creating a stream", index_));
-  auto code = cudaEventRecord((*base)->handle(), stream);
+  auto code = cudaEventRecord(base->handle(), stream);
   if (code == cudaSuccess)
-    code = cudaEventSynchronize((*base)->handle());
+    code = cudaEventSynchronize(base->handle());
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   cudaStreamDestroy(stream);
   TROUPE_TRY(cuda_status(code, "starting the clock", index_));
-  clock_.start(std::move(*base), now);
+  clock_.start(std::move(base), now);
   return {};
 }
 

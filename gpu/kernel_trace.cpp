@@ -79,12 +79,11 @@ Status status(CUptiResult result, const char* what) {
 }
 
 Result<Cupti> open_cupti() {
-  const auto library = SharedLibrary::open(fmt::format("libcupti.so.{}", CUPTI_API_VERSION / 10000),
-                                           library_places(LibraryEnvironment::of_process()));
-  if (!library)
-    return failure(library.error());
+  TROUPE_TRY(const auto library,
+             SharedLibrary::open(fmt::format("libcupti.so.{}", CUPTI_API_VERSION / 10000),
+                                 library_places(LibraryEnvironment::of_process())));
   Cupti table;
-  LibraryFunctions find{*library};
+  LibraryFunctions find{library};
   find("cuptiActivityRegisterCallbacks", table.register_callbacks);
   find("cuptiActivityEnable", table.enable);
   find("cuptiActivityDisable", table.disable);
@@ -111,15 +110,13 @@ double idle_ratio(std::vector<KernelSpan> spans) {
 }
 
 Result<std::unique_ptr<KernelTrace>> KernelTrace::begin() {
-  auto table = open_cupti();
-  if (!table)
-    return failure(table.error());
-  recording().cupti = *table;
+  TROUPE_TRY(auto table, open_cupti());
+  recording().cupti = table;
   recording().spans.clear();
-  TROUPE_TRY(status(table->register_callbacks(request_buffer, take_buffer), "callbacks"));
+  TROUPE_TRY(status(table.register_callbacks(request_buffer, take_buffer), "callbacks"));
   std::unique_ptr<KernelTrace> trace{new KernelTrace};
   for (const auto kind : kinds)
-    TROUPE_TRY(status(table->enable(kind), "enable"));
+    TROUPE_TRY(status(table.enable(kind), "enable"));
   return trace;
 }
 

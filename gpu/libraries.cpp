@@ -151,12 +151,11 @@ void* SharedLibrary::find(const char* symbol) const {
 Result<CudnnLibrary> open_cudnn(const LibraryPlaces& places) {
   const int nvrtc = open_nvrtc(places);
   (void)SharedLibrary::open(fmt::format("libcublasLt.so.{}", cuda_major), places);
-  const auto library = SharedLibrary::open(fmt::format("libcudnn.so.{}", CUDNN_MAJOR), places);
-  if (!library)
-    return failure(library.error());
+  TROUPE_TRY(const auto library,
+             SharedLibrary::open(fmt::format("libcudnn.so.{}", CUDNN_MAJOR), places));
   CudnnLibrary table;
   table.nvrtc = nvrtc;
-  LibraryFunctions fill{*library};
+  LibraryFunctions fill{library};
   fill("cudnnCreate", table.create);
   fill("cudnnDestroy", table.destroy);
   fill("cudnnSetStream", table.set_stream);
@@ -174,11 +173,10 @@ Result<CudnnLibrary> open_cudnn(const LibraryPlaces& places) {
 }
 
 Result<CublasLtLibrary> open_cublas_lt(const LibraryPlaces& places) {
-  const auto library = SharedLibrary::open(fmt::format("libcublasLt.so.{}", cuda_major), places);
-  if (!library)
-    return failure(library.error());
+  TROUPE_TRY(const auto library,
+             SharedLibrary::open(fmt::format("libcublasLt.so.{}", cuda_major), places));
   CublasLtLibrary table;
-  LibraryFunctions fill{*library};
+  LibraryFunctions fill{library};
   fill("cublasLtCreate", table.create);
   fill("cublasLtDestroy", table.destroy);
   fill("cublasLtGetVersion", table.version);

@@ -142,10 +142,8 @@ private:
 
 Result<std::unique_ptr<Communicator>> connect_gloo(const GlooOptions& options,
                                                    KeyValueStore& store) {
-  auto transport = Transport::connect(options, store);
-  if (!transport)
-    return failure(transport.error());
-  return std::make_unique<GlooCommunicator>(std::move(*transport));
+  TROUPE_TRY(auto transport, Transport::connect(options, store));
+  return std::make_unique<GlooCommunicator>(std::move(transport));
 }
 
 } // namespace troupe::collectives

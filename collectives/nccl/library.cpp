@@ -16,11 +16,9 @@ Status NcclLibrary::check(ncclResult_t result, std::string_view operation) const
 
 Result<NcclLibrary> open_nccl() {
   const auto places = gpu::library_places(gpu::LibraryEnvironment::of_process());
-  const auto library = gpu::SharedLibrary::open("libnccl.so.2", places);
-  if (!library)
-    return failure(library.error());
+  TROUPE_TRY(const auto library, gpu::SharedLibrary::open("libnccl.so.2", places));
   NcclLibrary table;
-  gpu::LibraryFunctions fill{*library};
+  gpu::LibraryFunctions fill{library};
   fill("ncclGetVersion", table.version);
   fill("ncclGetUniqueId", table.unique_id);
   fill("ncclGetErrorString", table.error_string);

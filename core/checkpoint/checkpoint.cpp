@@ -147,20 +147,16 @@ std::string optimizer_tensor_name(std::string_view state, std::string_view name)
 
 Result<CheckpointWriter> CheckpointWriter::create(const std::filesystem::path& path,
                                                   const CheckpointHeader& header) {
-  const auto text = make_safetensors_header(make_metadata(header), make_views(header));
-  if (!text)
-    return failure(text.error());
-  std::uint64_t bytes = text->size();
+  TROUPE_TRY(const auto text, make_safetensors_header(make_metadata(header), make_views(header)));
+  std::uint64_t bytes = text.size();
   for (const auto& tensor : header.tensors)
     bytes += sizeof(float) * static_cast<std::uint64_t>(tensor.shape.elements());
   // Asked first: a disk that is filled to its last byte harms the run's other files too.
   if (const auto available = free_bytes(path); available < bytes)
     return no_room(path, bytes, available, {});
-  auto file = AtomicFile::create(path);
-  if (!file)
-    return failure(file.error());
-  CheckpointWriter writer{path, std::move(*file), bytes};
-  TROUPE_TRY(writer.write(std::as_bytes(std::span{*text})));
+  TROUPE_TRY(auto file, AtomicFile::create(path));
+  CheckpointWriter writer{path, std::move(file), bytes};
+  TROUPE_TRY(writer.write(std::as_bytes(std::span{text})));
   return writer;
 }
 
@@ -189,23 +185,19 @@ Status CheckpointWriter::explained(Status status) const {
 }
 
 Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  auto writer = CheckpointWriter::create(path, header_of(checkpoint));
-  if (!writer)
-    return failure(writer.error());
+  TROUPE_TRY(auto writer, CheckpointWriter::create(path, header_of(checkpoint)));
   for (const auto& tensor : checkpoint.tensors)
-    TROUPE_TRY(writer->append(tensor.values));
-  return writer->commit();
+    TROUPE_TRY(writer.append(tensor.values));
+  return writer.commit();
 }
 
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
-  const auto reader = SafetensorsReader::open(path);
-  if (!reader)
-    return failure(reader.error());
-  auto checkpoint = read_description(*reader);
+  TROUPE_TRY(const auto reader, SafetensorsReader::open(path));
+  auto checkpoint = read_description(reader);
   if (!checkpoint)
     return checkpoint;
-  TROUPE_TRY(read_and_verify(*reader, *checkpoint));
-  point_into(*reader, *checkpoint);
+  TROUPE_TRY(read_and_verify(reader, *checkpoint));
+  point_into(reader, *checkpoint);
   return checkpoint;
 }
 

@@ -185,20 +185,16 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
 Status write_safetensors(const std::filesystem::path& path, const SafetensorsMetadata& metadata,
                          std::vector<SafetensorsView> tensors) {
   sort_for_safetensors(tensors);
-  const auto header = make_safetensors_header(metadata, tensors);
-  if (!header)
-    return failure(header.error());
+  TROUPE_TRY(const auto header, make_safetensors_header(metadata, tensors));
   for (const auto& tensor : tensors)
     if (tensor_bytes(tensor.dtype, tensor.shape).value() != tensor.bytes.size())
       return fail(Errc::internal, "tensor '{}': {} bytes given for {} {}", tensor.name,
                   tensor.bytes.size(), tensor.dtype, tensor.shape.to_string());
-  auto file = AtomicFile::create(path);
-  if (!file)
-    return failure(file.error());
-  TROUPE_TRY(file->write(std::as_bytes(std::span{*header})));
+  TROUPE_TRY(auto file, AtomicFile::create(path));
+  TROUPE_TRY(file.write(std::as_bytes(std::span{header})));
   for (const auto& tensor : tensors)
-    TROUPE_TRY(file->write(tensor.bytes));
-  return file->commit();
+    TROUPE_TRY(file.write(tensor.bytes));
+  return file.commit();
 }
 
 Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) {
@@ -239,10 +235,8 @@ Status SafetensorsReader::read_header() {
 }
 
 Status SafetensorsReader::parse_header(std::string_view json_text) {
-  const auto json = parse_safetensors_header(json_text);
-  if (!json)
-    return failure(json.error());
-  for (const auto& [name, value] : json->items()) {
+  TROUPE_TRY(const auto json, parse_safetensors_header(json_text));
+  for (const auto& [name, value] : json.items()) {
     if (name == metadata_key) {
       if (!value.is_object())
         return fail(Errc::corrupt, "__metadata__ is not an object");
@@ -253,10 +247,8 @@ Status SafetensorsReader::parse_header(std::string_view json_text) {
       }
       continue;
     }
-    auto entry = read_entry(name, value);
-    if (!entry)
-      return failure(entry.error());
-    entries_.push_back(std::move(*entry));
+    TROUPE_TRY(auto entry, read_entry(name, value));
+    entries_.push_back(std::move(entry));
   }
   std::ranges::sort(entries_, {}, [](const auto& entry) {
     return std::pair{entry.begin, entry.end};

@@ -121,11 +121,9 @@ Result<std::vector<CheckpointStore::Entry>> CheckpointStore::prune(std::int64_t 
   std::vector<Entry> deleted;
   if (entries.size() <= kept)
     return deleted;
-  const auto spared = find_newest_valid(entries);
-  if (!spared)
-    return failure(spared.error());
+  TROUPE_TRY(const auto spared, find_newest_valid(entries));
   for (std::size_t i = kept; i < entries.size(); ++i) {
-    if (i == *spared)
+    if (i == spared)
       continue;
     std::error_code error;
     if (fs::remove(entries[i].path, error))

@@ -68,11 +68,9 @@ Result<int> unpack(InputFile& file, Bytes packed, std::uint64_t most, z_stream& 
   while (state == Z_OK && bytes.size() < most) {
     if (stream.avail_in == 0) {
       packed.resize(packed_piece);
-      const auto count = file.read(packed);
-      if (!count)
-        return failure(count.error());
+      TROUPE_TRY(const auto count, file.read(packed));
       stream.next_in = packed.data();
-      stream.avail_in = static_cast<uInt>(*count);
+      stream.avail_in = static_cast<uInt>(count);
     }
     const auto done = bytes.size();
     bytes.resize(done + std::min<std::uint64_t>(most - done, unpacked_piece));
@@ -89,13 +87,11 @@ Result<Bytes> read_packed(const fs::path& path, InputFile& file, Bytes begin, st
   if (!inflater.ready)
     return fail(Errc::internal, "zlib cannot start");
   Bytes bytes;
-  const auto state = unpack(file, std::move(begin), most, inflater.stream, bytes);
-  if (!state)
-    return failure(state.error());
-  if (*state == Z_BUF_ERROR)
+  TROUPE_TRY(const auto state, unpack(file, std::move(begin), most, inflater.stream, bytes));
+  if (state == Z_BUF_ERROR)
     return fail(Errc::data, "{}: the gzip stream ends early, after {} unpacked bytes",
                 path.string(), bytes.size());
-  if (*state != Z_STREAM_END && *state != Z_OK)
+  if (state != Z_STREAM_END && state != Z_OK)
     return fail(Errc::data, "{}: damaged gzip stream: {}", path.string(),
                 inflater.stream.msg != nullptr ? inflater.stream.msg : "no reason given");
   return bytes;
@@ -133,29 +129,25 @@ Result<Bytes> read_file(const fs::path& path) {
   if (!file)
     return failure(file.error());
   Bytes bytes(file->bytes());
-  const auto count = file->read(bytes);
-  if (!count)
-    return failure(count.error());
-  if (*count != bytes.size())
-    return fail(Errc::io, "{}: after {} of {} bytes the file became shorter", path.string(), *count,
+  TROUPE_TRY(const auto count, file->read(bytes));
+  if (count != bytes.size())
+    return fail(Errc::io, "{}: after {} of {} bytes the file became shorter", path.string(), count,
                 bytes.size());
   return bytes;
 }
 
 Result<Bytes> read_maybe_gzip(const fs::path& path, std::uint64_t most) {
-  auto file = InputFile::open(path);
-  if (!file)
-    return failure(file.error());
+  TROUPE_TRY(auto file, InputFile::open(path));
   Bytes begin(2);
-  auto count = file->read(begin);
+  auto count = file.read(begin);
   if (!count)
     return failure(count.error());
   if (begin == Bytes{0x1f, 0x8b})
-    return read_packed(path, *file, std::move(begin), most);
-  Bytes bytes(std::min(file->bytes(), most));
+    return read_packed(path, file, std::move(begin), most);
+  Bytes bytes(std::min(file.bytes(), most));
   const auto have = std::min<std::uint64_t>(*count, bytes.size());
   std::copy_n(begin.begin(), have, bytes.begin());
-  count = file->read(std::span{bytes}.subspan(have));
+  count = file.read(std::span{bytes}.subspan(have));
   if (!count)
     return failure(count.error());
   bytes.resize(have + *count);

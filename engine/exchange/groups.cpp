@@ -41,11 +41,9 @@ public:
         replica->*member = replica->world;
     if (here.empty() || here.front()->*member)
       return {};
-    auto communicators = make(here, ranks);
-    if (!communicators)
-      return failure(communicators.error());
+    TROUPE_TRY(auto communicators, make(here, ranks));
     for (std::size_t i = 0; i < here.size(); ++i)
-      here[i]->*member = std::move((*communicators)[i]);
+      here[i]->*member = std::move(communicators[i]);
     return {};
   }
 

@@ -20,19 +20,13 @@ Result<Fillers> FillerMaker::make(int rank, const Equipment& equipment) {
                         .streams = &streams_,
                         .trace = trace_};
   Fillers fillers;
-  auto training = devices_.make_filler(equipment.worker, options);
-  if (!training)
-    return failure(training.error());
-  fillers.training = std::move(*training);
+  TROUPE_TRY(fillers.training, devices_.make_filler(equipment.worker, options));
   if (!feed_.evaluation)
     return fillers;
   options.assembler = feed_.evaluation;
   options.slice = {rank, feed_.world_size, 0, 1};
   options.slots = evaluation_slots;
-  auto evaluation = devices_.make_filler(equipment.worker, std::move(options));
-  if (!evaluation)
-    return failure(evaluation.error());
-  fillers.evaluation = std::move(*evaluation);
+  TROUPE_TRY(fillers.evaluation, devices_.make_filler(equipment.worker, std::move(options)));
   return fillers;
 }
 

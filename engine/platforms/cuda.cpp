@@ -9,6 +9,7 @@
 
 #include "troupe/collectives/nccl/library.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
 #include "troupe/gpu/description.hpp"
 
 #include <algorithm>
@@ -34,10 +35,8 @@ public:
   /// Where there are fewer GPUs than workers, some share one.
   Result<std::shared_ptr<Device>> add() override {
     const auto gpus = std::max(1, gpu::cuda_device_count());
-    auto device = gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_);
-    if (!device)
-      return failure(device.error());
-    workers_.push_back({.device = std::move(*device), .residents = {}});
+    TROUPE_TRY(auto device, gpu::make_cuda_device(static_cast<int>(workers_.size()) % gpus, say_));
+    workers_.push_back({.device = std::move(device), .residents = {}});
     return workers_.back().device;
   }
 
@@ -92,11 +91,9 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
                                               .stream = stream,
                                               .slice = options.slice,
                                               .slots = options.slots}));
-  auto resident = resident_copy(at(worker), images->source());
-  if (!resident)
-    return failure(resident.error());
+  TROUPE_TRY(auto resident, resident_copy(at(worker), images->source()));
   return shared(DeviceFiller::create(device, {.assembler = options.assembler,
-                                              .resident = *std::move(resident),
+                                              .resident = std::move(resident),
                                               .host_streams = std::move(options.host_streams),
                                               .stream = stream,
                                               .slice = options.slice,

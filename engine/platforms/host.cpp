@@ -6,6 +6,7 @@
 #include "troupe/collectives/gloo/gloo_communicator.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
 #include "troupe/cpu/description.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"
@@ -62,11 +63,9 @@ public:
   Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override {
     std::vector<data::BatchBuffer> buffers;
     for (std::int64_t i = 0; i < options.slots; ++i) {
-      auto buffer =
-          options.assembler->allocate(*devices_[static_cast<std::size_t>(worker)], options.slice);
-      if (!buffer)
-        return failure(buffer.error());
-      buffers.push_back(std::move(*buffer));
+      TROUPE_TRY(auto buffer, options.assembler->allocate(
+                                  *devices_[static_cast<std::size_t>(worker)], options.slice));
+      buffers.push_back(std::move(buffer));
     }
     return std::make_shared<HostFiller>(std::move(options.assembler), std::move(buffers),
                                         std::move(options.host_streams));

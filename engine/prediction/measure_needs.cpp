@@ -31,10 +31,7 @@ public:
         devices_{platform_of(config.devices).make_devices(config, {})} {}
 
   Result<WorkerNeeds> run() {
-    auto device = devices_->add();
-    if (!device)
-      return failure(device.error());
-    equipment_.device = std::move(*device);
+    TROUPE_TRY(equipment_.device, devices_->add());
     TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
     FillerMaker maker{*devices_,
@@ -45,9 +42,7 @@ public:
                        .accumulate = static_cast<int>(config_.train.accumulate)},
                       streams_,
                       {}};
-    const auto fillers = maker.make(0, equipment_);
-    if (!fillers)
-      return failure(fillers.error());
+    TROUPE_TRY(const auto fillers, maker.make(0, equipment_));
     return needs();
   }
 
@@ -68,57 +63,42 @@ private:
 };
 
 Status Measurement::open_data() {
-  auto training = data::training_batches(config_);
-  if (!training)
-    return failure(training.error());
-  training_ = std::make_shared<const data::BatchAssembler>(std::move(*training));
+  TROUPE_TRY(auto training, data::training_batches(config_));
+  training_ = std::make_shared<const data::BatchAssembler>(std::move(training));
   if (config_.train.evaluate_every == 0)
     return {};
-  auto evaluation = data::evaluation_batches(config_, world_);
-  if (!evaluation)
-    return failure(evaluation.error());
-  evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(*evaluation));
+  TROUPE_TRY(auto evaluation, data::evaluation_batches(config_, world_));
+  evaluation_ = std::make_shared<const data::BatchAssembler>(std::move(evaluation));
   return {};
 }
 
 Status Measurement::compile() {
-  auto engine = devices_->engine_options(0);
-  if (!engine)
-    return failure(engine.error());
-  engine->passes.input =
+  TROUPE_TRY(auto engine, devices_->engine_options(0));
+  engine.passes.input =
       devices_->preferred_input(data::has_images_of_one_size(training_->adapter()));
-  const auto slice = training_->sampler().largest_slice(
-      {0, world_, 0, static_cast<int>(config_.train.accumulate)});
-  if (!slice)
-    return failure(slice.error());
-  TROUPE_TRY(compile(*slice, nn::Purpose::training, *engine, equipment_.train));
+  TROUPE_TRY(const auto slice, training_->sampler().largest_slice(
+                                   {0, world_, 0, static_cast<int>(config_.train.accumulate)}));
+  TROUPE_TRY(compile(slice, nn::Purpose::training, engine, equipment_.train));
   if (!evaluation_)
     return {};
-  engine->compile.layout = &equipment_.train->layout();
-  return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, *engine,
+  engine.compile.layout = &equipment_.train->layout();
+  return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, engine,
                  equipment_.evaluate);
 }
 
 Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
                             std::unique_ptr<Executable>& executable) {
-  auto model = nn::prepare_model(config_, batch, purpose, engine.passes);
-  if (!model)
-    return failure(model.error());
+  TROUPE_TRY(auto model, nn::prepare_model(config_, batch, purpose, engine.passes));
   if (purpose == nn::Purpose::training)
-    statistics_bytes_ = statistics_bytes(model->graph);
-  equipment_.input = nn::input_format(model->graph);
-  engine.compile.memory = std::move(model->memory);
-  auto compiled = equipment_.device->compile(model->graph, engine.compile);
-  if (!compiled)
-    return failure(compiled.error());
-  executable = std::move(*compiled);
+    statistics_bytes_ = statistics_bytes(model.graph);
+  equipment_.input = nn::input_format(model.graph);
+  engine.compile.memory = std::move(model.memory);
+  TROUPE_TRY(executable, equipment_.device->compile(model.graph, engine.compile));
   return {};
 }
 
 Result<WorkerNeeds> Measurement::needs() const {
-  const auto optimizer = nn::optimizer_arguments(config_.train.optimizer);
-  if (!optimizer)
-    return failure(optimizer.error());
+  TROUPE_TRY(const auto optimizer, nn::optimizer_arguments(config_.train.optimizer));
   const auto& layout = equipment_.train->layout();
   const auto& info = equipment_.device->info();
   const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
@@ -130,7 +110,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .unit_elements = layout.unit_elements,
                      .unit_names = layout.unit_names,
                      .statistic_elements = layout.statistic_elements,
-                     .optimizer_slots = optimizer_slot_names(*optimizer).size(),
+                     .optimizer_slots = optimizer_slot_names(optimizer).size(),
                      .accumulate = config_.train.accumulate,
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),

@@ -1,5 +1,7 @@
 #include "host_shard.hpp"
 
+#include "troupe/core/fail.hpp"
+
 namespace troupe::engine {
 
 namespace {
@@ -21,10 +23,8 @@ std::size_t HostShard::bytes(std::size_t elements, std::size_t slots) {
 }
 
 Result<HostShard> HostShard::allocate(Device& device, const Range& range, std::size_t slots) {
-  auto buffer = device.allocate(bytes(range.elements(), slots), MemoryKind::pinned);
-  if (!buffer)
-    return failure(buffer.error());
-  return HostShard{std::move(*buffer), range, slots};
+  TROUPE_TRY(auto buffer, device.allocate(bytes(range.elements(), slots), MemoryKind::pinned));
+  return HostShard{std::move(buffer), range, slots};
 }
 
 float* HostShard::array(std::size_t index) const {

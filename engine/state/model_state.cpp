@@ -36,10 +36,7 @@ Result<std::shared_ptr<ModelState>> ModelState::create(Device& device, const Sto
 Status ModelState::allocate(const Options& options) {
   const auto take = [this](BufferPtr& buffer, std::size_t elements, MemoryKind kind) -> Status {
     // A model without statistics still gets an address.
-    auto allocated = device_.allocate(std::max<std::size_t>(elements, 1) * sizeof(float), kind);
-    if (!allocated)
-      return failure(allocated.error());
-    buffer = *allocated;
+    TROUPE_TRY(buffer, device_.allocate(std::max<std::size_t>(elements, 1) * sizeof(float), kind));
     return {};
   };
   const auto part = [this](bool divided) {
@@ -87,10 +84,8 @@ Status ModelState::allocate(const Options& options) {
 }
 
 Status ModelState::allocate_host(const HostShard::Range& range) {
-  auto host = HostShard::allocate(device_, range, optimizer_slots_.size());
-  if (!host)
-    return failure(host.error());
-  host_.emplace(std::move(*host));
+  TROUPE_TRY(auto host, HostShard::allocate(device_, range, optimizer_slots_.size()));
+  host_.emplace(std::move(host));
   return {};
 }
 

@@ -22,10 +22,9 @@ Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
   TROUPE_TRY(load_parameters(stream, checkpoint));
   TROUPE_TRY(load_statistics(stream, checkpoint));
   for (std::size_t i = 0; i < optimizer_.size(); ++i) {
-    const auto values = part_of(checkpoint, optimizer_slots_[i], strategy_.divides_optimizer);
-    if (!values)
-      return failure(values.error());
-    TROUPE_TRY(store(stream, *values, optimizer_[i], host_ ? host_->state(i) : nullptr));
+    TROUPE_TRY(const auto values,
+               part_of(checkpoint, optimizer_slots_[i], strategy_.divides_optimizer));
+    TROUPE_TRY(store(stream, values, optimizer_[i], host_ ? host_->state(i) : nullptr));
   }
   TROUPE_TRY(load_loss_scale(stream, checkpoint));
   device_.zero(stream, gradients_->data(), gradients_->bytes());
@@ -33,17 +32,13 @@ Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
 }
 
 Status ModelState::load_parameters(Stream& stream, const Checkpoint& checkpoint) {
-  const auto values = part_of(checkpoint, "", strategy_.divides_parameters);
-  if (!values)
-    return failure(values.error());
+  TROUPE_TRY(const auto values, part_of(checkpoint, "", strategy_.divides_parameters));
   if (!host_ || strategy_.offloads_parameters)
-    return store(stream, *values, parameters_, host_ ? host_->parameters() : nullptr);
-  TROUPE_TRY(store(stream, *values, parameters_, nullptr));
+    return store(stream, values, parameters_, host_ ? host_->parameters() : nullptr);
+  TROUPE_TRY(store(stream, values, parameters_, nullptr));
   // The host updates a copy of its own.
-  const auto copied = part_of(checkpoint, "", strategy_.divides_optimizer);
-  if (!copied)
-    return failure(copied.error());
-  put(stream, std::span{*copied}.subspan(kept_), host_->parameters());
+  TROUPE_TRY(const auto copied, part_of(checkpoint, "", strategy_.divides_optimizer));
+  put(stream, std::span{copied}.subspan(kept_), host_->parameters());
   return stream.synchronize();
 }
 
@@ -106,11 +101,9 @@ Result<std::vector<float>> ModelState::part_of(const Checkpoint& checkpoint, std
                                                bool divided) const {
   std::vector<float> flat(plan_.elements, 0.0f); // padding stays zero
   for (const auto& slot : layout_.parameters) {
-    const auto tensor = tensor_of(checkpoint, slot, state);
-    if (!tensor)
-      return failure(tensor.error());
-    if (*tensor)
-      encode(slot, (*tensor)->values, std::span{flat}.subspan(place_of(slot), slot.elements));
+    TROUPE_TRY(const auto tensor, tensor_of(checkpoint, slot, state));
+    if (tensor)
+      encode(slot, tensor->values, std::span{flat}.subspan(place_of(slot), slot.elements));
   }
   if (!divided)
     return flat;
@@ -130,10 +123,8 @@ Result<std::vector<float>> ModelState::part_of(const Checkpoint& checkpoint, std
 Status ModelState::load_statistics(Stream& stream, const Checkpoint& checkpoint) {
   std::vector<float> flat(layout_.statistic_elements, 0.0f);
   for (const auto& slot : layout_.statistics) {
-    const auto tensor = tensor_of(checkpoint, slot, "");
-    if (!tensor)
-      return failure(tensor.error());
-    encode(slot, (*tensor)->values, std::span{flat}.subspan(slot.offset, slot.elements));
+    TROUPE_TRY(const auto tensor, tensor_of(checkpoint, slot, ""));
+    encode(slot, tensor->values, std::span{flat}.subspan(slot.offset, slot.elements));
   }
   device_.copy(stream, statistics(), flat.data(), flat.size() * sizeof(float));
   device_.round(stream, statistics(), stored_, flat.size());

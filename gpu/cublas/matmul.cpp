@@ -99,10 +99,7 @@ Status Matmul::Plan::describe() {
   for (auto [to, matrix, dtype] :
        {std::tuple{&a, map.a, options.operands}, std::tuple{&b, map.b, options.operands},
         std::tuple{&result, map.result, options.result}}) {
-    auto described = layout(matrix, dtype);
-    if (!described)
-      return failure(std::move(described).error());
-    *to = std::move(*described);
+    TROUPE_TRY(*to, layout(matrix, dtype));
   }
   return {};
 }

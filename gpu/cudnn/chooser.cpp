@@ -79,19 +79,17 @@ Result<double> median_of_stretches(const Stretch& stretch) {
 Result<ChosenPlan> best_of(std::vector<Plan> plans, const MeasurePlans& measure) {
   if (!measure)
     return ChosenPlan{.plan = std::move(plans.front())};
-  const auto times = measure(plans);
-  if (!times)
-    return failure(times.error());
+  TROUPE_TRY(const auto times, measure(plans));
   std::optional<std::size_t> best;
   std::string refused;
   for (std::size_t i = 0; i < plans.size(); ++i)
-    if (!(*times)[i])
-      refused = (*times)[i].error().message;
-    else if (!best || *(*times)[i] < *(*times)[*best])
+    if (!times[i])
+      refused = times[i].error().message;
+    else if (!best || *times[i] < *times[*best])
       best = i;
   if (!best)
     return fail(Errc::device, "no candidate ran; last: {}", refused);
-  return ChosenPlan{.plan = std::move(plans[*best]), .microseconds = *(*times)[*best]};
+  return ChosenPlan{.plan = std::move(plans[*best]), .microseconds = *times[*best]};
 }
 
 } // namespace
@@ -102,10 +100,8 @@ Result<double> measure_microseconds(const Target& target, const Plan& plan, cuda
     return fail(Errc::out_of_memory, "{} needs {} bytes of workspace, {} are there", plan.tag(),
                 plan.workspace_bytes(), buffers.workspace_bytes);
   TROUPE_TRY(target.use_stream(stream));
-  const auto pack = variant_pack(target.library(), buffers.bindings, buffers.workspace);
-  if (!pack)
-    return failure(pack.error());
-  return median_of_stretches({target, plan, *pack, stream});
+  TROUPE_TRY(const auto pack, variant_pack(target.library(), buffers.bindings, buffers.workspace));
+  return median_of_stretches({target, plan, pack, stream});
 }
 
 Result<ChosenPlan> choose_plan(const Target& target, const OperationGraph& graph,

@@ -41,10 +41,8 @@ public:
   std::deque<Descriptor> take_parts() { return std::move(parts_); }
 
   Status add(const TensorSpec& tensor) {
-    auto descriptor = lower_tensor(library_, tensor);
-    if (!descriptor)
-      return failure(std::move(descriptor).error());
-    tensors_[tensor.uid] = &keep(std::move(*descriptor));
+    TROUPE_TRY(auto descriptor, lower_tensor(library_, tensor));
+    tensors_[tensor.uid] = &keep(std::move(descriptor));
     return {};
   }
 
@@ -103,13 +101,12 @@ public:
   }
 
   Result<Descriptor> operator()(const PointwiseOp& op) {
-    auto function = DescriptorBuilder(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "pointwise")
-                        .set(CUDNN_ATTR_POINTWISE_MODE, op.mode)
-                        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_type)
-                        .finalize();
-    if (!function)
-      return failure(function.error());
-    const auto& kept = keep(std::move(*function));
+    TROUPE_TRY(auto function,
+               DescriptorBuilder(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "pointwise")
+                   .set(CUDNN_ATTR_POINTWISE_MODE, op.mode)
+                   .set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute_type)
+                   .finalize());
+    const auto& kept = keep(std::move(function));
     DescriptorBuilder builder(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
                               fmt::format("pointwise {}", static_cast<int>(op.mode)));
     builder.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kept)

@@ -32,19 +32,16 @@ Result<T> single(const Target& target, const Descriptor& descriptor,
 }
 
 Result<std::size_t> workspace_of(const Target& target, const Descriptor& plan) {
-  const auto bytes = single<std::int64_t>(target, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-  if (!bytes)
-    return failure(bytes.error());
-  return static_cast<std::size_t>(std::max<std::int64_t>(*bytes, 0));
+  TROUPE_TRY(const auto bytes,
+             single<std::int64_t>(target, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
 }
 
 } // namespace
 
 Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration) {
-  const auto engine = engine_of(target, configuration);
-  if (!engine)
-    return failure(engine.error());
-  const auto all = get_attribute<cudnnBackendNumericalNote_t>(target.library(), *engine,
+  TROUPE_TRY(const auto engine, engine_of(target, configuration));
+  const auto all = get_attribute<cudnnBackendNumericalNote_t>(target.library(), engine,
                                                               CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   if (!all)
     return failure(all.error());
@@ -70,19 +67,14 @@ bool compiles_at_run_time(const Target& target, const Descriptor& configuration)
 }
 
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration) {
-  const auto engine = engine_of(target, configuration);
-  if (!engine)
-    return failure(engine.error());
-  const auto index = single<std::int64_t>(target, *engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  if (!index)
-    return failure(index.error());
-  const auto choices =
-      descriptor_attribute(target.library(), configuration, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                           CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-  if (!choices)
-    return failure(choices.error());
-  auto text = fmt::format("eng{}", *index);
-  for (const auto& choice : *choices) {
+  TROUPE_TRY(const auto engine, engine_of(target, configuration));
+  TROUPE_TRY(const auto index,
+             single<std::int64_t>(target, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  TROUPE_TRY(const auto choices, descriptor_attribute(target.library(), configuration,
+                                                      CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                                      CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR));
+  auto text = fmt::format("eng{}", index);
+  for (const auto& choice : choices) {
     const auto knob =
         single<cudnnBackendKnobType_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
     const auto value = single<std::int64_t>(target, choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
@@ -113,25 +105,19 @@ Result<Descriptor> variant_pack(const CudnnLibrary& library, std::span<const Bin
 Result<Plan> Plan::from_configuration(const Target& target,
                                       std::shared_ptr<const LoweredGraph> graph,
                                       Descriptor configuration) {
-  auto tag = describe_engine(target, configuration);
-  if (!tag)
-    return failure(std::move(tag).error());
-  DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, *tag);
+  TROUPE_TRY(auto tag, describe_engine(target, configuration));
+  DescriptorBuilder builder(target.library(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, tag);
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
-  auto descriptor = builder.finalize();
-  if (!descriptor)
-    return failure(std::move(descriptor).error());
-  const auto bytes = workspace_of(target, *descriptor);
-  if (!bytes)
-    return failure(bytes.error());
+  TROUPE_TRY(auto descriptor, builder.finalize());
+  TROUPE_TRY(const auto bytes, workspace_of(target, descriptor));
   Plan plan;
   plan.graph_ = std::move(graph);
   plan.compiled_ = compiles_at_run_time(target, configuration);
   plan.configuration_ = std::move(configuration);
-  plan.plan_ = std::move(*descriptor);
-  plan.workspace_bytes_ = *bytes;
-  plan.tag_ = std::move(*tag);
+  plan.plan_ = std::move(descriptor);
+  plan.workspace_bytes_ = bytes;
+  plan.tag_ = std::move(tag);
   return plan;
 }
 
@@ -142,15 +128,11 @@ Result<Plan> Plan::from_json(const Target& target, const std::string& json, std:
   target.set(builder, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   builder.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
               std::span<const char>(json.c_str(), json.size() + 1));
-  auto descriptor = builder.finalize();
-  if (!descriptor)
-    return failure(std::move(descriptor).error());
-  const auto bytes = workspace_of(target, *descriptor);
-  if (!bytes)
-    return failure(bytes.error());
+  TROUPE_TRY(auto descriptor, builder.finalize());
+  TROUPE_TRY(const auto bytes, workspace_of(target, descriptor));
   Plan plan;
-  plan.plan_ = std::move(*descriptor);
-  plan.workspace_bytes_ = *bytes;
+  plan.plan_ = std::move(descriptor);
+  plan.workspace_bytes_ = bytes;
   plan.tag_ = std::move(tag);
   plan.compiled_ = compiled;
   return plan;
@@ -164,10 +146,8 @@ Status Plan::execute(const Target& target, std::span<const Binding> bindings,
                      void* workspace) const {
   if (target.handle() == nullptr)
     return fail(Errc::unsupported, "{} is not here: its plans cannot run", target.key());
-  const auto pack = variant_pack(target.library(), bindings, workspace);
-  if (!pack)
-    return failure(pack.error());
-  return execute(target, *pack);
+  TROUPE_TRY(const auto pack, variant_pack(target.library(), bindings, workspace));
+  return execute(target, pack);
 }
 
 Status Plan::execute(const Target& target, const Descriptor& pack) const {

@@ -18,10 +18,8 @@ Result<std::vector<Descriptor>> propose(const Target& target, const LoweredGraph
   builder.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   target.set_properties(builder, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
-  const auto heuristics = builder.finalize();
-  if (!heuristics)
-    return failure(heuristics.error());
-  return descriptor_attribute(library, *heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+  TROUPE_TRY(const auto heuristics, builder.finalize());
+  return descriptor_attribute(library, heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                               CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 }
 
@@ -137,10 +135,8 @@ private:
 
 Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph& graph,
                                      const PlanPolicy& policy, SearchCounts* counts) {
-  auto lowered = lower(target, graph);
-  if (!lowered)
-    return failure(std::move(lowered).error());
-  const auto shared = std::make_shared<const LoweredGraph>(std::move(*lowered));
+  TROUPE_TRY(auto lowered, lower(target, graph));
+  const auto shared = std::make_shared<const LoweredGraph>(std::move(lowered));
   Search search(target, graph, policy);
   SearchCounts ignored;
   PlanMaker maker(target, policy, shared, search, counts ? *counts : ignored);
@@ -163,12 +159,10 @@ Result<std::vector<Plan>> find_plans(const Target& target, const OperationGraph&
 
 Result<std::vector<std::string>> proposed_engines(const Target& target, const OperationGraph& graph,
                                                   const PlanPolicy& policy) {
-  const auto lowered = lower(target, graph);
-  if (!lowered)
-    return failure(lowered.error());
+  TROUPE_TRY(const auto lowered, lower(target, graph));
   Search search(target, graph, policy);
   std::vector<std::string> tags;
-  for (auto& candidate : search.candidates(*lowered, CUDNN_HEUR_MODE_A))
+  for (auto& candidate : search.candidates(lowered, CUDNN_HEUR_MODE_A))
     tags.push_back(std::move(candidate.tag));
   if (tags.empty())
     return search.nothing_found(graph);

@@ -54,10 +54,7 @@ Result<Target> Target::of_device(const CudnnLibrary& library, int device) {
   if (const auto status = library.create(&handle); status != CUDNN_STATUS_SUCCESS)
     return cudnn_failure(library, status, "making a handle");
   target.handle_.reset(handle);
-  auto rates = DeviceRates::of_device(device);
-  if (!rates)
-    return failure(std::move(rates).error());
-  target.rates_ = *rates;
+  TROUPE_TRY(target.rates_, DeviceRates::of_device(device));
   return target;
 }
 
@@ -68,12 +65,10 @@ Result<Target> Target::of_properties(const CudnnLibrary& library, const std::str
       !parsed.contains("driverVer") || !parsed["driverVer"].is_number_integer())
     return fail(Errc::invalid_input,
                 "device properties need deviceName, deviceVer and driverVer, as JSON");
-  auto properties = properties_of_json(library, json);
-  if (!properties)
-    return failure(std::move(properties).error());
+  TROUPE_TRY(auto properties, properties_of_json(library, json));
   Target target(library, parsed["deviceName"].get<std::string>(),
                 parsed["deviceVer"].get<int>() / 10, parsed["driverVer"].get<int>());
-  target.properties_ = std::move(*properties);
+  target.properties_ = std::move(properties);
   target.rates_ = described_rates(parsed, target.sm_);
   return target;
 }
@@ -102,13 +97,11 @@ void Target::set_properties(DescriptorBuilder& builder,
 }
 
 Result<std::string> device_properties_json(const CudnnLibrary& library, int device) {
-  const auto properties =
-      DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
-          .set(CUDNN_ATTR_DEVICEPROP_DEVICE_ID, static_cast<std::int32_t>(device))
-          .finalize();
-  if (!properties)
-    return failure(properties.error());
-  return text_attribute(library, *properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+  TROUPE_TRY(const auto properties,
+             DescriptorBuilder(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties")
+                 .set(CUDNN_ATTR_DEVICEPROP_DEVICE_ID, static_cast<std::int32_t>(device))
+                 .finalize());
+  return text_attribute(library, properties, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
 }
 
 } // namespace troupe::gpu::cudnn

@@ -46,10 +46,8 @@ void EventPool::give_back(cudaEvent_t event, bool timed) {
 }
 
 Result<std::shared_ptr<PooledEvent>> PooledEvent::take(EventPool& pool, bool timed) {
-  const auto event = pool.take(timed);
-  if (!event)
-    return failure(event.error());
-  return std::make_shared<PooledEvent>(pool, *event, timed);
+  TROUPE_TRY(const auto event, pool.take(timed));
+  return std::make_shared<PooledEvent>(pool, event, timed);
 }
 
 void EventClock::start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at) {

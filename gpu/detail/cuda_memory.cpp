@@ -87,10 +87,7 @@ Result<std::shared_ptr<CudaMemory>> CudaMemory::create(int device) {
       cuda_status(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device),
                   "asking for memory pools", device));
   if (has_pools) {
-    auto pool = create_pool(device);
-    if (!pool)
-      return failure(std::move(pool).error());
-    memory->pool_ = *pool;
+    TROUPE_TRY(memory->pool_, create_pool(device));
   }
   return memory;
 }

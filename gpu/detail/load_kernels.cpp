@@ -2,6 +2,8 @@
 
 #include "../kernels/sum.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <span>
 
 namespace troupe::gpu {
@@ -63,17 +65,16 @@ void launch_sums(CudaStream& stream, const Parts& parts, std::span<const DType> 
 } // namespace
 
 Status load_flat_kernels(CudaDevice& device) {
-  const auto memory = device.allocate(Parts::bytes * Parts::count, MemoryKind::workspace);
-  if (!memory)
-    return failure(memory.error());
+  TROUPE_TRY(const auto memory,
+             device.allocate(Parts::bytes * Parts::count, MemoryKind::workspace));
   const auto stream = device.create_stream({.name = "load"});
   for (const std::size_t skew : {0, 1}) {
-    const Parts parts{(*memory)->data(), skew};
+    const Parts parts{memory->data(), skew};
     launch_conversions(device, *stream, parts);
     launch_optimizers(device, *stream, parts);
     launch_sums(cuda_stream(*stream), parts, float_types);
   }
-  launch_sums(cuda_stream(*stream), {(*memory)->data(), 0}, other_types);
+  launch_sums(cuda_stream(*stream), {memory->data(), 0}, other_types);
   return stream->synchronize();
 }
 

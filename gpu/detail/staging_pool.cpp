@@ -1,5 +1,7 @@
 #include "staging_pool.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -23,10 +25,7 @@ Result<BufferPtr> StagingPool::take(std::size_t bytes) {
     }
   }
   if (!buffer) {
-    auto allocated = memory_->allocate_pinned(size);
-    if (!allocated)
-      return failure(std::move(allocated).error());
-    buffer = *std::move(allocated);
+    TROUPE_TRY(buffer, memory_->allocate_pinned(size));
   }
   auto* const raw = buffer.get();
   return BufferPtr{raw, [pool = weak_from_this(), size, buffer](Buffer*) {

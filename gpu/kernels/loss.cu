@@ -21,6 +21,15 @@ __device__ int counted_labels(const std::int32_t* labels, int rows) {
   return block_sum<Threads>(count);
 }
 
+/// How many rows do not begin with a NaN. Every thread of the block gets it.
+template <int Threads>
+__device__ int counted_values(const float* values, int rows, int columns) {
+  int count = 0;
+  for (int row = threadIdx.x; row < rows; row += Threads)
+    count += isnan(values[static_cast<std::size_t>(row) * columns]) ? 0 : 1;
+  return block_sum<Threads>(count);
+}
+
 /// The first of the largest values of a row; every lane of the warp gets it.
 __device__ int first_largest(const float* row, int classes, int lane) {
   float most = -INFINITY;

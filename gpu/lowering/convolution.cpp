@@ -86,14 +86,11 @@ private:
 /// A step that reads the node's weight.
 Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
                                                    const cudnn::OperationGraph& graph) {
-  auto plan = lowering.plans->plan(graph, lowering.policy);
-  if (!plan)
-    return failure(plan.error());
-  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
-  if (!weight)
-    return failure(weight.error());
-  auto step = std::make_unique<ConvolutionStep>(node, std::move(*plan));
-  step->bind(uid::w, *weight);
+  TROUPE_TRY(auto plan, lowering.plans->plan(graph, lowering.policy));
+  TROUPE_TRY(const auto weight,
+             lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
+  auto step = std::make_unique<ConvolutionStep>(node, std::move(plan));
+  step->bind(uid::w, weight);
   return step;
 }
 
@@ -107,53 +104,47 @@ void bind_prologue(ConvolutionStep& step, const Node& node, const Tensor& x) {
 
 Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
-  auto step = make_step(lowering, node, forward_graph(lowering.graph, node));
-  if (!step)
-    return failure(step.error());
-  (*step)->bind(uid::x, node.inputs[0]);
-  (*step)->bind(uid::y, node.outputs[0]);
+  TROUPE_TRY(auto step, make_step(lowering, node, forward_graph(lowering.graph, node)));
+  step->bind(uid::x, node.inputs[0]);
+  step->bind(uid::y, node.outputs[0]);
   if (attributes.prologue)
-    bind_prologue(**step, node, lowering.input(node, 0));
+    bind_prologue(*step, node, lowering.input(node, 0));
   if (attributes.statistics) {
-    (*step)->bind(uid::sum, node.outputs[1]);
-    (*step)->bind(uid::square_sum, node.outputs[2]);
+    step->bind(uid::sum, node.outputs[1]);
+    step->bind(uid::square_sum, node.outputs[2]);
   }
-  return StepPtr{std::move(*step)};
+  return StepPtr{std::move(step)};
 }
 
 Result<StepPtr> lower_conv2d_backward_data(Lowering& lowering, const Node& node) {
-  auto step = make_step(lowering, node, backward_data_graph(lowering.graph, node));
-  if (!step)
-    return failure(step.error());
-  (*step)->bind(uid::dy, node.inputs[0]);
-  (*step)->bind(uid::dx, node.outputs[0]);
+  TROUPE_TRY(auto step, make_step(lowering, node, backward_data_graph(lowering.graph, node)));
+  step->bind(uid::dy, node.inputs[0]);
+  step->bind(uid::dx, node.outputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).batch_norm_relu) {
     constexpr cudnn::Uid read[] = {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean,
                                    uid::bn_inv_std};
     for (std::size_t i = 0; i < std::size(read); ++i)
-      (*step)->bind(read[i], node.inputs[2 + i]);
+      step->bind(read[i], node.inputs[2 + i]);
     constexpr cudnn::Uid written[] = {uid::dscale, uid::dbias, uid::a, uid::b, uid::c};
     for (std::size_t i = 0; i < std::size(written); ++i)
-      (*step)->bind(written[i], node.outputs[1 + i]);
+      step->bind(written[i], node.outputs[1 + i]);
   }
-  return StepPtr{std::move(*step)};
+  return StepPtr{std::move(step)};
 }
 
 Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& node) {
   const auto& x = lowering.input(node, 1);
-  auto way = weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node);
-  if (!way)
-    return failure(way.error());
-  auto step = std::make_unique<ConvolutionStep>(node, std::move(way->plan));
+  TROUPE_TRY(auto way, weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node));
+  auto step = std::make_unique<ConvolutionStep>(node, std::move(way.plan));
   step->bind(uid::x, node.inputs[1]);
   step->bind(uid::dy, node.inputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).prologue)
     bind_prologue(*step, node, x);
-  if (way->written == DType::f32)
+  if (way.written == DType::f32)
     step->bind(uid::dw, node.outputs[0]);
   else
     step->bind_widened(uid::dw, node.outputs[0], weight_gradient_elements(lowering.graph, node),
-                       way->written);
+                       way.written);
   return StepPtr{std::move(step)};
 }
 

@@ -51,10 +51,8 @@ void widen(DType type, const std::byte* raw, std::span<float> values) {
 Result<std::unique_ptr<Executable>> compile_cuda(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options) {
   const DeviceGuard guard{device.info().index}; // libraries take the current device for granted
-  auto made = CudaExecutable::create(device, graph, options);
-  if (!made)
-    return failure(made.error());
-  return std::unique_ptr<Executable>{std::move(*made)};
+  TROUPE_TRY(auto made, CudaExecutable::create(device, graph, options));
+  return std::unique_ptr<Executable>{std::move(made)};
 }
 
 CudaExecutable::CudaExecutable(CudaDevice& device, const Graph& graph,
@@ -65,18 +63,14 @@ Result<std::unique_ptr<CudaExecutable>>
 CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOptions& options) {
   if (options.engine == CompileOptions::Engine::interpreter)
     return fail(Errc::unsupported, "the interpreter runs on the host: devices.kind cpu");
-  auto ports = GraphPorts::create(graph);
-  if (!ports)
-    return failure(ports.error());
+  TROUPE_TRY(auto ports, GraphPorts::create(graph));
   std::unique_ptr<CudaExecutable> made{new CudaExecutable{device, graph, options}};
-  made->ports_ = *std::move(ports);
-  auto lowering = Lowering::make(device, made->graph_, options);
-  if (!lowering)
-    return failure(lowering.error());
-  TROUPE_TRY(made->lower_nodes(**lowering));
-  TROUPE_TRY(made->allocate(**lowering));
-  made->layout_ = std::move((*lowering)->layout);
-  made->places_ = std::move((*lowering)->placement.places);
+  made->ports_ = std::move(ports);
+  TROUPE_TRY(auto lowering, Lowering::make(device, made->graph_, options));
+  TROUPE_TRY(made->lower_nodes(*lowering));
+  TROUPE_TRY(made->allocate(*lowering));
+  made->layout_ = std::move(lowering->layout);
+  made->places_ = std::move(lowering->placement.places);
   TROUPE_TRY(made->load_kernels());
   return made;
 }
@@ -84,14 +78,12 @@ CudaExecutable::create(CudaDevice& device, const Graph& graph, const CompileOpti
 Status CudaExecutable::lower_nodes(Lowering& lowering) {
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const auto& node = graph_.nodes[i];
-    auto step = lower(lowering, node);
-    if (!step)
-      return failure(step.error());
-    (*step)->node_index = i;
-    (*step)->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
-                                 graph_[node.outputs[0]].shape.to_string());
+    TROUPE_TRY(auto step, lower(lowering, node));
+    step->node_index = i;
+    step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
+                              graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
-    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
+    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
   return {};
 }
@@ -108,10 +100,7 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
       copies += aligned(unit.elements * size_of(unit.copy_type));
   }
   const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer) -> Status {
-    auto allocated = device_.allocate(std::max<std::size_t>(bytes, 1), kind);
-    if (!allocated)
-      return failure(allocated.error());
-    buffer = std::move(*allocated);
+    TROUPE_TRY(buffer, device_.allocate(std::max<std::size_t>(bytes, 1), kind));
     return {};
   };
   TROUPE_TRY(take(plan_.arena_bytes, MemoryKind::activations, arena_));
@@ -217,14 +206,12 @@ void CudaExecutable::read_outputs(Stream& stream, StepOutputs* host) {
 }
 
 Status CudaExecutable::read_tensor(Stream& stream, std::string_view name, std::span<float> host) {
-  const auto id = readable_tensor(graph_, plan_, name, host.size());
-  if (!id)
-    return failure(id.error());
-  const auto type = graph_[*id].dtype;
+  TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
+  const auto type = graph_[id].dtype;
   const auto raw = std::make_shared<std::vector<std::byte>>(host.size() * size_of(type));
   const Binding nothing;
   const Frame frame{places_, nothing, memory_};
-  device_.copy(stream, raw->data(), frame.data<std::byte>(*id), raw->size());
+  device_.copy(stream, raw->data(), frame.data<std::byte>(id), raw->size());
   stream.on_complete([raw, type, host](const Status& status) {
     if (status)
       widen(type, raw->data(), host);

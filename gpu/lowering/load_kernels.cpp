@@ -1,6 +1,8 @@
 // A pass that is there to load the kernels of a graph (gpu/detail/load_kernels.hpp).
 #include "executable.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 
 namespace troupe::gpu {
@@ -39,11 +41,9 @@ Status CudaExecutable::load_kernels() {
   const auto statistics = places.take(layout_.statistic_elements * sizeof(float));
   const auto parameters = places.take(largest * sizeof(float));
   const auto gradients = places.take(largest * sizeof(float));
-  const auto memory = device_.allocate(places.bytes(), MemoryKind::workspace);
-  if (!memory)
-    return failure(memory.error());
+  TROUPE_TRY(const auto memory, device_.allocate(places.bytes(), MemoryKind::workspace));
   const auto at = [&](std::size_t offset) {
-    return reinterpret_cast<float*>((*memory)->data() + offset);
+    return reinterpret_cast<float*>(memory->data() + offset);
   };
   const auto stream = device_.create_stream({.name = "load"});
   const Binding binding{at(parameters),

@@ -34,10 +34,8 @@ Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph
   else
     lowering->store_parameters();
   TROUPE_TRY(check_alignment(options.memory));
-  auto placement = place_tensors(graph, options.memory, lowering->layout, tensor_alignment);
-  if (!placement)
-    return failure(placement.error());
-  lowering->placement = std::move(*placement);
+  TROUPE_TRY(lowering->placement,
+             place_tensors(graph, options.memory, lowering->layout, tensor_alignment));
   TROUPE_TRY(lowering->find_plans());
   return lowering;
 }
@@ -48,10 +46,7 @@ Status Lowering::find_plans() {
     std::ranges::move(convolution_graphs(graph, node), std::back_inserter(all));
   if (all.empty()) // cuDNN is large: a graph that does not need it does not open it
     return {};
-  const auto book = device_.plans();
-  if (!book)
-    return failure(book.error());
-  plans = *book;
+  TROUPE_TRY(plans, device_.plans());
   plans->prepare(all, policy);
   return {};
 }
@@ -59,10 +54,8 @@ Status Lowering::find_plans() {
 Result<std::shared_ptr<CublasLt>> Lowering::cublas() {
   if (cublas_)
     return cublas_;
-  const auto library = open_cublas_lt(library_places(LibraryEnvironment::of_process()));
-  if (!library)
-    return failure(library.error());
-  auto opened = CublasLt::create(*library, device_.info().index);
+  TROUPE_TRY(const auto library, open_cublas_lt(library_places(LibraryEnvironment::of_process())));
+  auto opened = CublasLt::create(library, device_.info().index);
   if (opened)
     cublas_ = *opened;
   return opened;

@@ -2,6 +2,8 @@
 
 #include "lowering.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <optional>
 
 namespace troupe::gpu {
@@ -38,18 +40,16 @@ private:
 /// is the node's first input.
 Result<Matmul> make_product(Lowering& lowering, const Node& node, Product product, const Tensor& y,
                             const Tensor& x, bool bias = false) {
-  auto cublas = lowering.cublas();
-  if (!cublas)
-    return failure(cublas.error());
-  return Matmul::create(std::move(*cublas), {.product = product,
-                                             .rows = y.shape[0],
-                                             .in = x.shape[1],
-                                             .out = y.shape[1],
-                                             .operands = lowering.input(node, 0).dtype,
-                                             .result = lowering.output(node).dtype,
-                                             .tf32 = lowering.options.tf32,
-                                             .bias = bias,
-                                             .workspace_bytes = matmul_workspace});
+  TROUPE_TRY(auto cublas, lowering.cublas());
+  return Matmul::create(std::move(cublas), {.product = product,
+                                            .rows = y.shape[0],
+                                            .in = x.shape[1],
+                                            .out = y.shape[1],
+                                            .operands = lowering.input(node, 0).dtype,
+                                            .result = lowering.output(node).dtype,
+                                            .tf32 = lowering.options.tf32,
+                                            .bias = bias,
+                                            .workspace_bytes = matmul_workspace});
 }
 
 /// The second factor is a weight.
@@ -57,10 +57,9 @@ Result<StepPtr> weighted_step(Lowering& lowering, const Node& node, Result<Matmu
                               TensorId bias) {
   if (!product)
     return failure(product.error());
-  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
-  if (!weight)
-    return failure(weight.error());
-  return std::make_unique<MatmulStep>(node, std::move(*product), *weight, bias);
+  TROUPE_TRY(const auto weight,
+             lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
+  return std::make_unique<MatmulStep>(node, std::move(*product), weight, bias);
 }
 
 } // namespace
@@ -81,11 +80,9 @@ Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node)
 }
 
 Result<StepPtr> lower_matmul_backward_weight(Lowering& lowering, const Node& node) {
-  auto product = make_product(lowering, node, Product::backward_weight, lowering.input(node, 0),
-                              lowering.input(node, 1));
-  if (!product)
-    return failure(product.error());
-  return std::make_unique<MatmulStep>(node, std::move(*product), std::nullopt, -1);
+  TROUPE_TRY(auto product, make_product(lowering, node, Product::backward_weight,
+                                        lowering.input(node, 0), lowering.input(node, 1)));
+  return std::make_unique<MatmulStep>(node, std::move(product), std::nullopt, -1);
 }
 
 } // namespace troupe::gpu

@@ -1,5 +1,7 @@
 #include "plan_book.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,13 +82,9 @@ struct PlanBook::Asked {
 };
 
 Result<std::unique_ptr<PlanBook>> PlanBook::open(CudaDevice& device, PlanBookOptions options) {
-  const auto library = open_cudnn(library_places(LibraryEnvironment::of_process()));
-  if (!library)
-    return failure(library.error());
-  auto searcher = PlanSearcher::open(*library, device);
-  if (!searcher)
-    return failure(searcher.error());
-  auto book = std::make_unique<PlanBook>(std::move(*searcher));
+  TROUPE_TRY(const auto library, open_cudnn(library_places(LibraryEnvironment::of_process())));
+  TROUPE_TRY(auto searcher, PlanSearcher::open(library, device));
+  auto book = std::make_unique<PlanBook>(std::move(searcher));
   book->device_ = &device;
   book->cache_.emplace(options.cache);
   book->options_ = std::move(options);

@@ -58,14 +58,9 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   if (error)
     return fail(code_of(error), "cannot make the folder {}: {}", echoed(path.string()),
                 error.message());
-  auto steps = JsonLines::open(path / steps_file, "step", run.first_step);
-  if (!steps)
-    return failure(std::move(steps).error());
-  auto epochs = JsonLines::open(path / epochs_file, "epoch", epochs_before(run));
-  if (!epochs)
-    return failure(std::move(epochs).error());
-  RunFolder folder(std::move(path), *std::move(steps), *std::move(epochs),
-                   std::string(config_yaml));
+  TROUPE_TRY(auto steps, JsonLines::open(path / steps_file, "step", run.first_step));
+  TROUPE_TRY(auto epochs, JsonLines::open(path / epochs_file, "epoch", epochs_before(run)));
+  RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::string(config_yaml));
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / "config.yaml", config_yaml));

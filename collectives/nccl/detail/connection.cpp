@@ -20,10 +20,7 @@ NcclConnection::NcclConnection(std::shared_ptr<NcclOwner> owner, NcclOptions opt
 
 Status NcclConnection::connect() {
   TROUPE_TRY(aborted());
-  auto token = owner_->device().allocate(sizeof(std::int32_t), MemoryKind::workspace);
-  if (!token)
-    return failure(token.error());
-  token_ = std::move(*token);
+  TROUPE_TRY(token_, owner_->device().allocate(sizeof(std::int32_t), MemoryKind::workspace));
   const auto& library = owner_->library();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -32,10 +32,8 @@ struct NcclOwner::Queue {
 };
 
 Result<std::shared_ptr<NcclOwner>> NcclOwner::create(std::shared_ptr<gpu::CudaDevice> device) {
-  const auto library = open_nccl();
-  if (!library)
-    return failure(library.error());
-  return std::make_shared<NcclOwner>(std::move(device), *library);
+  TROUPE_TRY(const auto library, open_nccl());
+  return std::make_shared<NcclOwner>(std::move(device), library);
 }
 
 NcclOwner::NcclOwner(std::shared_ptr<gpu::CudaDevice> device, const NcclLibrary& library)

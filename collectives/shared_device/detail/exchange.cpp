@@ -1,5 +1,7 @@
 #include "exchange.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -91,10 +93,8 @@ private:
 } // namespace
 
 Status exchange(const Seat& seat, const Call& call, SharedMemory& memory) {
-  const auto calls = seat.rendezvous->arrive(seat.rank, call);
-  if (!calls)
-    return failure(calls.error());
-  Work{*calls, seat.rank, memory}.run();
+  TROUPE_TRY(const auto calls, seat.rendezvous->arrive(seat.rank, call));
+  Work{calls, seat.rank, memory}.run();
   auto done = memory.finish();
   // Nobody may go on before all have read and written; nor after an error, which is this rank's.
   seat.rendezvous->depart(seat.rank, call);

@@ -1,5 +1,6 @@
 #include "copy_filler.hpp"
 
+#include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 
 namespace troupe::engine {
@@ -8,27 +9,21 @@ Result<std::unique_ptr<CopyFiller>> CopyFiller::create(gpu::CudaDevice& device, 
   const auto count = options.slots;
   std::unique_ptr<CopyFiller> filler{new CopyFiller{device, std::move(options)}};
   for (std::int64_t i = 0; i < count; ++i) {
-    auto slot = filler->make_slot();
-    if (!slot)
-      return failure(slot.error());
-    filler->slots_.push_back(*std::move(slot));
+    TROUPE_TRY(auto slot, filler->make_slot());
+    filler->slots_.push_back(std::move(slot));
   }
   return filler;
 }
 
 Result<CopyFiller::Slot> CopyFiller::make_slot() const {
-  auto there = options_.assembler->allocate(device_, options_.slice);
-  if (!there)
-    return failure(there.error());
-  data::BatchBuffer staged{.memory = {}, .view = there->view, .samples = there->samples};
+  TROUPE_TRY(auto there, options_.assembler->allocate(device_, options_.slice));
+  data::BatchBuffer staged{.memory = {}, .view = there.view, .samples = there.samples};
   for (auto& tensor : staged.view) {
-    auto memory = device_.allocate_pinned(tensor.bytes());
-    if (!memory)
-      return failure(memory.error());
-    tensor.data = (*memory)->data();
-    staged.memory.push_back(*std::move(memory));
+    TROUPE_TRY(auto memory, device_.allocate_pinned(tensor.bytes()));
+    tensor.data = memory->data();
+    staged.memory.push_back(std::move(memory));
   }
-  return Slot{std::move(staged), *std::move(there)};
+  return Slot{std::move(staged), std::move(there)};
 }
 
 Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,

@@ -51,11 +51,9 @@ Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library,
       TROUPE_TRY(place.store->put(key, {id->begin(), id->end()}));
     return id;
   }
-  const auto bytes = place.store->wait(key, place.connect);
-  if (!bytes)
-    return failure(bytes.error());
+  TROUPE_TRY(const auto bytes, place.store->wait(key, place.connect));
   collectives::NcclId id = {};
-  std::memcpy(id.data(), bytes->data(), std::min(id.size(), bytes->size()));
+  std::memcpy(id.data(), bytes.data(), std::min(id.size(), bytes.size()));
   return id;
 }
 
@@ -73,10 +71,8 @@ Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
                                          const GroupPlace& place) {
   std::vector<std::shared_ptr<collectives::NcclOwner>> owners;
   for (const auto& member : members) {
-    auto own = owner(member);
-    if (!own)
-      return failure(own.error());
-    owners.push_back(*std::move(own));
+    TROUPE_TRY(auto own, owner(member));
+    owners.push_back(std::move(own));
   }
   const auto id = agree_on_id(owners.front()->library(), members.front().rank == 0, place);
   if (!id)
@@ -100,10 +96,8 @@ Result<std::shared_ptr<collectives::NcclOwner>> GpuGroups::owner(const GpuMember
   auto& known = owners_[member.device->info().index];
   if (auto owner = known.lock())
     return owner;
-  auto created = collectives::NcclOwner::create(member.device);
-  if (!created)
-    return failure(created.error());
-  std::shared_ptr<collectives::NcclOwner> owner = std::move(*created);
+  TROUPE_TRY(auto created, collectives::NcclOwner::create(member.device));
+  std::shared_ptr<collectives::NcclOwner> owner = std::move(created);
   known = owner;
   return owner;
 }

@@ -3,6 +3,7 @@
 #include "common.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
 #include "troupe/gpu/lowering/alignment.hpp"
 #include "troupe/gpu/lowering/fusion.hpp"
 
@@ -37,10 +38,8 @@ Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device
   options.compile.tf32 = config.precision.mode == "tf32";
   if (!fuses_statistics(config))
     return options;
-  const auto plans = device.plans();
-  if (!plans)
-    return failure(plans.error());
-  options.passes.fuse_statistics = fusion_support(**plans, options.compile);
+  TROUPE_TRY(const auto plans, device.plans());
+  options.passes.fuse_statistics = fusion_support(*plans, options.compile);
   return options;
 }
 

@@ -34,10 +34,8 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
   std::vector<std::uint8_t> pixels, scratch;
   std::vector<std::int32_t> labels;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
-    const auto image = dataset.read(i, scratch);
-    if (!image)
-      return failure(image.error());
-    pixels.insert(pixels.end(), image->pixels.begin(), image->pixels.end());
+    TROUPE_TRY(const auto image, dataset.read(i, scratch));
+    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
     labels.push_back(dataset.label(i));
   }
   auto resident = std::make_shared<ResidentImages>();
@@ -53,16 +51,12 @@ Result<std::shared_ptr<const ResidentImages>> make_resident(gpu::CudaDevice& dev
 
 Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& device,
                                                            Options options) {
-  const auto samples = options.assembler->sampler().largest_slice(options.slice);
-  if (!samples)
-    return failure(samples.error());
+  TROUPE_TRY(const auto samples, options.assembler->sampler().largest_slice(options.slice));
   const auto count = options.slots;
-  std::unique_ptr<DeviceFiller> filler{new DeviceFiller{device, std::move(options), *samples}};
+  std::unique_ptr<DeviceFiller> filler{new DeviceFiller{device, std::move(options), samples}};
   for (std::int32_t i = 0; i < count; ++i) {
-    auto slot = filler->make_slot();
-    if (!slot)
-      return failure(slot.error());
-    filler->slots_.push_back(*std::move(slot));
+    TROUPE_TRY(auto slot, filler->make_slot());
+    filler->slots_.push_back(std::move(slot));
   }
   filler->augment(filler->slots_.front()); // loads the kernel (gpu/detail/load_kernels.hpp)
   return filler;
@@ -91,10 +85,8 @@ Result<DeviceFiller::Slot> DeviceFiller::make_slot() const {
       take(device_.allocate(count * image * size_of(options_.format.dtype), MemoryKind::data),
            slot.images));
   TROUPE_TRY(take(device_.allocate(count * sizeof(std::int32_t), MemoryKind::data), slot.labels));
-  auto view = options_.assembler->tensors(options_.slice);
-  if (!view)
-    return failure(view.error());
-  slot.view = at_addresses(*std::move(view), {slot.images->data(), slot.labels->data()});
+  TROUPE_TRY(auto view, options_.assembler->tensors(options_.slice));
+  slot.view = at_addresses(std::move(view), {slot.images->data(), slot.labels->data()});
   auto& written = slot.view.front(); // as the model takes it
   written.dtype = options_.format.dtype;
   written.shape.dims.back() = options_.format.channels;
@@ -145,10 +137,8 @@ EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indice
         for (std::size_t i = 0; i < indices.size(); ++i) {
           if (indices[i] < 0)
             continue;
-          const auto image = source.read(indices[i], scratch);
-          if (!image)
-            return failure(image.error());
-          std::memcpy(pixels + i * bytes, image->pixels.data(), bytes);
+          TROUPE_TRY(const auto image, source.read(indices[i], scratch));
+          std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
           labels[i] = source.label(indices[i]);
         }
         return {};

@@ -72,10 +72,8 @@ Result<Descriptor> DescriptorBuilder::finalize() {
 
 Result<std::string> text_attribute(const CudnnLibrary& library, const Descriptor& descriptor,
                                    cudnnBackendAttributeName_t name) {
-  const auto characters = get_attribute<char>(library, descriptor, name);
-  if (!characters)
-    return failure(characters.error());
-  std::string text(characters->begin(), characters->end());
+  TROUPE_TRY(const auto characters, get_attribute<char>(library, descriptor, name));
+  std::string text(characters.begin(), characters.end());
   return text.substr(0, text.find('\0')); // the count includes the terminating zero
 }
 
@@ -92,11 +90,9 @@ Result<std::vector<Descriptor>> descriptor_attribute(const CudnnLibrary& library
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (std::int64_t i = 0; i < count; ++i) {
-    auto empty = Descriptor::create(library, type);
-    if (!empty)
-      return failure(std::move(empty).error());
-    handles.push_back(empty->get());
-    found.push_back(std::move(*empty));
+    TROUPE_TRY(auto empty, Descriptor::create(library, type));
+    handles.push_back(empty.get());
+    found.push_back(std::move(empty));
   }
   if (count > 0)
     status = library.get_attribute(descriptor.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,

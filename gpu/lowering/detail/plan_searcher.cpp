@@ -43,10 +43,8 @@ Status fill(CudaDevice& device, Stream& stream, std::byte* memory, std::size_t b
 
 Result<std::unique_ptr<PlanSearcher>> PlanSearcher::open(const CudnnLibrary& library,
                                                          CudaDevice& device) {
-  auto target = cudnn::Target::of_device(library, device.info().index);
-  if (!target)
-    return failure(target.error());
-  auto searcher = std::make_unique<PlanSearcher>(std::move(*target));
+  TROUPE_TRY(auto target, cudnn::Target::of_device(library, device.info().index));
+  auto searcher = std::make_unique<PlanSearcher>(std::move(target));
   searcher->device_ = &device;
   return searcher;
 }
@@ -75,10 +73,8 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
     workspace = std::max(workspace, aligned(plan.workspace_bytes()));
   for (const auto& tensor : graph.tensors)
     bytes += tensor.is_virtual ? 0 : bytes_of(tensor);
-  const auto memory = device_->allocate(workspace + bytes, MemoryKind::workspace);
-  if (!memory)
-    return failure(memory.error());
-  auto* at = (*memory)->data() + workspace;
+  TROUPE_TRY(const auto memory, device_->allocate(workspace + bytes, MemoryKind::workspace));
+  auto* at = memory->data() + workspace;
   const auto stream = device_->create_stream({.name = "measure"});
   TROUPE_TRY(fill(*device_, *stream, at, bytes));
   std::vector<cudnn::Binding> bindings;
@@ -87,7 +83,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
       bindings.push_back({tensor.uid, at});
       at += bytes_of(tensor);
     }
-  const cudnn::MeasuringBuffers buffers{bindings, (*memory)->data(), workspace};
+  const cudnn::MeasuringBuffers buffers{bindings, memory->data(), workspace};
   std::vector<Result<double>> times;
   for (const auto& plan : plans)
     times.push_back(
