@@ -119,7 +119,9 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
   self->request(node_, caf::infinite, atom::run_v, former)
       .receive([&](const RunOutcomePtr& ended) { outcome = *ended; },
                [&](const caf::error& error) {
-                 outcome.error = Error{Errc::internal, "the node died: " + caf::to_string(error)};
+                 outcome.error = Error{Errc::internal,
+                                       "the node died: " + caf::to_string(error),
+                                       {.node = engine::host_name(), .actor = NodeState::name}};
                });
   return outcome;
 }

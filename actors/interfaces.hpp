@@ -1,5 +1,5 @@
 /// Every role's typed interface: the architecture in one page. The order of the messages is the
-/// order of the handlers in each role's behavior.
+/// order of the handlers in each role's behavior; the names of parameters are for who reads this.
 ///
 ///   COORDINATOR --advance--------> WORKER <--batch, credit--> DATA LOADER
 ///        ^                           |  ^
@@ -16,110 +16,111 @@ namespace troupe::actors {
 /// METRICS: everything a person or Prometheus sees of a run.
 using metrics_actor = caf::typed_actor<
     // The nodes that take part now, for Prometheus to find them.
-    caf::result<void>(atom::join, std::vector<NodeStatus>),
+    caf::result<void>(atom::join, std::vector<NodeStatus> nodes),
     // One step that all ranks have committed.
-    caf::result<void>(atom::step_committed, StepRecordPtr),
+    caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.
-    caf::result<void>(atom::evaluated, EpochRecordPtr),
+    caf::result<void>(atom::evaluated, EpochRecordPtr epoch),
     // What every worker of this node uses, for gauges and the summary.
-    caf::result<void>(atom::status, WorkerSummaries),
+    caf::result<void>(atom::status, WorkerSummaries workers),
     // What the job does from now on.
-    caf::result<void>(atom::status, metrics::JobPhase),
+    caf::result<void>(atom::status, metrics::JobPhase phase),
     // A loss that is not finite, of a step that will not be committed.
-    caf::result<void>(atom::failed, double),
+    caf::result<void>(atom::failed, double loss),
     // A checkpoint was written or has failed.
-    caf::result<void>(atom::saved, CheckpointOutcome),
+    caf::result<void>(atom::saved, CheckpointOutcome checkpoint),
     // Reads CAF's own counters, then again a second later.
     caf::result<void>(atom::tick),
     // The run has ended: writes summary and report, then answers how it ended. A run whose record
     // is not whole has failed.
-    caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr)>;
+    caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome)>;
 
 /// CHECKPOINTER: writes snapshots to disk while training goes on. Detached: it waits for files.
 using checkpointer_actor = caf::typed_actor<
     // Writes the state's snapshot and prunes; the outcome says what failed.
-    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr),
-    // The same piece by piece, from the first to the last. Unless it is to be written: the digest
-    // alone, which parameters are enough for. The outcome of the last piece counts.
-    caf::result<CheckpointOutcome>(atom::snapshot, StatePiecePtr, bool)>;
+    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr snapshot),
+    // The same piece by piece, from the first to the last; unless `write`, the digest alone, which
+    // parameters are enough for. The outcome of the last piece counts.
+    caf::result<CheckpointOutcome>(atom::snapshot, StatePiecePtr piece, bool write)>;
 
 /// WORKER: one per device; enqueues forward and backward.
 using worker_actor = caf::typed_actor<
-    // Steps below this limit may be run.
-    caf::result<void>(atom::advance, std::int64_t),
+    // Steps below the limit may be run.
+    caf::result<void>(atom::advance, std::int64_t limit),
     // A micro-batch is being filled; its event says when it is.
-    caf::result<void>(atom::batch, MicroBatchPtr),
-    // What the bucket needs for this use will be there at the event.
-    caf::result<void>(atom::parameters_ready, Use, EventPtr),
-    // Classify the test set with the parameters after `step` steps; statistics are there at the
+    caf::result<void>(atom::batch, MicroBatchPtr batch),
+    // What the bucket needs for this use will be there at the event; null: it is there.
+    caf::result<void>(atom::parameters_ready, Use use, EventPtr there),
+    // Classify the test set with the parameters after `steps` steps; statistics are there at the
     // event.
-    caf::result<void>(atom::evaluate, std::int64_t, EventPtr),
+    caf::result<void>(atom::evaluate, std::int64_t steps, EventPtr statistics),
     // From its own stream: everything of a pass (or of a batch of the test set) is done.
-    caf::result<void>(atom::done, Purpose, std::int64_t),
+    caf::result<void>(atom::done, Purpose purpose, std::int64_t index),
     // From its own stream: the device has failed.
-    caf::result<void>(atom::failed, Error)>;
+    caf::result<void>(atom::failed, Error error)>;
 
 /// DATA LOADER: one per node. Fills free buffers; a buffer that has been read comes back as a
 /// credit.
 using data_loader_actor = caf::typed_actor<
     // Give the worker of this rank the passes of training from `first` on, as credits allow.
-    caf::result<void>(atom::begin, std::int32_t, worker_actor, Pass),
+    caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
     // Give this worker its part of the test set, once.
-    caf::result<void>(atom::evaluate, std::int32_t),
+    caf::result<void>(atom::evaluate, std::int32_t rank),
     // The buffer of a rank's micro-batch is free again.
-    caf::result<void>(atom::credit, std::int32_t, MicroBatchPtr)>;
+    caf::result<void>(atom::credit, std::int32_t rank, MicroBatchPtr batch)>;
 
 /// SHARD MANAGER: one per device; owns parameters, gradients, optimizer state and the communicator,
 /// and is the only one that issues collectives, but for those inside of a pass (ADR 0011).
 using shard_manager_actor = caf::typed_actor<
     // The worker on the same device.
-    caf::result<void>(atom::join, worker_actor),
+    caf::result<void>(atom::join, worker_actor worker),
     // The worker will run buckets in this order, all of a pass at once; answered by
     // parameters_ready.
-    caf::result<void>(atom::need_parameters, Use),
+    caf::result<void>(atom::need_parameters, Use use),
     // At the event the worker has no more need of what it was given for a forward use.
-    caf::result<void>(atom::released, Use, EventPtr),
+    caf::result<void>(atom::released, Use use, EventPtr read),
     // The unit's gradients of this pass will be there at the event.
-    caf::result<void>(atom::gradients_ready, Pass, UnitId, EventPtr),
+    caf::result<void>(atom::gradients_ready, Pass pass, UnitId unit, EventPtr written),
     // What the worker measured of a step whose passes are all done.
-    caf::result<void>(atom::done, WorkerStep, SpansPtr),
+    caf::result<void>(atom::done, WorkerStep step, SpansPtr computing),
     // From its own stream: the optimizer has applied this step.
-    caf::result<void>(atom::done, std::int64_t),
+    caf::result<void>(atom::done, std::int64_t step),
     // From its own stream: the device or a collective has failed.
-    caf::result<void>(atom::failed, Error),
-    // Make the statistics equal on all ranks, then let the worker evaluate.
-    caf::result<void>(atom::evaluate, std::int64_t),
-    // Rank 0: a copy of the state after `step` steps; all steps before are committed, none later
-    // has begun.
-    caf::result<SnapshotPtr>(atom::snapshot, std::int64_t),
+    caf::result<void>(atom::failed, Error error),
+    // Make the statistics equal on all ranks, then let the worker evaluate what `steps` steps made.
+    caf::result<void>(atom::evaluate, std::int64_t steps),
+    // Rank 0: a copy of the state after `steps` steps; all of them are committed, none later has
+    // begun.
+    caf::result<SnapshotPtr>(atom::snapshot, std::int64_t steps),
     // Rank 0: the same of one piece of the state.
-    caf::result<StatePiecePtr>(atom::snapshot, std::int64_t, std::uint64_t),
+    caf::result<StatePiecePtr>(atom::snapshot, std::int64_t steps, std::uint64_t piece),
     // The other ranks, at the same time: give rank 0 what the strategy divides, of all or of a
     // piece.
-    caf::result<void>(atom::contribute, std::int64_t),
-    caf::result<void>(atom::contribute, std::int64_t, std::uint64_t),
+    caf::result<void>(atom::contribute, std::int64_t steps),
+    caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t piece),
     // From its own stream: the copy asked for is there.
-    caf::result<void>(atom::saved, std::int64_t),
+    caf::result<void>(atom::saved, std::int64_t steps),
     // The generation is over, for this reason: what waits for other ranks fails.
-    caf::result<void>(atom::abort, Error)>;
+    caf::result<void>(atom::abort, Error reason)>;
 
 /// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
     // A rank's roles are there, and the METRICS of its node. The job starts when all ranks have
     // joined.
-    caf::result<void>(atom::join, RankInfo, worker_actor, shard_manager_actor, metrics_actor),
+    caf::result<void>(atom::join, RankInfo info, worker_actor worker,
+                      shard_manager_actor shard_manager, metrics_actor metrics),
     // Runs the job; answers when it has ended (also when it was stopped), or with what failed.
     caf::result<RunOutcomePtr>(atom::run),
     // One rank has committed a step.
-    caf::result<void>(atom::step_committed, StepReport),
+    caf::result<void>(atom::step_committed, StepReport report),
     // One rank has seen its part of the test set.
-    caf::result<void>(atom::evaluated, EvaluationReport),
+    caf::result<void>(atom::evaluated, EvaluationReport report),
     // Some role has failed: the job ends.
-    caf::result<void>(atom::failed, Error),
+    caf::result<void>(atom::failed, Error error),
     // A rank's loss is not finite; its error follows.
-    caf::result<void>(atom::failed, double),
+    caf::result<void>(atom::failed, double loss),
     // The node at this address is gone; the error follows.
-    caf::result<void>(atom::lost, std::string),
+    caf::result<void>(atom::lost, std::string address),
     // Finish the steps under way, save, end.
     caf::result<void>(atom::stop),
     // Where the job stands.
@@ -128,32 +129,32 @@ using coordinator_actor = caf::typed_actor<
 /// STORE: one per generation, on the leader; what the ranks of a new group tell each other.
 using store_actor = caf::typed_actor<
     // A key gets its value.
-    caf::result<void>(atom::put, std::string, caf::byte_buffer),
+    caf::result<void>(atom::put, std::string key, caf::byte_buffer value),
     // The key's value, once somebody has put it.
-    caf::result<caf::byte_buffer>(atom::get, std::string),
+    caf::result<caf::byte_buffer>(atom::get, std::string key),
     // Some node will never put anything: who waits is told, now and later.
-    caf::result<void>(atom::failed, Error)>;
+    caf::result<void>(atom::failed, Error error)>;
 
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
     // The job has ended.
-    caf::result<void>(atom::finish, JobEnd)>;
+    caf::result<void>(atom::finish, JobEnd end)>;
 
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part; answered when all are there, or with why it may not.
-    caf::result<engine::Seat, store_actor>(atom::join, NodeInfo, member_actor),
+    caf::result<engine::Seat, store_actor>(atom::join, NodeInfo info, member_actor node),
     // A piece of the checkpoint that the job goes on from, for nodes that have not its file: the
-    // bytes from there on. From its end: nothing, once all nodes have it.
-    caf::result<std::string>(atom::fetch, std::int64_t),
+    // bytes from the offset on. From its end: nothing, once all nodes have it.
+    caf::result<std::string>(atom::fetch, std::int64_t offset),
     // The COORDINATOR is there: all have come together.
-    caf::result<void>(atom::lead, coordinator_actor),
+    caf::result<void>(atom::lead, coordinator_actor coordinator),
     // The COORDINATOR, once it is there.
     caf::result<coordinator_actor>(atom::lead),
     // A node cannot do its part: nothing will come of the job. Answered as `finish`.
-    caf::result<void>(atom::failed, Error),
+    caf::result<void>(atom::failed, Error error),
     // The job has ended: tells the members; answered when those that are there know.
-    caf::result<void>(atom::finish, JobEnd),
+    caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
     // What nodes are waited for; empty when all are there.
@@ -177,11 +178,11 @@ using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined.
     caf::result<membership_actor>(atom::join),
     // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
-    caf::result<engine::Seat, store_actor>(atom::join, membership_actor, NodeInfo),
+    caf::result<engine::Seat, store_actor>(atom::join, membership_actor membership, NodeInfo info),
     // Takes part in generations of a job: forms, trains; answers when the job has ended.
-    caf::result<RunOutcomePtr>(atom::run, former_actor),
+    caf::result<RunOutcomePtr>(atom::run, former_actor former),
     // The job has ended elsewhere.
-    caf::result<void>(atom::finish, JobEnd),
+    caf::result<void>(atom::finish, JobEnd end),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Where the job stands.

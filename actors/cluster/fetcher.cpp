@@ -19,6 +19,12 @@ constexpr std::int64_t bytes_on_their_way = 2 * checkpoint_piece_bytes;
 
 constexpr std::chrono::seconds between_lines{2};
 
+Error lost_piece(const caf::error& error) {
+  return carried(
+      error,
+      {Errc::network, "the leader's checkpoint does not come", {.actor = FetcherState::name}});
+}
+
 } // namespace
 
 FetcherState::FetcherState(fetcher_actor::pointer self, FetcherSetup setup)
@@ -49,7 +55,7 @@ void FetcherState::ask() {
                 fail(error == caf::sec::request_timeout
                          ? Error{Errc::network, "no piece of the leader's checkpoint came within " +
                                                     format_duration(setup_.timeouts.collective)}
-                         : carried(error));
+                         : lost_piece(error));
               });
     asked_ += checkpoint_piece_bytes;
   }
@@ -79,7 +85,7 @@ void FetcherState::say_progress() {
 void FetcherState::await_others() {
   self_->request(setup_.membership, caf::infinite, atom::fetch_v, setup_.bytes)
       .then([this](const std::string&) { deliver(); },
-            [this](const caf::error& error) { fail(carried(error)); });
+            [this](const caf::error& error) { fail(lost_piece(error)); });
 }
 
 void FetcherState::deliver() {

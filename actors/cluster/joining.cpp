@@ -98,7 +98,8 @@ Result<Place> take_seat(const Applicant& applicant, const membership_actor& memb
                         .store = std::make_shared<MessageStore>(applicant.system, store)};
           },
           [&](const caf::error& error) {
-            place = fail(Errc::network, "joining the job: {}", caf::to_string(error));
+            place = failure(carried(
+                error, {Errc::network, "joining the job", {.node = applicant.info.address}}));
           });
   return place;
 }
@@ -134,7 +135,12 @@ Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
   caf::scoped_actor self{applicant.system};
   self->request(fetcher, caf::infinite, atom::fetch_v)
       .receive([&](const CheckpointPtr& checkpoint) { beginning->checkpoint = *checkpoint; },
-               [&](const caf::error& error) { beginning = failure(carried(error)); });
+               [&](const caf::error& error) {
+                 beginning = failure(carried(
+                     error, {Errc::internal,
+                             "the fetcher died",
+                             {.node = applicant.info.address, .actor = FetcherState::name}}));
+               });
   return beginning;
 }
 
@@ -146,7 +152,12 @@ Status await_fetchers(const Applicant& applicant, const membership_actor& member
   caf::scoped_actor self{applicant.system};
   self->request(membership, caf::infinite, atom::fetch_v, seat.checkpoint_bytes)
       .receive([](const std::string&) {},
-               [&](const caf::error& error) { status = failure(carried(error)); });
+               [&](const caf::error& error) {
+                 status = failure(carried(
+                     error, {Errc::internal,
+                             "the membership died",
+                             {.node = applicant.info.address, .actor = MembershipState::name}}));
+               });
   return status;
 }
 

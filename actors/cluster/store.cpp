@@ -60,7 +60,9 @@ Result<std::vector<char>> MessageStore::wait(const std::string& key,
           [&](const caf::error& error) {
             result = error == caf::sec::request_timeout
                          ? fail(Errc::network, "nobody put {} within {} ms", key, timeout.count())
-                         : failure(carried(error));
+                         : failure(carried(error, {Errc::network,
+                                                   fmt::format("asking the leader for {}", key),
+                                                   {.actor = StoreState::name}}));
           });
   return result;
 }

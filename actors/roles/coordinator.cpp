@@ -214,11 +214,18 @@ void CoordinatorState::suspect(const Error& error) {
 void CoordinatorState::fail(Error error) {
   if (phase_ == Phase::ended)
     return;
-  if (error.where.node.empty() && error.where.rank >= 0)
-    error.where.node = setup_.generation.node_of(error.where.rank).address;
+  complete(error.where);
   summary_.error = error.to_string();
   error_ = std::move(error);
   end("failed");
+}
+
+/// An actor that cannot say at which step it failed did so at the one under way.
+void CoordinatorState::complete(Where& where) const {
+  if (where.node.empty() && where.rank >= 0)
+    where.node = setup_.generation.node_of(where.rank).address;
+  if (where.step < 0 && !where.actor.empty() && phase_ != Phase::joining)
+    where.step = phase_ == Phase::training ? committed_ : committed_ - 1;
 }
 
 void CoordinatorState::end(std::string_view status) {
@@ -237,7 +244,19 @@ void CoordinatorState::end(std::string_view status) {
       promise_->deliver(ended);
   };
   self_->request(setup_.metrics, caf::infinite, atom::finish_v, RunOutcomePtr{outcome})
-      .then(answer, [answer, outcome](const caf::error&) { answer(outcome); });
+      .then(answer, [this, answer](const caf::error& reason) { answer(unrecorded(reason)); });
+}
+
+/// Without METRICS the record of the run is not whole: it has failed.
+RunOutcomePtr CoordinatorState::unrecorded(const caf::error& reason) {
+  if (!error_) {
+    error_ = Error{Errc::internal,
+                   "the metrics died before the run's record was whole: " + caf::to_string(reason),
+                   {.actor = "metrics", .step = committed_ - 1}};
+    summary_.status = "failed";
+    summary_.error = error_->to_string();
+  }
+  return std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
 }
 
 } // namespace troupe::actors

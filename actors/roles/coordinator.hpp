@@ -93,12 +93,15 @@ private:
   void save_pieces(bool write, std::uint64_t index);
   template <class... Arguments>
   void contribute(const Arguments&... arguments);
+  std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
   void count_saved(const CheckpointOutcome& outcome);
   void finish();
   void tell_workers_status();
   void suspect(const Error& error);
   void fail(Error error);
+  void complete(Where& where) const;
   void end(std::string_view status);
+  RunOutcomePtr unrecorded(const caf::error& reason);
   bool is_over() const { return committed_ == setup_.plan.total_steps() || stopping_; }
   JobStatus status() const;
   std::vector<NodeStatus> node_statuses() const;

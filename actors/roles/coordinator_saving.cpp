@@ -1,6 +1,8 @@
 // When a job's state is saved, and how the last time ends it.
 #include "coordinator.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace troupe::actors {
@@ -24,21 +26,24 @@ void CoordinatorState::contribute(const Arguments&... arguments) {
   for (const auto& [rank, member] : members_)
     if (rank != 0)
       self_->request(member.shard_manager, caf::infinite, atom::contribute_v, arguments...)
-          .then([] {},
-                [this](const caf::error& error) {
-                  fail({Errc::internal, caf::to_string(error)});
-                });
+          .then([] {}, not_saved("shard_manager", rank));
+}
+
+/// What a role that does not do its part of saving ends the job with.
+std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* role, int rank) {
+  return [this, role, rank](const caf::error& error) {
+    fail({Errc::internal,
+          fmt::format("the {} did not save its part of the state: {}", role, caf::to_string(error)),
+          {.actor = role, .rank = rank}});
+  };
 }
 
 void CoordinatorState::save() {
-  const auto failed = [this](const caf::error& error) {
-    fail({Errc::internal, caf::to_string(error)});
-  };
   writing_ = true;
   contribute(committed_);
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
       .then(
-          [this, failed](const SnapshotPtr& snapshot) {
+          [this](const SnapshotPtr& snapshot) {
             self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot)
                 .then(
                     [this](const CheckpointOutcome& outcome) {
@@ -49,7 +54,7 @@ void CoordinatorState::save() {
                       else if (phase_ == Phase::finishing)
                         finish();
                     },
-                    failed);
+                    not_saved("checkpointer"));
             if (phase_ == Phase::ended)
               return;
             // The copy is taken: training goes on while it is written.
@@ -58,21 +63,18 @@ void CoordinatorState::save() {
             else
               resume_training();
           },
-          failed);
+          not_saved("shard_manager", 0));
 }
 
 /// Nothing is trained any more, so what is saved need not be copied before it is written.
 void CoordinatorState::save_pieces(bool write, std::uint64_t index) {
-  const auto failed = [this](const caf::error& error) {
-    fail({Errc::internal, caf::to_string(error)});
-  };
   if (phase_ == Phase::ended)
     return;
   phase_ = Phase::finishing;
   contribute(committed_, index);
   self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_, index)
       .then(
-          [this, write, failed](const StatePiecePtr& piece) {
+          [this, write](const StatePiecePtr& piece) {
             self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, piece, write)
                 .then(
                     [this, write, next = piece->index + 1](const CheckpointOutcome& outcome) {
@@ -81,9 +83,9 @@ void CoordinatorState::save_pieces(bool write, std::uint64_t index) {
                       count_saved(outcome);
                       finish();
                     },
-                    failed);
+                    not_saved("checkpointer"));
           },
-          failed);
+          not_saved("shard_manager", 0));
 }
 
 void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {

@@ -89,7 +89,7 @@ MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std:
   const data::Slice slice{rank, setup_.world_size, static_cast<int>(index % accumulate),
                           accumulate};
   auto& with = filler(rank, purpose);
-  auto filling = with.fill(slot, at, slice, failure_report(rank));
+  auto filling = with.fill(slot, at, slice, failure_report(rank, train ? index / accumulate : -1));
 
   auto batch = std::make_shared<engine::MicroBatch>();
   batch->purpose = purpose;
@@ -102,10 +102,12 @@ MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std:
   return batch;
 }
 
-engine::BatchFiller::Failed DataLoaderState::failure_report(std::int32_t rank) const {
-  return [coordinator = setup_.coordinator, rank](Error error) {
+engine::BatchFiller::Failed DataLoaderState::failure_report(std::int32_t rank,
+                                                            std::int64_t step) const {
+  return [coordinator = setup_.coordinator, rank, step](Error error) {
     error.where.actor = name;
     error.where.rank = rank;
+    error.where.step = step;
     caf::anon_send(coordinator, atom::failed_v, std::move(error));
   };
 }

@@ -44,7 +44,8 @@ private:
   void fill(std::int32_t rank, Purpose purpose);
   engine::BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
   MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
-  engine::BatchFiller::Failed failure_report(std::int32_t rank) const;
+  /// `step`: of training; below 0: of none.
+  engine::BatchFiller::Failed failure_report(std::int32_t rank, std::int64_t step) const;
 
   data_loader_actor::pointer self_;
   DataLoaderSetup setup_;

@@ -3,6 +3,8 @@
 #include "../cluster/carried_error.hpp"
 #include "traced.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace troupe::actors {
@@ -62,7 +64,11 @@ caf::result<RunOutcomePtr> NodeState::run(const former_actor& former) {
 void NodeState::form() {
   self_->request(former_, caf::infinite, atom::form_v)
       .then([this](const FormedPtr& formed) { train(formed); },
-            [this](const caf::error& error) { not_formed(carried(error)); });
+            [this](const caf::error& error) {
+              not_formed(carried(error, {Errc::internal,
+                                         "the former died",
+                                         {.node = engine::host_name(), .actor = "former"}}));
+            });
 }
 
 void NodeState::not_formed(Error error) {
@@ -72,6 +78,7 @@ void NodeState::not_formed(Error error) {
 
 void NodeState::train(const FormedPtr& formed) {
   formed_ = formed;
+  watch(caf::actor_cast<caf::actor>(formed_->metrics), "metrics");
   if (end_)
     tell_outcome(*end_);
   else if (generation().seat.leads())
@@ -91,25 +98,34 @@ void NodeState::follow() {
 }
 
 void NodeState::lost_coordinator(const caf::error& error) {
-  const JobEnd end{.status = "failed",
-                   .error =
-                       Error{Errc::internal, "the coordinator died: " + caf::to_string(error)}};
+  const JobEnd end{.status = "failed", .error = died("coordinator", error)};
   if (membership_) // the others would wait for an end that nobody tells them
     self_->send(membership_, atom::finish_v, end);
   tell_outcome(end);
 }
 
+/// Monitored, not linked: a role that dies ends the job with a message, not the node.
+void NodeState::watch(const caf::actor& actor, std::string_view role, int rank) {
+  self_->monitor(actor);
+  roles_.push_back({actor, role, rank});
+}
+
 void NodeState::down(const caf::down_msg& down) {
   if (membership_ && down.source == membership_.address())
     return lost_leader(down.reason);
-  const auto died =
-      std::ranges::find_if(roles_, [&](const auto& role) { return role.address() == down.source; });
-  if (died == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
-    return;
-  self_->send(coordinator_, atom::failed_v,
-              Error{Errc::internal,
-                    "an actor died: " + caf::to_string(down.reason),
-                    {.node = formed_->info.host}});
+  const auto role = std::ranges::find_if(
+      roles_, [&](const Role& candidate) { return candidate.actor.address() == down.source; });
+  if (role != roles_.end() && down.reason != caf::exit_reason::user_shutdown)
+    self_->send(coordinator_, atom::failed_v, died(role->name, down.reason, role->rank));
+}
+
+Error NodeState::died(std::string_view role, const caf::error& reason, int rank) const {
+  const auto& place = generation().seat.place();
+  return {Errc::internal,
+          fmt::format("the {} died: {}", role, caf::to_string(reason)),
+          {.node = place.address.empty() ? place.host : place.address,
+           .actor = std::string{role},
+           .rank = rank}};
 }
 
 /// Whether it is still waited for, or trains.
@@ -227,20 +243,19 @@ void NodeState::release(const RunOutcomePtr& outcome) {
 
 void NodeState::end_ranks() {
   shard_managers_.clear();
-  std::erase_if(roles_, [this](const caf::actor& role) {
-    const bool ends = role.address() != coordinator_.address();
-    if (ends)
-      self_->send_exit(role, caf::exit_reason::user_shutdown);
-    return ends;
+  std::erase_if(roles_, [this](const Role& role) {
+    const bool stays = role.actor.address() == coordinator_.address() ||
+                       role.actor.address() == formed_->metrics.address();
+    if (!stays)
+      self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+    return !stays;
   });
 }
 
 void NodeState::end_all() {
   end_ranks();
   for (const auto& role : roles_)
-    self_->send_exit(role, caf::exit_reason::user_shutdown);
-  if (formed_)
-    self_->send_exit(formed_->metrics, caf::exit_reason::user_shutdown);
+    self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
   formed_.reset(); // before FORMER drops the generation, and not last
   if (former_)
     self_->send_exit(former_, caf::exit_reason::user_shutdown);

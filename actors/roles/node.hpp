@@ -34,6 +34,12 @@ public:
 
 private:
   using Promise = caf::typed_response_promise<RunOutcomePtr>;
+  /// An actor that this node watches.
+  struct Role {
+    caf::actor actor;
+    std::string_view name;
+    int rank = -1; ///< below 0: of the node, not of one of its ranks
+  };
 
   caf::result<membership_actor> membership() const;
   caf::result<engine::Seat, store_actor> take_part(const membership_actor& membership,
@@ -50,9 +56,11 @@ private:
                      const data_loader_actor& loader);
   template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,
             class Setup>
-  Handle spawn_role(std::string_view group, Setup setup);
+  Handle spawn_role(std::string_view group, Setup setup, int rank = -1);
   void leave();
+  void watch(const caf::actor& actor, std::string_view role, int rank = -1);
   void down(const caf::down_msg& down);
+  Error died(std::string_view role, const caf::error& reason, int rank = -1) const;
   void ended(const RunOutcomePtr& outcome);
   void finish(const JobEnd& end);
   void tell_outcome(const JobEnd& end);
@@ -75,7 +83,7 @@ private:
   former_actor former_;
   FormedPtr formed_;              ///< the generation that trains
   coordinator_actor coordinator_; ///< stays when the job has ended: it knows how
-  std::vector<caf::actor> roles_; ///< of this node's ranks, and the CHECKPOINTER
+  std::vector<Role> roles_;       ///< all but FORMER
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
   std::optional<JobEnd> end_; ///< of a job that another node leads

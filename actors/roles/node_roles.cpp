@@ -13,13 +13,11 @@
 namespace troupe::actors {
 
 template <class State, class Handle, caf::spawn_options Options, class Setup>
-Handle NodeState::spawn_role(std::string_view group, Setup setup) {
-  // Monitored, not linked: a role that dies ends the job with a message, not the node.
+Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
   setup.row = generation().trace.track(group, State::name);
   auto role =
-      self_->spawn<typename Handle::template stateful_impl<State>, Options + caf::monitored>(
-          std::move(setup));
-  roles_.push_back(caf::actor_cast<caf::actor>(role));
+      self_->spawn<typename Handle::template stateful_impl<State>, Options>(std::move(setup));
+  watch(caf::actor_cast<caf::actor>(role), State::name, rank);
   return role;
 }
 
@@ -73,19 +71,22 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                        .row = shared ? compute : generation().trace.track(rows, "communication"),
                        .host_rows = std::move(host_rows)},
           .first_pass = first_pass,
-          .coordinator = coordinator_});
+          .coordinator = coordinator_},
+      replica->rank);
   shard_managers_.push_back(shard_manager);
   const auto worker = spawn_role<WorkerState, worker_actor>(
-      rows, WorkerSetup{.replica = replica,
-                        .accumulate = accumulate,
-                        .first_pass = first_pass,
-                        .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
-                        .scales_loss = job.loss_scale.has_value(),
-                        .precision = job.precision,
-                        .loader = loader,
-                        .shard_manager = shard_manager,
-                        .coordinator = coordinator_,
-                        .stream_row = compute});
+      rows,
+      WorkerSetup{.replica = replica,
+                  .accumulate = accumulate,
+                  .first_pass = first_pass,
+                  .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
+                  .scales_loss = job.loss_scale.has_value(),
+                  .precision = job.precision,
+                  .loader = loader,
+                  .shard_manager = shard_manager,
+                  .coordinator = coordinator_,
+                  .stream_row = compute},
+      replica->rank);
   self_->send(coordinator_, atom::join_v,
               RankInfo{.rank = replica->rank,
                        .metrics = formed_->metrics_address,

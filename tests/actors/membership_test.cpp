@@ -174,7 +174,7 @@ TEST_CASE("asked to stop while nodes still connect, it tells those who wait for 
   auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");
   cluster.scheduler.run();
   asked.receive([](const caf::byte_buffer&) { FAIL("nobody has put it"); },
-                [&](const caf::error& error) { why = carried(error); });
+                [&](const caf::error& error) { why = carried(error, {}); });
   REQUIRE(why);
   CHECK(why->code == Errc::stopped);
   // Who goes then has done what it was asked.
