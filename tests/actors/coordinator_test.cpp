@@ -1,4 +1,5 @@
 #include "deterministic.hpp"
+#include "stub_roles.hpp"
 
 #include "troupe/actors/roles/coordinator.hpp"
 #include "troupe/core/config/config.hpp"
@@ -33,65 +34,36 @@ struct Seen {
   bool is_slow = false;   ///< a snapshot is written when the clock is moved
 };
 
-struct WorkerStub {
-  static inline const char* name = "worker_stub";
-  WorkerStub(worker_actor::pointer, int its_rank, std::shared_ptr<Seen> seen_by)
-      : rank{its_rank}, seen{std::move(seen_by)} {}
-  worker_actor::behavior_type make_behavior() {
-    return {[this](atom::advance, std::int64_t limit) {
-              if (rank == 0)
-                seen->limits.push_back(limit);
-            },
-            [](atom::batch, const MicroBatchPtr&) {},
-            [](atom::parameters_ready, const Use&, const EventPtr&) {},
-            [](atom::evaluate, std::int64_t, const EventPtr&) {},
-            [](atom::done, Purpose, std::int64_t) {},
-            [](atom::failed, const Error&) {}};
-  }
-  int rank;
-  std::shared_ptr<Seen> seen;
-};
+/// Only what rank 0 is told is noted where all ranks are told the same.
+worker_actor spawn_worker(caf::actor_system& system, int rank, const std::shared_ptr<Seen>& seen) {
+  return test::spawn_stub<worker_actor>(system, [rank, seen](atom::advance, std::int64_t limit) {
+    if (rank == 0)
+      seen->limits.push_back(limit);
+  });
+}
 
-struct ShardManagerStub {
-  static inline const char* name = "shard_manager_stub";
-  ShardManagerStub(shard_manager_actor::pointer, int its_rank, std::shared_ptr<Seen> seen_by)
-      : rank{its_rank}, seen{std::move(seen_by)} {}
-  shard_manager_actor::behavior_type make_behavior() {
-    return {[](atom::join, const worker_actor&) {},
-            [](atom::need_parameters, const Use&) {},
-            [](atom::released, const Use&, const EventPtr&) {},
-            [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
-            [](atom::done, const WorkerStep&, const SpansPtr&) {},
-            [](atom::done, std::int64_t) {},
-            [](atom::failed, const Error&) {},
-            [this](atom::evaluate, std::int64_t step) {
-              if (rank == 0)
-                seen->evaluations.push_back(step);
-            },
-            [this](atom::snapshot, std::int64_t step) -> caf::result<SnapshotPtr> {
-              seen->snapshots.push_back(step);
-              auto snapshot = std::make_shared<engine::Snapshot>();
-              snapshot->step = step;
-              return SnapshotPtr{snapshot};
-            },
-            [this](atom::snapshot, std::int64_t step,
-                   std::uint64_t piece) -> caf::result<StatePiecePtr> {
-              seen->pieces.emplace_back(step, piece);
-              auto copy = std::make_shared<engine::StatePiece>();
-              copy->step = step;
-              copy->index = piece;
-              return StatePiecePtr{copy};
-            },
-            [this](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
-            [this](atom::contribute, std::int64_t step, std::uint64_t piece) {
-              seen->pieces.emplace_back(step, piece);
-            },
-            [](atom::saved, std::int64_t) {},
-            [](atom::abort, const Error&) {}};
-  }
-  int rank;
-  std::shared_ptr<Seen> seen;
-};
+shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
+                                        const std::shared_ptr<Seen>& seen) {
+  return test::spawn_stub<shard_manager_actor>(
+      system,
+      [rank, seen](atom::evaluate, std::int64_t step) {
+        if (rank == 0)
+          seen->evaluations.push_back(step);
+      },
+      [seen](atom::snapshot, std::int64_t step) {
+        seen->snapshots.push_back(step);
+        return SnapshotPtr{std::make_shared<engine::Snapshot>(engine::Snapshot{.step = step})};
+      },
+      [seen](atom::snapshot, std::int64_t step, std::uint64_t piece) {
+        seen->pieces.emplace_back(step, piece);
+        return StatePiecePtr{std::make_shared<engine::StatePiece>(
+            engine::StatePiece{.step = step, .index = piece, .values = {}})};
+      },
+      [seen](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
+      [seen](atom::contribute, std::int64_t step, std::uint64_t piece) {
+        seen->pieces.emplace_back(step, piece);
+      });
+}
 
 struct CheckpointerStub {
   static inline const char* name = "checkpointer_stub";
@@ -127,25 +99,15 @@ struct CheckpointerStub {
   std::shared_ptr<Seen> seen;
 };
 
-struct MetricsStub {
-  static inline const char* name = "metrics_stub";
-  MetricsStub(metrics_actor::pointer, std::shared_ptr<Seen> seen_by) : seen{std::move(seen_by)} {}
-  metrics_actor::behavior_type make_behavior() {
-    return {
-        [](atom::join, const std::vector<NodeStatus>&) {},
-        [this](atom::step_committed, const StepRecordPtr& record) {
-          seen->steps.push_back(record);
-        },
-        [this](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
-        [](atom::status, const WorkerSummaries&) {},
-        [this](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
-        [this](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
-        [](atom::saved, const CheckpointOutcome&) {},
-        [](atom::tick) {},
-        [this](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; }};
-  }
-  std::shared_ptr<Seen> seen;
-};
+metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {
+  return test::spawn_stub<metrics_actor>(
+      system,
+      [seen](atom::step_committed, const StepRecordPtr& record) { seen->steps.push_back(record); },
+      [seen](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
+      [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
+      [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
+      [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
+}
 
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : test::Deterministic {
@@ -154,7 +116,7 @@ struct Company : test::Deterministic {
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
-    metrics = test::spawn_state<MetricsStub, metrics_actor>(system, seen);
+    metrics = spawn_metrics(system, seen);
     checkpointer = test::spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
     coordinator = test::spawn_state<CoordinatorState, coordinator_actor>(
         system,
@@ -178,9 +140,8 @@ struct Company : test::Deterministic {
     scheduler.run();
   }
   void join(int rank) {
-    auto worker = test::spawn_state<WorkerStub, worker_actor>(system, rank, seen);
-    auto shard_manager =
-        test::spawn_state<ShardManagerStub, shard_manager_actor>(system, rank, seen);
+    const auto worker = spawn_worker(system, rank, seen);
+    const auto shard_manager = spawn_shard_manager(system, rank, seen);
     others.push_back(caf::actor_cast<caf::actor>(worker));
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     self->send(coordinator, atom::join_v,

@@ -1,6 +1,6 @@
 // Generations of different sizes, one after the other, on one host; tests/gpu compiles it for CUDA.
-#include "troupe/actors/cluster/carried_error.hpp"
-#include "troupe/actors/roles/formed.hpp"
+#include "small_job.hpp"
+
 #include "troupe/actors/roles/node.hpp"
 
 #ifdef TROUPE_TEST_CUDA
@@ -12,7 +12,6 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <cstring>
-#include <tuple>
 
 using namespace troupe;
 using namespace troupe::actors;
@@ -32,80 +31,12 @@ constexpr const char* kind = "cpu";
 void need_device() {}
 #endif
 
-/// Keeps the losses of steps; stands for what a person sees.
-class LossKeeper {
-public:
-  LossKeeper(metrics_actor::pointer, std::shared_ptr<std::vector<double>> losses)
-      : losses_{std::move(losses)} {}
-  static inline const char* name = "losses";
-
-  metrics_actor::behavior_type make_behavior() {
-    return {
-        [](atom::join, const std::vector<NodeStatus>&) {},
-        [this](atom::step_committed, const StepRecordPtr& step) { losses_->push_back(step->loss); },
-        [](atom::evaluated, const EpochRecordPtr&) {},
-        [](atom::status, const WorkerSummaries&) {},
-        [](atom::status, metrics::JobPhase) {},
-        [](atom::failed, double) {},
-        [](atom::saved, const CheckpointOutcome&) {},
-        [](atom::tick) {},
-        [](atom::finish, const RunOutcomePtr& outcome) { return outcome; }};
-  }
-
-private:
-  std::shared_ptr<std::vector<double>> losses_;
-};
-
-/// Forms one generation of so many workers on a host that is there, and lets it leave its state.
-class LocalFormer {
-public:
-  LocalFormer(former_actor::pointer, std::shared_ptr<engine::Host> host, std::int32_t ranks,
-              metrics_actor metrics)
-      : host_{std::move(host)}, ranks_{ranks}, metrics_{std::move(metrics)} {}
-  static inline const char* name = "former";
-
-  former_actor::behavior_type make_behavior() {
-    return {[this](atom::form) -> caf::result<FormedPtr> {
-              auto formed = engine::form_generation(host_, engine::seat_alone(ranks_, "here"));
-              if (!formed)
-                return carry(formed.error());
-              generation_ = std::move(*formed);
-              return FormedPtr{std::make_shared<const Formed>(Formed{
-                  .generation = generation_, .info = generation_->info(), .metrics = metrics_})};
-            },
-            [this](atom::release) {
-              std::ignore = engine::leave_state(*generation_, host_->job->plan.total_steps());
-              generation_.reset();
-            }};
-  }
-
-private:
-  std::shared_ptr<engine::Host> host_;
-  std::int32_t ranks_;
-  metrics_actor metrics_;
-  std::shared_ptr<engine::Generation> generation_;
-};
-
 Config small_job(StrategyKind strategy, std::int64_t steps) {
-  Config config;
-  config.model.name = "resnet20";
-  config.model.stem = "cifar";
-  config.model.width = 4;
-  config.data.dataset = "synthetic";
-  config.data.synthetic_samples = 64;
-  config.data.image_size = 8;
-  config.data.batch_size = 16;
+  auto config = test::small_job();
   config.parallel.strategy = strategy;
-  config.parallel.bucket_size = 64 << 10;
   config.devices.kind = kind;
   config.devices.count = workers;
-  config.devices.threads_per_worker = 1;
-  config.run.deterministic = true;
-  config.train.evaluate_every = 0;
   config.train.max_steps = steps;
-  config.checkpoint.every = {};
-  config.checkpoint.resume = "never";
-  config.run.output = "no-such-folder";
   return config;
 }
 
@@ -118,9 +49,11 @@ std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_
   const auto losses = std::make_shared<std::vector<double>>();
   caf::actor_system_config settings;
   caf::actor_system system{settings};
-  const auto metrics = system.spawn<metrics_actor::stateful_impl<LossKeeper>>(losses);
-  const auto former =
-      system.spawn<former_actor::stateful_impl<LocalFormer>, caf::detached>(host, ranks, metrics);
+  const auto metrics = test::spawn_stub<metrics_actor>(
+      system,
+      [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
+      [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
+  const auto former = test::spawn_former(system, host, ranks, metrics);
   const auto node = system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [] {}});
   caf::scoped_actor self{system};
   self->request(node, caf::infinite, atom::run_v, former)

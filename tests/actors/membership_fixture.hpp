@@ -2,6 +2,7 @@
 #pragma once
 
 #include "deterministic.hpp"
+#include "stub_roles.hpp"
 
 #include "troupe/actors/cluster/membership.hpp"
 
@@ -57,25 +58,6 @@ struct Told {
   int stops = 0;
 };
 
-struct CoordinatorStub {
-  static inline const char* name = "coordinator_stub";
-  CoordinatorStub(coordinator_actor::pointer, std::shared_ptr<Told> seen_by)
-      : told{std::move(seen_by)} {}
-  coordinator_actor::behavior_type make_behavior() {
-    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
-               const metrics_actor&) {},
-            [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
-            [](atom::step_committed, const StepReport&) {},
-            [](atom::evaluated, const EvaluationReport&) {},
-            [this](atom::failed, const Error& error) { told->failures.push_back(error); },
-            [](atom::failed, double) {},
-            [this](atom::lost, const std::string& address) { told->lost.push_back(address); },
-            [this](atom::stop) { ++told->stops; },
-            [](atom::status) { return JobStatus{}; }};
-  }
-  std::shared_ptr<Told> told;
-};
-
 struct Cluster : Deterministic {
   explicit Cluster(std::int32_t min_nodes, std::shared_ptr<const Checkpoint> beginning = nullptr) {
     membership = spawn_state<MembershipState, membership_actor>(
@@ -103,7 +85,10 @@ struct Cluster : Deterministic {
     return daemon;
   }
   void lead() {
-    coordinator = spawn_state<CoordinatorStub, coordinator_actor>(system, told);
+    coordinator = spawn_stub<coordinator_actor>(
+        system, [this](atom::failed, const Error& error) { told->failures.push_back(error); },
+        [this](atom::lost, const std::string& address) { told->lost.push_back(address); },
+        [this](atom::stop) { ++told->stops; });
     self->send(membership, atom::lead_v, coordinator);
     scheduler.run();
   }

@@ -1,4 +1,5 @@
 #include "certificates.hpp"
+#include "stub_roles.hpp"
 
 #include "troupe/actors/cluster/client.hpp"
 #include "troupe/actors/cluster/network.hpp"
@@ -17,28 +18,8 @@ using testing::Certificates;
 
 namespace {
 
-/// A node that says where its job stands, and counts who wants it to stop.
-struct NodeStub {
-  static inline const char* name = "node_stub";
-  NodeStub(node_actor::pointer, std::atomic<int>& times, std::string its_job)
-      : stops{times}, job{std::move(its_job)} {}
-  node_actor::behavior_type make_behavior() {
-    return {[](atom::join) { return membership_actor{}; },
-            [](atom::join, const membership_actor&, const NodeInfo&) {
-              return caf::result<engine::Seat, store_actor>{engine::Seat{}, store_actor{}};
-            },
-            [](atom::run, const former_actor&) { return RunOutcomePtr{}; },
-            [](atom::finish, const JobEnd&) {},
-            [this](atom::stop) { ++stops; },
-            [this](atom::status) {
-              return JobStatus{.name = job, .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
-            }};
-  }
-  std::atomic<int>& stops;
-  std::string job; ///< its name
-};
-
-/// A daemon in this process, with an actor system of its own.
+/// A daemon in this process, with an actor system of its own: it says where its job stands, and
+/// counts who wants it to stop.
 class Daemon {
 public:
   explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3",
@@ -61,9 +42,13 @@ private:
   Endpoint address_{"127.0.0.1", net::listen_on({"127.0.0.1", 0}).value().port};
   std::atomic<int> stops_ = 0;
   SystemConfig config_;
-  std::string job_;
+  std::string job_; ///< its name
   caf::actor_system system_{config_};
-  node_actor node_ = system_.spawn<node_actor::stateful_impl<NodeStub>>(std::ref(stops_), job_);
+  node_actor node_ = test::spawn_stub<node_actor>(
+      system_, [this](atom::stop) { ++stops_; },
+      [job = job_](atom::status) {
+        return JobStatus{.name = job, .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
+      });
 };
 
 std::string why_not(const ClientOptions& options) {

@@ -1,6 +1,7 @@
 // Shard managers of several ranks, with real streams and collectives: what a rank does with
 // gradients that are not finite.
 #include "deterministic.hpp"
+#include "stub_roles.hpp"
 
 #include "troupe/actors/roles/shard_manager.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
@@ -67,25 +68,6 @@ private:
   std::vector<double> failed_losses_; ///< each before its error
 };
 
-struct ReportsCoordinator {
-  static inline const char* name = "coordinator_stub";
-  ReportsCoordinator(coordinator_actor::pointer, std::shared_ptr<Reports> to)
-      : reports{std::move(to)} {}
-  coordinator_actor::behavior_type make_behavior() {
-    return {[](atom::join, const RankInfo&, const worker_actor&, const shard_manager_actor&,
-               const metrics_actor&) {},
-            [](atom::run) -> caf::result<RunOutcomePtr> { return RunOutcomePtr{}; },
-            [this](atom::step_committed, const StepReport& report) { reports->add(report); },
-            [](atom::evaluated, const EvaluationReport&) {},
-            [this](atom::failed, const Error& error) { reports->add(error); },
-            [this](atom::failed, double loss) { reports->add_failed(loss); },
-            [](atom::lost, const std::string&) {},
-            [](atom::stop) {},
-            [](atom::status) { return JobStatus{}; }};
-  }
-  std::shared_ptr<Reports> reports;
-};
-
 std::shared_ptr<engine::Replica> make_replica(int rank, int world_size,
                                               const LossScaleOptions& loss_scale) {
   StorageLayout layout;
@@ -117,7 +99,11 @@ public:
   ShardCompany(int world_size, const LossScaleOptions& loss_scale,
                const OptimizerArguments& optimizer = {.lr = 0.5f, .momentum = 0.5f}) {
     auto everybody = collectives::make_shared_group(world_size, 10s);
-    coordinator_ = test::spawn_state<ReportsCoordinator, coordinator_actor>(system_, reports_);
+    coordinator_ = test::spawn_stub<coordinator_actor>(
+        system_,
+        [to = reports_](atom::step_committed, const StepReport& report) { to->add(report); },
+        [to = reports_](atom::failed, const Error& error) { to->add(error); },
+        [to = reports_](atom::failed, double loss) { to->add_failed(loss); });
     for (int rank = 0; rank < world_size; ++rank) {
       replicas_.push_back(make_replica(rank, world_size, loss_scale));
       replicas_.back()->world = replicas_.back()->replica_group =

@@ -1,0 +1,66 @@
+/// A job whose steps take no time, and the FORMER of a node that trains it.
+#pragma once
+
+#include "stub_roles.hpp"
+
+#include "troupe/actors/cluster/carried_error.hpp"
+#include "troupe/actors/roles/formed.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/engine/generation.hpp"
+#include "troupe/engine/seat.hpp"
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+namespace troupe::actors::test {
+
+/// Four steps an epoch of a narrow ResNet in several units, which writes nothing and evaluates
+/// nothing.
+inline Config small_job() {
+  Config config;
+  config.model.name = "resnet20";
+  config.model.stem = "cifar";
+  config.model.width = 4;
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 64;
+  config.data.image_size = 8;
+  config.data.batch_size = 16;
+  config.parallel.bucket_size = 64 << 10;
+  config.devices.count = 1;
+  config.devices.threads_per_worker = 1;
+  config.run.deterministic = true;
+  config.run.output = "no-such-folder";
+  config.train.evaluate_every = 0;
+  config.checkpoint.every = {};
+  config.checkpoint.resume = "never";
+  return config;
+}
+
+/// A host that begins the job afresh, for so many slices of a global batch.
+inline std::shared_ptr<engine::Host> make_host(const Config& config, std::int64_t slices) {
+  return engine::make_host(engine::open_job(config, {}).value(), slices, {}).value();
+}
+
+/// Forms one generation of so many workers on a host that is there; let go, it leaves its state.
+inline former_actor spawn_former(caf::actor_system& system, std::shared_ptr<engine::Host> host,
+                                 std::int32_t ranks, metrics_actor metrics) {
+  const auto generation = std::make_shared<std::shared_ptr<engine::Generation>>();
+  return spawn_stub<former_actor>(
+      system,
+      [host, ranks, metrics, generation](atom::form) -> caf::result<FormedPtr> {
+        auto formed = engine::form_generation(host, engine::seat_alone(ranks, "here"));
+        if (!formed)
+          return carry(formed.error());
+        *generation = std::move(*formed);
+        return FormedPtr{std::make_shared<const Formed>(
+            Formed{.generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
+      },
+      [host, generation](atom::release) {
+        std::ignore = engine::leave_state(**generation, host->job->plan.total_steps());
+        generation->reset();
+      });
+}
+
+} // namespace troupe::actors::test
