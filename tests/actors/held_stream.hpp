@@ -1,0 +1,42 @@
+/// A host stream that works when the test says so: while it is held, what actors enqueue on it
+/// waits, and so do the messages that its thread would send them.
+#pragma once
+
+#include "troupe/cpu/host_stream.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace troupe::actors::test {
+
+/// Actors act only while the stream is held, and it works only while they rest: no test depends on
+/// which of the two is faster.
+class HeldStream {
+public:
+  explicit HeldStream(std::shared_ptr<Stream> stream) : stream_{std::move(stream)} { hold(); }
+  ~HeldStream() { gate_->reach({}); }
+  HeldStream(const HeldStream&) = delete;
+  HeldStream& operator=(const HeldStream&) = delete;
+
+  /// Does all that is enqueued, then waits again.
+  void work() {
+    gate_->reach({});
+    std::ignore = stream_->synchronize();
+    hold();
+  }
+  /// Has nothing to do any more but fail.
+  void break_down(Error error) {
+    cpu::host_stream(*stream_).enqueue([error] { return Status{failure(error)}; });
+  }
+
+private:
+  void hold() {
+    gate_ = std::make_shared<cpu::HostEvent>();
+    stream_->wait(gate_);
+  }
+
+  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<cpu::HostEvent> gate_;
+};
+
+} // namespace troupe::actors::test
