@@ -13,6 +13,7 @@
 #include <memory>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace troupe::actors::test {
 
@@ -41,6 +42,17 @@ inline Config small_job() {
 /// A host that begins the job afresh, for so many slices of a global batch.
 inline std::shared_ptr<engine::Host> make_host(const Config& config, std::int64_t slices) {
   return engine::make_host(engine::open_job(config, {}).value(), slices, {}).value();
+}
+
+// How a batch and a data set say what a sample is: the one place of these tests that knows.
+
+inline std::int32_t label_of(const data::Dataset& dataset, std::int64_t sample) {
+  return dataset.label(sample);
+}
+
+/// Of a micro-batch in the host's memory, once it is filled.
+inline std::vector<std::int32_t> labels_of(const engine::MicroBatch& batch) {
+  return {batch.view.labels, batch.view.labels + batch.samples};
 }
 
 /// Forms one generation of so many workers on a host that is there; let go, it leaves its state.
