@@ -1,0 +1,261 @@
+// A checkpointer that writes the state of a real rank to a real folder.
+#include "deterministic.hpp"
+#include "scratch_folder.hpp"
+#include "small_job.hpp"
+
+#include "troupe/actors/roles/checkpointer.hpp"
+#include "troupe/engine/exchange/exchange.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+using testing::ScratchFolder;
+
+namespace {
+
+/// No file of this process grows beyond it meanwhile: as on a disk that is full.
+class FullDisk {
+public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+Config job_that_saves() {
+  auto config = test::small_job();
+  config.checkpoint.every = {Interval::Unit::steps, 1};
+  return config;
+}
+
+/// A rank's state, copied as its SHARD MANAGER copies it.
+struct Archive : test::Deterministic {
+  explicit Archive(std::int64_t keep = 3) : store{folder.path() / "checkpoints"} {
+    checkpointer = test::spawn_state<CheckpointerState, checkpointer_actor>(
+        system, CheckpointerSetup{.store = store,
+                                  .state = replica->state,
+                                  .metadata = {{"seed", "7"}},
+                                  .steps_per_epoch = 4,
+                                  .keep = keep});
+    scheduler.run();
+  }
+  ~Archive() {
+    self->send_exit(checkpointer, caf::exit_reason::kill);
+    scheduler.run();
+  }
+
+  /// Every parameter is `value` from now on.
+  void set_parameters(float value) const {
+    std::fill_n(replica->state->parameters(0), replica->state->plan().elements, value);
+  }
+  SnapshotPtr copy(std::int64_t step) {
+    auto snapshot = std::make_shared<engine::Snapshot>();
+    snapshot->step = step;
+    exchange.copy_state(snapshot.get());
+    REQUIRE(replica->communication->synchronize());
+    return snapshot;
+  }
+  StatePiecePtr copy_piece(std::int64_t step, std::size_t index) {
+    auto piece = std::make_shared<engine::StatePiece>();
+    piece->step = step;
+    piece->index = index;
+    exchange.copy_piece(index, piece.get());
+    REQUIRE(replica->communication->synchronize());
+    return piece;
+  }
+  template <class... Message>
+  CheckpointOutcome ask(Message&&... message) {
+    CheckpointOutcome outcome;
+    auto asked = self->request(checkpointer, caf::infinite, atom::snapshot_v,
+                               std::forward<Message>(message)...);
+    scheduler.run();
+    asked.receive([&](CheckpointOutcome& answer) { outcome = std::move(answer); },
+                  [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return outcome;
+  }
+  CheckpointOutcome save(std::int64_t step) { return ask(copy(step)); }
+  std::vector<std::int64_t> steps() const {
+    std::vector<std::int64_t> all;
+    for (const auto& entry : store.list())
+      all.push_back(entry.step);
+    return all;
+  }
+  std::size_t files() const {
+    std::error_code none;
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator{store.folder(), none}, {}));
+  }
+  std::size_t pieces() const { return replica->state->saved().size(); }
+
+  ScratchFolder folder;
+  CheckpointStore store;
+  std::shared_ptr<engine::Generation> generation =
+      engine::form_generation(test::make_host(job_that_saves(), 1), engine::seat_alone(1, "here"))
+          .value();
+  std::shared_ptr<engine::Replica> replica = generation->replicas.front();
+  engine::Exchange exchange{{.replica = replica}};
+  checkpointer_actor checkpointer;
+};
+
+using Steps = std::vector<std::int64_t>;
+
+} // namespace
+
+TEST_CASE("what is written is the state at the snapshot, under the step's name") {
+  Archive archive;
+  archive.set_parameters(0.25f);
+  const auto snapshot = archive.copy(6);
+  archive.set_parameters(0.5f); // training goes on
+  const auto outcome = archive.ask(snapshot);
+  CHECK_FALSE(outcome.failure);
+  CHECK(outcome.step == 6);
+  CHECK(outcome.path == archive.store.path_of(6));
+  CHECK(archive.files() == 1);
+  const auto written = read_checkpoint(outcome.path);
+  REQUIRE(written);
+  CHECK(written->step == 6);
+  CHECK(written->epoch == 1);
+  CHECK(written->metadata.at("seed") == "7");
+  const auto& name = archive.replica->state->layout().parameters.front().name;
+  REQUIRE(written->find(name));
+  CHECK(std::ranges::count(written->find(name)->values, 0.25f) ==
+        std::ssize(written->find(name)->values));
+  CHECK(written->find(optimizer_tensor_name("momentum", name)));
+}
+
+TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
+  Archive archive;
+  const auto whole = archive.save(3);
+  const auto bytes = testing::read_bytes(whole.path);
+  std::filesystem::remove(whole.path);
+  REQUIRE(archive.pieces() > 2);
+  CheckpointOutcome outcome;
+  for (std::size_t i = 0; i < archive.pieces(); ++i) {
+    CHECK(archive.steps().empty()); // it is there whole, or not at all
+    outcome = archive.ask(archive.copy_piece(3, i), true);
+  }
+  CHECK_FALSE(outcome.failure);
+  CHECK(outcome.parameters_sha256 == whole.parameters_sha256);
+  CHECK(testing::read_bytes(whole.path) == bytes);
+}
+
+TEST_CASE("a state that is not to be written is hashed, and no file is made") {
+  Archive archive;
+  const auto written = archive.save(3);
+  CheckpointOutcome hashed;
+  for (std::size_t i = 0; i < engine::count_parameter_pieces(archive.replica->state->saved()); ++i)
+    hashed = archive.ask(archive.copy_piece(4, i), false);
+  CHECK(hashed.path.empty());
+  CHECK(hashed.parameters_sha256 == written.parameters_sha256);
+  CHECK(archive.steps() == Steps{3});
+  archive.set_parameters(1);
+  CHECK(archive.save(5).parameters_sha256 != written.parameters_sha256);
+}
+
+TEST_CASE("so many checkpoints are kept, the newest") {
+  Archive archive{2};
+  for (std::int64_t step = 1; step <= 4; ++step)
+    CHECK_FALSE(archive.save(step).failure);
+  CHECK(archive.steps() == Steps{4, 3});
+}
+
+TEST_CASE("a full disk is an outcome: what was written before stays, and the next one is written") {
+  Archive archive{1};
+  const auto before = archive.save(1);
+  {
+    const FullDisk full{4096};
+    const auto outcome = archive.save(2);
+    REQUIRE(outcome.failure);
+    CHECK(outcome.failure->code == Errc::no_space);
+    CHECK_THAT(outcome.failure->message, ContainsSubstring(archive.store.path_of(2).string()));
+    CHECK(outcome.parameters_sha256 == before.parameters_sha256);
+  }
+  CHECK(archive.steps() == Steps{1});
+  CHECK(archive.files() == 1); // and nothing of the one that failed
+  CHECK_FALSE(archive.save(3).failure);
+  CHECK(archive.steps() == Steps{3});
+}
+
+TEST_CASE("a folder that cannot be made is an outcome too") {
+  Archive archive;
+  testing::write_bytes(archive.store.folder(), "a file in its place");
+  const auto outcome = archive.save(1);
+  REQUIRE(outcome.failure);
+  CHECK(outcome.failure->code == Errc::io);
+  std::filesystem::remove(archive.store.folder());
+  CHECK_FALSE(archive.save(2).failure);
+}
+
+TEST_CASE("values that are not finite are not written: no run could go on from them") {
+  Archive archive;
+  archive.save(1);
+  archive.set_parameters(std::numeric_limits<float>::infinity());
+  const auto outcome = archive.save(2);
+  REQUIRE(outcome.failure);
+  CHECK(outcome.failure->code == Errc::numeric);
+  CHECK(archive.steps() == Steps{1});
+}
+
+TEST_CASE("snapshots that come while one is written are written in turn") {
+  Archive archive;
+  const auto first = archive.copy(1), second = archive.copy(2);
+  auto one = archive.self->request(archive.checkpointer, caf::infinite, atom::snapshot_v, first);
+  auto two = archive.self->request(archive.checkpointer, caf::infinite, atom::snapshot_v, second);
+  archive.scheduler.run();
+  std::vector<std::int64_t> written;
+  const auto note = [&](const CheckpointOutcome& outcome) {
+    CHECK_FALSE(outcome.failure);
+    written.push_back(outcome.step);
+  };
+  const auto fail = [](const caf::error& error) { FAIL(caf::to_string(error)); };
+  one.receive(note, fail);
+  two.receive(note, fail);
+  CHECK(written == Steps{1, 2});
+  CHECK(archive.steps() == Steps{2, 1});
+}
+
+TEST_CASE("a state that does not come to its end leaves no file, and the next one is whole") {
+  Archive archive;
+  archive.ask(archive.copy_piece(1, 0), true);
+  CHECK(archive.files() == 1); // under a temporary name
+  CHECK(archive.steps().empty());
+  CHECK_FALSE(archive.save(2).failure);
+  CHECK(archive.steps() == Steps{2});
+  CHECK(archive.files() == 1);
+  CHECK(read_checkpoint(archive.store.path_of(2)));
+}
+
+TEST_CASE("what a killed process left half written is removed at the beginning") {
+  const ScratchFolder folder;
+  const CheckpointStore store{folder.path()};
+  const auto left = store.path_of(9).string() + ".tmp-999999999";
+  testing::write_bytes(left, "half");
+  Archive archive;
+  const auto another = test::spawn_state<CheckpointerState, checkpointer_actor>(
+      archive.system, CheckpointerSetup{.store = store, .state = archive.replica->state});
+  archive.scheduler.run();
+  CHECK_FALSE(std::filesystem::exists(left));
+}
