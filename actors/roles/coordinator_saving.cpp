@@ -31,10 +31,10 @@ void CoordinatorState::contribute(const Arguments&... arguments) {
 
 /// What a role that does not do its part of saving ends the job with.
 std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* role, int rank) {
-  return [this, role, rank](const caf::error& error) {
+  return [this, role, rank, step = committed_ - 1](const caf::error& error) {
     fail({Errc::internal,
           fmt::format("the {} did not save its part of the state: {}", role, caf::to_string(error)),
-          {.actor = role, .rank = rank}});
+          {.actor = role, .rank = rank, .step = step}});
   };
 }
 

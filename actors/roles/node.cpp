@@ -97,8 +97,8 @@ void NodeState::follow() {
           [this](const caf::error& error) { lost_leader(error); });
 }
 
-void NodeState::lost_coordinator(const caf::error& error) {
-  const JobEnd end{.status = "failed", .error = died("coordinator", error)};
+void NodeState::lost_coordinator(const Error& error) {
+  const JobEnd end{.status = "failed", .error = error};
   if (membership_) // the others would wait for an end that nobody tells them
     self_->send(membership_, atom::finish_v, end);
   tell_outcome(end);
@@ -115,8 +115,13 @@ void NodeState::down(const caf::down_msg& down) {
     return lost_leader(down.reason);
   const auto role = std::ranges::find_if(
       roles_, [&](const Role& candidate) { return candidate.actor.address() == down.source; });
-  if (role != roles_.end() && down.reason != caf::exit_reason::user_shutdown)
-    self_->send(coordinator_, atom::failed_v, died(role->name, down.reason, role->rank));
+  if (role == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
+    return;
+  const auto error = died(role->name, down.reason, role->rank);
+  if (role->actor.address() == coordinator_.address())
+    lost_coordinator(error);
+  else
+    self_->send(coordinator_, atom::failed_v, error);
 }
 
 Error NodeState::died(std::string_view role, const caf::error& reason, int rank) const {
@@ -130,8 +135,10 @@ Error NodeState::died(std::string_view role, const caf::error& reason, int rank)
 
 /// Whether it is still waited for, or trains.
 void NodeState::lost_leader(const caf::error& reason) {
-  const Error error{Errc::network, "the node that leads the job is gone: " +
-                                       lost_.why(membership_.node(), reason)};
+  Error error{Errc::network,
+              "the node that leads the job is gone: " + lost_.why(membership_.node(), reason)};
+  if (formed_)
+    error.where.node = generation().seat.generation.nodes.front().address;
   if (!seat_.pending())
     return finish({.status = "failed", .error = error});
   leave();

@@ -65,7 +65,7 @@ private:
   void finish(const JobEnd& end);
   void tell_outcome(const JobEnd& end);
   void lost_leader(const caf::error& reason);
-  void lost_coordinator(const caf::error& error);
+  void lost_coordinator(const Error& error);
   void stop();
   caf::result<JobStatus> status();
   void conclude(const RunOutcomePtr& outcome);

@@ -122,7 +122,7 @@ void NodeState::lead() {
     self_->send(coordinator_, atom::stop_v);
   self_->request(coordinator_, caf::infinite, atom::run_v)
       .then([this](const RunOutcomePtr& outcome) { ended(outcome); },
-            [this](const caf::error& error) { lost_coordinator(error); });
+            [](const caf::error&) {}); // it has died, as down() is told with the reason
 }
 
 } // namespace troupe::actors

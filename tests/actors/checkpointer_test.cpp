@@ -1,5 +1,6 @@
 // A checkpointer that writes the state of a real rank to a real folder.
 #include "deterministic.hpp"
+#include "full_disk.hpp"
 #include "scratch_folder.hpp"
 #include "small_job.hpp"
 
@@ -10,12 +11,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <limits>
 #include <string>
 #include <vector>
-
-#include <sys/resource.h>
 
 using namespace troupe;
 using namespace troupe::actors;
@@ -23,27 +21,6 @@ using Catch::Matchers::ContainsSubstring;
 using testing::ScratchFolder;
 
 namespace {
-
-/// No file of this process grows beyond it meanwhile: as on a disk that is full.
-class FullDisk {
-public:
-  explicit FullDisk(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
-private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 Config job_that_saves() {
   auto config = test::small_job();
@@ -186,7 +163,7 @@ TEST_CASE("a full disk is an outcome: what was written before stays, and the nex
   Archive archive{1};
   const auto before = archive.save(1);
   {
-    const FullDisk full{4096};
+    const test::FullDisk full{4096};
     const auto outcome = archive.save(2);
     REQUIRE(outcome.failure);
     CHECK(outcome.failure->code == Errc::no_space);

@@ -6,11 +6,17 @@
 
 #include <caf/scheduler/test_coordinator.hpp>
 
+#include <string>
+#include <vector>
+
 namespace troupe::actors::test {
 
 class DeterministicConfig : public caf::actor_system_config {
 public:
-  DeterministicConfig() { set("caf.scheduler.policy", "testing"); }
+  DeterministicConfig() {
+    set("caf.scheduler.policy", "testing");
+    set("caf.metrics-filters.actors.includes", std::vector<std::string>{"*"}); // for METRICS
+  }
 };
 
 class Deterministic {

@@ -7,9 +7,12 @@
 #include "troupe/actors/roles/formed.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/data/image_dataset.hpp"
 #include "troupe/engine/generation.hpp"
 #include "troupe/engine/seat.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -47,25 +50,31 @@ inline std::shared_ptr<engine::Host> make_host(const Config& config, std::int64_
 // How a batch and a data set say what a sample is: the one place of these tests that knows.
 
 inline std::int32_t label_of(const data::Dataset& dataset, std::int64_t sample) {
-  return dataset.label(sample);
+  return dynamic_cast<const data::ImageDataset&>(dataset).label(sample);
 }
 
 /// Of a micro-batch in the host's memory, once it is filled.
 inline std::vector<std::int32_t> labels_of(const engine::MicroBatch& batch) {
-  return {batch.view.labels, batch.view.labels + batch.samples};
+  const auto labels = std::ranges::find(batch.view, "labels", &BatchTensor::name);
+  const auto* const first = static_cast<const std::int32_t*>(labels->data);
+  return {first, first + batch.samples};
 }
 
 /// Forms one generation of so many workers on a host that is there; let go, it leaves its state.
-inline former_actor spawn_former(caf::actor_system& system, std::shared_ptr<engine::Host> host,
-                                 std::int32_t ranks, metrics_actor metrics) {
+/// `before` it is given to NODE, it may be looked at, or tampered with.
+inline former_actor spawn_former(
+    caf::actor_system& system, std::shared_ptr<engine::Host> host, std::int32_t ranks,
+    metrics_actor metrics,
+    std::function<void(engine::Generation&)> before = [](engine::Generation&) {}) {
   const auto generation = std::make_shared<std::shared_ptr<engine::Generation>>();
   return spawn_stub<former_actor>(
       system,
-      [host, ranks, metrics, generation](atom::form) -> caf::result<FormedPtr> {
+      [host, ranks, metrics, before, generation](atom::form) -> caf::result<FormedPtr> {
         auto formed = engine::form_generation(host, engine::seat_alone(ranks, "here"));
         if (!formed)
           return carry(formed.error());
         *generation = std::move(*formed);
+        before(**generation);
         return FormedPtr{std::make_shared<const Formed>(
             Formed{.generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
       },

@@ -1,11 +1,4 @@
-// A worker on a real device with a small model; its neighbours note what it tells them. The device
-// computes only when the test says so.
-#include "deterministic.hpp"
-#include "held_stream.hpp"
-#include "small_job.hpp"
-
-#include "troupe/actors/roles/data_loader.hpp"
-#include "troupe/actors/roles/worker.hpp"
+#include "worker_fixture.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -15,150 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
 using namespace troupe;
 using namespace troupe::actors;
 using Catch::Matchers::ContainsSubstring;
+using test::workers_job;
+using test::Workplace;
 
 namespace {
-
-/// What the worker has told its neighbours.
-struct Told {
-  std::vector<Pass> begins;                       ///< DATA LOADER: from which pass
-  std::vector<std::int32_t> credits;              ///< slots
-  int evaluations = 0;                            ///< batches of the test set were asked for
-  std::vector<Use> needs, released;               ///< SHARD MANAGER
-  std::vector<std::pair<Pass, UnitId>> gradients; //
-  std::vector<WorkerStep> steps;                  //
-  std::vector<Error> errors;                      ///< COORDINATOR
-  std::vector<double> failed_losses;              //
-  std::vector<EvaluationReport> evaluated;        //
-};
-
-Config job_of(std::int64_t ranks) {
-  auto config = test::small_job();
-  config.devices.count = ranks;
-  config.parallel.strategy = ranks == 1 ? StrategyKind::single : StrategyKind::ddp;
-  config.parallel.bucket_size = 4 << 10;
-  config.data.eval_batch_size = 12;
-  config.train.evaluate_every = 1;
-  config.data.shuffle = false;
-  return config;
-}
-
-/// Rank 0 of some, of which the others have nothing to say.
-struct Workplace : test::Deterministic {
-  explicit Workplace(const Config& job, WorkerSetup setup = {})
-      : config{job}, host{test::make_host(job, job.devices.count * job.train.accumulate)},
-        generation{
-            engine::form_generation(
-                host, engine::seat_alone(static_cast<std::int32_t>(job.devices.count), "here"))
-                .value()},
-        compute{replica().compute} {
-    setup.replica = generation->replicas.front();
-    setup.accumulate = job.train.accumulate;
-    setup.test_batches = generation->evaluation->sampler().steps_per_epoch();
-    setup.loader = test::spawn_stub<data_loader_actor>(
-        system,
-        [this](atom::begin, std::int32_t, const worker_actor&, Pass first) {
-          told.begins.push_back(first);
-        },
-        [this](atom::evaluate, std::int32_t) { ++told.evaluations; },
-        [this](atom::credit, std::int32_t, const MicroBatchPtr& batch) {
-          told.credits.push_back(batch->slot);
-        });
-    setup.shard_manager = test::spawn_stub<shard_manager_actor>(
-        system, [this](atom::need_parameters, const Use& use) { told.needs.push_back(use); },
-        [this](atom::released, const Use& use, const EventPtr&) { told.released.push_back(use); },
-        [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr&) {
-          told.gradients.emplace_back(pass, unit);
-        },
-        [this](atom::done, const WorkerStep& step, const SpansPtr&) {
-          told.steps.push_back(step);
-        });
-    setup.coordinator = test::spawn_stub<coordinator_actor>(
-        system, [this](atom::failed, const Error& error) { told.errors.push_back(error); },
-        [this](atom::failed, double loss) { told.failed_losses.push_back(loss); },
-        [this](atom::evaluated, const EvaluationReport& report) {
-          told.evaluated.push_back(report);
-        });
-    worker = test::spawn_state<WorkerState, worker_actor>(system, std::move(setup));
-    fill_batches();
-  }
-  ~Workplace() {
-    compute.work();
-    self->send_exit(worker, caf::exit_reason::kill);
-    self->send_exit(loader, caf::exit_reason::kill);
-    scheduler.run();
-  }
-
-  /// As many of both kinds as there are slots, by a real DATA LOADER.
-  void fill_batches() {
-    const auto& job = generation->job();
-    loader = test::spawn_state<DataLoaderState, data_loader_actor>(
-        system, DataLoaderSetup{.replicas = generation->replicas,
-                                .training = job.training,
-                                .evaluation = generation->evaluation,
-                                .world_size = generation->world_size,
-                                .accumulate = generation->accumulate,
-                                .passes = job.plan.total_steps() * generation->accumulate,
-                                .fillers = generation->fillers});
-    const auto taker =
-        test::spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
-          batches[batch->purpose].push_back(batch);
-        });
-    self->send(loader, atom::begin_v, 0, taker, Pass{0});
-    self->send(loader, atom::evaluate_v, 0);
-    scheduler.run();
-  }
-
-  engine::Replica& replica() const { return *generation->replicas.front(); }
-  const std::vector<collectives::Bucket>& buckets() const {
-    return replica().state->plan().buckets;
-  }
-
-  template <class... Message>
-  void tell(Message&&... message) {
-    self->send(worker, std::forward<Message>(message)...);
-    scheduler.run();
-  }
-  void give_batch(Purpose purpose, std::size_t index) {
-    tell(atom::batch_v, batches[purpose].at(index));
-  }
-  /// Says of so many requests that were not answered yet that all is there.
-  void answer(std::size_t count) {
-    for (; count > 0; --count, ++answered)
-      self->send(worker, atom::parameters_ready_v, told.needs.at(answered), EventPtr{});
-    scheduler.run();
-  }
-  void answer_all() {
-    while (answered < told.needs.size())
-      answer(told.needs.size() - answered);
-  }
-  /// The device does what is enqueued, and the worker hears of it.
-  void compute_all() {
-    compute.work();
-    scheduler.run();
-  }
-  void pass(std::size_t index) {
-    give_batch(Purpose::train, index);
-    answer_all();
-    compute_all();
-  }
-
-  Config config;
-  std::shared_ptr<engine::Host> host;
-  std::shared_ptr<engine::Generation> generation;
-  test::HeldStream compute;
-  Told told;
-  std::map<Purpose, std::vector<MicroBatchPtr>> batches;
-  std::size_t answered = 0; ///< of told.needs
-  data_loader_actor loader;
-  worker_actor worker;
-};
 
 std::vector<UnitId> units_of(const std::vector<std::pair<Pass, UnitId>>& gradients) {
   std::vector<UnitId> units;
@@ -170,7 +29,7 @@ std::vector<UnitId> units_of(const std::vector<std::pair<Pass, UnitId>>& gradien
 } // namespace
 
 TEST_CASE("a worker asks for each bucket, forward and then backward, and runs what it is given") {
-  Workplace place{job_of(2)};
+  Workplace place{workers_job(2)};
   const auto& buckets = place.buckets();
   REQUIRE(buckets.size() > 2);
   CHECK(place.told.begins == std::vector<Pass>{0});
@@ -202,7 +61,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
 }
 
 TEST_CASE("a worker frees the slot of a batch, and reports, when the device has done the pass") {
-  Workplace place{job_of(2)};
+  Workplace place{workers_job(2)};
   place.tell(atom::advance_v, std::int64_t{1});
   place.give_batch(Purpose::train, 0);
   place.answer_all();
@@ -214,13 +73,13 @@ TEST_CASE("a worker frees the slot of a batch, and reports, when the device has 
   CHECK(place.told.steps[0].step == 0);
   CHECK(place.told.steps[0].samples == 8); // half of the global batch
   CHECK(std::isfinite(place.told.steps[0].loss));
-  CHECK(place.told.steps[0].correct <= 8);
+  CHECK(place.told.steps[0].right.correct <= 8);
   CHECK(place.told.steps[0].busy.count() > 0);
   CHECK(place.told.steps[0].end >= place.told.steps[0].begin + place.told.steps[0].busy);
 }
 
 TEST_CASE("a worker begins the next pass before the last is done, and never one beyond the limit") {
-  Workplace place{job_of(2)};
+  Workplace place{workers_job(2)};
   const auto asks = 2 * place.buckets().size();
   place.tell(atom::advance_v, std::int64_t{2});
   for (std::size_t pass = 0; pass < 3; ++pass)
@@ -240,7 +99,7 @@ TEST_CASE("a worker begins the next pass before the last is done, and never one 
 }
 
 TEST_CASE("a step of several micro-batches is reported once, with the mean of their losses") {
-  auto job = job_of(1);
+  auto job = workers_job(1);
   job.train.accumulate = 2;
   Workplace both{job};
   both.tell(atom::advance_v, std::int64_t{1});
@@ -261,11 +120,12 @@ TEST_CASE("a step of several micro-batches is reported once, with the mean of th
   CHECK(each.told.steps[0].loss != each.told.steps[1].loss);
   CHECK(both.told.steps[0].loss ==
         Catch::Approx((each.told.steps[0].loss + each.told.steps[1].loss) / 2).epsilon(1e-6));
-  CHECK(both.told.steps[0].correct == each.told.steps[0].correct + each.told.steps[1].correct);
+  CHECK(both.told.steps[0].right.correct ==
+        *each.told.steps[0].right.correct + *each.told.steps[1].right.correct);
 }
 
 TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") {
-  Workplace place{job_of(1)};
+  Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{1});
   place.give_batch(Purpose::train, 0);
   CHECK(place.told.needs.size() == place.buckets().size());
@@ -276,7 +136,7 @@ TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") 
 }
 
 TEST_CASE("where parameters are divided, a worker says of each bucket when forward has read it") {
-  auto job = job_of(2);
+  auto job = workers_job(2);
   job.parallel.strategy = StrategyKind::zero3;
   Workplace place{job};
   place.tell(atom::advance_v, std::int64_t{1});
@@ -290,7 +150,7 @@ TEST_CASE("where parameters are divided, a worker says of each bucket when forwa
 
 TEST_CASE("a worker classifies the test set once, and counts no padding") {
   const auto ranks = GENERATE(1, 2);
-  Workplace place{job_of(ranks)};
+  Workplace place{workers_job(ranks)};
   const std::size_t batches = ranks == 1 ? 2 : 1; // 16 samples, 12 a rank at a time
   place.tell(atom::evaluate_v, std::int64_t{4}, EventPtr{});
   CHECK(place.told.evaluations == 1);
@@ -303,10 +163,10 @@ TEST_CASE("a worker classifies the test set once, and counts no padding") {
   const auto& report = place.told.evaluated[0];
   CHECK(report.rank == 0);
   CHECK(report.step == 4);
-  CHECK(report.samples == (ranks == 1 ? 16 : 12));
-  CHECK(report.correct <= report.samples);
+  CHECK(report.right.rows == (ranks == 1 ? 16 : 12));
+  CHECK(report.right.correct <= report.right.rows);
   // An untrained model guesses among ten classes.
-  CHECK(report.loss_sum / static_cast<double>(report.samples) ==
+  CHECK(report.loss_sum / static_cast<double>(report.right.rows) ==
         Catch::Approx(std::log(10)).epsilon(0.5));
   CHECK(place.told.credits.size() == batches);
   CHECK(place.told.gradients.empty());
@@ -317,7 +177,7 @@ TEST_CASE("a loss that is not finite ends the run, unless the loss is scaled") {
   WorkerSetup setup;
   setup.scales_loss = scales_loss;
   setup.precision = Precision::bf16;
-  Workplace place{job_of(1), std::move(setup)};
+  Workplace place{workers_job(1), std::move(setup)};
   std::fill_n(place.replica().state->parameters(0), 16, std::numeric_limits<float>::quiet_NaN());
   place.tell(atom::advance_v, std::int64_t{1});
   place.pass(0);
@@ -332,7 +192,7 @@ TEST_CASE("a loss that is not finite ends the run, unless the loss is scaled") {
 }
 
 TEST_CASE("a device that fails is reported with rank, step and actor, and its batch is not freed") {
-  Workplace place{job_of(1)};
+  Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{3});
   place.pass(0);
   place.compute.break_down({Errc::device, "it is on fire"});

@@ -1,0 +1,180 @@
+/// COORDINATOR with neighbours that note what they are told.
+#pragma once
+
+#include "deterministic.hpp"
+#include "stub_roles.hpp"
+
+#include "troupe/actors/roles/coordinator.hpp"
+#include "troupe/core/config/config.hpp"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe::actors::test {
+
+/// That a state is saved in.
+constexpr std::uint64_t pieces = 2;
+
+/// Everything the coordinator's neighbours were told.
+struct Seen {
+  std::vector<std::int64_t> limits; ///< of rank 0
+  std::vector<std::int64_t> evaluations, snapshots;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
+  std::vector<bool> writes;
+  std::vector<StepRecordPtr> steps;
+  std::vector<EpochRecordPtr> epochs;
+  std::vector<metrics::JobPhase> phases;
+  std::vector<double> failed_losses;
+  RunOutcomePtr outcome;
+  int failing_writes = 0; ///< so many, from the first
+  bool is_slow = false;   ///< a snapshot is written when the clock is moved
+};
+
+/// Only what rank 0 is told is noted where all ranks are told the same.
+inline worker_actor spawn_worker(caf::actor_system& system, int rank,
+                                 const std::shared_ptr<Seen>& seen) {
+  return spawn_stub<worker_actor>(system, [rank, seen](atom::advance, std::int64_t limit) {
+    if (rank == 0)
+      seen->limits.push_back(limit);
+  });
+}
+
+inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
+                                               const std::shared_ptr<Seen>& seen) {
+  return spawn_stub<shard_manager_actor>(
+      system,
+      [rank, seen](atom::evaluate, std::int64_t step) {
+        if (rank == 0)
+          seen->evaluations.push_back(step);
+      },
+      [seen](atom::snapshot, std::int64_t step) {
+        seen->snapshots.push_back(step);
+        return SnapshotPtr{std::make_shared<engine::Snapshot>(engine::Snapshot{.step = step})};
+      },
+      [seen](atom::snapshot, std::int64_t step, std::uint64_t piece) {
+        seen->pieces.emplace_back(step, piece);
+        return StatePiecePtr{std::make_shared<engine::StatePiece>(
+            engine::StatePiece{.step = step, .index = piece, .values = {}})};
+      },
+      [seen](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
+      [seen](atom::contribute, std::int64_t step, std::uint64_t piece) {
+        seen->pieces.emplace_back(step, piece);
+      });
+}
+
+struct CheckpointerStub {
+  static inline const char* name = "checkpointer_stub";
+  CheckpointerStub(checkpointer_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
+      : self{its_self}, seen{std::move(seen_by)} {}
+  checkpointer_actor::behavior_type make_behavior() {
+    return {[this](atom::snapshot, const SnapshotPtr& snapshot) -> caf::result<CheckpointOutcome> {
+              if (!seen->is_slow)
+                return finish(snapshot->step, true);
+              auto promise = self->make_response_promise<CheckpointOutcome>();
+              self->run_delayed(std::chrono::hours{1},
+                                [this, promise, step = snapshot->step]() mutable {
+                                  promise.deliver(finish(step, true));
+                                });
+              return promise;
+            },
+            [this](atom::snapshot, const StatePiecePtr& piece, bool write) {
+              return piece->index + 1 < pieces ? CheckpointOutcome{} : finish(piece->step, write);
+            }};
+  }
+  CheckpointOutcome finish(std::int64_t step, bool write) const {
+    seen->writes.push_back(write);
+    CheckpointOutcome outcome{.step = step, .parameters_sha256 = "digest"};
+    if (write)
+      outcome.path = "somewhere";
+    if (seen->failing_writes > 0 && write) {
+      --seen->failing_writes;
+      outcome.failure = Error{Errc::no_space, "the disk is full"};
+    }
+    return outcome;
+  }
+  checkpointer_actor::pointer self;
+  std::shared_ptr<Seen> seen;
+};
+
+inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {
+  return spawn_stub<metrics_actor>(
+      system,
+      [seen](atom::step_committed, const StepRecordPtr& record) { seen->steps.push_back(record); },
+      [seen](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
+      [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
+      [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
+      [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
+}
+
+/// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
+struct Company : Deterministic {
+  explicit Company(std::int64_t first_step = 0,
+                   std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}}) {
+    Config two_epochs;
+    two_epochs.train.epochs = 2;
+    two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
+    metrics = spawn_metrics(system, seen);
+    checkpointer = spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
+    coordinator = spawn_state<CoordinatorState, coordinator_actor>(
+        system,
+        CoordinatorSetup{
+            .plan = engine::JobPlan{two_epochs, 6},
+            .first_step = first_step,
+            .generation = {.number = 1, .nodes = std::move(nodes)},
+            .window = 4,
+            .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .pieces = pieces,
+            .parameter_pieces = pieces,
+            .checkpointer = checkpointer,
+            .metrics = metrics});
+  }
+  ~Company() {
+    for (const auto& actor : others)
+      self->send_exit(actor, caf::exit_reason::kill);
+    self->send_exit(coordinator, caf::exit_reason::kill);
+    self->send_exit(checkpointer, caf::exit_reason::kill);
+    self->send_exit(metrics, caf::exit_reason::kill);
+    scheduler.run();
+  }
+  void join(int rank) {
+    const auto worker = spawn_worker(system, rank, seen);
+    const auto shard_manager = spawn_shard_manager(system, rank, seen);
+    others.push_back(caf::actor_cast<caf::actor>(worker));
+    others.push_back(caf::actor_cast<caf::actor>(shard_manager));
+    self->send(coordinator, atom::join_v,
+               RankInfo{.rank = rank, .metrics = {}, .device = rank == 0 ? "a" : "b"}, worker,
+               shard_manager, metrics);
+    scheduler.run();
+  }
+  void start() {
+    self->send(coordinator, atom::run_v);
+    join(0);
+    join(1);
+  }
+  void commit(int rank, std::int64_t step, double loss = 1.0) {
+    StepReport report{.rank = rank};
+    report.worker = {.step = step, .loss = loss, .right = {4, 2}, .samples = 4};
+    self->send(coordinator, atom::step_committed_v, report);
+    scheduler.run();
+  }
+  void commit_all(std::int64_t from, std::int64_t to) {
+    for (auto step = from; step < to; ++step)
+      for (int rank = 0; rank < 2; ++rank)
+        commit(rank, step);
+  }
+  void evaluated() {
+    for (int rank = 0; rank < 2; ++rank)
+      self->send(coordinator, atom::evaluated_v, EvaluationReport{rank, 6, 3.0, {2, 1}});
+    scheduler.run();
+  }
+
+  std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  metrics_actor metrics;
+  checkpointer_actor checkpointer;
+  coordinator_actor coordinator;
+  std::vector<caf::actor> others;
+};
+
+} // namespace troupe::actors::test

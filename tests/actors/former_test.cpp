@@ -1,0 +1,140 @@
+// A former that forms a small job of this process alone, with all that is real.
+#include "scratch_folder.hpp"
+#include "small_job.hpp"
+
+#include "troupe/actors/roles/former.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// What `troupe train` gives its FORMER.
+struct Workshop {
+  explicit Workshop(Config job = test::small_job()) : config{std::move(job)} {
+    config.run.output = folder.path().string();
+  }
+  ~Workshop() {
+    system.reset(); // waits for the actors, which use what follows
+  }
+
+  void spawn() {
+    former = system->spawn<former_actor::stateful_impl<FormerState>, caf::detached>(
+        FormerSetup{.config = config,
+                    .options = options,
+                    .exposition = *exposition,
+                    .network = network,
+                    .say = [this](const std::string& text) { said.push_back(text); },
+                    .stopped_within = [this](std::chrono::milliseconds) { return stopped; },
+                    .formed = [this] { ++times_formed; }});
+  }
+  Result<FormedPtr> form() {
+    if (!former)
+      spawn();
+    caf::scoped_actor self{*system};
+    Result<FormedPtr> answer;
+    self->request(former, caf::infinite, atom::form_v)
+        .receive([&](FormedPtr& formed) { answer = std::move(formed); },
+                 [&](const caf::error& error) { answer = failure(carried(error, {})); });
+    return answer;
+  }
+  void release() {
+    caf::scoped_actor self{*system};
+    self->request(former, caf::infinite, atom::release_v)
+        .receive([] {}, [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  }
+  /// NODE does this when it ends.
+  void end(FormedPtr formed) {
+    caf::anon_send_exit(formed->metrics, caf::exit_reason::user_shutdown);
+    formed.reset();
+    caf::anon_send_exit(former, caf::exit_reason::user_shutdown);
+    former = nullptr;
+  }
+  bool shows(const std::string& part) const {
+    return exposition->registry().text().find(part) != std::string::npos;
+  }
+
+  testing::ScratchFolder folder;
+  Config config;
+  RunOptions options{.quiet = true, .version = "1.2.3"};
+  std::unique_ptr<metrics::Exposition> exposition =
+      metrics::Exposition::open("off", engine::run_info(config), true).value();
+  NetworkOptions network;
+  bool stopped = false;
+  std::vector<std::string> said;
+  int times_formed = 0;
+  caf::actor_system_config settings;
+  std::unique_ptr<caf::actor_system> system = std::make_unique<caf::actor_system>(settings);
+  former_actor former;
+};
+
+} // namespace
+
+TEST_CASE("a former gives a generation that can train, with METRICS that show it") {
+  auto job = test::small_job();
+  job.devices.count = 2;
+  job.parallel.strategy = StrategyKind::ddp;
+  Workshop workshop{job};
+  auto formed = workshop.form();
+  REQUIRE(formed);
+  CHECK((*formed)->generation->replicas.size() == 2);
+  CHECK((*formed)->generation->seat.leads());
+  CHECK((*formed)->info.version == "1.2.3");
+  CHECK((*formed)->info.world_size == 2);
+  CHECK((*formed)->metrics);
+  CHECK(workshop.times_formed == 1);
+  CHECK(workshop.shows("troupe_phase{phase=\"starting\"} 1"));
+  CHECK(std::filesystem::exists(workshop.folder.path() / "run"));
+  workshop.end(*std::move(formed));
+}
+
+TEST_CASE("released, a generation is gone, and its host is there for the next one") {
+  Workshop workshop;
+  auto formed = workshop.form();
+  REQUIRE(formed);
+  const std::weak_ptr<engine::Generation> generation = (*formed)->generation;
+  const std::weak_ptr<engine::Host> host = (*formed)->generation->host;
+  const auto metrics = (*formed)->metrics;
+  formed->reset();
+  CHECK_FALSE(generation.expired());
+  workshop.release();
+  CHECK(generation.expired());
+  CHECK_FALSE(host.expired()); // for the generation that may follow
+  caf::anon_send_exit(metrics, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
+}
+
+TEST_CASE("why a job cannot be formed is told as it is, and the former lives") {
+  auto job = test::small_job();
+  job.data.dataset = "cifar10";
+  job.data.root = "/nowhere";
+  Workshop workshop{job};
+  const auto formed = workshop.form();
+  REQUIRE_FALSE(formed);
+  CHECK(formed.error().code == Errc::data);
+  CHECK_THAT(formed.error().message, ContainsSubstring("/nowhere"));
+  CHECK(formed.error().exit_code() == 2);
+  CHECK(workshop.times_formed == 0);
+  CHECK_FALSE(workshop.form()); // it answers again
+  caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
+}
+
+TEST_CASE("asked to stop before a device is prepared, a former says so and forms nothing") {
+  Workshop workshop;
+  workshop.stopped = true;
+  const auto formed = workshop.form();
+  REQUIRE_FALSE(formed);
+  CHECK(formed.error().code == Errc::stopped);
+  CHECK(workshop.times_formed == 0);
+  REQUIRE_FALSE(workshop.said.empty());
+  CHECK(workshop.said.back() == formed.error().message);
+  caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
+}

@@ -1,0 +1,204 @@
+// METRICS with a real view: what Prometheus reads, and the files of a run's folder.
+#include "../metrics/records.hpp"
+#include "deterministic.hpp"
+#include "full_disk.hpp"
+#include "scratch_folder.hpp"
+#include "small_job.hpp"
+
+#include "troupe/actors/roles/metrics_role.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using testing::small_run;
+
+namespace {
+
+/// METRICS of the node that leads, or of another.
+struct Audience : test::Deterministic {
+  explicit Audience(bool leads = true)
+      : exposition{metrics::Exposition::open("off", small_run(), leads).value()} {
+    auto in_folder = test::small_job();
+    in_folder.run.output = folder.path().string();
+    job = engine::open_job(in_folder, {}).value();
+    auto view = RunView::open(*job, small_run(), leads, {.quiet = true}, *exposition);
+    REQUIRE(view);
+    metrics =
+        test::spawn_state<MetricsState, metrics_actor>(system, std::move(*view), metrics::Trace{});
+    scheduler.run();
+  }
+  ~Audience() {
+    self->send_exit(metrics, caf::exit_reason::kill);
+    scheduler.run();
+    while (scheduler.has_job() || scheduler.trigger_timeout())
+      scheduler.run();
+  }
+
+  template <class... Message>
+  void tell(Message&&... message) {
+    self->send(metrics, std::forward<Message>(message)...);
+    scheduler.run();
+  }
+  void commit(std::int64_t step) {
+    tell(atom::step_committed_v,
+         StepRecordPtr{std::make_shared<metrics::StepRecord>(testing::small_step(step))});
+  }
+  RunOutcome finish(std::string status, std::optional<Error> error = {}) {
+    RunOutcome outcome{.summary = {small_run()}, .error = std::move(error)};
+    outcome.summary.status = std::move(status);
+    RunOutcome shown;
+    auto asked = self->request(metrics, caf::infinite, atom::finish_v,
+                               RunOutcomePtr{std::make_shared<const RunOutcome>(outcome)});
+    scheduler.run();
+    asked.receive([&](const RunOutcomePtr& answer) { shown = *answer; },
+                  [](const caf::error& why) { FAIL(caf::to_string(why)); });
+    return shown;
+  }
+  /// Whether Prometheus reads this line.
+  bool shows(const std::string& line) const {
+    return ("\n" + exposition->registry().text()).find("\n" + line + "\n") != std::string::npos;
+  }
+  std::string file(const std::string& name) const {
+    return testing::read_bytes(folder.path() / "small" / name);
+  }
+
+  testing::ScratchFolder folder;
+  std::unique_ptr<metrics::Exposition> exposition;
+  std::shared_ptr<const engine::Job> job;
+  metrics_actor metrics;
+};
+
+std::ptrdiff_t lines(const std::string& text) {
+  return std::ranges::count(text, '\n');
+}
+
+} // namespace
+
+TEST_CASE("each step is counted once, and has a line in the run's folder") {
+  Audience audience;
+  CHECK(audience.shows("troupe_steps_total 0"));
+  for (std::int64_t step = 0; step < 3; ++step)
+    audience.commit(step);
+  CHECK(audience.shows("troupe_steps_total 3"));
+  CHECK(audience.shows("troupe_samples_total 384"));
+  CHECK(audience.shows("troupe_step 3"));
+  CHECK(audience.shows("troupe_step_seconds_count 3"));
+  CHECK(lines(audience.file("events.jsonl")) == 3);
+}
+
+TEST_CASE("the end of an epoch is shown, with its evaluation") {
+  Audience audience;
+  audience.tell(atom::evaluated_v,
+                EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
+  CHECK(audience.shows("troupe_loss{set=\"test\"} 1.25"));
+  CHECK(audience.shows("troupe_accuracy_ratio{set=\"test\"} 0.625"));
+  CHECK(lines(audience.file("epochs.jsonl")) == 1);
+}
+
+TEST_CASE("a node that does not lead shows its phase and workers, and keeps no folder") {
+  Audience audience{false};
+  audience.tell(atom::status_v, metrics::JobPhase::training);
+  audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(1)});
+  CHECK(audience.shows("troupe_phase{phase=\"training\"} 1"));
+  CHECK_THAT(audience.exposition->registry().text(),
+             ContainsSubstring("troupe_worker_busy_ratio{rank=\"1\"}"));
+  CHECK(audience.finish("completed").summary.status == "completed");
+  CHECK_FALSE(std::filesystem::exists(audience.folder.path() / "small"));
+}
+
+TEST_CASE("one phase is shown at a time, and the end stays") {
+  Audience audience;
+  audience.tell(atom::status_v, metrics::JobPhase::training);
+  audience.tell(atom::status_v, metrics::JobPhase::evaluating);
+  CHECK(audience.shows("troupe_phase{phase=\"evaluating\"} 1"));
+  CHECK(audience.shows("troupe_phase{phase=\"training\"} 0"));
+  audience.finish("stopped");
+  audience.tell(atom::status_v, metrics::JobPhase::training); // came late
+  CHECK(audience.shows("troupe_phase{phase=\"stopped\"} 1"));
+  CHECK(audience.shows("troupe_phase{phase=\"training\"} 0"));
+}
+
+TEST_CASE("why a run has failed is shown, and stands in its summary") {
+  Audience audience;
+  audience.tell(atom::failed_v, std::numeric_limits<double>::quiet_NaN());
+  CHECK(audience.shows("troupe_loss{set=\"train\"} Nan"));
+  CHECK(audience.shows("troupe_steps_total 0")); // no step was committed
+  const Error error{Errc::numeric, "the loss is nan", {.rank = 1}};
+  CHECK(audience.finish("failed", error).error->message == "the loss is nan");
+  CHECK(audience.shows("troupe_last_error{kind=\"numeric\"} 1"));
+  CHECK(audience.shows("troupe_phase{phase=\"failed\"} 1"));
+  CHECK_THAT(audience.file("summary.json"), ContainsSubstring("\"failed\""));
+  CHECK_THAT(audience.file("report.html"), ContainsSubstring("<html"));
+}
+
+TEST_CASE("checkpoints are counted, those that failed apart") {
+  Audience audience;
+  audience.tell(atom::saved_v, CheckpointOutcome{.step = 10, .path = "somewhere", .seconds = 0.5});
+  audience.tell(
+      atom::saved_v,
+      CheckpointOutcome{.step = 20, .path = "somewhere", .failure = Error{Errc::no_space, "full"}});
+  CHECK(audience.shows("troupe_checkpoints_total 1"));
+  CHECK(audience.shows("troupe_checkpoint_failures_total 1"));
+  CHECK(audience.shows("troupe_checkpoint_step 10"));
+}
+
+TEST_CASE("how long messages wait is sampled every second, by role") {
+  Audience audience;
+  for (std::int64_t step = 0; step < 5; ++step)
+    audience.commit(step);
+  const std::string name = "troupe_mailbox_messages_total{actor=\"metrics\"} ";
+  const auto messages = [&] {
+    const auto text = audience.exposition->registry().text();
+    const auto at = text.find(name);
+    return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
+  };
+  const auto before = messages(); // at the beginning
+  audience.scheduler.advance_time(999ms);
+  audience.scheduler.run();
+  CHECK(messages() == before);
+  audience.scheduler.advance_time(1ms);
+  audience.scheduler.run();
+  CHECK(messages() >= before + 5);
+  CHECK(audience.shows("troupe_mailbox_size{actor=\"metrics\"} 1")); // the tick itself
+  const auto second = messages();
+  audience.scheduler.advance_time(1s);
+  audience.scheduler.run();
+  CHECK(messages() == second + 1); // the tick
+}
+
+TEST_CASE("a full disk does not end a run, which has failed all the same when it has ended") {
+  Audience audience;
+  audience.commit(0);
+  {
+    const test::FullDisk full{64};
+    audience.commit(1);
+  }
+  audience.commit(2);
+  CHECK(audience.shows("troupe_steps_total 3"));
+  const auto outcome = audience.finish("completed");
+  CHECK(outcome.summary.status == "failed");
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == Errc::no_space);
+  CHECK_THAT(outcome.error->message, ContainsSubstring("the record of the run is not whole"));
+  CHECK(audience.shows("troupe_last_error{kind=\"no space left\"} 1"));
+  CHECK_THAT(audience.file("summary.json"), ContainsSubstring("\"failed\""));
+}
+
+TEST_CASE("a run that failed for another reason keeps that one when its record is not whole") {
+  Audience audience;
+  {
+    const test::FullDisk full{64};
+    audience.commit(0);
+  }
+  const auto outcome = audience.finish("failed", Error{Errc::device, "it is on fire"});
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == Errc::device);
+  CHECK(audience.shows("troupe_last_error{kind=\"device\"} 1"));
+}

@@ -1,0 +1,291 @@
+// A node with real roles on the host's device, between a FORMER and METRICS that are not; and a
+// node that follows, whose neighbours on other nodes are not there at all.
+#include "deterministic.hpp"
+#include "small_job.hpp"
+
+#include "troupe/actors/roles/node.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// What NODE's METRICS was told, in order; of one thread at a time.
+struct Shown {
+  std::vector<std::string> log;
+  bool breaks = false; ///< at the first step
+};
+
+/// A node that trains a small job alone.
+class Lone {
+public:
+  /// The job is changed before anything is made of it.
+  explicit Lone(const std::function<void(engine::Job&)>& change = [](engine::Job&) {}) {
+    auto config = test::small_job();
+    config.train.max_steps = 3;
+    auto job = std::make_shared<engine::Job>(*engine::open_job(config, {}).value());
+    change(*job);
+    host = engine::make_host(job, 1, {}).value();
+    metrics = test::spawn_stub<metrics_actor>(
+        system,
+        [shown = shown](atom::step_committed, const StepRecordPtr&) {
+          shown->log.emplace_back("step");
+          if (shown->breaks)
+            throw std::runtime_error("it breaks");
+        },
+        [shown = shown](atom::finish, const RunOutcomePtr& outcome) {
+          shown->log.push_back(outcome->summary.status);
+          return outcome;
+        });
+  }
+  ~Lone() { caf::anon_send_exit(node, caf::exit_reason::user_shutdown); }
+  Lone(const Lone&) = delete;
+  Lone& operator=(const Lone&) = delete;
+
+  RunOutcome run(const std::function<void(engine::Generation&)>& before = [](engine::Generation&) {
+  }) {
+    return run(test::spawn_former(system, host, 1, metrics, before));
+  }
+  RunOutcome run(const former_actor& former) {
+    RunOutcome ended;
+    caf::scoped_actor self{system};
+    self->request(node, caf::infinite, atom::run_v, former)
+        .receive([&](const RunOutcomePtr& outcome) { ended = *outcome; },
+                 [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return ended;
+  }
+
+  std::atomic<int> stops = 0;
+  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
+  std::shared_ptr<engine::Host> host;
+  caf::actor_system_config settings;
+  caf::actor_system system{settings};
+  metrics_actor metrics;
+  node_actor node =
+      system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [this] { ++stops; }});
+};
+
+/// Fills nothing, but throws.
+class BrokenFiller final : public engine::BatchFiller {
+public:
+  std::int32_t slots() const override { return 1; }
+  std::int64_t samples() const override { return 1; }
+  engine::Filling fill(std::int32_t, data::Position, const data::Slice&, const Failed&) override {
+    throw std::runtime_error("it breaks");
+  }
+};
+
+/// A node that has a seat in the job of another, and is about to train.
+struct Follower : test::Deterministic {
+  Follower() {
+    engine::Seat seat{
+        .refused = {},
+        .generation = {.number = 1, .nodes = {{"a:1", "a", 0, 1}, {"b:1", "b", 1, 1}}},
+        .node = 1};
+    membership = test::spawn_stub<membership_actor>(
+        system,
+        [seat](atom::join, const NodeInfo&,
+               const member_actor&) -> caf::result<engine::Seat, store_actor> {
+          return {seat, store_actor{}};
+        },
+        [](atom::lead) -> caf::result<coordinator_actor> {
+          return caf::delegated<coordinator_actor>{}; // it is waited for
+        });
+    metrics =
+        test::spawn_stub<metrics_actor>(system, [this](atom::finish, const RunOutcomePtr& end) {
+          ++finishes;
+          return end;
+        });
+    generation = std::make_shared<engine::Generation>(test::make_host(test::small_job(), 2), seat,
+                                                      metrics::Trace{});
+    former = test::spawn_stub<former_actor>(
+        system,
+        [this](atom::form) {
+          if (end_while_forming)
+            caf::anon_send(node, atom::finish_v, *end_while_forming);
+          return FormedPtr{std::make_shared<const Formed>(
+              Formed{.generation = generation, .info = generation->info(), .metrics = metrics})};
+        },
+        [this](atom::release) { ++releases; });
+    node = test::spawn_state<NodeState, node_actor>(system, NodeSetup{.stopped = [] {}});
+    self->send(node, atom::join_v, membership, NodeInfo{});
+    scheduler.run();
+  }
+  ~Follower() {
+    for (const auto& actor :
+         {caf::actor_cast<caf::actor>(node), caf::actor_cast<caf::actor>(membership)})
+      self->send_exit(actor, caf::exit_reason::user_shutdown);
+    scheduler.run();
+  }
+
+  void run() {
+    self->request(node, caf::infinite, atom::run_v, former);
+    scheduler.run();
+  }
+  template <class... Message>
+  void tell(Message&&... message) {
+    self->send(node, std::forward<Message>(message)...);
+    scheduler.run();
+  }
+
+  int finishes = 0, releases = 0;
+  std::optional<JobEnd> end_while_forming;
+  std::shared_ptr<engine::Generation> generation;
+  membership_actor membership;
+  metrics_actor metrics;
+  former_actor former;
+  node_actor node;
+};
+
+} // namespace
+
+TEST_CASE("a node forms, trains, lets go, and only then says how it ended") {
+  Lone lone;
+  const auto outcome = lone.run();
+  CHECK_FALSE(outcome.error);
+  CHECK(outcome.summary.status == "completed");
+  CHECK(outcome.summary.steps == 3);
+  CHECK(lone.shown->log == std::vector<std::string>{"step", "step", "step", "completed"});
+  REQUIRE(lone.host->state); // what the generation left when it was released
+  CHECK(lone.host->state->step == 3);
+  CHECK(lone.stops == 0);
+}
+
+TEST_CASE("asked to stop while it forms, a node trains no step") {
+  Lone lone;
+  const auto outcome =
+      lone.run([&](engine::Generation&) { caf::anon_send(lone.node, atom::stop_v); });
+  CHECK_FALSE(outcome.error);
+  CHECK(outcome.summary.status == "stopped");
+  CHECK(outcome.summary.steps == 0);
+  CHECK(lone.shown->log == std::vector<std::string>{"stopped"});
+  CHECK(lone.stops == 1);
+}
+
+TEST_CASE("an actor that dies ends the job, and is named") {
+  std::function<void(engine::Job&)> change = [](engine::Job&) {};
+  std::function<void(engine::Generation&)> tamper = [](engine::Generation&) {};
+  const auto throws_at_step_1 = [](auto function) {
+    return [function](std::int64_t step) {
+      return step < 1 ? function(step) : throw std::runtime_error("it breaks");
+    };
+  };
+  Where where;
+  bool metrics_break = false;
+  SECTION("a rank's") {
+    change = [&](engine::Job& job) { job.optimizer = throws_at_step_1(job.optimizer); };
+    where.actor = "shard_manager";
+    where.rank = 0;
+  }
+  SECTION("the node's") {
+    tamper = [](engine::Generation& generation) {
+      generation.fillers.front().training = std::make_shared<BrokenFiller>();
+    };
+    where.actor = "data_loader";
+  }
+  SECTION("the job's") {
+    change = [&](engine::Job& job) { job.learning_rate = throws_at_step_1(job.learning_rate); };
+    where.actor = "coordinator";
+  }
+  SECTION("the one that shows it") {
+    metrics_break = true;
+    where.actor = "metrics";
+  }
+  Lone lone{change};
+  lone.shown->breaks = metrics_break;
+  const auto outcome = lone.run(tamper);
+  CHECK(outcome.summary.status == "failed");
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == Errc::internal);
+  CHECK_THAT(outcome.error->message,
+             ContainsSubstring("the " + where.actor + " died: ") && ContainsSubstring("it breaks"));
+  CHECK(outcome.error->where.node == "here");
+  CHECK(outcome.error->where.actor == where.actor);
+  CHECK(outcome.error->where.rank == where.rank);
+  CHECK(outcome.error->where.step <= 3);
+  CHECK(lone.host->state); // it was let go
+}
+
+TEST_CASE("a former that dies is named; what it says itself is told as it is") {
+  Lone lone;
+  SECTION("it dies") {
+    const auto outcome = lone.run(test::spawn_stub<former_actor>(
+        lone.system, [](atom::form) -> FormedPtr { throw std::runtime_error("it breaks"); }));
+    CHECK_FALSE(outcome.formed);
+    REQUIRE(outcome.error);
+    CHECK_THAT(outcome.error->to_string(),
+               ContainsSubstring("internal: the former died: ") &&
+                   ContainsSubstring("(node " + engine::host_name() + ", actor former)"));
+  }
+  SECTION("it says why") {
+    const auto outcome = lone.run(
+        test::spawn_stub<former_actor>(lone.system, [](atom::form) -> caf::result<FormedPtr> {
+          return carry({Errc::data, "there are no images", {.node = "b:1"}});
+        }));
+    CHECK_FALSE(outcome.formed);
+    REQUIRE(outcome.error);
+    CHECK(outcome.error->to_string() == "data: there are no images (node b:1)");
+  }
+}
+
+TEST_CASE("the first end of a job is its end, also for a node that does not lead") {
+  Follower follower;
+  RunOutcomePtr outcome;
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  follower.scheduler.run();
+  CHECK(follower.releases == 0); // it waits for the coordinator
+  const auto tell_end = [&](const std::string& why) {
+    follower.tell(atom::finish_v,
+                  JobEnd{.status = "failed", .error = Error{Errc::device, why}, .steps = 4});
+  };
+  tell_end("the first");
+  tell_end("the second");
+  follower.self->send_exit(follower.membership, caf::exit_reason::kill); // the leader goes, too
+  follower.scheduler.run();
+  asked.receive([&](RunOutcomePtr& answer) { outcome = std::move(answer); },
+                [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  REQUIRE(outcome->error);
+  CHECK(outcome->error->message == "the first");
+  CHECK(outcome->summary.steps == 4);
+  CHECK(follower.finishes == 1);
+  CHECK(follower.releases == 1);
+}
+
+TEST_CASE("a job that ends while a node still forms ends for it once it has formed") {
+  Follower follower;
+  follower.end_while_forming = JobEnd{.status = "stopped", .error = {}};
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  follower.scheduler.run();
+  asked.receive(
+      [](const RunOutcomePtr& outcome) {
+        CHECK(outcome->summary.status == "stopped");
+        CHECK_FALSE(outcome->error);
+      },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+  CHECK(follower.releases == 1);
+}
+
+TEST_CASE("a leader that is gone is named by its address") {
+  Follower follower;
+  auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+  follower.scheduler.run();
+  follower.self->send_exit(follower.membership, caf::exit_reason::kill);
+  follower.scheduler.run();
+  asked.receive(
+      [](const RunOutcomePtr& outcome) {
+        REQUIRE(outcome->error);
+        CHECK_THAT(outcome->error->to_string(),
+                   ContainsSubstring("network: the node that leads the job is gone: ") &&
+                       ContainsSubstring("(node a:1)"));
+      },
+      [](const caf::error& error) { FAIL(caf::to_string(error)); });
+}

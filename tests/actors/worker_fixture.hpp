@@ -1,0 +1,153 @@
+/// WORKER on a real device with a small model; its neighbours note what it tells them. The device
+/// computes only when the test says so.
+#pragma once
+
+#include "deterministic.hpp"
+#include "held_stream.hpp"
+#include "small_job.hpp"
+
+#include "troupe/actors/roles/data_loader.hpp"
+#include "troupe/actors/roles/worker.hpp"
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe::actors::test {
+
+/// What the neighbours have heard of the worker.
+struct Heard {
+  std::vector<Pass> begins;                       ///< DATA LOADER: from which pass
+  std::vector<std::int32_t> credits;              ///< slots
+  int evaluations = 0;                            ///< batches of the test set were asked for
+  std::vector<Use> needs, released;               ///< SHARD MANAGER
+  std::vector<std::pair<Pass, UnitId>> gradients; //
+  std::vector<WorkerStep> steps;                  //
+  std::vector<Error> errors;                      ///< COORDINATOR
+  std::vector<double> failed_losses;              //
+  std::vector<EvaluationReport> evaluated;        //
+};
+
+inline Config workers_job(std::int64_t ranks) {
+  auto config = small_job();
+  config.devices.count = ranks;
+  config.parallel.strategy = ranks == 1 ? StrategyKind::single : StrategyKind::ddp;
+  config.parallel.bucket_size = 4 << 10;
+  config.data.eval_batch_size = 12;
+  config.train.evaluate_every = 1;
+  config.data.shuffle = false;
+  return config;
+}
+
+/// Rank 0 of some, of which the others have nothing to say.
+struct Workplace : Deterministic {
+  explicit Workplace(const Config& job, WorkerSetup setup = {})
+      : host{make_host(job, job.devices.count * job.train.accumulate)},
+        generation{
+            engine::form_generation(
+                host, engine::seat_alone(static_cast<std::int32_t>(job.devices.count), "here"))
+                .value()},
+        compute{replica().compute} {
+    setup.replica = generation->replicas.front();
+    setup.accumulate = job.train.accumulate;
+    setup.test_batches = generation->evaluation->sampler().steps_per_epoch();
+    setup.loader = spawn_stub<data_loader_actor>(
+        system,
+        [this](atom::begin, std::int32_t, const worker_actor&, Pass first) {
+          told.begins.push_back(first);
+        },
+        [this](atom::evaluate, std::int32_t) { ++told.evaluations; },
+        [this](atom::credit, std::int32_t, const MicroBatchPtr& batch) {
+          told.credits.push_back(batch->slot);
+        });
+    setup.shard_manager = spawn_stub<shard_manager_actor>(
+        system, [this](atom::need_parameters, const Use& use) { told.needs.push_back(use); },
+        [this](atom::released, const Use& use, const EventPtr&) { told.released.push_back(use); },
+        [this](atom::gradients_ready, Pass pass, UnitId unit, const EventPtr&) {
+          told.gradients.emplace_back(pass, unit);
+        },
+        [this](atom::done, const WorkerStep& step, const SpansPtr&) {
+          told.steps.push_back(step);
+        });
+    setup.coordinator = spawn_stub<coordinator_actor>(
+        system, [this](atom::failed, const Error& error) { told.errors.push_back(error); },
+        [this](atom::failed, double loss) { told.failed_losses.push_back(loss); },
+        [this](atom::evaluated, const EvaluationReport& report) {
+          told.evaluated.push_back(report);
+        });
+    worker = spawn_state<WorkerState, worker_actor>(system, std::move(setup));
+    fill_batches();
+  }
+  ~Workplace() {
+    compute.work();
+    self->send_exit(worker, caf::exit_reason::kill);
+    self->send_exit(loader, caf::exit_reason::kill);
+    scheduler.run();
+  }
+
+  /// As many of both kinds as there are slots, by a real DATA LOADER.
+  void fill_batches() {
+    const auto& job = generation->job();
+    loader = spawn_state<DataLoaderState, data_loader_actor>(
+        system, DataLoaderSetup{.replicas = generation->replicas,
+                                .training = job.training,
+                                .evaluation = generation->evaluation,
+                                .world_size = generation->world_size,
+                                .accumulate = generation->accumulate,
+                                .passes = job.plan.total_steps() * generation->accumulate,
+                                .fillers = generation->fillers});
+    const auto taker =
+        spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {
+          batches[batch->purpose].push_back(batch);
+        });
+    self->send(loader, atom::begin_v, 0, taker, Pass{0});
+    self->send(loader, atom::evaluate_v, 0);
+    scheduler.run();
+  }
+
+  engine::Replica& replica() const { return *generation->replicas.front(); }
+  const std::vector<collectives::Bucket>& buckets() const {
+    return replica().state->plan().buckets;
+  }
+
+  template <class... Message>
+  void tell(Message&&... message) {
+    self->send(worker, std::forward<Message>(message)...);
+    scheduler.run();
+  }
+  void give_batch(Purpose purpose, std::size_t index) {
+    tell(atom::batch_v, batches[purpose].at(index));
+  }
+  /// Says of so many requests that were not answered yet that all is there.
+  void answer(std::size_t count) {
+    for (; count > 0; --count, ++answered)
+      self->send(worker, atom::parameters_ready_v, told.needs.at(answered), EventPtr{});
+    scheduler.run();
+  }
+  void answer_all() {
+    while (answered < told.needs.size())
+      answer(told.needs.size() - answered);
+  }
+  /// The device does what is enqueued, and the worker hears of it.
+  void compute_all() {
+    compute.work();
+    scheduler.run();
+  }
+  void pass(std::size_t index) {
+    give_batch(Purpose::train, index);
+    answer_all();
+    compute_all();
+  }
+
+  std::shared_ptr<engine::Host> host;
+  std::shared_ptr<engine::Generation> generation;
+  HeldStream compute;
+  Heard told;
+  std::map<Purpose, std::vector<MicroBatchPtr>> batches;
+  std::size_t answered = 0; ///< of told.needs
+  data_loader_actor loader;
+  worker_actor worker;
+};
+
+} // namespace troupe::actors::test
