@@ -3,6 +3,7 @@
 
 #include "troupe/core/config/text.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -181,8 +182,9 @@ TEST_CASE("a missing config file exits with 2") {
 }
 
 TEST_CASE("config schema prints what editors and people read") {
-  CHECK(troupe_program("config schema").out == config_json_schema());
-  CHECK(troupe_program("config schema --format markdown").out == config_markdown());
+  CHECK(troupe_program("config schema").out == config_json_schema(nn::model_catalogue()));
+  CHECK(troupe_program("config schema --format markdown").out ==
+        config_markdown(nn::model_catalogue()));
 }
 
 TEST_CASE("a full disk behind standard output is a failure") {
