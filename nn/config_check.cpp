@@ -58,8 +58,10 @@ std::string names_help() {
 
 std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
   std::vector<ConfigKey> keys;
-  for (auto& one : model_keys(model))
+  for (auto& one : model_keys(model)) {
+    one.key.help += fmt::format(". For {}", fmt::join(models_with(one.key.path), ", "));
     keys.push_back(std::move(one.key));
+  }
   return keys;
 }
 

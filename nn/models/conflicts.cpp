@@ -13,12 +13,6 @@ namespace troupe::nn {
 
 namespace {
 
-bool takes(const Family& family, const std::string& path) {
-  ModelConfig any;
-  return std::ranges::any_of(family.keys(any),
-                             [&](const ModelKey& one) { return one.key.path == path; });
-}
-
 std::string usual_value(const std::string& path) {
   ModelConfig defaults;
   for (const auto& one : model_keys(defaults))
@@ -29,11 +23,10 @@ std::string usual_value(const std::string& path) {
 
 ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
   const auto& path = one.key.path;
-  const auto takers = names_where([&](const Family& family) { return takes(family, path); });
-  return {
-      {path, "model.name"},
-      fmt::format(fmt::runtime(one.elsewhere), model.name),
-      fmt::format("{}, or a model that takes it: {}", usual_value(path), fmt::join(takers, ", "))};
+  return {{path, "model.name"},
+          fmt::format(fmt::runtime(one.elsewhere), model.name),
+          fmt::format("{}, or a model that takes it: {}", usual_value(path),
+                      fmt::join(models_with(path), ", "))};
 }
 
 /// The family's own are asked where the samples are such as it takes.

@@ -34,6 +34,11 @@ std::vector<ModelKey> model_keys(ModelConfig& model) {
   return all;
 }
 
+std::vector<std::string> models_with(const std::string& path) {
+  ModelConfig any;
+  return names_where([&](const Family& family) { return has(family.keys(any), path); });
+}
+
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family) {
   ModelConfig untouched;
   const auto taken = family.keys(model), defaults = model_keys(untouched);

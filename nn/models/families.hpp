@@ -34,6 +34,9 @@ std::vector<std::string> names_where(Holds holds) {
 /// Of all families, each once.
 std::vector<ModelKey> model_keys(ModelConfig& model);
 
+/// Names of the models that take the key of this path.
+std::vector<std::string> models_with(const std::string& path);
+
 /// Those that the family does not take and that have another value than their default.
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);
 

@@ -14,7 +14,7 @@ std::vector<ModelKey> keys(ModelConfig& model) {
   return {{.key = {"model.hidden",
                    &model.hidden,
                    {.min = 1, .max = 1000000},
-                   "Widths of the hidden layers of mlp"},
+                   "Widths of the hidden layers"},
            .elsewhere = "{} has no hidden layers",
            .refused_elsewhere = false},
           bias_key(model)};

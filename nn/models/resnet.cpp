@@ -114,8 +114,7 @@ std::vector<ModelKey> keys(ModelConfig& model) {
   return {{.key = {"model.stem",
                    &model.stem,
                    {.choices = {"cifar", "imagenet"}},
-                   "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a "
-                   "pooling"},
+                   "First layers: one 3x3 convolution, or 7x7 and a pooling"},
            .elsewhere = "{} has no imagenet stem"},
           width_key(model)};
 }

@@ -6,7 +6,7 @@ ModelKey width_key(ModelConfig& model) {
   return {.key = {"model.width",
                   &model.width,
                   {.min = 1, .max = 65536},
-                  "Channels of a resnet's first stage, of which the others have 2, 4 and 8 times "
+                  "Channels of the first stage, of which the others have 2, 4 and 8 times "
                   "as many; not given: 64, for resnet20, 32 and 56: 16"},
           .elsewhere = "the layers of {} have widths of their own"};
 }
@@ -15,7 +15,7 @@ ModelKey bias_key(ModelConfig& model) {
   return {.key = {"model.bias",
                   &model.bias,
                   {},
-                  "mlp, linear: whether layers add a bias to the product with their weight"},
+                  "Whether layers add a bias to the product with their weight"},
           .elsewhere = "the head of {} keeps its bias"};
 }
 

@@ -148,6 +148,20 @@ TEST_CASE("config check refuses to clip gradients that still have the loss scale
         std::string::npos);
 }
 
+TEST_CASE("config check warns of what is deprecated, and of what changes nothing") {
+  const auto file = configs + "debug.yaml";
+  const auto checked = troupe_program("config check " + file +
+                                      " --set train.clip_before_unscale=true --set "
+                                      "model.hidden=[8]");
+  CHECK(checked.code == 0);
+  CHECK(checked.out == file + ": ok\n");
+  CHECK(checked.err ==
+        file +
+            ": train.clip_before_unscale is deprecated: it is refused where it would matter, and "
+            "changes nothing elsewhere; leave it out\n" +
+            file + ": model.hidden changes nothing: resnet20 has no hidden layers\n");
+}
+
 TEST_CASE("config check asks whether this machine can, unless told not to") {
   const auto file = configs + "debug.yaml --set devices.kind=cuda";
   CHECK(troupe_program("config check --any-machine " + file).code == 0);

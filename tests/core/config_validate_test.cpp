@@ -194,6 +194,16 @@ TEST_CASE("an unknown model is refused with all that there are, and the nearest"
               "mean \"resnet50\"?"});
 }
 
+TEST_CASE("a table is nothing for a ResNet") {
+  const std::string table = "data: {dataset: csv, root: x, features: [a, b], targets: [c], "
+                            "drop_last: false}\n";
+  CHECK(problems(table) ==
+        Lines{"a.yaml:1:17: model.name: resnet20 takes images (H, W, C), not samples of the shape "
+              "2; allowed: mlp, linear"});
+  for (const std::string model : {"model.name=mlp", "model.name=linear"})
+    CHECK(problems(table, {model, "model.loss=mean_squared_error"}).empty());
+}
+
 TEST_CASE("a width is a ResNet's") {
   CHECK(conflict({"model.name=mlp", "model.width=32"}) ==
         "model.width: the layers of mlp have widths of their own; allowed: null, or a model that "

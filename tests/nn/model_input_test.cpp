@@ -1,9 +1,9 @@
 // What a batch gives to a model: samples of any shape, and labels or values for a target.
 #include "graph_runner.hpp"
 
+#include "troupe/core/config/config.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/models/models.hpp"
-#include "troupe/nn/passes/autodiff.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -57,6 +57,22 @@ TEST_CASE("a table's rows and values are what a regression takes") {
     CHECK(graph[*graph.find("logits")].shape == Shape{4, 2});
     CHECK(names(graph, Role::output) == std::vector<std::string>{"loss", "loss.counted"});
   }
+}
+
+TEST_CASE("a config's data says what its model is given") {
+  Config config;
+  config.data.image_size = 28;
+  config.model.in_channels = 1;
+  CHECK(input_spec(config).sample == Shape{28, 28, 1});
+  CHECK(input_spec(config).target_kind == TargetKind::labels);
+  config.data.dataset = "csv";
+  config.data.features = {"rooms", "age"};
+  CHECK(input_spec(config).name == "features");
+  CHECK(input_spec(config).sample == Shape{2});
+  CHECK(input_spec(config).target == "labels");
+  config.model.loss = "mean_squared_error";
+  CHECK(input_spec(config).target == "targets");
+  CHECK(input_spec(config).target_kind == TargetKind::values);
 }
 
 TEST_CASE("the loss of a regression is the mean of the squared differences") {
