@@ -91,8 +91,8 @@ public:
   /// Trains, unless the same has been trained here before. What is wrong with the config is the
   /// row's problem, and nothing is returned.
   std::optional<Config> complete() {
-    auto config = load_config(path_, overrides_, engine::machine_capabilities(),
-                              [](const Config& whole) { return nn::find_conflicts(whole); });
+    auto config =
+        load_config(path_, overrides_, engine::machine_capabilities(), nn::model_catalogue());
     if (!config) {
       run_.problem = reason(config.error().front());
       return std::nullopt;
@@ -109,7 +109,7 @@ private:
 
   /// Whether what lies there is of this config. A run that could not begin leaves an earlier one's.
   bool was_begun(const Config& config) const {
-    return read_file(folder() / "config.yaml") == to_yaml(config);
+    return read_file(folder() / "config.yaml") == to_yaml(config, nn::model_catalogue());
   }
 
   bool take() {

@@ -2,7 +2,9 @@
 #include "complain.hpp"
 #include "graph_text.hpp"
 
+#include "troupe/core/config/notes.hpp"
 #include "troupe/core/config/text.hpp"
+#include "troupe/core/printable.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/engine/prediction/training_graph.hpp"
 #include "troupe/nn/config_check.hpp"
@@ -34,10 +36,14 @@ int check(const CheckArguments& arguments) {
       arguments.any_machine ? Capabilities::all() : engine::machine_capabilities();
   int code = success;
   for (const auto& path : arguments.paths) {
-    if (load_or_complain({path, arguments.overrides}, capabilities))
-      fmt::print("{}: ok\n", path);
-    else
+    const auto config = load_or_complain({path, arguments.overrides}, capabilities);
+    if (!config) {
       code = wrong_input;
+      continue;
+    }
+    for (const auto& note : config_notes(*config, nn::model_catalogue()))
+      say_line(fmt::format("{}: {}", escaped(path), note));
+    fmt::print("{}: ok\n", path);
   }
   return code;
 }
@@ -66,7 +72,7 @@ int show(const ShowArguments& arguments) {
   const auto config = load_or_complain(arguments.config, Capabilities::all());
   if (!config)
     return wrong_input;
-  fmt::print("{}", to_yaml(*config));
+  fmt::print("{}", to_yaml(*config, nn::model_catalogue()));
   return success;
 }
 
@@ -79,8 +85,8 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
 
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
                                        const Capabilities& capabilities) {
-  auto config = load_config(arguments.path, arguments.overrides, capabilities,
-                            [](const Config& complete) { return nn::find_conflicts(complete); });
+  auto config =
+      load_config(arguments.path, arguments.overrides, capabilities, nn::model_catalogue());
   if (config)
     return std::move(*config);
   for (const auto& problem : config.error())
@@ -119,7 +125,8 @@ void add_config_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   schema_command->callback([&action, format] {
     action = [format] {
-      fmt::print("{}", *format == "json" ? config_json_schema() : config_markdown());
+      const auto models = nn::model_catalogue();
+      fmt::print("{}", *format == "json" ? config_json_schema(models) : config_markdown(models));
       return int{success};
     };
   });

@@ -9,6 +9,7 @@
 #include "troupe/actors/company.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ int train(const TrainArguments& arguments) {
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
   options.trace = arguments.trace;
   options.version = TROUPE_VERSION;
-  options.config_text = to_yaml(*config);
+  options.config_text = to_yaml(*config, nn::model_catalogue());
   options.daemon = arguments.daemon;
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)

@@ -3,13 +3,16 @@
 #include "feeding/data_identity.hpp"
 #include "platforms/platforms.hpp"
 
+#include "troupe/core/config/notes.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/nn/config_check.hpp"
 #include "troupe/nn/optimizer.hpp"
 #include "troupe/nn/schedule.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::engine {
 
@@ -35,7 +38,8 @@ Result<Job> open_data(const Config& config) {
 }
 
 Status begin(Job& job, const Beginning& beginning, bool leads) {
-  job.notes = beginning.notes;
+  job.notes = config_notes(job.config, nn::model_catalogue());
+  std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));
   if (leads) { // the others have not the checkpoint's metadata

@@ -40,7 +40,7 @@ struct Job {
   Precision precision = Precision::fp32;
   std::string arithmetic = {}; ///< what the precision means on this machine
   std::vector<std::string> notes =
-      {}; ///< what the user should know: skipped checkpoints, moved folders
+      {}; ///< what the user should know: deprecated keys, skipped checkpoints, moved folders
 
   CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
 };

@@ -146,15 +146,18 @@ TensorId GraphBuilder::flatten(const std::string& name, TensorId x) {
 }
 
 TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t out,
-                              const std::string& output) {
+                              const LinearOptions& options) {
   if (!status_)
     return -1;
   const auto in = shape(x).rank() == 2 ? shape(x)[1] : 0;
   const auto initial = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
+  const auto& output = options.output.empty() ? name : options.output;
   const auto weight = parameter(name + ".weight", {out, in}, initial);
+  if (!options.bias)
+    return apply(Op::matmul, output, {x, weight});
   const auto bias = parameter(name + ".bias", {out}, initial);
   const auto product = apply(Op::matmul, name + ".product", {x, weight});
-  return apply(Op::bias, output.empty() ? name : output, {product, bias});
+  return apply(Op::bias, output, {product, bias});
 }
 
 TensorId GraphBuilder::softmax_cross_entropy(const std::string& name, TensorId logits,

@@ -10,6 +10,11 @@
 
 namespace troupe::nn {
 
+struct LinearOptions {
+  std::string output = {}; ///< what the output is called; empty: as the module
+  bool bias = true;
+};
+
 /// Every module has a name; its first output is called by it, its parameters NAME.weight and so on.
 /// The first error sticks: later calls do nothing and finish() hands it out, so that a model reads
 /// top to bottom without checks.
@@ -46,11 +51,11 @@ public:
   TensorId subsample_pad(const std::string& name, TensorId x,
                          const SubsamplePadAttributes& attributes);
   TensorId flatten(const std::string& name, TensorId x);
-  /// x (N, in) -> (N, out): a matmul ("NAME.product") and a bias, whose output has the module's
-  /// name or this one. Both begin uniform within 1 / sqrt(fan_in), which is PyTorch's
-  /// kaiming_uniform with a = sqrt(5).
+  /// x (N, in) -> (N, out): a matmul and a bias, whose output has the module's name or this one;
+  /// the product alone is called "NAME.product". Both begin uniform within 1 / sqrt(fan_in), which
+  /// is PyTorch's kaiming_uniform with a = sqrt(5).
   TensorId linear(const std::string& name, TensorId x, std::int64_t out,
-                  const std::string& output = {});
+                  const LinearOptions& options = {});
   TensorId softmax_cross_entropy(const std::string& name, TensorId logits, TensorId labels,
                                  float label_smoothing);
   TensorId mean_squared_error(const std::string& name, TensorId prediction, TensorId target);

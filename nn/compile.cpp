@@ -20,16 +20,6 @@ namespace troupe::nn {
 
 namespace {
 
-Status to_status(ConfigConflicts conflicts) {
-  std::vector<ConfigProblem> problems;
-  for (auto& conflict : conflicts)
-    problems.push_back({.key = conflict.keys.front(),
-                        .what = std::move(conflict.what),
-                        .allowed = std::move(conflict.allowed),
-                        .nearest = std::move(conflict.nearest)});
-  return problems.empty() ? Status{} : failure(to_error(problems));
-}
-
 /// Replaces the graph by one that makes activations again.
 Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options) {
   const auto again = choose_recompute(graph, options.recompute, options.memory);
@@ -99,7 +89,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   const bool training = purpose == Purpose::training;
   const auto forward = build_model(
       config.model,
-      {.image_size = config.data.image_size,
+      {.input = input_spec(config),
        .batch = batch,
        .training = training,
        .label_smoothing = training ? static_cast<float>(config.train.label_smoothing) : 0.0f});
@@ -117,8 +107,7 @@ DType image_type(const Config& config) {
   const auto& off = config.model.autocast_off;
   if (!is_amp(*precision) || off.empty())
     return compute_type(*precision);
-  const auto graph =
-      build_model(config.model, {.image_size = config.data.image_size, .training = false});
+  const auto graph = build_model(config.model, {.input = input_spec(config), .training = false});
   // The first unit reads them, and whole: what flatten gives is still the images.
   const bool all_on = graph && std::ranges::all_of(graph->nodes, [&](const Node& node) {
                         return node.unit > 0 || is_autocast(module_of(*graph, node), off);

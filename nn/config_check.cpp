@@ -1,31 +1,111 @@
 #include "config_check.hpp"
 
 #include "divisible.hpp"
+#include "models/families.hpp"
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
 #include "unit_names.hpp"
 
 #include "troupe/core/config/config.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 
 namespace troupe::nn {
 
-ConfigConflicts find_conflicts(const Config& config) {
-  // Names are those of any batch; evaluation takes one of a single image.
-  const auto forward =
-      build_model(config.model, {.image_size = config.data.image_size, .training = false});
+namespace {
+
+void append(ConfigConflicts& all, ConfigConflicts more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+/// Batch norm takes the statistics of a micro-batch: they have to be of one size.
+ConfigConflicts uneven_slices(const Config& config) {
+  const auto batch = config.data.batch_size, micro = config.train.accumulate;
+  const auto workers = config.workers();
+  // Divided, where a product of the others could overflow. Too few samples are a conflict of
+  // core's.
+  if (micro > batch || workers > batch / micro)
+    return {};
+  const auto slices = workers * micro, rest = batch % slices;
+  if (rest == 0)
+    return {};
+  return {{{"data.batch_size", "devices.count", "cluster.min_nodes", "train.accumulate"},
+           fmt::format("{} samples do not divide into {} workers x {} micro-batches of one size, "
+                       "as the batch norm of {} needs",
+                       batch, workers, micro, config.model.name),
+           fmt::format("{} or {}", batch - rest, batch - rest + slices)}};
+}
+
+ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
+  if (!model.sync_batch_norm)
+    return {};
+  const auto names = names_where([](const Family& family) { return family.batch_norm; });
+  return {{{"model.sync_batch_norm", "model.name"},
+           fmt::format("{} has no batch norm", model.name),
+           fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
+}
+
+std::string names_help() {
+  std::string help;
+  for (const auto& family : families())
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", fmt::join(family.names, ", "),
+                        family.help);
+  return help;
+}
+
+std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
+  std::vector<ConfigKey> keys;
+  for (auto& one : model_keys(model)) {
+    one.key.help += fmt::format(". For {}", fmt::join(models_with(one.key.path), ", "));
+    keys.push_back(std::move(one.key));
+  }
+  return keys;
+}
+
+} // namespace
+
+ModelCatalogue model_catalogue() {
+  return {.names = names_where([](const Family&) { return true; }),
+          .usual = std::string{usual_model},
+          .help = names_help(),
+          .keys = config_keys_of_models,
+          .conflicts = find_model_conflicts,
+          .graph_conflicts = find_graph_conflicts,
+          .notes = unused_key_notes};
+}
+
+ConfigConflicts find_model_conflicts(const Config& config) {
+  const auto family = family_of(config.model.name);
+  if (!family)
+    return {};
+  auto found = find_conflicts(config.model, input_spec(config));
+  append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
+  return found;
+}
+
+ConfigConflicts find_graph_conflicts(const Config& config) {
+  // Names are those of any batch; evaluation takes one of a single sample.
+  const auto forward = build_model(config.model, {.input = input_spec(config), .training = false});
   if (!forward)
     return {};
   auto found = find_conflicts(config.model.autocast_off, *forward);
-  std::ranges::move(unknown_units("train.recompute", config.train.recompute.names, forward->units),
-                    std::back_inserter(found));
-  std::ranges::move(
-      unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units),
-      std::back_inserter(found));
-  std::ranges::move(too_much_to_divide(config, *forward), std::back_inserter(found));
+  append(found, unknown_units("train.recompute", config.train.recompute.names, forward->units));
+  append(found, unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units));
+  append(found, too_much_to_divide(config, *forward));
   return found;
+}
+
+std::vector<std::string> unused_key_notes(const Config& config) {
+  std::vector<std::string> notes;
+  auto model = config.model; // keys point to members that can be written
+  if (const auto family = family_of(model.name))
+    for (const auto& one : unused_keys(model, *family))
+      notes.push_back(fmt::format("{} changes nothing: {}", one.key.path,
+                                  fmt::format(fmt::runtime(one.elsewhere), model.name)));
+  return notes;
 }
 
 } // namespace troupe::nn

@@ -1,12 +1,22 @@
-/// What core/ cannot check of a config, because it takes the model's graph.
+/// What core/ cannot check of a config, because it knows no models.
 #pragma once
 
-#include "troupe/core/config/validate.hpp"
+#include "troupe/core/config/models.hpp"
 
 namespace troupe::nn {
 
+/// The names of all models, the keys that some of them take, and the checks below: for load_config
+/// and what else describes configs.
+ModelCatalogue model_catalogue();
+
+/// What follows from which model it is, and from what the data gives it.
+ConfigConflicts find_model_conflicts(const Config& config);
+
 /// Names of modules and units that the model does not have, and more parts than it has. A model
 /// that cannot be built has no conflicts here: why, prepare_model says.
-ConfigConflicts find_conflicts(const Config& config);
+ConfigConflicts find_graph_conflicts(const Config& config);
+
+/// Keys that are given and change nothing for the model: a sentence each.
+std::vector<std::string> unused_key_notes(const Config& config);
 
 } // namespace troupe::nn

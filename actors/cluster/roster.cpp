@@ -1,9 +1,9 @@
 #include "roster.hpp"
 
-#include "troupe/core/config/schema.hpp"
 #include "troupe/core/config/text.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ std::string in_short(const std::string& value) {
 std::map<std::string, std::string> shared_settings(const Config& config) {
   auto copy = config;
   std::map<std::string, std::string> settings;
-  for (const auto& key : config_keys(copy))
+  for (const auto& key : config_keys(copy, nn::model_catalogue()))
     if (!is_own(key.path))
       settings.emplace(key.path, in_short(config_value_text(key)));
   return settings;

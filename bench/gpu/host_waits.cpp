@@ -181,7 +181,7 @@ Json calls_beside_a_wait(Probe& probe) {
   CudaGraph graph;
   note("capture of a CUDA graph", [&] {
     (void)CudaGraph::begin_capture(on);
-    device.scale(on, values, 1, 64);
+    device.add(on, values, values, 64);
     graph = CudaGraph::end_capture(on).value();
   });
   note("first launch of a CUDA graph", [&] { graph.launch(on); });

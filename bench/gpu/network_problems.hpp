@@ -45,7 +45,7 @@ inline Result<Graph> probed_network(const std::string& name, std::int64_t batch,
   model.stem = stem;
   nn::ModelOptions options;
   options.batch = batch;
-  options.image_size = image_size;
+  options.input = nn::image_input(image_size);
   return nn::build_model(model, options);
 }
 

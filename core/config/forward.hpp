@@ -7,6 +7,7 @@ namespace troupe {
 struct Config;
 struct RunConfig;
 struct ModelConfig;
+struct ModelCatalogue;
 struct DataConfig;
 struct OptimizerConfig;
 struct ScheduleConfig;

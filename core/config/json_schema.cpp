@@ -130,6 +130,8 @@ Json key_schema(const ConfigKey& key) {
       std::visit([&](auto* target) { return ValueSchema{key.rule}(target); }, key.target));
   schema["default"] =
       std::visit([&](auto* target) { return ValueJson{key.rule.format}(target); }, key.target);
+  if (!key.deprecated.empty())
+    schema["deprecated"] = true;
   return schema;
 }
 
@@ -159,7 +161,7 @@ std::pair<Json*, std::string> locate(Json& root, std::string_view path) {
 
 } // namespace
 
-std::string config_json_schema() {
+std::string config_json_schema(const ModelCatalogue& models) {
   Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                {"title", "troupe config"}};
   root.update(section_schema("A training run of troupe"));
@@ -167,8 +169,8 @@ std::string config_json_schema() {
     const auto [properties, name] = locate(root, section.path);
     (*properties)[name] = section_schema(section.help);
   }
-  Config defaults;
-  const auto keys = config_keys(defaults);
+  auto defaults = default_config(models);
+  const auto keys = config_keys(defaults, models);
   for (const auto& key : keys) {
     const auto [properties, name] = locate(root, key.path);
     (*properties)[name] = key_schema(key);
@@ -183,15 +185,15 @@ std::string config_json_schema() {
   return root.dump(2) + "\n";
 }
 
-std::string config_markdown() {
+std::string config_markdown(const ModelCatalogue& models) {
   std::string out =
       "# The config file\n\n"
       "Made by `troupe config schema --format markdown`. Every key has a default, "
       "which the table shows; a short file is enough.\n"
       "`troupe config check FILE` checks a file, `--set KEY=VALUE` overrides a key. Lists have at "
       "most 1024 items.\n";
-  Config defaults;
-  const auto keys = config_keys(defaults);
+  auto defaults = default_config(models);
+  const auto keys = config_keys(defaults, models);
   for (const auto& section : config_sections()) {
     out +=
         fmt::format("\n## {}\n\n{}.\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n",
@@ -199,8 +201,9 @@ std::string config_markdown() {
     for (const auto& key : keys) {
       const auto dot = key.path.rfind('.');
       if (std::string_view{key.path}.substr(0, dot) == section.path)
-        out += fmt::format("| `{}` | `{}` | {} | {} |\n", key.path.substr(dot + 1),
-                           config_value_text(key), allowed_values(key), key.help);
+        out += fmt::format("| `{}` | `{}` | {} | {}{}{} |\n", key.path.substr(dot + 1),
+                           config_value_text(key), allowed_values(key), key.help,
+                           key.deprecated.empty() ? "" : ". Deprecated: ", key.deprecated);
     }
   }
   return out;

@@ -1,7 +1,14 @@
-// The table of all keys. A new key is a member in config.hpp and a line here.
+// The table of all keys but those that only some models take, which stand beside these models. A
+// new key is a member in config.hpp and a line here.
 #include "detail/keys_cluster.hpp"
+#include "detail/keys_parallel.hpp"
+#include "detail/rules.hpp"
+#include "models.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
@@ -9,24 +16,6 @@ namespace {
 
 using Keys = std::vector<ConfigKey>;
 using Format = ConfigFormat;
-
-ConfigRule at_least(double min) {
-  return {.min = min};
-}
-ConfigRule above(double min) {
-  return {.min = min, .above_min = true};
-}
-ConfigRule one_of(std::vector<std::string> choices) {
-  return {.choices = std::move(choices)};
-}
-/// The upper end only keeps products of such numbers far from overflow.
-ConfigRule count_to(double max) {
-  return {.min = 1, .max = max};
-}
-/// Decay factors such as momentum: [0, 1).
-ConfigRule fraction() {
-  return {.min = 0, .max = 1, .below_max = true};
-}
 
 void add_run(Keys& keys, RunConfig& c) {
   keys.push_back({"run.name",
@@ -42,25 +31,16 @@ void add_run(Keys& keys, RunConfig& c) {
        "Only kernels that give the same bits every time, with equal threads_per_worker"});
 }
 
-void add_model(Keys& keys, ModelConfig& c) {
-  keys.push_back({"model.name", &c.name,
-                  one_of({"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
-                          "resnet32", "resnet56", "mlp", "linear"}),
-                  "Architecture; resnet20, 32 and 56 are the small ones for 32x32 images"});
+void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
+  keys.push_back({"model.name", &c.name, one_of(models.names),
+                  models.help.empty() ? "Architecture" : "Architecture; " + models.help});
   keys.push_back({"model.num_classes", &c.num_classes, count_to(1000000), "Size of the output"});
   keys.push_back({"model.in_channels",
                   &c.in_channels,
                   {.min = 1, .max = 3},
                   "Channels of an image: 1 grey, 3 colour (grey images are replicated)"});
-  keys.push_back(
-      {"model.stem", &c.stem, one_of({"cifar", "imagenet"}),
-       "First layers of resnet18 to resnet152: one 3x3 convolution, or 7x7 and a pooling"});
-  keys.push_back(
-      {"model.width", &c.width, count_to(65536),
-       "Channels of a resnet's first stage, of which the others have 2, 4 and 8 times as "
-       "many; not given: 64, for resnet20, 32 and 56: 16"});
-  keys.push_back(
-      {"model.hidden", &c.hidden, count_to(1000000), "Widths of the hidden layers of mlp"});
+  if (models.keys)
+    std::ranges::move(models.keys(c), std::back_inserter(keys));
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
   keys.push_back(
@@ -163,7 +143,9 @@ void add_train(Keys& keys, TrainConfig& c) {
   keys.push_back({"train.clip_before_unscale",
                   &c.clip_before_unscale,
                   {},
-                  "Clip gradients that still have the loss scale: refused where that differs"});
+                  "Clip gradients that still have the loss scale: refused where that differs",
+                  "it is refused where it would matter, and changes nothing elsewhere; leave it "
+                  "out"});
   keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
                   "cross_entropy: share of the target spread over all classes"});
   keys.push_back(
@@ -176,83 +158,6 @@ void add_train(Keys& keys, TrainConfig& c) {
        "worker's training step, as the memory plan lays them out, take up at most SIZE"});
   keys.push_back({"train.evaluate_every", &c.evaluate_every, at_least(0),
                   "Epochs between evaluations on the test set; 0: never"});
-}
-
-/// Of all strategies.
-std::string_view strategy_help() {
-  static const auto text = [] {
-    std::string help = "How workers share the job";
-    for (const auto& facts : strategies)
-      help += fmt::format("{} {}: {}", facts.alone ? '.' : ';', facts.name, facts.help);
-    return help;
-  }();
-  return text;
-}
-
-void add_parallel(Keys& keys, ParallelConfig& c) {
-  keys.push_back({"parallel.strategy", &c.strategy, one_of(strategy_names()), strategy_help()});
-  keys.push_back({"parallel.bucket_size",
-                  &c.bucket_size,
-                  {.min = 1024, .format = Format::size},
-                  "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
-  keys.push_back(
-      {"parallel.prefetch",
-       &c.prefetch,
-       {.min = 0, .max = 1024},
-       "Buckets that are gathered before they are needed (zero3, fsdp, hsdp), or whose gradients "
-       "may travel beside those under way (zero2 too)"});
-  keys.push_back(
-      {"parallel.max_units_alive", &c.max_units_alive, at_least(1),
-       "Most buckets that are gathered, or whose gradients travel, at a time: for less memory "
-       "than prefetch takes"});
-  keys.push_back({"parallel.reshard_after_forward",
-                  &c.reshard_after_forward,
-                  {},
-                  "Release parameters after forward and gather them again for backward; false: "
-                  "more memory, a third less traffic"});
-  keys.push_back({"parallel.no_sync",
-                  &c.no_sync,
-                  {},
-                  "Sum micro-batches before gradients travel, once a step; false: zero2, zero3, "
-                  "fsdp and hsdp send after each micro-batch, and need no memory for the sum"});
-  keys.push_back({"parallel.shard_group",
-                  &c.shard_group,
-                  {.min = 2, .max = 1024},
-                  "hsdp: workers that hold one copy of the state together"});
-  keys.push_back({"parallel.wrap.policy", &c.wrap.policy,
-                  one_of({"per_block", "size_based", "explicit"}),
-                  "What zero3, fsdp and hsdp gather together: each block (stem, residual block, "
-                  "head); neighbours until they have min_num_params; or what units names"});
-  keys.push_back(
-      {"parallel.wrap.min_num_params", &c.wrap.min_num_params, count_to(1e12), "size_based"});
-  keys.push_back({"parallel.wrap.units",
-                  &c.wrap.units,
-                  {},
-                  "explicit: names (layer1, layer2.0); what lies between is wrapped together"});
-}
-
-void add_mixed_precision(Keys& keys, MixedPrecisionConfig& c) {
-  const auto types = one_of({"fp32", "bf16", "fp16"});
-  keys.push_back({"parallel.mixed_precision.parameters", &c.parameters, types,
-                  "zero3, fsdp, hsdp: type in which parameters are gathered; half the traffic. The "
-                  "optimizer's stay in fp32"});
-  keys.push_back({"parallel.mixed_precision.reduce", &c.reduce, types,
-                  "Type in which gradients travel, and are summed over workers"});
-  keys.push_back({"parallel.mixed_precision.buffers", &c.buffers, types,
-                  "Type whose values batch norm's running statistics hold"});
-}
-
-void add_offload(Keys& keys, OffloadConfig& c) {
-  keys.push_back(
-      {"parallel.offload.target", &c.target, one_of({"none", "optimizer", "parameters"}),
-       "optimizer: the host keeps the optimizer's state and a copy of the parameters, and "
-       "updates them while backward goes on; parameters: they too lie there alone "
-       "(zero3, fsdp, hsdp)"});
-  keys.push_back(
-      {"parallel.offload.ratio",
-       &c.ratio,
-       {.min = 0, .max = 1, .above_min = true},
-       "How much of it, from what backward completes first; the rest stays on the device"});
 }
 
 void add_execution(Keys& keys, Config& c) {
@@ -275,9 +180,7 @@ void add_execution(Keys& keys, Config& c) {
                   "Multiplies the scale after a step whose gradient is not finite"});
   keys.push_back({"precision.loss_scale.growth_interval", &scale.growth_interval,
                   count_to(2000000000), "Steps"});
-  add_parallel(keys, c.parallel);
-  add_mixed_precision(keys, c.parallel.mixed_precision);
-  add_offload(keys, c.parallel.offload);
+  add_parallel_keys(keys, c.parallel);
   keys.push_back({"devices.kind", &c.devices.kind, one_of({"auto", "cpu", "cuda"}),
                   "What workers run on; auto: the fastest there is"});
   keys.push_back(
@@ -314,10 +217,16 @@ void add_service(Keys& keys, Config& c) {
 
 } // namespace
 
-std::vector<ConfigKey> config_keys(Config& config) {
+Config default_config(const ModelCatalogue& models) {
+  Config config;
+  config.model.name = models.usual;
+  return config;
+}
+
+std::vector<ConfigKey> config_keys(Config& config, const ModelCatalogue& models) {
   Keys keys;
   add_run(keys, config.run);
-  add_model(keys, config.model);
+  add_model(keys, config.model, models);
   add_data(keys, config.data);
   add_train(keys, config.train);
   add_execution(keys, config);

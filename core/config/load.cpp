@@ -3,7 +3,6 @@
 #include "../nearest.hpp"
 #include "../printable.hpp"
 #include "detail/reader.hpp"
-#include "validate.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -40,8 +39,9 @@ ConfigResult unreadable(const std::filesystem::path& path, std::string why) {
 
 /// A problem would divide by what a rule refuses: then the default stands in.
 Config with_safe_divisors(Config config) {
-  config.devices.count = std::max<std::int64_t>(1, config.devices.count);
-  config.train.accumulate = std::max<std::int64_t>(1, config.train.accumulate);
+  for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
+                        &config.parallel.shard_group})
+    *divisor = std::max<std::int64_t>(1, *divisor);
   return config;
 }
 
@@ -58,16 +58,16 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
 
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides, const Capabilities& capabilities,
-                          const ConfigCheck& check) {
-  Config config;
-  ConfigReader reader{config};
+                          const ModelCatalogue& models) {
+  auto config = default_config(models);
+  ConfigReader reader{config_keys(config, models)};
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
-  add(reader, find_conflicts(with_safe_divisors(config), capabilities));
+  add(reader, find_conflicts(with_safe_divisors(config), capabilities, models));
   auto problems = reader.take_problems();
-  if (problems.empty() && check) {
-    add(reader, check(config));
+  if (problems.empty() && models.graph_conflicts) {
+    add(reader, models.graph_conflicts(config));
     problems = reader.take_problems();
   }
   if (!problems.empty())
@@ -76,7 +76,7 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
 }
 
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
-                         const Capabilities& capabilities, const ConfigCheck& check) {
+                         const Capabilities& capabilities, const ModelCatalogue& models) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return unreadable(path, "a folder, not a config file");
@@ -91,7 +91,7 @@ ConfigResult load_config(const std::filesystem::path& path, std::span<const std:
     return unreadable(path, std::string{"cannot read: "} + std::strerror(errno));
   if (text.size() > longest_file)
     return unreadable(path, "longer than 1 MiB, so not a config file");
-  return parse_config(text, path.string(), overrides, capabilities, check);
+  return parse_config(text, path.string(), overrides, capabilities, models);
 }
 
 } // namespace troupe

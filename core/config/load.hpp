@@ -4,12 +4,11 @@
 #include "capabilities.hpp"
 #include "config.hpp"
 #include "detail/problem.hpp"
-#include "validate.hpp"
+#include "models.hpp"
 
 #include <tl/expected.hpp>
 
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,23 +18,20 @@ namespace troupe {
 
 using ConfigResult = tl::expected<Config, std::vector<ConfigProblem>>;
 
-/// What core cannot know, such as the names in a model's graph. Asked when all else is right.
-using ConfigCheck = std::function<ConfigConflicts(const Config&)>;
-
 /// Reads the file, then sets the overrides ("train.optimizer.lr=0.2", values are YAML) in order,
 /// then checks. All problems are reported, those of the file first, by line.
 ConfigResult load_config(const std::filesystem::path& path,
                          std::span<const std::string> overrides = {},
                          const Capabilities& capabilities = host_capabilities(),
-                         const ConfigCheck& check = {});
+                         const ModelCatalogue& models = {});
 
 /// The same for a text; `source` names it in problems.
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides = {},
                           const Capabilities& capabilities = host_capabilities(),
-                          const ConfigCheck& check = {});
+                          const ModelCatalogue& models = {});
 
 /// The config as a complete YAML file that loads to the same config.
-std::string to_yaml(const Config& config);
+std::string to_yaml(const Config& config, const ModelCatalogue& models);
 
 } // namespace troupe

@@ -84,10 +84,10 @@ std::string config_value_text(const ConfigKey& key) {
   return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
 }
 
-std::string to_yaml(const Config& config) {
+std::string to_yaml(const Config& config, const ModelCatalogue& models) {
   auto copy = config; // keys point to members that can be written
   std::string out, open;
-  for (const auto& key : config_keys(copy)) {
+  for (const auto& key : config_keys(copy, models)) {
     const auto dot = key.path.rfind('.');
     const auto section = key.path.substr(0, dot);
     const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "config.hpp"
+#include "forward.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,8 @@ struct ConfigKey {
   std::string path;
   ConfigTarget target;
   ConfigRule rule;
-  std::string_view help;
+  std::string help;
+  std::string_view deprecated = {}; ///< why, and what instead; empty: it is not
 };
 
 struct ConfigSection {
@@ -54,8 +56,11 @@ struct ConfigSection {
   std::string_view short_form = {}; ///< the key that text sets where the mapping would be
 };
 
+/// A config whose values are all the defaults.
+Config default_config(const ModelCatalogue& models);
+
 /// All keys, bound to the members of a config, in the order of the file.
-std::vector<ConfigKey> config_keys(Config& config);
+std::vector<ConfigKey> config_keys(Config& config, const ModelCatalogue& models);
 /// All sections, a parent before its children.
 const std::vector<ConfigSection>& config_sections();
 

@@ -20,12 +20,13 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  std::string name = "resnet20"; ///< resnet{18,34,50,101,152}, resnet{20,32,56}, mlp, linear
+  std::string name; ///< which there are, and the default, says ModelCatalogue (models.hpp)
   std::int64_t num_classes = 10;
   std::int64_t in_channels = 3;
-  std::string stem = "cifar";               ///< imagenet, cifar (resnet18 to resnet152)
-  std::optional<std::int64_t> width;        ///< channels of a resnet's first stage
-  std::vector<std::int64_t> hidden = {512}; ///< mlp
+  std::string stem = "cifar";               ///< first layers: imagenet, cifar
+  std::optional<std::int64_t> width;        ///< channels of the first stage; not set: the model's
+  std::vector<std::int64_t> hidden = {512}; ///< widths of hidden layers
+  bool bias = true;                         ///< of layers that are products with a weight
   std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from

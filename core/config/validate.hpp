@@ -1,5 +1,5 @@
 /// Checks that concern several keys at once, or the machine. What concerns one key is its rule in
-/// config_keys.cpp.
+/// keys.cpp.
 #pragma once
 
 #include "capabilities.hpp"
@@ -19,6 +19,9 @@ struct ConfigConflict {
 };
 using ConfigConflicts = std::vector<ConfigConflict>;
 
+/// One Errc::invalid_input of all of them, a line each; success where there are none.
+Status to_status(ConfigConflicts conflicts);
+
 ConfigConflicts validate(const ModelConfig& model, const DataConfig& data);
 ConfigConflicts validate(const DataConfig& data);
 ConfigConflicts validate(const OptimizerConfig& optimizer);
@@ -33,12 +36,13 @@ ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities);
 ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);
 
-/// All of the above.
-ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities);
+/// All of the above, and those of the models.
+ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities,
+                               const ModelCatalogue& models);
 
 /// Rules of every key, then conflicts: for configs that were made in code. Empty: the config is
 /// good.
-std::vector<ConfigProblem> validate(const Config& config,
-                                    const Capabilities& capabilities = host_capabilities());
+std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
+                                    const ModelCatalogue& models);
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace troupe::engine {
 
@@ -16,9 +17,25 @@ void encode(const Slot& slot, std::span<const float> canonical, std::span<float>
     std::ranges::copy(canonical, stored.begin());
 }
 
+/// Weights that were trained beside a bias are worth nothing without.
+Status check_no_bias_is_lost(const Checkpoint& checkpoint, const StorageLayout& layout) {
+  constexpr std::string_view weight = ".weight", bias = ".bias";
+  for (const auto& slot : layout.parameters) {
+    if (!slot.name.ends_with(weight))
+      continue;
+    const auto beside = slot.name.substr(0, slot.name.size() - weight.size()).append(bias);
+    if (checkpoint.find(beside) && std::ranges::count(layout.parameters, beside, &Slot::name) == 0)
+      return fail(Errc::invalid_input,
+                  "the checkpoint has a tensor {}, and the model has none: it is of another model",
+                  beside);
+  }
+  return {};
+}
+
 } // namespace
 
 Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
+  TROUPE_TRY(check_no_bias_is_lost(checkpoint, layout_));
   TROUPE_TRY(load_parameters(stream, checkpoint));
   TROUPE_TRY(load_statistics(stream, checkpoint));
   for (std::size_t i = 0; i < optimizer_.size(); ++i) {

@@ -41,7 +41,6 @@ void launch_conversions(CudaDevice& device, Stream& stream, const Parts& parts) 
   }
   device.round(stream, parts.values, DType::f16, few);
   device.add(stream, parts.values, parts.others, few);
-  device.scale(stream, parts.values, 0, few);
 }
 
 void launch_optimizers(CudaDevice& device, Stream& stream, const Parts& parts) {

@@ -1,10 +1,25 @@
+// The network for CIFAR-10 of He et al., "Deep Residual Learning for Image Recognition", CVPR 2016,
+// section 4.2: 6n + 2 layers, shortcuts without parameters (option A).
 #include "families.hpp"
+#include "shared_keys.hpp"
+
+#include "troupe/core/config/training.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace troupe::nn {
 
 namespace {
+
+struct Size {
+  std::string_view name;
+  std::int64_t blocks; ///< per stage, of 1, 2, 4 times the width in channels
+};
+
+constexpr std::array sizes = {Size{"resnet20", 3}, Size{"resnet32", 5}, Size{"resnet56", 9}};
 
 TensorId add_block(GraphBuilder& builder, TensorId x, const std::string& name, std::int64_t width,
                    std::int64_t stride, bool training) {
@@ -23,19 +38,34 @@ TensorId add_block(GraphBuilder& builder, TensorId x, const std::string& name, s
   return builder.relu(name + ".relu", builder.add(name + ".add", y, shortcut));
 }
 
-} // namespace
-
-TensorId add_cifar_resnet(GraphBuilder& builder, TensorId images, const CifarResNetSpec& spec,
-                          bool training) {
+TensorId add_features(const FeatureArguments& arguments) {
+  auto& [builder, images, model, training] = arguments;
+  const auto blocks = std::ranges::find(sizes, model.name, &Size::name)->blocks;
+  const auto width = model.width.value_or(16);
   builder.begin_unit("stem");
-  auto x = builder.conv2d("conv1", images, spec.width, {3, 1, 1});
+  auto x = builder.conv2d("conv1", images, width, {3, 1, 1});
   x = builder.relu("relu", builder.batch_norm("bn1", x, training));
   for (std::int64_t stage = 0; stage < 3; ++stage)
-    for (std::int64_t i = 0; i < spec.n; ++i)
-      x = add_block(builder, x, fmt::format("layer{}.{}", stage + 1, i), spec.width << stage,
+    for (std::int64_t i = 0; i < blocks; ++i)
+      x = add_block(builder, x, fmt::format("layer{}.{}", stage + 1, i), width << stage,
                     stage > 0 && i == 0 ? 2 : 1, training);
   builder.begin_unit("head");
   return builder.flatten("flatten", builder.global_avg_pool("avgpool", x));
+}
+
+std::vector<ModelKey> keys(ModelConfig& model) {
+  return {width_key(model)};
+}
+
+} // namespace
+
+Family cifar_resnet() {
+  return {.names = names_of(sizes),
+          .help = "the small ones for 32x32 images",
+          .images_only = true,
+          .batch_norm = true,
+          .keys = keys,
+          .add_features = add_features};
 }
 
 } // namespace troupe::nn

@@ -1,35 +1,43 @@
-/// The model families: from images to the features that the head's classifier takes.
+/// The table of all models: each family is a function here, in a file of its own, and a line in
+/// families.cpp. Nothing else in this program knows a model by name.
 #pragma once
 
-#include "../builder.hpp"
-#include "models.hpp"
+#include "family.hpp"
 
-#include <array>
+#include <optional>
 
 namespace troupe::nn {
 
-enum class BlockKind : std::uint8_t { basic, bottleneck };
+Family resnet();
+Family cifar_resnet();
+Family mlp();
+Family linear();
 
-/// He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, as torchvision has it: the
-/// stride of a bottleneck is in its 3x3 convolution.
-struct ResNetSpec {
-  BlockKind block;
-  std::array<std::int64_t, 4> blocks; ///< per stage, of 1, 2, 4, 8 times the width in channels
-  std::int64_t width = 64;
-};
+/// The default of model.name.
+inline constexpr std::string_view usual_model = "resnet20";
 
-/// The network for CIFAR-10 of the same paper, section 4.2: 6n + 2 layers, shortcuts without
-/// parameters (option A).
-struct CifarResNetSpec {
-  std::int64_t n; ///< blocks per stage, of 1, 2, 4 times the width in channels
-  std::int64_t width = 16;
-};
+/// In the order in which names are listed.
+std::vector<Family> families();
 
-// Each returns the features (N, C), with the unit "head" begun.
-TensorId add_resnet(GraphBuilder& builder, TensorId images, const ResNetSpec& spec, bool imagenet,
-                    bool training);
-TensorId add_cifar_resnet(GraphBuilder& builder, TensorId images, const CifarResNetSpec& spec,
-                          bool training);
-TensorId add_mlp(GraphBuilder& builder, TensorId images, const std::vector<std::int64_t>& hidden);
+std::optional<Family> family_of(std::string_view model);
+
+/// Names of the families for which this holds, in their order.
+template <class Holds>
+std::vector<std::string> names_where(Holds holds) {
+  std::vector<std::string> names;
+  for (const auto& family : families())
+    if (holds(family))
+      names.insert(names.end(), family.names.begin(), family.names.end());
+  return names;
+}
+
+/// Of all families, each once.
+std::vector<ModelKey> model_keys(ModelConfig& model);
+
+/// Names of the models that take the key of this path.
+std::vector<std::string> models_with(const std::string& path);
+
+/// Those that the family does not take and that have another value than their default.
+std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);
 
 } // namespace troupe::nn

@@ -1,21 +1,24 @@
-/// The models by name.
+/// Models by name, and what configs may say of them.
 ///
-/// Every graph has the tensors images (N, H, W, C), labels (N, i32), logits (N, classes), loss and
-/// correct. Parameters and statistics have the names of torchvision's models. Units are "stem", one
-/// for every residual block ("layer1.0") or hidden layer, and "head".
+/// Every graph has the tensors of its InputSpec, as images (N, H, W, C) and labels (N, i32), then
+/// logits (N, outputs), loss and, where the target is labels, correct. Parameters and statistics of
+/// ResNets have the names of torchvision's. Units are "stem", one for every residual block
+/// ("layer1.0") or hidden layer, and "head".
 #pragma once
 
+#include "input.hpp"
+
 #include "troupe/core/config/training.hpp"
+#include "troupe/core/config/validate.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph/graph.hpp"
 
-#include <string>
-#include <vector>
+#include <cstdint>
 
 namespace troupe::nn {
 
 struct ModelOptions {
-  std::int64_t image_size = 32; ///< height and width
+  InputSpec input = {};
   std::int64_t batch = 1;
   /// Batch norm with the batch's statistics; false gives the graph for evaluation, with the same
   /// parameters and statistics.
@@ -23,12 +26,13 @@ struct ModelOptions {
   float label_smoothing = 0.0f; ///< cross_entropy only
 };
 
-/// resnet18, 34, 50, 101, 152 (ImageNet or CIFAR stem); resnet20, 32, 56; mlp; linear.
-const std::vector<std::string>& model_names();
+/// Keys that do not fit the model, each other or the data. None for a model that there is not: the
+/// rule of model.name refuses it.
+ConfigConflicts find_conflicts(const ModelConfig& model, const InputSpec& input);
 
-/// The forward graph with its loss. With mean_squared_error the target is the one-hot vector of the
-/// label. Errors: invalid_input for an unknown model (names the nearest), stem or loss, and for
-/// images the model cannot take.
+/// The forward graph with its loss. With mean_squared_error, labels stand for one-hot vectors.
+/// Errors: invalid_input for an unknown model, stem or loss (names the nearest), for conflicts as
+/// above, and for samples that the model cannot take.
 Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options);
 
 } // namespace troupe::nn

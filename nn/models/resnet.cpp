@@ -1,10 +1,32 @@
+// He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, as torchvision has it: the
+// stride of a bottleneck is in its 3x3 convolution.
 #include "families.hpp"
+#include "shared_keys.hpp"
+
+#include "troupe/core/config/training.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace troupe::nn {
 
 namespace {
+
+enum class BlockKind : std::uint8_t { basic, bottleneck };
+
+struct Size {
+  std::string_view name;
+  BlockKind block;
+  std::array<std::int64_t, 4> blocks; ///< per stage, of 1, 2, 4, 8 times the width in channels
+};
+
+constexpr std::array sizes = {Size{"resnet18", BlockKind::basic, {2, 2, 2, 2}},
+                              Size{"resnet34", BlockKind::basic, {3, 4, 6, 3}},
+                              Size{"resnet50", BlockKind::bottleneck, {3, 4, 6, 3}},
+                              Size{"resnet101", BlockKind::bottleneck, {3, 4, 23, 3}},
+                              Size{"resnet152", BlockKind::bottleneck, {3, 8, 36, 3}}};
 
 struct Block {
   std::string name; ///< "layer1.0"
@@ -14,13 +36,15 @@ struct Block {
 
 class ResNet {
 public:
-  ResNet(GraphBuilder& builder, const ResNetSpec& spec, bool training)
-      : builder_{builder}, spec_{spec}, training_{training} {}
+  explicit ResNet(const FeatureArguments& arguments)
+      : builder_{arguments.builder}, size_{*std::ranges::find(sizes, arguments.model.name,
+                                                              &Size::name)},
+        width_{arguments.model.width.value_or(64)}, training_{arguments.training} {}
 
   TensorId stem(TensorId x, bool imagenet) {
     builder_.begin_unit("stem");
     const auto shape = imagenet ? Conv2dAttributes{7, 2, 3} : Conv2dAttributes{3, 1, 1};
-    x = builder_.relu("relu", convolve("conv1", "bn1", x, spec_.width, shape));
+    x = builder_.relu("relu", convolve("conv1", "bn1", x, width_, shape));
     if (!imagenet)
       return x;
     return builder_.max_pool("maxpool", x,
@@ -29,8 +53,8 @@ public:
 
   TensorId stages(TensorId x) {
     for (std::int64_t stage = 0; stage < 4; ++stage)
-      for (std::int64_t i = 0; i < spec_.blocks[static_cast<std::size_t>(stage)]; ++i)
-        x = block(x, {fmt::format("layer{}.{}", stage + 1, i), spec_.width << stage,
+      for (std::int64_t i = 0; i < size_.blocks[static_cast<std::size_t>(stage)]; ++i)
+        x = block(x, {fmt::format("layer{}.{}", stage + 1, i), width_ << stage,
                       stage > 0 && i == 0 ? 2 : 1});
     return x;
   }
@@ -39,12 +63,12 @@ private:
   TensorId block(TensorId x, const Block& b) {
     builder_.begin_unit(b.name);
     const auto shortcut = downsample(x, b);
-    const auto residual = spec_.block == BlockKind::basic ? basic(x, b) : bottleneck(x, b);
+    const auto residual = size_.block == BlockKind::basic ? basic(x, b) : bottleneck(x, b);
     return builder_.relu(b.name + ".relu", builder_.add(b.name + ".add", residual, shortcut));
   }
 
   TensorId downsample(TensorId x, const Block& b) {
-    const auto out = b.width * (spec_.block == BlockKind::basic ? 1 : 4);
+    const auto out = b.width * (size_.block == BlockKind::basic ? 1 : 4);
     const auto& shape = builder_.shape(x);
     if (b.stride == 1 && shape.rank() == 4 && shape[3] == out)
       return x;
@@ -74,18 +98,46 @@ private:
   }
 
   GraphBuilder& builder_;
-  const ResNetSpec& spec_;
+  const Size& size_;
+  std::int64_t width_;
   bool training_;
 };
 
+TensorId add_features(const FeatureArguments& arguments) {
+  ResNet model{arguments};
+  const auto x = model.stages(model.stem(arguments.input, arguments.model.stem == "imagenet"));
+  arguments.builder.begin_unit("head");
+  return arguments.builder.flatten("flatten", arguments.builder.global_avg_pool("avgpool", x));
+}
+
+std::vector<ModelKey> keys(ModelConfig& model) {
+  return {{.key = {"model.stem",
+                   &model.stem,
+                   {.choices = {"cifar", "imagenet"}},
+                   "First layers: one 3x3 convolution, or 7x7 and a pooling"},
+           .elsewhere = "{} has no imagenet stem"},
+          width_key(model)};
+}
+
+ConfigConflicts conflicts(const ModelConfig& model, const InputSpec& input) {
+  const auto size = std::min(input.sample[0], input.sample[1]);
+  if (model.stem != "imagenet" || size >= 32)
+    return {};
+  return {{{"model.stem", "data.image_size"},
+           fmt::format("the imagenet stem shrinks images too much for image_size {}", size),
+           "imagenet for an image_size of at least 32"}};
+}
+
 } // namespace
 
-TensorId add_resnet(GraphBuilder& builder, TensorId images, const ResNetSpec& spec, bool imagenet,
-                    bool training) {
-  ResNet model{builder, spec, training};
-  const auto x = model.stages(model.stem(images, imagenet));
-  builder.begin_unit("head");
-  return builder.flatten("flatten", builder.global_avg_pool("avgpool", x));
+Family resnet() {
+  return {.names = names_of(sizes),
+          .help = "those of ImageNet",
+          .images_only = true,
+          .batch_norm = true,
+          .keys = keys,
+          .conflicts = conflicts,
+          .add_features = add_features};
 }
 
 } // namespace troupe::nn

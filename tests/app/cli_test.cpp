@@ -3,6 +3,7 @@
 
 #include "troupe/core/config/text.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -147,6 +148,20 @@ TEST_CASE("config check refuses to clip gradients that still have the loss scale
         std::string::npos);
 }
 
+TEST_CASE("config check warns of what is deprecated, and of what changes nothing") {
+  const auto file = configs + "debug.yaml";
+  const auto checked = troupe_program("config check " + file +
+                                      " --set train.clip_before_unscale=true --set "
+                                      "model.hidden=[8]");
+  CHECK(checked.code == 0);
+  CHECK(checked.out == file + ": ok\n");
+  CHECK(checked.err ==
+        file +
+            ": train.clip_before_unscale is deprecated: it is refused where it would matter, and "
+            "changes nothing elsewhere; leave it out\n" +
+            file + ": model.hidden changes nothing: resnet20 has no hidden layers\n");
+}
+
 TEST_CASE("config check asks whether this machine can, unless told not to") {
   const auto file = configs + "debug.yaml --set devices.kind=cuda";
   CHECK(troupe_program("config check --any-machine " + file).code == 0);
@@ -181,8 +196,9 @@ TEST_CASE("a missing config file exits with 2") {
 }
 
 TEST_CASE("config schema prints what editors and people read") {
-  CHECK(troupe_program("config schema").out == config_json_schema());
-  CHECK(troupe_program("config schema --format markdown").out == config_markdown());
+  CHECK(troupe_program("config schema").out == config_json_schema(nn::model_catalogue()));
+  CHECK(troupe_program("config schema --format markdown").out ==
+        config_markdown(nn::model_catalogue()));
 }
 
 TEST_CASE("a full disk behind standard output is a failure") {

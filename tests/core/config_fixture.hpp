@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/config/load.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,7 @@ using Lines = std::vector<std::string>;
 inline Lines problems(std::string_view text, const std::vector<std::string>& overrides = {},
                       const Capabilities& capabilities = Capabilities::all()) {
   Lines lines;
-  const auto config = parse_config(text, "a.yaml", overrides, capabilities);
+  const auto config = parse_config(text, "a.yaml", overrides, capabilities, nn::model_catalogue());
   if (!config)
     for (const auto& problem : config.error())
       lines.push_back(problem.to_string());
@@ -25,10 +26,14 @@ inline Lines problems(std::string_view text, const std::vector<std::string>& ove
 
 /// The config of a text that is known to be good.
 inline Config good(std::string_view text, const std::vector<std::string>& overrides = {}) {
-  auto config = parse_config(text, "a.yaml", overrides, Capabilities::all());
+  auto config = parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());
   if (!config)
     throw std::runtime_error(to_error(config.error()).message);
   return std::move(*config);
+}
+
+inline std::string printed(const Config& config) {
+  return to_yaml(config, nn::model_catalogue());
 }
 
 /// What makes a text complete where a test is about something else.

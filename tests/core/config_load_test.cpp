@@ -1,6 +1,8 @@
 #include "config_fixture.hpp"
 #include "scratch_folder.hpp"
 
+#include "troupe/core/config/notes.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
@@ -10,10 +12,53 @@ using namespace std::chrono_literals;
 TEST_CASE("an empty text is the default config, but for the data") {
   CHECK(problems("") == Lines{"a.yaml: data.root: dataset cifar10 needs the folder of its files; "
                               "allowed: a folder; tools/fetch-data fills one"});
-  Config expected;
+  auto expected = default_config(nn::model_catalogue());
   expected.data.dataset = "synthetic";
   CHECK(good("", {"data.dataset=synthetic"}) == expected);
   CHECK(good(synthetic + "run:\ntrain: ~\n") == expected); // sections without keys
+}
+
+TEST_CASE("models, their keys and their checks are those that are handed in") {
+  ModelCatalogue models{.names = {"oak", "fir"}, .usual = "fir"};
+  models.keys = [](ModelConfig& model) -> std::vector<ConfigKey> {
+    return {{"model.hidden", &model.hidden, {.min = 1}, "Rings"}};
+  };
+  models.conflicts = [](const Config& config) -> ConfigConflicts {
+    if (config.model.hidden.size() == 1)
+      return {};
+    return {{{"model.hidden", "model.name"}, config.model.name + " has one ring", "[N]"}};
+  };
+  models.notes = [](const Config& config) -> std::vector<std::string> {
+    return {config.model.name + " is old"};
+  };
+  const auto load = [&](const std::string& model) {
+    return parse_config(synthetic + "model: " + model, "a.yaml", {}, Capabilities::all(), models);
+  };
+  const auto fir = load("{hidden: [3]}");
+  REQUIRE(fir);
+  CHECK(fir->model.name == "fir");
+  CHECK(fir->model.hidden == std::vector<std::int64_t>{3});
+  CHECK(config_notes(*fir, models) == Lines{"fir is old"});
+  CHECK(
+      to_error(load("{name: oka}").error()).message ==
+      "a.yaml:2:15: model.name: \"oka\" is not a choice; allowed: oak, fir; did you mean \"oak\"?");
+  CHECK(to_error(load("{name: oak, hidden: [1, 2]}").error()).message ==
+        "a.yaml:2:28: model.hidden: oak has one ring; allowed: [N]");
+  CHECK(
+      to_error(load("{width: 3}").error()).message.starts_with("a.yaml:2:9: model.width: unknown"));
+}
+
+TEST_CASE("what a config uses in vain, or should not use any more, is noted") {
+  const auto notes = [](const std::vector<std::string>& overrides) {
+    return config_notes(good(synthetic, overrides), nn::model_catalogue());
+  };
+  CHECK(notes({"train.clip_before_unscale=false", "model.hidden=[512]"}).empty());
+  CHECK(notes({"train.clip_before_unscale=true"}) ==
+        Lines{"train.clip_before_unscale is deprecated: it is refused where it would matter, and "
+              "changes nothing elsewhere; leave it out"});
+  CHECK(notes({"model.hidden=[8]"}) ==
+        Lines{"model.hidden changes nothing: resnet20 has no hidden layers"});
+  CHECK(notes({"model.hidden=[8]", "model.name=mlp"}).empty());
 }
 
 TEST_CASE("every type of value is read") {

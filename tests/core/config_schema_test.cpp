@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path source = source_tree();
+const auto models = nn::model_catalogue();
 
 Json schema() {
-  return Json::parse(config_json_schema());
+  return Json::parse(config_json_schema(models));
 }
 
 std::vector<fs::path> config_files() {
@@ -38,20 +39,20 @@ TEST_CASE("every key has a member of its own and help") {
   Config config;
   std::set<const void*> members;
   std::set<std::string> paths;
-  for (const auto& key : config_keys(config)) {
+  for (const auto& key : config_keys(config, models)) {
     std::visit([&](auto* target) { members.insert(target); }, key.target);
     paths.insert(key.path);
     CHECK(!key.help.empty());
   }
-  CHECK(members.size() == config_keys(config).size());
+  CHECK(members.size() == config_keys(config, models).size());
   CHECK(paths.size() == members.size());
 }
 
 TEST_CASE("the schema is JSON of draft 2020-12 and has every key with help and default") {
   const auto root = schema();
   CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
-  Config defaults;
-  for (const auto& key : config_keys(defaults)) {
+  auto defaults = default_config(models);
+  for (const auto& key : config_keys(defaults, models)) {
     INFO(key.path);
     const auto found = schema_of(root, key.path);
     REQUIRE(found.is_object());
@@ -76,7 +77,7 @@ TEST_CASE("the schema refuses what is not in the description") {
 TEST_CASE("reader and schema agree on every key and many values") {
   const auto root = schema();
   Config config;
-  for (const auto& key : config_keys(config)) {
+  for (const auto& key : config_keys(config, models)) {
     const auto key_schema = schema_of(root, key.path);
     for (const auto* text : {"0",
                              "1",
@@ -157,20 +158,20 @@ TEST_CASE("reader and schema agree on every key and many values") {
 TEST_CASE("a printed config loads to the same config") {
   const auto path = source / "tests/golden/config.yaml";
   const auto text = read_bytes(path);
-  const auto config = parse_config(text, path.string(), {}, Capabilities::all());
+  const auto config = parse_config(text, path.string(), {}, Capabilities::all(), models);
   if (!config)
     FAIL(to_error(config.error()).message);
-  CHECK(to_yaml(*config) == text); // the golden file is in the form that is printed
-  CHECK(good(to_yaml(*config)) == *config);
+  CHECK(printed(*config) == text); // the golden file is in the form that is printed
+  CHECK(good(printed(*config)) == *config);
 
-  Config defaults, copy = *config;
-  const auto keys = config_keys(copy), default_keys = config_keys(defaults);
+  auto defaults = default_config(models), copy = *config;
+  const auto keys = config_keys(copy, models), default_keys = config_keys(defaults, models);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     INFO(keys[i].path);
     // Every key of the golden file differs from its default, so that none can be lost unseen; but
     // for those that other values of the file exclude, and where there is one choice alone.
     constexpr std::array excluded = {"train.optimizer.nesterov", "train.label_smoothing",
-                                     "data.features", "data.targets"};
+                                     "model.bias", "data.features", "data.targets"};
     if (std::ranges::count(excluded, keys[i].path) == 0 && keys[i].rule.choices.size() != 1)
       CHECK(config_value_text(keys[i]) != config_value_text(default_keys[i]));
   }
@@ -185,7 +186,7 @@ TEST_CASE("texts that YAML would read as something else are quoted") {
     config.run.output = text;
     config.model.pretrained = text;
     INFO(text);
-    CHECK(good(to_yaml(config)) == config);
+    CHECK(good(printed(config)) == config);
   }
 }
 
@@ -195,11 +196,11 @@ TEST_CASE("every file in configs/ is good, fits the schema and prints to the sam
   CHECK(files.size() >= 15);
   for (const auto& file : files) {
     INFO(file.string());
-    const auto config = load_config(file, {}, Capabilities::all());
+    const auto config = load_config(file, {}, Capabilities::all(), models);
     if (!config)
       FAIL_CHECK(to_error(config.error()).message);
     else
-      CHECK(good(to_yaml(*config)) == *config);
+      CHECK(good(printed(*config)) == *config);
     CHECK(accepts(root, to_json(YAML::LoadFile(file.string()))));
     const bool below = file.parent_path() != source / "configs";
     CHECK(read_bytes(file).starts_with(below ? "# yaml-language-server: $schema=../schema.json\n"
@@ -209,6 +210,6 @@ TEST_CASE("every file in configs/ is good, fits the schema and prints to the sam
 
 TEST_CASE("configs/schema.json and docs/config.md are up to date") {
   // troupe config schema [--format markdown] writes them.
-  CHECK(read_bytes(source / "configs/schema.json") == config_json_schema());
-  CHECK(read_bytes(source / "docs/config.md") == config_markdown());
+  CHECK(read_bytes(source / "configs/schema.json") == config_json_schema(models));
+  CHECK(read_bytes(source / "docs/config.md") == config_markdown(models));
 }

@@ -4,6 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -12,7 +14,8 @@ namespace {
 /// The one problem that overrides of a good config make; without its source.
 std::string conflict(const std::vector<std::string>& overrides,
                      const Capabilities& capabilities = Capabilities::all()) {
-  const auto config = parse_config(synthetic, "a.yaml", overrides, capabilities);
+  const auto config =
+      parse_config(synthetic, "a.yaml", overrides, capabilities, nn::model_catalogue());
   if (config || config.error().size() != 1)
     return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
   auto problem = config.error().front();
@@ -42,6 +45,16 @@ TEST_CASE("a conflict is not reported where one of its keys is wrong by itself")
   CHECK(lines[1].starts_with("a.yaml:3:21: train.accumulate: -3 is out of range"));
 }
 
+TEST_CASE("what others are divided by may be wrong by itself") {
+  for (const std::string key : {"devices.count", "cluster.min_nodes", "train.accumulate",
+                                "parallel.shard_group", "data.batch_size"}) {
+    const auto lines = problems(synthetic, {"parallel.strategy=hsdp", key + "=0"});
+    CHECK(std::ranges::any_of(lines, [&](const std::string& line) {
+      return line.find(key + ": 0 is out of range") != std::string::npos;
+    }));
+  }
+}
+
 TEST_CASE("workers and micro-batches must divide the batch where there is batch norm") {
   CHECK(conflict({"parallel.strategy=ddp", "devices.count=3"}) ==
         "data.batch_size: 128 samples do not divide into 3 workers x 1 micro-batches of one size, "
@@ -56,7 +69,8 @@ TEST_CASE("batch norm is synchronized where there is some, on one worker too") {
   for (const auto* model : {"mlp", "linear"})
     CHECK(conflict({"model.sync_batch_norm=true", std::string{"model.name="} + model}) ==
           std::string{"model.sync_batch_norm: "} + model +
-              " has no batch norm; allowed: false, or a resnet");
+              " has no batch norm; allowed: false, or a model that has some: resnet18, resnet34, "
+              "resnet50, resnet101, resnet152, resnet20, resnet32, resnet56");
   for (const auto* strategy : {"single", "dp", "ddp", "zero3"})
     CHECK(problems(synthetic,
                    {"model.sync_batch_norm=true", std::string{"parallel.strategy="} + strategy})
@@ -151,8 +165,8 @@ TEST_CASE("the model must fit the data") {
 
 TEST_CASE("the imagenet stem is for big ResNets and big images") {
   CHECK(conflict({"model.stem=imagenet"}) ==
-        "model.stem: resnet20 has no imagenet stem; allowed: imagenet for resnet18, resnet34, "
-        "resnet50, resnet101, resnet152");
+        "model.stem: resnet20 has no imagenet stem; allowed: cifar, or a model that takes it: "
+        "resnet18, resnet34, resnet50, resnet101, resnet152");
   CHECK(
       conflict({"model.stem=imagenet", "model.name=resnet18", "data.image_size=28"}) ==
       "model.stem: the imagenet stem shrinks images too much for image_size 28; allowed: imagenet "
@@ -165,10 +179,36 @@ TEST_CASE("an mlp needs hidden layers") {
   CHECK(problems(synthetic, {"model.name=linear", "model.hidden=[]"}).empty());
 }
 
+TEST_CASE("a model without bias is one whose layers take it") {
+  for (const std::string model : {"model.name=mlp", "model.name=linear"})
+    CHECK(problems(synthetic, {model, "model.bias=false"}).empty());
+  CHECK(conflict({"model.bias=false"}) ==
+        "model.bias: the head of resnet20 keeps its bias; allowed: true, or a model that takes it: "
+        "mlp, linear");
+}
+
+TEST_CASE("an unknown model is refused with all that there are, and the nearest") {
+  CHECK(problems(synthetic + "model: {name: resnet51}\n") ==
+        Lines{"a.yaml:2:15: model.name: \"resnet51\" is not a choice; allowed: resnet18, resnet34, "
+              "resnet50, resnet101, resnet152, resnet20, resnet32, resnet56, mlp, linear; did you "
+              "mean \"resnet50\"?"});
+}
+
+TEST_CASE("a table is nothing for a ResNet") {
+  const std::string table = "data: {dataset: csv, root: x, features: [a, b], targets: [c], "
+                            "drop_last: false}\n";
+  CHECK(problems(table) ==
+        Lines{"a.yaml:1:17: model.name: resnet20 takes images (H, W, C), not samples of the shape "
+              "2; allowed: mlp, linear"});
+  for (const std::string model : {"model.name=mlp", "model.name=linear"})
+    CHECK(problems(table, {model, "model.loss=mean_squared_error"}).empty());
+}
+
 TEST_CASE("a width is a ResNet's") {
   CHECK(conflict({"model.name=mlp", "model.width=32"}) ==
-        "model.width: the layers of mlp have widths of their own; allowed: a resnet; for mlp "
-        "model.hidden");
+        "model.width: the layers of mlp have widths of their own; allowed: null, or a model that "
+        "takes it: resnet18, resnet34, resnet50, resnet101, resnet152, resnet20, resnet32, "
+        "resnet56");
   CHECK(problems(synthetic, {"model.name=resnet32", "model.width=32"}).empty());
 }
 
@@ -314,14 +354,16 @@ TEST_CASE("a certificate, its key and its authority go together") {
 }
 
 TEST_CASE("a config made in code gets the same checks") {
-  Config config;
+  const auto models = nn::model_catalogue();
+  const auto everything = Capabilities::all();
+  auto config = default_config(models);
   config.data.dataset = "synthetic";
-  CHECK(validate(config).empty());
+  CHECK(validate(config, everything, models).empty());
   config.devices.count = 2;
-  CHECK(validate(config).at(0).key == "parallel.strategy");
+  CHECK(validate(config, everything, models).at(0).key == "parallel.strategy");
   config.model.name = "resnet21";
   config.train.epochs = 0;
-  const auto found = validate(config);
+  const auto found = validate(config, everything, models);
   REQUIRE(found.size() == 2);
   CHECK(found[0].to_string().starts_with("model.name: \"resnet21\" is not a choice"));
   CHECK(found[1].to_string().starts_with("train.epochs: 0 is out of range"));

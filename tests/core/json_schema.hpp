@@ -106,7 +106,7 @@ inline bool accepts(const Json& schema, const Json& value) {
         for (const auto& [name, ignored] : value.items())
           fits = fits && schema["properties"].contains(name);
     } else if (keyword != "$schema" && keyword != "title" && keyword != "description" &&
-               keyword != "default") {
+               keyword != "default" && keyword != "deprecated") {
       throw std::runtime_error("keyword " + keyword);
     }
     if (!fits)

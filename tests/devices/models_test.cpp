@@ -16,7 +16,7 @@ Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
   ModelConfig config;
   config.name = name;
   config.width = 16;
-  auto graph = nn::build_model(config, {.image_size = size, .batch = batch});
+  auto graph = nn::build_model(config, {.input = nn::image_input(size), .batch = batch});
   if (!graph)
     FAIL(graph.error().to_string());
   return std::move(*graph);

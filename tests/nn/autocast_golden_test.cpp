@@ -36,7 +36,7 @@ nn::PreparedModel prepare(const nlohmann::json& run) {
   config.stem = config.name == "resnet50" ? "imagenet" : "cifar";
   config.hidden = {24, 16};
   const auto forward =
-      build_model(config, {.image_size = config.name == "resnet50" ? 64 : 32, .batch = 4});
+      build_model(config, {.input = image_input(config.name == "resnet50" ? 64 : 32), .batch = 4});
   REQUIRE(forward.has_value());
   auto prepared =
       run_passes(*forward, Purpose::training,

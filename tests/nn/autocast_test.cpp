@@ -23,7 +23,7 @@ namespace {
 Graph four_small_images(const std::string& name) {
   ModelConfig config;
   config.name = name;
-  const auto graph = build_model(config, {.image_size = 8, .batch = 4});
+  const auto graph = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(graph.has_value());
   return *graph;
 }

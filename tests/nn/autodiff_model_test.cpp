@@ -22,7 +22,8 @@ ModelConfig model(std::string name, std::string stem = "cifar") {
   ModelConfig config;
   config.name = std::move(name);
   config.stem = std::move(stem);
-  config.width = 16;
+  if (config.name.starts_with("resnet"))
+    config.width = 16;
   config.num_classes = 5;
   config.hidden = {7, 6};
   return config;
@@ -63,7 +64,7 @@ double loss_of(const GraphRunner& runner, const ModelConfig& config) {
 /// that is too small drowns in the rounding of activations, the sooner the deeper the model.
 void check_direction(const ModelConfig& config, std::int64_t image_size, double h,
                      double tolerance) {
-  const auto forward = build_model(config, {.image_size = image_size, .batch = 4});
+  const auto forward = build_model(config, {.input = image_input(image_size), .batch = 4});
   INFO((forward ? "" : forward.error().to_string()));
   REQUIRE(forward.has_value());
   const auto differentiated = autodiff(*forward);
@@ -103,6 +104,14 @@ void check_direction(const ModelConfig& config, std::int64_t image_size, double 
 TEST_CASE("the gradient of a linear model and an mlp") {
   check_direction(model("linear"), 4, 1e-4, 1e-3);
   check_direction(model("mlp"), 4, 1e-4, 1e-3);
+}
+
+TEST_CASE("the gradient of models without bias") {
+  for (const auto* name : {"linear", "mlp"}) {
+    auto config = model(name);
+    config.bias = false;
+    check_direction(config, 4, 1e-4, 1e-3);
+  }
 }
 
 TEST_CASE("the gradient of a ResNet-20 on tiny images") {

@@ -21,7 +21,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
   config.name = name;
   config.stem = "imagenet";
   config.num_classes = 1000;
-  const auto forward = build_model(config, {.image_size = 224, .batch = 8});
+  const auto forward = build_model(config, {.input = image_input(224), .batch = 8});
   REQUIRE(forward.has_value());
   PassOptions options{
       .fuse = FusePatterns::all(), .precision = precision, .recompute = recompute, .memory = {}};

@@ -11,13 +11,14 @@ namespace {
 /// ResNet-20 has 11 units with parameters: stem, 9 blocks, head.
 Config sharded() {
   Config config;
+  config.model.name = "resnet20";
   config.parallel.strategy = StrategyKind::zero3;
   config.devices.count = 2;
   return config;
 }
 
 std::string only_conflict(const Config& config) {
-  const auto found = find_conflicts(config);
+  const auto found = find_graph_conflicts(config);
   return found.size() == 1 ? found.front().keys.front() + ": " + found.front().what
                            : std::to_string(found.size()) + " conflicts";
 }
@@ -27,7 +28,7 @@ std::string only_conflict(const Config& config) {
 TEST_CASE("more units than have parameters are refused") {
   auto config = sharded();
   config.parallel.max_units_alive = 11;
-  CHECK(find_conflicts(config).empty());
+  CHECK(find_graph_conflicts(config).empty());
   config.parallel.max_units_alive = 12;
   CHECK(only_conflict(config) == "parallel.max_units_alive: 12 units alive, but the model has 11 "
                                  "units with parameters");
@@ -36,7 +37,7 @@ TEST_CASE("more units than have parameters are refused") {
   CHECK(only_conflict(config) ==
         "parallel.wrap.units: 12 names, but the model has 11 units with parameters");
   config.parallel.wrap.units = {"layer1", "layer3.1"};
-  CHECK(find_conflicts(config).empty());
+  CHECK(find_graph_conflicts(config).empty());
 }
 
 TEST_CASE("more workers than parameters are refused where parameters are shared out") {
@@ -44,12 +45,12 @@ TEST_CASE("more workers than parameters are refused where parameters are shared 
   config.model = {.name = "linear", .num_classes = 2, .in_channels = 1};
   config.data.image_size = 1;
   config.devices.count = 4; // two weights, two biases
-  CHECK(find_conflicts(config).empty());
+  CHECK(find_graph_conflicts(config).empty());
   config.devices.count = 5;
   CHECK(only_conflict(config) == "parallel.strategy: 5 workers have to share 4 parameters: some "
                                  "would have none");
   config.parallel.strategy = StrategyKind::hsdp; // in groups of 2
-  CHECK(find_conflicts(config).empty());
+  CHECK(find_graph_conflicts(config).empty());
   config.parallel.strategy = StrategyKind::ddp;
-  CHECK(find_conflicts(config).empty());
+  CHECK(find_graph_conflicts(config).empty());
 }

@@ -16,7 +16,7 @@ Graph training(const std::string& name, Precision precision, const InputFormat& 
   ModelConfig config;
   config.name = name;
   config.hidden = {6};
-  const auto forward = build_model(config, {.image_size = 8, .batch = 4});
+  const auto forward = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(forward.has_value());
   const auto ready =
       run_passes(*forward, Purpose::training, {.precision = precision, .input = input});
@@ -81,7 +81,7 @@ TEST_CASE("channels are not padded where others than convolutions read the image
 TEST_CASE("images of another type than the arithmetic's are found") {
   ModelConfig config;
   config.name = "resnet20";
-  const auto forward = build_model(config, {.image_size = 8, .batch = 4});
+  const auto forward = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(forward.has_value());
   CHECK_FALSE(run_passes(*forward, Purpose::training, {.input = {DType::f16, 4}}).has_value());
 }

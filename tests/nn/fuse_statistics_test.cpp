@@ -31,7 +31,7 @@ Graph forward_of(const std::string& name, std::int64_t image_size, std::int64_t 
   ModelConfig config;
   config.name = name;
   config.stem = stem;
-  const auto graph = build_model(config, {.image_size = image_size, .batch = batch});
+  const auto graph = build_model(config, {.input = image_input(image_size), .batch = batch});
   REQUIRE(graph.has_value());
   return *graph;
 }
@@ -196,7 +196,7 @@ TEST_CASE("training steps stay the same when all is fused") {
 }
 
 TEST_CASE("training steps stay the same when some nodes are fused, whichever") {
-  const auto basic = forward_of("resnet20", 8, 4), bottleneck = small_bottlenecks();
+  const auto basic = forward_of("resnet20", 8, 4, "cifar"), bottleneck = small_bottlenecks();
   const auto plain_basic = prepared(basic, {}).graph;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     INFO("seed " << seed);
@@ -224,7 +224,7 @@ TEST_CASE("training steps stay the same without `fuse` before") {
 }
 
 TEST_CASE("each rung of the ladder alone keeps the step") {
-  const auto forward = forward_of("resnet20", 8, 4);
+  const auto forward = forward_of("resnet20", 8, 4, "cifar");
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const std::function<bool(const Node&)>& refused) {
     return prepared(forward,
@@ -272,7 +272,7 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
 }
 
 TEST_CASE("what is kept is stored") {
-  const auto forward = forward_of("resnet20", 8, 2);
+  const auto forward = forward_of("resnet20", 8, 2, "cifar");
   const auto graph =
       prepared(forward, everything, Precision::fp32, {.keep = {"layer1.0.relu1"}}).graph;
   CHECK(graph.find("layer1.0.relu1").has_value());

@@ -21,7 +21,8 @@ Graph two_images(const std::string& name, bool training = true) {
   ModelConfig config;
   config.name = name;
   config.hidden = {6};
-  const auto graph = build_model(config, {.image_size = 16, .batch = 2, .training = training});
+  const auto graph =
+      build_model(config, {.input = image_input(16), .batch = 2, .training = training});
   REQUIRE(graph.has_value());
   return *graph;
 }

@@ -29,7 +29,7 @@ std::ptrdiff_t count(const Graph& graph, bool Conv2dAttributes::*flag) {
 
 PreparedModel prepared(const ModelConfig& config, std::int64_t image_size, std::int64_t batch,
                        const FusionSupport& support, Precision precision) {
-  const auto forward = build_model(config, {.image_size = image_size, .batch = batch});
+  const auto forward = build_model(config, {.input = image_input(image_size), .batch = batch});
   REQUIRE(forward);
   auto ready =
       run_passes(*forward, Purpose::training,

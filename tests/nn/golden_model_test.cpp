@@ -58,7 +58,7 @@ public:
       : golden_(read_golden(model + ".json")), engine_{engine}, precision_{precision},
         error_(pytorch_error(golden_, precision)) {
     config_.model.name = model;
-    config_.model.stem = "imagenet";
+    config_.model.stem = model == "resnet50" ? "imagenet" : "cifar";
     config_.model.num_classes = golden_.at("classes");
     config_.data.image_size = golden_.at("image_size");
     config_.precision.mode = to_string(precision);

@@ -16,7 +16,7 @@ namespace {
 std::vector<InitialTensor> values_of(const std::string& name, std::uint64_t seed) {
   ModelConfig config;
   config.name = name;
-  const auto graph = build_model(config, {.image_size = 32, .batch = 2});
+  const auto graph = build_model(config, {.input = image_input(32), .batch = 2});
   REQUIRE(graph.has_value());
   auto values = initial_values(*graph, seed);
   REQUIRE(values.has_value());

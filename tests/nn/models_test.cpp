@@ -1,3 +1,4 @@
+#include "troupe/nn/config_check.hpp"
 #include "troupe/nn/models/models.hpp"
 #include "troupe/nn/validate.hpp"
 
@@ -12,13 +13,11 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-ModelConfig model(std::string name, std::string stem, std::int64_t classes,
-                  std::int64_t channels = 3) {
+ModelConfig model(std::string name, std::string stem, std::int64_t classes) {
   ModelConfig config;
   config.name = std::move(name);
   config.stem = std::move(stem);
   config.num_classes = classes;
-  config.in_channels = channels;
   return config;
 }
 
@@ -47,7 +46,8 @@ TEST_CASE("ResNets have as many parameters as torchvision's") {
                                                         {"resnet152", 60192808}};
   for (const auto& [name, count] : known) {
     INFO(name);
-    const auto graph = build(model(name, "imagenet", 1000), {.image_size = 224, .batch = 2});
+    const auto graph =
+        build(model(name, "imagenet", 1000), {.input = image_input(224), .batch = 2});
     CHECK(parameter_count(graph) == count);
     CHECK(graph[*graph.find("logits")].shape == Shape{2, 1000});
     CHECK(validate(graph).has_value());
@@ -66,7 +66,7 @@ TEST_CASE("ResNets for CIFAR have the parameters of He et al. with option A") {
 TEST_CASE("the width of a ResNet is its first stage's, and doubles with every stage") {
   auto config = model("resnet50", "imagenet", 10);
   config.width = 16;
-  const auto wide = build(config, {.image_size = 32, .batch = 2});
+  const auto wide = build(config, {.batch = 2});
   CHECK(wide[*wide.find("conv1.weight")].shape == Shape{16, 3, 7, 7});
   CHECK(wide[*wide.find("layer4.2.conv3.weight")].shape == Shape{512, 128, 1, 1});
   config.name = "resnet20", config.stem = "cifar", config.width = 5;
@@ -76,7 +76,8 @@ TEST_CASE("the width of a ResNet is its first stage's, and doubles with every st
 }
 
 TEST_CASE("tensors have PyTorch's names and shapes") {
-  const auto graph = build(model("resnet50", "imagenet", 1000), {.image_size = 64, .batch = 2});
+  const auto graph =
+      build(model("resnet50", "imagenet", 1000), {.input = image_input(64), .batch = 2});
   const std::pair<const char*, Shape> some[] = {{"conv1.weight", {64, 3, 7, 7}},
                                                 {"bn1.weight", {64}},
                                                 {"bn1.bias", {64}},
@@ -114,9 +115,10 @@ TEST_CASE("a unit is the stem, a residual block or the head") {
 }
 
 TEST_CASE("training and evaluation graphs have the same parameters and statistics") {
-  const auto config = model("resnet18", "cifar", 10, 1);
-  const auto training = build(config, {.image_size = 28, .batch = 8});
-  const auto evaluation = build(config, {.image_size = 28, .batch = 3, .training = false});
+  const auto config = model("resnet18", "cifar", 10);
+  const auto training = build(config, {.input = image_input(28, 1), .batch = 8});
+  const auto evaluation =
+      build(config, {.input = image_input(28, 1), .batch = 3, .training = false});
   for (const auto role : {Role::parameter, Role::statistic}) {
     const auto a = training.with_role(role), b = evaluation.with_role(role);
     REQUIRE(a.size() == b.size());
@@ -129,14 +131,14 @@ TEST_CASE("training and evaluation graphs have the same parameters and statistic
   CHECK_FALSE(evaluation.find("bn1.saved_mean").has_value());
 }
 
-TEST_CASE("every model is built for every stem and number of channels") {
-  for (const auto& name : model_names())
-    for (const std::int64_t channels : {1, 3})
-      for (const char* stem : {"cifar", "imagenet"}) {
-        INFO(name << " " << stem << " " << channels);
-        const auto graph = build(model(name, stem, 7, channels), {.image_size = 32, .batch = 2});
-        CHECK(graph[*graph.find("logits")].shape == Shape{2, 7});
-      }
+TEST_CASE("every model is built for every number of channels") {
+  for (const auto& name : model_catalogue().names)
+    for (const std::int64_t channels : {1, 3}) {
+      INFO(name << " " << channels);
+      const auto graph =
+          build(model(name, "cifar", 7), {.input = image_input(32, channels), .batch = 2});
+      CHECK(graph[*graph.find("logits")].shape == Shape{2, 7});
+    }
 }
 
 TEST_CASE("an unknown model is an error that names the nearest") {
@@ -148,7 +150,9 @@ TEST_CASE("an unknown model is an error that names the nearest") {
 }
 
 TEST_CASE("an unknown stem or loss is an error") {
-  CHECK_FALSE(build_model(model("resnet18", "cifra", 10), {}).has_value());
+  const auto stem = build_model(model("resnet18", "cifra", 10), {});
+  REQUIRE_FALSE(stem.has_value());
+  CHECK_THAT(stem.error().message, ContainsSubstring("\"cifra\" is not a choice"));
   auto config = model("resnet18", "cifar", 10);
   config.loss = "crossentropy";
   const auto built = build_model(config, {});
@@ -157,7 +161,7 @@ TEST_CASE("an unknown stem or loss is an error") {
 }
 
 TEST_CASE("a training batch that leaves one value per channel is an error with the layer's name") {
-  const auto built = build_model(model("resnet18", "imagenet", 10), {.image_size = 32, .batch = 1});
+  const auto built = build_model(model("resnet18", "imagenet", 10), {.batch = 1});
   REQUIRE_FALSE(built.has_value());
   CHECK(built.error().code == Errc::invalid_input);
   CHECK_THAT(built.error().message, ContainsSubstring("layer4.0"));

@@ -12,7 +12,7 @@ Graph model(const std::string& name) {
   ModelConfig config;
   config.name = name;
   config.hidden = {8, 8};
-  const auto graph = build_model(config, {.image_size = 8, .batch = 2});
+  const auto graph = build_model(config, {.input = image_input(8), .batch = 2});
   REQUIRE(graph.has_value());
   return *graph;
 }

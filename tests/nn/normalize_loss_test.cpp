@@ -20,7 +20,7 @@ constexpr std::int64_t image = 3, pixels = image * image * 3;
 Graph network(const std::string& loss, std::int64_t batch, double loss_rows) {
   const ModelConfig config{.name = "mlp", .num_classes = 4, .hidden = {5}, .loss = loss};
   const auto forward =
-      build_model(config, {.image_size = image, .batch = batch, .label_smoothing = 0.1f});
+      build_model(config, {.input = image_input(image), .batch = batch, .label_smoothing = 0.1f});
   REQUIRE(forward);
   auto prepared = run_passes(*forward, Purpose::training, {.loss_rows = loss_rows});
   REQUIRE(prepared);

@@ -21,7 +21,8 @@ Graph prepared(const std::string& name, std::int64_t image_size, std::int64_t ba
   config.name = name;
   config.stem = stem;
   const auto forward = build_model(
-      config, {.image_size = image_size, .batch = batch, .training = purpose == Purpose::training});
+      config,
+      {.input = image_input(image_size), .batch = batch, .training = purpose == Purpose::training});
   REQUIRE(forward.has_value());
   const auto ready = run_passes(*forward, purpose,
                                 {.fuse = FusePatterns::all(),

@@ -35,7 +35,7 @@ Training training(const Graph& forward, const PassOptions& options) {
 Training training(const std::string& name, const PassOptions& options) {
   ModelConfig config;
   config.name = name;
-  const auto forward = build_model(config, {.image_size = 8, .batch = 4});
+  const auto forward = build_model(config, {.input = image_input(8), .batch = 4});
   REQUIRE(forward.has_value());
   return training(*forward, options);
 }

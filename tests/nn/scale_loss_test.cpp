@@ -22,7 +22,7 @@ Graph differentiated(const std::string& loss) {
   config.name = "mlp";
   config.loss = loss;
   config.hidden = {6};
-  auto forward = build_model(config, {.image_size = 4, .batch = 4});
+  auto forward = build_model(config, {.input = image_input(4), .batch = 4});
   REQUIRE(forward.has_value());
   auto graph = autodiff(*forward);
   REQUIRE(graph.has_value());
@@ -55,7 +55,7 @@ TEST_CASE("all gradients are multiplied by the loss scale, the loss is not") {
 
 TEST_CASE("the loss scale rescues gradients that f16 would flush to zero") {
   const auto forward =
-      build_model({.name = "mlp", .hidden = {6}}, {.image_size = 4, .batch = 4}).value();
+      build_model({.name = "mlp", .hidden = {6}}, {.input = image_input(4), .batch = 4}).value();
   // As little flows back as in a batch of 2^27 samples.
   const auto first_layer = [&](Precision precision, float scale) {
     auto prepared =

@@ -17,7 +17,7 @@ Graph training_graph() {
   ModelConfig config;
   config.name = "mlp";
   config.hidden = {4, 4};
-  auto forward = build_model(config, {.image_size = 4, .batch = 2});
+  auto forward = build_model(config, {.input = image_input(4), .batch = 2});
   REQUIRE(forward.has_value());
   auto graph = autodiff(std::move(*forward));
   REQUIRE(graph.has_value());

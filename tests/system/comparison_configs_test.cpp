@@ -2,6 +2,7 @@
 #include "experiment.hpp"
 
 #include "troupe/core/config/load.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,12 +13,13 @@ using namespace troupe::testing;
 
 TEST_CASE("configs that are meant for a GPU train in seconds in their debug size") {
   const auto configs = source_tree() / "configs";
+  const auto models = nn::model_catalogue();
   int trained = 0;
   for (const auto& entry : std::filesystem::directory_iterator{configs / "debug"}) {
     const auto& file = entry.path();
     INFO(file.string());
-    const auto small = load_config(file, {}, Capabilities::all());
-    const auto full = load_config(configs / file.filename(), {}, Capabilities::all());
+    const auto small = load_config(file, {}, Capabilities::all(), models);
+    const auto full = load_config(configs / file.filename(), {}, Capabilities::all(), models);
     REQUIRE(small);
     REQUIRE(full);
     CHECK(small->model == full->model);

@@ -103,6 +103,30 @@ TEST_CASE("so does a run that scales its loss") {
   check_kills({"precision.mode=amp_fp16", "devices.engine=interpreter", "model.name=mlp"}, 5);
 }
 
+TEST_CASE("a model without bias goes on from its checkpoint, which has none") {
+  const Experiment experiment({"model={name: mlp, hidden: [16], bias: false}",
+                               "train.schedule={name: constant, warmup: 0}"});
+  const auto undisturbed = experiment.completed("undisturbed");
+  experiment.completed("stopped", {"train.max_steps=9"});
+  const auto run = experiment.completed("stopped");
+  CHECK(run.digest() == undisturbed.digest());
+  const auto checkpoint = run.newest_checkpoint();
+  CHECK(checkpoint.find("fc.weight"));
+  for (const auto& tensor : checkpoint.tensors)
+    CHECK_FALSE(tensor.name.ends_with(".bias"));
+  const auto refused = experiment.train("stopped", {"model.bias=true", "train.epochs=6"});
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "the checkpoint has no tensor layers.0.bias"));
+}
+
+TEST_CASE("a model without bias does not go on from a checkpoint that has some") {
+  const Experiment experiment({"model.name=linear"});
+  experiment.completed("biased");
+  const auto refused = experiment.train("biased", {"model.bias=false", "train.epochs=6"});
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "the checkpoint has a tensor fc.bias, and the model has none"));
+}
+
 TEST_CASE("a damaged newest checkpoint is named, and the one before it is used") {
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");

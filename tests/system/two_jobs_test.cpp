@@ -2,6 +2,7 @@
 
 #include "troupe/actors/company.hpp"
 #include "troupe/core/config/load.hpp"
+#include "troupe/nn/config_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -18,10 +19,12 @@ TEST_CASE("two jobs in one process train what each trains alone") {
   const auto begin = [&](const std::string& name, Settings settings) {
     settings.insert(settings.end(),
                     {"run.name=" + name, "run.output=" + experiment.output().string()});
-    const auto config = load_config(Experiment::small_config(), settings);
+    const auto config = load_config(Experiment::small_config(), settings, host_capabilities(),
+                                    nn::model_catalogue());
     REQUIRE(config);
     return std::async(std::launch::async, [config = *config] {
-      return actors::run_training(config, {.quiet = true, .config_text = to_yaml(config)});
+      return actors::run_training(
+          config, {.quiet = true, .config_text = to_yaml(config, nn::model_catalogue())});
     });
   };
   auto first = begin("first", one), second = begin("second", other);

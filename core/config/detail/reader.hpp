@@ -1,4 +1,5 @@
-/// Walks YAML documents and overrides into a Config, and remembers where each key stands.
+/// Walks YAML documents and overrides into the members that keys point to, and remembers where each
+/// key stands.
 #pragma once
 
 #include "../schema.hpp"
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace YAML {
@@ -19,7 +21,7 @@ namespace troupe {
 
 class ConfigReader {
 public:
-  explicit ConfigReader(Config& config) : keys_{config_keys(config)} {}
+  explicit ConfigReader(std::vector<ConfigKey> keys) : keys_{std::move(keys)} {}
 
   void read_document(std::string_view text, const std::string& source);
   /// "a.b=value": the source of its problems is "--set a.b=value".

@@ -1,0 +1,10 @@
+/// The keys of the section parallel.
+#pragma once
+
+#include "../schema.hpp"
+
+namespace troupe {
+
+void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& parallel);
+
+} // namespace troupe

@@ -1,0 +1,93 @@
+#include "detail/keys_parallel.hpp"
+
+#include "detail/rules.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+/// Of all strategies.
+std::string strategy_help() {
+  std::string help = "How workers share the job";
+  for (const auto& facts : strategies)
+    help += fmt::format("{} {}: {}", facts.alone ? '.' : ';', facts.name, facts.help);
+  return help;
+}
+
+void add_strategy(std::vector<ConfigKey>& keys, ParallelConfig& c) {
+  keys.push_back({"parallel.strategy", &c.strategy, one_of(strategy_names()), strategy_help()});
+  keys.push_back({"parallel.bucket_size",
+                  &c.bucket_size,
+                  {.min = 1024, .format = ConfigFormat::size},
+                  "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
+  keys.push_back(
+      {"parallel.prefetch",
+       &c.prefetch,
+       {.min = 0, .max = 1024},
+       "Buckets that are gathered before they are needed (zero3, fsdp, hsdp), or whose gradients "
+       "may travel beside those under way (zero2 too)"});
+  keys.push_back(
+      {"parallel.max_units_alive", &c.max_units_alive, at_least(1),
+       "Most buckets that are gathered, or whose gradients travel, at a time: for less memory "
+       "than prefetch takes"});
+  keys.push_back({"parallel.reshard_after_forward",
+                  &c.reshard_after_forward,
+                  {},
+                  "Release parameters after forward and gather them again for backward; false: "
+                  "more memory, a third less traffic"});
+  keys.push_back({"parallel.no_sync",
+                  &c.no_sync,
+                  {},
+                  "Sum micro-batches before gradients travel, once a step; false: zero2, zero3, "
+                  "fsdp and hsdp send after each micro-batch, and need no memory for the sum"});
+  keys.push_back({"parallel.shard_group",
+                  &c.shard_group,
+                  {.min = 2, .max = 1024},
+                  "hsdp: workers that hold one copy of the state together"});
+  keys.push_back({"parallel.wrap.policy", &c.wrap.policy,
+                  one_of({"per_block", "size_based", "explicit"}),
+                  "What zero3, fsdp and hsdp gather together: each block (stem, residual block, "
+                  "head); neighbours until they have min_num_params; or what units names"});
+  keys.push_back(
+      {"parallel.wrap.min_num_params", &c.wrap.min_num_params, count_to(1e12), "size_based"});
+  keys.push_back({"parallel.wrap.units",
+                  &c.wrap.units,
+                  {},
+                  "explicit: names (layer1, layer2.0); what lies between is wrapped together"});
+}
+
+void add_mixed_precision(std::vector<ConfigKey>& keys, MixedPrecisionConfig& c) {
+  const auto types = one_of({"fp32", "bf16", "fp16"});
+  keys.push_back({"parallel.mixed_precision.parameters", &c.parameters, types,
+                  "zero3, fsdp, hsdp: type in which parameters are gathered; half the traffic. The "
+                  "optimizer's stay in fp32"});
+  keys.push_back({"parallel.mixed_precision.reduce", &c.reduce, types,
+                  "Type in which gradients travel, and are summed over workers"});
+  keys.push_back({"parallel.mixed_precision.buffers", &c.buffers, types,
+                  "Type whose values batch norm's running statistics hold"});
+}
+
+void add_offload(std::vector<ConfigKey>& keys, OffloadConfig& c) {
+  keys.push_back(
+      {"parallel.offload.target", &c.target, one_of({"none", "optimizer", "parameters"}),
+       "optimizer: the host keeps the optimizer's state and a copy of the parameters, and "
+       "updates them while backward goes on; parameters: they too lie there alone "
+       "(zero3, fsdp, hsdp)"});
+  keys.push_back(
+      {"parallel.offload.ratio",
+       &c.ratio,
+       {.min = 0, .max = 1, .above_min = true},
+       "How much of it, from what backward completes first; the rest stays on the device"});
+}
+
+} // namespace
+
+void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& c) {
+  add_strategy(keys, c);
+  add_mixed_precision(keys, c.mixed_precision);
+  add_offload(keys, c.offload);
+}
+
+} // namespace troupe

@@ -1,0 +1,28 @@
+/// What configs may say of models. core/ knows none: who builds them hands this to whoever reads,
+/// checks or describes configs.
+#pragma once
+
+#include "schema.hpp"
+#include "validate.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct ModelCatalogue {
+  std::vector<std::string> names = {}; ///< what model.name may be; empty: any text
+  std::string usual = {};              ///< its default
+  std::string help = {};               ///< what the names choose among
+  /// Keys of the section model that some models take and others do not, bound to its members.
+  std::vector<ConfigKey> (*keys)(ModelConfig& model) = nullptr;
+  /// Conflicts that follow from which model it is; asked beside core's own. Values may break the
+  /// rules of their keys, but for those that workers() and micro-batches come from.
+  ConfigConflicts (*conflicts)(const Config& config) = nullptr;
+  /// Conflicts with the model's graph; asked when all else is right.
+  ConfigConflicts (*graph_conflicts)(const Config& config) = nullptr;
+  /// What is given and changes nothing for the model: a sentence each.
+  std::vector<std::string> (*notes)(const Config& config) = nullptr;
+};
+
+} // namespace troupe

@@ -1,0 +1,111 @@
+// Conflicts of how a job is spread over workers.
+#include "validate.hpp"
+
+#include "config.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+/// As a job decides; a CUDA device that is asked for and not there is another conflict.
+bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
+  return devices.kind != "cpu" && devices.engine != "interpreter" && capabilities.cuda_build &&
+         capabilities.cuda_devices > 0;
+}
+
+/// Whether a global batch has a sample for each worker and micro-batch.
+ConfigConflicts validate_slices(const Config& config) {
+  const std::vector<std::string> keys = {"data.batch_size", "devices.count", "cluster.min_nodes",
+                                         "train.accumulate"};
+  const auto batch = config.data.batch_size, micro = config.train.accumulate;
+  const auto workers = config.workers();
+  // Divided, where a product of the others could overflow.
+  if (micro > batch || workers > batch / micro)
+    return {{keys,
+             fmt::format("{} samples are too few for {} workers x {} micro-batches", batch, workers,
+                         micro),
+             "at least devices.count x cluster.min_nodes x train.accumulate"}};
+  return {};
+}
+
+/// "zero3, fsdp, hsdp"
+std::string dividing_parameters() {
+  return fmt::format("{}", fmt::join(strategy_names(Divided::parameters), ", "));
+}
+
+} // namespace
+
+ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
+  ConfigConflicts found;
+  const auto workers = config.workers();
+  const auto& facts = facts_of(parallel.strategy);
+  if (facts.alone && workers != 1)
+    found.push_back(
+        {{"parallel.strategy", "devices.count", "cluster.min_nodes"},
+         fmt::format("strategy {} is for one worker, there are {}", facts.name, workers),
+         "ddp, or devices.count: 1 and cluster.min_nodes: 1"});
+  if (facts.group == ShardGroup::configured && workers % parallel.shard_group != 0)
+    found.push_back(
+        {{"parallel.shard_group", "devices.count", "cluster.min_nodes"},
+         fmt::format("{} workers do not divide into groups of {}", workers, parallel.shard_group),
+         fmt::format("a divisor of {}; fsdp makes one group", workers)});
+  if ((parallel.wrap.policy == "explicit") == parallel.wrap.units.empty())
+    found.push_back({{"parallel.wrap.units", "parallel.wrap.policy"},
+                     parallel.wrap.units.empty()
+                         ? "policy explicit needs the names of units"
+                         : "units go with policy explicit, not with " + parallel.wrap.policy,
+                     "names of units for policy explicit, none for the others"});
+  if (parallel.mixed_precision.parameters != "fp32" && !parallel.divides_parameters())
+    found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
+                     fmt::format("{} gathers no parameters", facts.name),
+                     "fp32, or strategy " + dividing_parameters()});
+  if (config.model.sync_batch_norm && config.devices.kind == "cuda" && config.cluster.max_nodes > 1)
+    found.push_back({{"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},
+                     "CUDA workers of several nodes cannot synchronize batch norm yet",
+                     "false; devices.kind: cpu; one node"});
+  std::ranges::move(validate_slices(config), std::back_inserter(found));
+  return found;
+}
+
+ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
+                         const Capabilities& capabilities) {
+  const auto& facts = facts_of(config.parallel.strategy);
+  if (offload.target == "none") {
+    if (offload.ratio != 1)
+      return {{{"parallel.offload.ratio", "parallel.offload.target"},
+               "a ratio of nothing: no state is offloaded",
+               "a target beside it: optimizer, parameters"}};
+    return {};
+  }
+  ConfigConflicts found;
+  if (facts.root_only)
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     fmt::format("{} is DataParallel as it was, whose worker 0 has the optimizer; "
+                                 "it offloads nothing",
+                                 facts.name),
+                     "none, or another strategy"});
+  else if (offload.target == "parameters" && !config.parallel.divides_parameters())
+    found.push_back(
+        {{"parallel.offload.target", "parallel.strategy"},
+         fmt::format("{} reads its parameters where they are, whole on each device", facts.name),
+         "optimizer, or strategy " + dividing_parameters()});
+  const auto& optimizer = config.train.optimizer;
+  if (offload.target == "optimizer" && optimizer.name == "sgd" && optimizer.momentum == 0)
+    found.push_back({{"parallel.offload.target", "train.optimizer.momentum"},
+                     "sgd without momentum has no state to offload",
+                     "none, or parameters with " + dividing_parameters()});
+  if (uses_cuda(config.devices, capabilities) && !capabilities.cuda_pinned)
+    found.push_back(
+        {{"parallel.offload.target", "devices.kind"},
+         "this CUDA device shares the host's memory: it has no pinned memory beside its "
+         "own to offload to",
+         "none, or devices.kind: cpu"});
+  return found;
+}
+
+} // namespace troupe

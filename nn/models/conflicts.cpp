@@ -1,0 +1,64 @@
+// What does not fit together of a model's keys, whichever family it is of.
+#include "families.hpp"
+#include "models.hpp"
+
+#include "troupe/core/config/text.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe::nn {
+
+namespace {
+
+std::string usual_value(const std::string& path) {
+  ModelConfig defaults;
+  for (const auto& one : model_keys(defaults))
+    if (one.key.path == path)
+      return config_value_text(one.key);
+  return {};
+}
+
+ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
+  const auto& path = one.key.path;
+  return {{path, "model.name"},
+          fmt::format(fmt::runtime(one.elsewhere), model.name),
+          fmt::format("{}, or a model that takes it: {}", usual_value(path),
+                      fmt::join(models_with(path), ", "))};
+}
+
+/// The family's own are asked where the samples are such as it takes.
+ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
+  if (family.images_only && input.sample.rank() != 3)
+    return {{{"model.name", "data.dataset"},
+             fmt::format("{} takes images (H, W, C), not samples of the shape {}", model.name,
+                         input.sample.to_string()),
+             fmt::format("{}", fmt::join(names_where([](const Family& other) {
+                                           return !other.images_only;
+                                         }),
+                                         ", "))}};
+  return family.conflicts ? family.conflicts(model, input) : ConfigConflicts{};
+}
+
+} // namespace
+
+ConfigConflicts find_conflicts(const ModelConfig& model, const InputSpec& input) {
+  const auto family = family_of(model.name);
+  if (!family)
+    return {};
+  auto found = of_samples(*family, model, input);
+  auto copy = model; // keys point to members that can be written
+  for (const auto& one : unused_keys(copy, *family))
+    if (one.refused_elsewhere)
+      found.push_back(not_taken(model, one));
+  if (input.target_kind == TargetKind::values && model.loss != "mean_squared_error")
+    found.push_back(
+        {{"model.loss", "data.dataset"},
+         fmt::format("{} is for labels, and the data has values for a target", model.loss),
+         "mean_squared_error"});
+  return found;
+}
+
+} // namespace troupe::nn

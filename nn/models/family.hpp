@@ -1,0 +1,56 @@
+/// What a file of this folder says of the models that it builds: all that is known of them.
+#pragma once
+
+#include "../builder.hpp"
+#include "input.hpp"
+
+#include "troupe/core/config/schema.hpp"
+#include "troupe/core/config/validate.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::nn {
+
+/// A key of the section model that some models take.
+struct ModelKey {
+  ConfigKey key; ///< its path is "model." and a name
+  /// Of a model that does not take it, whose name stands for {}: "{} has no hidden layers".
+  std::string_view elsewhere;
+  /// There, another value than the default is refused; else a note says that it changes nothing.
+  bool refused_elsewhere = true;
+};
+
+struct FeatureArguments {
+  GraphBuilder& builder;
+  TensorId input; ///< (N, sample...)
+  const ModelConfig& model;
+  bool training; ///< batch norm with the batch's statistics
+};
+
+/// Models that are built alike.
+struct Family {
+  std::vector<std::string> names; ///< of model.name
+  std::string_view help;          ///< what they are, after their names
+  bool images_only = false;       ///< samples are (H, W, C); else of any shape
+  bool batch_norm = false;        ///< there is some
+  /// Those that not all models take, bound to the members of a config.
+  std::vector<ModelKey> (*keys)(ModelConfig& model);
+  /// What does not fit together in values that their keys' rules allow; null: nothing.
+  ConfigConflicts (*conflicts)(const ModelConfig& model, const InputSpec& input) = nullptr;
+  /// Adds all layers but the classifier and begins the unit "head", to which that belongs. Gives
+  /// the features (N, C) that it takes.
+  TensorId (*add_features)(const FeatureArguments& arguments);
+};
+
+/// Of a table whose rows have a name.
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows)
+    names.emplace_back(row.name);
+  return names;
+}
+
+} // namespace troupe::nn

@@ -1,0 +1,31 @@
+/// What a batch gives to a model: the graph's input and its target.
+#pragma once
+
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/graph/tensor.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::nn {
+
+enum class TargetKind : std::uint8_t {
+  labels, ///< i32 (N): the class of each sample
+  values, ///< f32 (N, K): what the model's K outputs should be (model.num_classes)
+};
+
+/// By default images of CIFAR-10.
+struct InputSpec {
+  std::string name = "images";
+  Shape sample = {32, 32, 3}; ///< of one sample: {H, W, C} of an image, {F} of a table's row
+  std::string target = "labels";
+  TargetKind target_kind = TargetKind::labels;
+};
+
+/// Of square images, and their labels.
+InputSpec image_input(std::int64_t size, std::int64_t channels = 3);
+
+/// What the data of a config gives: all of nn/ that asks what a data set is like asks here.
+InputSpec input_spec(const Config& config);
+
+} // namespace troupe::nn

@@ -1,0 +1,26 @@
+// Softmax or linear regression: the head alone.
+#include "families.hpp"
+#include "shared_keys.hpp"
+
+namespace troupe::nn {
+
+namespace {
+
+std::vector<ModelKey> keys(ModelConfig& model) {
+  return {bias_key(model)};
+}
+
+// Flattens what the samples are, images in (H, W, C) order.
+TensorId add_features(const FeatureArguments& arguments) {
+  arguments.builder.begin_unit("head");
+  return arguments.builder.flatten("flatten", arguments.input);
+}
+
+} // namespace
+
+Family linear() {
+  return {
+      .names = {"linear"}, .help = "no hidden layer", .keys = keys, .add_features = add_features};
+}
+
+} // namespace troupe::nn

@@ -1,0 +1,11 @@
+/// Keys of several families.
+#pragma once
+
+#include "family.hpp"
+
+namespace troupe::nn {
+
+ModelKey width_key(ModelConfig& model);
+ModelKey bias_key(ModelConfig& model);
+
+} // namespace troupe::nn
