@@ -9,8 +9,6 @@ WERROR ?= OFF
 
 # ON, OFF, or AUTO: the CUDA device is built where nvcc is found.
 CUDA ?= AUTO
-# Several sources in one translation unit: from nothing, less than half the time.
-UNITY ?= ON
 
 # ctest prints what failed and, last, its summary.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
@@ -33,7 +31,7 @@ bootstrap:
 	@tools/bootstrap --quiet
 
 configure: bootstrap
-	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
+	@cmake --preset release -DTROUPE_WERROR=$(WERROR) -DTROUPE_CUDA=$(CUDA) >/dev/null
 
 # The programs that are installed: tests and benchmarks would double the time.
 build: configure
@@ -52,19 +50,19 @@ test: everything
 
 # Two devices, for NCCL: a test that wants one takes the first.
 test-emulated: bootstrap
-	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
+	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) >/dev/null
 	@cmake --build --preset emulated -j $(JOBS) --target troupe troupe_gpu_tests \
 	  troupe_gpu_collectives_tests troupe_gpu_generations_tests troupe_gpu_system_tests bench_gpu_train_step bench_gpu_host_waits
 	@TROUPE_EMULATED_DEVICES=2 XDG_CACHE_HOME=$(CURDIR)/build/emulated/cache $(CTEST) --preset emulated
 
 asan: bootstrap
-	@cmake --preset debug -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
+	@cmake --preset debug >/dev/null
 	@cmake --build --preset debug -j $(JOBS)
 	@$(CTEST) --preset debug
 
 tsan:
 	@tools/bootstrap --tsan --quiet
-	@cmake --preset tsan -DCMAKE_UNITY_BUILD=$(UNITY) >/dev/null
+	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan -j $(JOBS)
 	@$(CTEST) --preset tsan
 

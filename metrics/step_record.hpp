@@ -82,18 +82,23 @@ struct RunInfo {
   std::chrono::system_clock::time_point started = {};
 };
 
-/// How a run ended: design §1, summary.json. Steps and epochs are those of the whole run, the
-/// other counts and times those since it was last started.
-struct RunSummary : RunInfo {
+/// How a run ended, as every node of it hears. Steps and epochs are those of the whole run, times
+/// those since it was last started.
+struct RunResult {
   std::string status = "completed"; ///< completed, stopped, failed
-  std::string error = {};           ///< what failed
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
-  std::int64_t samples = 0;
   double seconds = 0;
   double samples_per_second = 0;
   double loss = 0;                     ///< of the last step
   std::optional<double> accuracy = {}; ///< of the last evaluation
+  std::string parameters_sha256 = {};
+};
+
+/// All that summary.json has. Counts are those since the run was last started.
+struct RunSummary : RunInfo, RunResult {
+  std::string error = {}; ///< what failed
+  std::int64_t samples = 0;
   double overlap_ratio = 0;
   std::optional<double> loss_scale = {}; ///< after the last step, where losses are scaled
   std::int64_t skipped_steps = 0;
@@ -101,7 +106,6 @@ struct RunSummary : RunInfo {
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
   std::string checkpoint = {}; ///< file of the last one that this process wrote; empty: none
-  std::string parameters_sha256 = {};
   std::vector<WorkerSummary> workers = {};
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/metrics/step_record.hpp"
 
 #include <cstdint>
 #include <map>
@@ -30,20 +31,17 @@ struct NodeInfo {
 
 /// How a job ended, for the nodes that do not lead it.
 struct JobEnd {
-  std::string status; ///< completed, stopped, failed
-  std::optional<Error> error;
-  std::int64_t steps = 0, epochs = 0;
-  double seconds = 0, samples_per_second = 0, loss = 0;
-  std::optional<double> accuracy;
-  std::string parameters_sha256;
+  metrics::RunResult result;
+  std::optional<Error> error = {};
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobEnd& x) {
+    auto& r = x.result;
     return f.object(x).fields(
-        f.field("status", x.status), f.field("error", x.error), f.field("steps", x.steps),
-        f.field("epochs", x.epochs), f.field("seconds", x.seconds),
-        f.field("samples_per_second", x.samples_per_second), f.field("loss", x.loss),
-        f.field("accuracy", x.accuracy), f.field("parameters_sha256", x.parameters_sha256));
+        f.field("status", r.status), f.field("error", x.error), f.field("steps", r.steps),
+        f.field("epochs", r.epochs), f.field("seconds", r.seconds),
+        f.field("samples_per_second", r.samples_per_second), f.field("loss", r.loss),
+        f.field("accuracy", r.accuracy), f.field("parameters_sha256", r.parameters_sha256));
   }
 };
 

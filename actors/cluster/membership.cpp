@@ -154,7 +154,8 @@ caf::result<void> MembershipState::fail(const Error& error) {
     break_off(error);
   const bool stopped = unstarted_->code == Errc::stopped;
   auto promise = self_->make_response_promise<void>();
-  tell_end({.status = stopped ? "stopped" : "failed", .error = stopped ? std::nullopt : unstarted_},
+  tell_end({.result = {.status = stopped ? "stopped" : "failed"},
+            .error = stopped ? std::nullopt : unstarted_},
            [promise]() mutable { promise.deliver(); });
   return promise;
 }
@@ -170,9 +171,10 @@ void MembershipState::break_off(const Error& error) {
 /// Who has not answered within the detection timeout will learn it from its lost connection.
 void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
-  closed_ = end.status == "failed"
-                ? Error{Errc::network, "the job has failed, and its nodes end"}
-                : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.status)};
+  closed_ =
+      end.result.status == "failed"
+          ? Error{Errc::network, "the job has failed, and its nodes end"}
+          : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
   const auto open =
       std::make_shared<std::ptrdiff_t>(std::ranges::count(members_, false, &Member::gone));
   const auto answered = [open, told] {

@@ -98,7 +98,7 @@ void NodeState::follow() {
 }
 
 void NodeState::lost_coordinator(const Error& error) {
-  const JobEnd end{.status = "failed", .error = error};
+  const JobEnd end{.result = {.status = "failed"}, .error = error};
   if (membership_) // the others would wait for an end that nobody tells them
     self_->send(membership_, atom::finish_v, end);
   tell_outcome(end);
@@ -140,7 +140,7 @@ void NodeState::lost_leader(const caf::error& reason) {
   if (formed_)
     error.where.node = generation().seat.generation.nodes.front().address;
   if (!seat_.pending())
-    return finish({.status = "failed", .error = error});
+    return finish({.result = {.status = "failed"}, .error = error});
   leave();
   seat_.deliver(engine::Seat{.refused = error}, store_actor{});
 }
@@ -148,20 +148,11 @@ void NodeState::lost_leader(const caf::error& reason) {
 void NodeState::ended(const RunOutcomePtr& outcome) {
   if (!membership_)
     return conclude(outcome);
-  const auto& summary = outcome->summary;
   // This daemon may go once the others know: they would take its end for a failure.
   const auto answer = [this, outcome] { conclude(outcome); };
   self_
       ->request(membership_, caf::infinite, atom::finish_v,
-                JobEnd{.status = summary.status,
-                       .error = outcome->error,
-                       .steps = summary.steps,
-                       .epochs = summary.epochs,
-                       .seconds = summary.seconds,
-                       .samples_per_second = summary.samples_per_second,
-                       .loss = summary.loss,
-                       .accuracy = summary.accuracy,
-                       .parameters_sha256 = summary.parameters_sha256})
+                JobEnd{.result = outcome->summary, .error = outcome->error})
       .then(answer, [answer](const caf::error&) { answer(); });
 }
 
@@ -177,14 +168,7 @@ void NodeState::finish(const JobEnd& end) {
 
 void NodeState::tell_outcome(const JobEnd& end) {
   RunOutcome outcome{.summary = {formed_->info}, .error = end.error};
-  outcome.summary.status = end.status;
-  outcome.summary.steps = end.steps;
-  outcome.summary.epochs = end.epochs;
-  outcome.summary.seconds = end.seconds;
-  outcome.summary.samples_per_second = end.samples_per_second;
-  outcome.summary.loss = end.loss;
-  outcome.summary.accuracy = end.accuracy;
-  outcome.summary.parameters_sha256 = end.parameters_sha256;
+  static_cast<metrics::RunResult&>(outcome.summary) = end.result;
   if (end.error)
     outcome.summary.error = end.error->to_string();
   const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));

@@ -39,12 +39,12 @@ TEST_CASE("who comes when the job has ended is told whether to try again") {
     cluster->join("a:1");
     cluster->lead();
   }
-  failed.tell(atom::finish_v,
-              JobEnd{.status = "failed", .error = Error{Errc::network, "node b:1 is gone"}});
+  failed.tell(atom::finish_v, JobEnd{.result = {.status = "failed"},
+                                     .error = Error{Errc::network, "node b:1 is gone"}});
   const auto early = failed.join("b:1");
   REQUIRE(early->seat);
   CHECK(early->seat->refused->code == Errc::network);
-  completed.tell(atom::finish_v, JobEnd{.status = "completed", .error = {}});
+  completed.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
   const auto late = completed.join("b:1");
   REQUIRE(late->seat);
   CHECK(late->seat->refused->code == Errc::stopped);
@@ -110,7 +110,7 @@ TEST_CASE("a node that fails before there is a coordinator ends the job for all"
   cluster.tell(atom::failed_v, Error{Errc::data, "no data here"});
   REQUIRE(a->end);
   REQUIRE(b->end);
-  CHECK(b->end->status == "failed");
+  CHECK(b->end->result.status == "failed");
   CHECK(b->end->error->message == "no data here");
 }
 
@@ -118,9 +118,9 @@ TEST_CASE("the end of the job is told to all, and nodes may go then") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
-  cluster.tell(atom::finish_v, JobEnd{.status = "completed", .error = {}});
+  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
   REQUIRE(b->end);
-  CHECK(b->end->status == "completed");
+  CHECK(b->end->result.status == "completed");
   cluster.kill("b:1");
   CHECK(cluster.told->failures.empty());
 }
@@ -152,7 +152,7 @@ TEST_CASE("who tells the end is answered when all members have heard it, or are 
   cluster.system.spawn([&](caf::event_based_actor* leader) {
     leader
         ->request(cluster.membership, caf::infinite, atom::finish_v,
-                  JobEnd{.status = "stopped", .error = {}})
+                  JobEnd{.result = {.status = "stopped"}, .error = {}})
         .then([&] { answered = true; });
   });
   cluster.scheduler.run();

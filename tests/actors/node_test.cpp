@@ -244,8 +244,8 @@ TEST_CASE("the first end of a job is its end, also for a node that does not lead
   follower.scheduler.run();
   CHECK(follower.releases == 0); // it waits for the coordinator
   const auto tell_end = [&](const std::string& why) {
-    follower.tell(atom::finish_v,
-                  JobEnd{.status = "failed", .error = Error{Errc::device, why}, .steps = 4});
+    follower.tell(atom::finish_v, JobEnd{.result = {.status = "failed", .steps = 4},
+                                         .error = Error{Errc::device, why}});
   };
   tell_end("the first");
   tell_end("the second");
@@ -262,7 +262,7 @@ TEST_CASE("the first end of a job is its end, also for a node that does not lead
 
 TEST_CASE("a job that ends while a node still forms ends for it once it has formed") {
   Follower follower;
-  follower.end_while_forming = JobEnd{.status = "stopped", .error = {}};
+  follower.end_while_forming = JobEnd{.result = {.status = "stopped"}, .error = {}};
   auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
   follower.scheduler.run();
   asked.receive(
