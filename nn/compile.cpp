@@ -22,15 +22,11 @@ namespace {
 
 /// Replaces the graph by one that makes activations again.
 Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options) {
-  const auto again = choose_recompute(graph, options.recompute, options.memory);
-  if (!again)
-    return failure(again.error());
-  const auto plain = plan_memory(graph, options.memory);
-  if (!plain)
-    return failure(plain.error());
+  TROUPE_TRY(const auto again, choose_recompute(graph, options.recompute, options.memory));
+  TROUPE_TRY(const auto plain, plan_memory(graph, options.memory));
   const auto operations = operations_of(graph);
-  graph = recompute(graph, *again);
-  return RecomputeEffect{plain->plan.arena_bytes, operations_of(graph) / operations - 1};
+  graph = recompute(graph, again);
+  return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
 }
 
 } // namespace
@@ -50,28 +46,21 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = normalize_loss(std::move(graph), options.loss_rows);
     if (options.sync_batch_norm)
       graph = sync_batch_norm(std::move(graph));
-    auto differentiated = autodiff(std::move(graph));
-    if (!differentiated)
-      return failure(std::move(differentiated).error());
-    graph = options.scale_loss && scales_loss(precision) ? scale_loss(*differentiated)
-                                                         : std::move(*differentiated);
+    TROUPE_TRY(graph, autodiff(std::move(graph)));
+    if (options.scale_loss && scales_loss(precision))
+      graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
   }
   PreparedModel prepared;
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {
-    auto effect = apply_recompute(graph, options);
-    if (!effect)
-      return failure(std::move(effect).error());
-    prepared.recompute = *effect;
+    TROUPE_TRY(prepared.recompute, apply_recompute(graph, options));
   }
   TROUPE_TRY(validate(graph));
-  auto planned = plan_memory(graph, options.memory);
-  if (!planned)
-    return failure(std::move(planned).error());
+  TROUPE_TRY(auto planned, plan_memory(graph, options.memory));
   prepared.graph = std::move(graph);
-  prepared.memory = std::move(planned->plan);
-  prepared.memory_lower_bound_bytes = planned->lower_bound_bytes;
+  prepared.memory = std::move(planned.plan);
+  prepared.memory_lower_bound_bytes = planned.lower_bound_bytes;
   return prepared;
 }
 
@@ -87,17 +76,15 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   options.recompute = config.train.recompute;
   options.sync_batch_norm = config.model.sync_batch_norm;
   const bool training = purpose == Purpose::training;
-  const auto forward = build_model(
-      config.model,
-      {.input = input_spec(config),
-       .batch = batch,
-       .training = training,
-       .label_smoothing = training ? static_cast<float>(config.train.label_smoothing) : 0.0f});
-  if (!forward)
-    return failure(forward.error());
+  const ModelOptions model{.input = input_spec(config),
+                           .batch = batch,
+                           .training = training,
+                           .label_smoothing =
+                               training ? static_cast<float>(config.train.label_smoothing) : 0.0f};
+  TROUPE_TRY(const auto forward, build_model(config.model, model));
   TROUPE_TRY(
-      to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units)));
-  return run_passes(*forward, purpose, options);
+      to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward.units)));
+  return run_passes(forward, purpose, options);
 }
 
 DType image_type(const Config& config) {

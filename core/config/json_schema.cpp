@@ -9,19 +9,19 @@ namespace troupe {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// The schema of a value of the C++ type. Patterns are ECMA-262, which JSON Schema asks for.
 struct ValueSchema {
   const ConfigRule& rule;
 
-  Json number(const char* type) const {
-    Json schema = {{"type", type}};
+  OrderedJson number(const char* type) const {
+    OrderedJson schema = {{"type", type}};
     // Whole limits are written as whole numbers: editors show them.
     const auto limit = [](double value) {
       return value == static_cast<double>(static_cast<std::int64_t>(value))
-                 ? Json(static_cast<std::int64_t>(value))
-                 : Json(value);
+                 ? OrderedJson(static_cast<std::int64_t>(value))
+                 : OrderedJson(value);
     };
     if (rule.min)
       schema[rule.above_min ? "exclusiveMinimum" : "minimum"] = limit(*rule.min);
@@ -30,33 +30,33 @@ struct ValueSchema {
     return schema;
   }
 
-  Json operator()(const bool*) const { return {{"type", "boolean"}}; }
-  Json operator()(const std::int64_t*) const { return number("integer"); }
-  Json operator()(const std::uint64_t*) const {
-    Json whole = number("integer");
+  OrderedJson operator()(const bool*) const { return {{"type", "boolean"}}; }
+  OrderedJson operator()(const std::int64_t*) const { return number("integer"); }
+  OrderedJson operator()(const std::uint64_t*) const {
+    OrderedJson whole = number("integer");
     if (rule.format != ConfigFormat::size) {
       whole["minimum"] = 0;
       return whole;
     }
-    const Json text = {{"type", "string"},
-                       {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
-    return {{"anyOf", Json::array({whole, text})}};
+    const OrderedJson text = {{"type", "string"},
+                              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|[KMGT]iB|[kKMGT]B)$"}};
+    return {{"anyOf", OrderedJson::array({whole, text})}};
   }
-  Json operator()(const RecomputeConfig*) const {
+  OrderedJson operator()(const RecomputeConfig*) const {
     const ConfigRule bytes{.min = 1, .format = ConfigFormat::size};
-    const Json size = ValueSchema{bytes}(static_cast<const std::uint64_t*>(nullptr));
-    const Json word = {{"enum", {"none", "block"}}};
-    const Json names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
-    const Json fit = {{"type", "object"},
-                      {"properties", {{"fit", size}}},
-                      {"required", {"fit"}},
-                      {"additionalProperties", false}};
-    return {{"anyOf", Json::array({word, names, fit})}};
+    const OrderedJson size = ValueSchema{bytes}(static_cast<const std::uint64_t*>(nullptr));
+    const OrderedJson word = {{"enum", {"none", "block"}}};
+    const OrderedJson names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+    const OrderedJson fit = {{"type", "object"},
+                             {"properties", {{"fit", size}}},
+                             {"required", {"fit"}},
+                             {"additionalProperties", false}};
+    return {{"anyOf", OrderedJson::array({word, names, fit})}};
   }
-  Json operator()(const double*) const { return number("number"); }
-  Json operator()(const std::string*) const {
+  OrderedJson operator()(const double*) const { return number("number"); }
+  OrderedJson operator()(const std::string*) const {
     const auto pattern = [](const char* text) {
-      return Json{{"type", "string"}, {"pattern", text}};
+      return OrderedJson{{"type", "string"}, {"pattern", text}};
     };
     if (!rule.choices.empty())
       return {{"enum", rule.choices}};
@@ -71,21 +71,22 @@ struct ValueSchema {
       return {{"type", "string"}};
     }
   }
-  Json operator()(const StrategyKind*) const {
+  OrderedJson operator()(const StrategyKind*) const {
     return (*this)(static_cast<const std::string*>(nullptr));
   }
-  Json operator()(const std::chrono::milliseconds*) const {
+  OrderedJson operator()(const std::chrono::milliseconds*) const {
     return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(ms|s|min|h)$"}};
   }
-  Json operator()(const Interval*) const {
+  OrderedJson operator()(const Interval*) const {
     return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
   }
   template <class T>
-  Json operator()(const std::optional<T>*) const {
-    return {{"anyOf", Json::array({(*this)(static_cast<const T*>(nullptr)), {{"type", "null"}}})}};
+  OrderedJson operator()(const std::optional<T>*) const {
+    return {{"anyOf",
+             OrderedJson::array({(*this)(static_cast<const T*>(nullptr)), {{"type", "null"}}})}};
   }
   template <class T>
-  Json operator()(const std::vector<T>*) const {
+  OrderedJson operator()(const std::vector<T>*) const {
     return {{"type", "array"},
             {"items", (*this)(static_cast<const T*>(nullptr))},
             {"maxItems", longest_config_list}};
@@ -96,10 +97,10 @@ struct ValueSchema {
 struct ValueJson {
   ConfigFormat format;
 
-  Json operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
-  Json operator()(const Interval* v) const { return format_interval(*v); }
-  Json operator()(const StrategyKind* v) const { return to_string(*v); }
-  Json operator()(const RecomputeConfig* v) const {
+  OrderedJson operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
+  OrderedJson operator()(const Interval* v) const { return format_interval(*v); }
+  OrderedJson operator()(const StrategyKind* v) const { return to_string(*v); }
+  OrderedJson operator()(const RecomputeConfig* v) const {
     switch (v->kind) {
     case RecomputeConfig::Kind::names:
       return v->names;
@@ -111,21 +112,21 @@ struct ValueJson {
       return "none";
     }
   }
-  Json operator()(const std::uint64_t* v) const {
-    return format == ConfigFormat::size ? Json(format_size(*v)) : Json(*v);
+  OrderedJson operator()(const std::uint64_t* v) const {
+    return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
   }
   template <class T>
-  Json operator()(const std::optional<T>* v) const {
-    return v->has_value() ? (*this)(&**v) : Json(nullptr);
+  OrderedJson operator()(const std::optional<T>* v) const {
+    return v->has_value() ? (*this)(&**v) : OrderedJson(nullptr);
   }
   template <class T>
-  Json operator()(const T* v) const {
+  OrderedJson operator()(const T* v) const {
     return *v;
   }
 };
 
-Json key_schema(const ConfigKey& key) {
-  Json schema = {{"description", key.help}};
+OrderedJson key_schema(const ConfigKey& key) {
+  OrderedJson schema = {{"description", key.help}};
   schema.update(
       std::visit([&](auto* target) { return ValueSchema{key.rule}(target); }, key.target));
   schema["default"] =
@@ -135,23 +136,23 @@ Json key_schema(const ConfigKey& key) {
   return schema;
 }
 
-Json section_schema(std::string_view help) {
+OrderedJson section_schema(std::string_view help) {
   // Null: a section whose keys are all commented out.
   return {{"description", help},
-          {"type", Json::array({"object", "null"})},
+          {"type", OrderedJson::array({"object", "null"})},
           {"additionalProperties", false},
-          {"properties", Json::object()}};
+          {"properties", OrderedJson::object()}};
 }
 
 /// Text sets the key: what pattern says is nothing to a mapping.
-void accept_short_form(Json& section, const ConfigKey& key) {
+void accept_short_form(OrderedJson& section, const ConfigKey& key) {
   section["type"].push_back("string");
   section["pattern"] = fmt::format("^({})$", fmt::join(key.rule.choices, "|"));
 }
 
 /// The properties of the section that holds a path, and the path's last part.
-std::pair<Json*, std::string> locate(Json& root, std::string_view path) {
-  Json* schema = &root;
+std::pair<OrderedJson*, std::string> locate(OrderedJson& root, std::string_view path) {
+  OrderedJson* schema = &root;
   for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
     schema = &(*schema)["properties"][std::string{path.substr(0, dot)}];
     path.remove_prefix(dot + 1);
@@ -162,8 +163,8 @@ std::pair<Json*, std::string> locate(Json& root, std::string_view path) {
 } // namespace
 
 std::string config_json_schema(const ModelCatalogue& models) {
-  Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-               {"title", "troupe config"}};
+  OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"title", "troupe config"}};
   root.update(section_schema("A training run of troupe"));
   for (const auto& section : config_sections()) {
     const auto [properties, name] = locate(root, section.path);

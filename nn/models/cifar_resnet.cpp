@@ -14,12 +14,13 @@ namespace troupe::nn {
 
 namespace {
 
-struct Size {
+struct CifarResNetSize {
   std::string_view name;
   std::int64_t blocks; ///< per stage, of 1, 2, 4 times the width in channels
 };
 
-constexpr std::array sizes = {Size{"resnet20", 3}, Size{"resnet32", 5}, Size{"resnet56", 9}};
+constexpr std::array cifar_resnet_sizes = {
+    CifarResNetSize{"resnet20", 3}, CifarResNetSize{"resnet32", 5}, CifarResNetSize{"resnet56", 9}};
 
 TensorId add_block(GraphBuilder& builder, TensorId x, const std::string& name, std::int64_t width,
                    std::int64_t stride, bool training) {
@@ -38,9 +39,10 @@ TensorId add_block(GraphBuilder& builder, TensorId x, const std::string& name, s
   return builder.relu(name + ".relu", builder.add(name + ".add", y, shortcut));
 }
 
-TensorId add_features(const FeatureArguments& arguments) {
+TensorId add_cifar_resnet(const FeatureArguments& arguments) {
   auto& [builder, images, model, training] = arguments;
-  const auto blocks = std::ranges::find(sizes, model.name, &Size::name)->blocks;
+  const auto blocks =
+      std::ranges::find(cifar_resnet_sizes, model.name, &CifarResNetSize::name)->blocks;
   const auto width = model.width.value_or(16);
   builder.begin_unit("stem");
   auto x = builder.conv2d("conv1", images, width, {3, 1, 1});
@@ -53,19 +55,19 @@ TensorId add_features(const FeatureArguments& arguments) {
   return builder.flatten("flatten", builder.global_avg_pool("avgpool", x));
 }
 
-std::vector<ModelKey> keys(ModelConfig& model) {
+std::vector<ModelKey> keys_of_cifar_resnet(ModelConfig& model) {
   return {width_key(model)};
 }
 
 } // namespace
 
 Family cifar_resnet() {
-  return {.names = names_of(sizes),
+  return {.names = names_of(cifar_resnet_sizes),
           .help = "the small ones for 32x32 images",
           .images_only = true,
           .batch_norm = true,
-          .keys = keys,
-          .add_features = add_features};
+          .keys = keys_of_cifar_resnet,
+          .add_features = add_cifar_resnet};
 }
 
 } // namespace troupe::nn

@@ -6,12 +6,12 @@ namespace troupe::nn {
 
 namespace {
 
-std::vector<ModelKey> keys(ModelConfig& model) {
+std::vector<ModelKey> keys_of_linear(ModelConfig& model) {
   return {bias_key(model)};
 }
 
 // Flattens what the samples are, images in (H, W, C) order.
-TensorId add_features(const FeatureArguments& arguments) {
+TensorId add_linear(const FeatureArguments& arguments) {
   arguments.builder.begin_unit("head");
   return arguments.builder.flatten("flatten", arguments.input);
 }
@@ -19,8 +19,10 @@ TensorId add_features(const FeatureArguments& arguments) {
 } // namespace
 
 Family linear() {
-  return {
-      .names = {"linear"}, .help = "no hidden layer", .keys = keys, .add_features = add_features};
+  return {.names = {"linear"},
+          .help = "no hidden layer",
+          .keys = keys_of_linear,
+          .add_features = add_linear};
 }
 
 } // namespace troupe::nn

@@ -10,7 +10,7 @@ namespace troupe::nn {
 
 namespace {
 
-std::vector<ModelKey> keys(ModelConfig& model) {
+std::vector<ModelKey> keys_of_mlp(ModelConfig& model) {
   return {{.key = {"model.hidden",
                    &model.hidden,
                    {.min = 1, .max = 1000000},
@@ -20,7 +20,7 @@ std::vector<ModelKey> keys(ModelConfig& model) {
           bias_key(model)};
 }
 
-ConfigConflicts conflicts(const ModelConfig& model, const InputSpec&) {
+ConfigConflicts conflicts_of_mlp(const ModelConfig& model, const InputSpec&) {
   if (!model.hidden.empty())
     return {};
   return {{{"model.hidden", "model.name"},
@@ -29,7 +29,7 @@ ConfigConflicts conflicts(const ModelConfig& model, const InputSpec&) {
 }
 
 // Each hidden layer is a unit; the first one also flattens the samples, images in (H, W, C) order.
-TensorId add_features(const FeatureArguments& arguments) {
+TensorId add_mlp(const FeatureArguments& arguments) {
   auto& [builder, input, model, training] = arguments;
   auto x = input;
   for (std::size_t i = 0; i < model.hidden.size(); ++i) {
@@ -49,9 +49,9 @@ TensorId add_features(const FeatureArguments& arguments) {
 Family mlp() {
   return {.names = {"mlp"},
           .help = "hidden layers with relu between them",
-          .keys = keys,
-          .conflicts = conflicts,
-          .add_features = add_features};
+          .keys = keys_of_mlp,
+          .conflicts = conflicts_of_mlp,
+          .add_features = add_mlp};
 }
 
 } // namespace troupe::nn

@@ -16,17 +16,17 @@ namespace {
 
 enum class BlockKind : std::uint8_t { basic, bottleneck };
 
-struct Size {
+struct ResNetSize {
   std::string_view name;
   BlockKind block;
   std::array<std::int64_t, 4> blocks; ///< per stage, of 1, 2, 4, 8 times the width in channels
 };
 
-constexpr std::array sizes = {Size{"resnet18", BlockKind::basic, {2, 2, 2, 2}},
-                              Size{"resnet34", BlockKind::basic, {3, 4, 6, 3}},
-                              Size{"resnet50", BlockKind::bottleneck, {3, 4, 6, 3}},
-                              Size{"resnet101", BlockKind::bottleneck, {3, 4, 23, 3}},
-                              Size{"resnet152", BlockKind::bottleneck, {3, 8, 36, 3}}};
+constexpr std::array resnet_sizes = {ResNetSize{"resnet18", BlockKind::basic, {2, 2, 2, 2}},
+                                     ResNetSize{"resnet34", BlockKind::basic, {3, 4, 6, 3}},
+                                     ResNetSize{"resnet50", BlockKind::bottleneck, {3, 4, 6, 3}},
+                                     ResNetSize{"resnet101", BlockKind::bottleneck, {3, 4, 23, 3}},
+                                     ResNetSize{"resnet152", BlockKind::bottleneck, {3, 8, 36, 3}}};
 
 struct Block {
   std::string name; ///< "layer1.0"
@@ -37,8 +37,8 @@ struct Block {
 class ResNet {
 public:
   explicit ResNet(const FeatureArguments& arguments)
-      : builder_{arguments.builder}, size_{*std::ranges::find(sizes, arguments.model.name,
-                                                              &Size::name)},
+      : builder_{arguments.builder}, size_{*std::ranges::find(resnet_sizes, arguments.model.name,
+                                                              &ResNetSize::name)},
         width_{arguments.model.width.value_or(64)}, training_{arguments.training} {}
 
   TensorId stem(TensorId x, bool imagenet) {
@@ -98,19 +98,19 @@ private:
   }
 
   GraphBuilder& builder_;
-  const Size& size_;
+  const ResNetSize& size_;
   std::int64_t width_;
   bool training_;
 };
 
-TensorId add_features(const FeatureArguments& arguments) {
+TensorId add_resnet(const FeatureArguments& arguments) {
   ResNet model{arguments};
   const auto x = model.stages(model.stem(arguments.input, arguments.model.stem == "imagenet"));
   arguments.builder.begin_unit("head");
   return arguments.builder.flatten("flatten", arguments.builder.global_avg_pool("avgpool", x));
 }
 
-std::vector<ModelKey> keys(ModelConfig& model) {
+std::vector<ModelKey> keys_of_resnet(ModelConfig& model) {
   return {{.key = {"model.stem",
                    &model.stem,
                    {.choices = {"cifar", "imagenet"}},
@@ -119,7 +119,7 @@ std::vector<ModelKey> keys(ModelConfig& model) {
           width_key(model)};
 }
 
-ConfigConflicts conflicts(const ModelConfig& model, const InputSpec& input) {
+ConfigConflicts conflicts_of_resnet(const ModelConfig& model, const InputSpec& input) {
   const auto size = std::min(input.sample[0], input.sample[1]);
   if (model.stem != "imagenet" || size >= 32)
     return {};
@@ -131,13 +131,13 @@ ConfigConflicts conflicts(const ModelConfig& model, const InputSpec& input) {
 } // namespace
 
 Family resnet() {
-  return {.names = names_of(sizes),
+  return {.names = names_of(resnet_sizes),
           .help = "those of ImageNet",
           .images_only = true,
           .batch_norm = true,
-          .keys = keys,
-          .conflicts = conflicts,
-          .add_features = add_features};
+          .keys = keys_of_resnet,
+          .conflicts = conflicts_of_resnet,
+          .add_features = add_resnet};
 }
 
 } // namespace troupe::nn
