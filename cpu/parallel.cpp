@@ -27,6 +27,10 @@ int threads() {
   return omp_get_max_threads();
 }
 
+bool inside_team() {
+  return omp_in_parallel() != 0;
+}
+
 std::size_t parts_of(std::size_t n, std::size_t grain) {
   const std::size_t grains = (n + grain - 1) / grain;
   return std::clamp<std::size_t>(grains, 1, static_cast<std::size_t>(threads()));
@@ -109,7 +113,7 @@ void run_as_leader(Membership& mine, const Work& work) {
 } // namespace
 
 void run_together(void* context, void (*function)(void* context)) {
-  if (threads() <= 1 || omp_in_parallel())
+  if (threads() <= 1 || inside_team())
     return function(context);
   Session session{&own_team(), threads(), context, function};
   session.team->gather();
@@ -120,7 +124,7 @@ void run_together(void* context, void (*function)(void* context)) {
 
 void run_work(const Work& work) {
   auto& mine = membership();
-  if (work.parts <= 1 || threads() <= 1 || (omp_in_parallel() && !mine.leads))
+  if (work.parts <= 1 || threads() <= 1 || (inside_team() && !mine.leads))
     return run_alone(work);
   if (mine.leads)
     return run_as_leader(mine, work);

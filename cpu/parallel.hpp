@@ -51,13 +51,16 @@ struct Work {
 };
 
 /// Keeps the team's threads at hand while fn() runs on this one, so that beginning and ending work
-/// takes less. fn() must not call anything else that uses OpenMP and cares for its threads.
+/// takes less. What else uses OpenMP has one thread in there.
 template <class Fn>
 void together(Fn&& fn) {
   detail::run_together(detail::address_of(fn), [](void* context) {
     (*static_cast<std::remove_reference_t<Fn>*>(context))();
   });
 }
+
+/// Whether this thread works in a team: what else divides work among OpenMP's threads has one only.
+bool inside_team();
 
 /// Calls fn(part, lane) for every part; those of a lane in order, and never two at once. So a lane
 /// may have sums and memory of its own.

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
-#include <omp.h>
 #include <set>
 #include <thread>
 #include <unistd.h>
@@ -193,7 +192,7 @@ TEST_CASE("a team waits for no helper that has not begun") {
 TEST_CASE(
     "a helper that lost its core ends its part on the leader's, which goes on with the rest") {
   const int leader = gettid();
-  std::vector<int> by(8, 0);
+  std::vector<std::atomic<int>> by(8);
   std::atomic<bool> helper_began = false, met = false, leader_slept = false;
   TwoMembers members;
   members.run(2, 8, true, [&](std::size_t part, std::size_t) {
@@ -247,7 +246,7 @@ TEST_CASE("a stream lets go of its team for tasks of the library") {
   std::vector<bool> apart;
   const auto look = [&]() -> Status {
     // Inside of a region of OpenMP's, the library would work with one thread.
-    apart.push_back(omp_in_parallel() == 0);
+    apart.push_back(!inside_team());
     return {};
   };
   stream.enqueue(look);
