@@ -61,8 +61,11 @@ void HostEvent::reach(Status status) {
 /// What the stream and its thread share; it outlives a stream that is destroyed by its own
 /// callback.
 struct HostStream::Shared {
-  /// Gets the stream's status so far and gives the one after it.
-  using Entry = std::function<Status(Status)>;
+  struct Entry {
+    /// Gets the stream's status so far and gives the one after it.
+    std::function<Status(Status)> function;
+    bool for_library = false;
+  };
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -70,25 +73,40 @@ struct HostStream::Shared {
   bool ending = false;
   std::atomic<bool> abandon_foreign_events = false;
 
-  void push(Entry entry) {
+  void push(std::function<Status(Status)> function, bool for_library = false) {
     // Under the lock: once it is released, the entry may run and end the stream, and this with it.
     const std::lock_guard lock{mutex};
-    queue.push_back(std::move(entry));
+    queue.push_back({std::move(function), for_library});
     changed.notify_one();
   }
 
+  /// Nothing at the end.
+  std::optional<Entry> pop() {
+    std::unique_lock lock{mutex};
+    changed.wait(lock, [this] { return ending || !queue.empty(); });
+    if (queue.empty())
+      return std::nullopt;
+    auto entry = std::move(queue.front());
+    queue.pop_front();
+    return entry;
+  }
+
+  /// Entries that follow each other keep the team, also while there is nothing to do.
   void run() {
     Status status;
-    for (;;) {
-      std::unique_lock lock{mutex};
-      changed.wait(lock, [this] { return ending || !queue.empty(); });
-      if (queue.empty())
-        return;
-      auto entry = std::move(queue.front());
-      queue.pop_front();
-      lock.unlock();
-      status = entry(std::move(status));
-    }
+    auto entry = pop();
+    const auto run_one = [&] {
+      status = entry->function(std::move(status));
+      entry = pop();
+    };
+    while (entry)
+      if (entry->for_library)
+        run_one();
+      else
+        together([&] {
+          while (entry && !entry->for_library)
+            run_one();
+        });
   }
 };
 
@@ -119,6 +137,12 @@ void HostStream::enqueue(Task task) {
   shared_->push([task = std::move(task)](Status status) {
     return status ? run_guarded(task) : std::move(status);
   });
+}
+
+void HostStream::enqueue_for_library(Task task) {
+  shared_->push([task = std::move(task)](
+                    Status status) { return status ? run_guarded(task) : std::move(status); },
+                true);
 }
 
 EventPtr HostStream::record() {

@@ -44,6 +44,9 @@ public:
   /// Runs the task on the stream's thread after everything enqueued before, unless something before
   /// it failed. Exceptions that leave it become errors of the device.
   void enqueue(Task task);
+  /// A task that calls primitives of oneDNN that divide their work among OpenMP's threads: the
+  /// team of our own kernels (parallel.hpp) lets go of them meanwhile.
+  void enqueue_for_library(Task task);
 
   EventPtr record() override;
   void wait(EventPtr event) override;

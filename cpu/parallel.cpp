@@ -1,6 +1,9 @@
 #include "parallel.hpp"
 
+#include "detail/team.hpp"
+
 #include <algorithm>
+#include <memory>
 #include <omp.h>
 
 #if defined(__SANITIZE_THREAD__)
@@ -24,6 +27,10 @@ int threads() {
   return omp_get_max_threads();
 }
 
+bool inside_team() {
+  return omp_in_parallel() != 0;
+}
+
 std::size_t parts_of(std::size_t n, std::size_t grain) {
   const std::size_t grains = (n + grain - 1) / grain;
   return std::clamp<std::size_t>(grains, 1, static_cast<std::size_t>(threads()));
@@ -33,40 +40,95 @@ namespace detail {
 
 namespace {
 
-struct Team {
-  std::size_t parts;
+/// What a thread has to do with teams.
+struct Membership {
+  std::unique_ptr<Team> team; ///< that this thread leads
+  std::size_t members = 0;
+  bool leads = false; ///< the team is gathered and at hand
+};
+
+/// Each thread has its own, as each has its own team of OpenMP's.
+Membership& membership() {
+  thread_local Membership mine;
+  return mine;
+}
+
+/// While a team is gathered.
+struct Session {
+  Team* team;
+  int threads;
   void* context;
-  PartFunction function;
+  void (*function)(void* context);
   char fork = 0, join = 0; ///< only their addresses are used
 };
 
-/// A team may come out smaller than asked for; the parts do not.
-void run_share(Team& team, std::size_t thread, std::size_t threads) {
-  __tsan_acquire(&team.fork);
-  for (std::size_t part = thread; part < team.parts; part += threads)
-    team.function(team.context, part, team.parts);
-  __tsan_release(&team.join);
+void lead(Session& session) {
+  auto& mine = membership();
+  mine.leads = true;
+  session.function(session.context);
+  mine.leads = false;
+  session.team->dismiss(static_cast<std::size_t>(omp_get_num_threads()));
 }
 
-// What the compiler makes of the region reads the team's address before it can be acquired.
-TROUPE_NOT_INSTRUMENTED void fork_and_join(Team& team) {
-  Team* const shared = &team;
-#pragma omp parallel num_threads(static_cast <int>(shared->parts)) default(none) shared(shared)
-  run_share(*shared, static_cast<std::size_t>(omp_get_thread_num()),
-            static_cast<std::size_t>(omp_get_num_threads()));
+void join_in(Session& session) {
+  __tsan_acquire(&session.fork);
+  if (omp_get_thread_num() == 0)
+    lead(session);
+  else
+    session.team->serve(static_cast<std::size_t>(omp_get_thread_num()));
+  __tsan_release(&session.join);
+}
+
+// What the compiler makes of the region reads the session's address before it can be acquired.
+TROUPE_NOT_INSTRUMENTED void fork_and_join(Session& session) {
+  Session* const shared = &session;
+#pragma omp parallel num_threads(shared->threads) default(none) shared(shared)
+  join_in(*shared);
+}
+
+Team& own_team() {
+  auto& mine = membership();
+  const auto members = static_cast<std::size_t>(threads());
+  if (mine.members != members) {
+    mine.team = std::make_unique<Team>(members);
+    mine.members = members;
+  }
+  return *mine.team;
+}
+
+void run_alone(const Work& work) {
+  for (std::size_t lane = 0; lane < work.lanes; ++lane)
+    for (std::size_t part = work.parts * lane / work.lanes;
+         part < work.parts * (lane + 1) / work.lanes; ++part)
+      work.function(work.context, part, lane);
+}
+
+/// While parts run, what they call runs on their own thread.
+void run_as_leader(Membership& mine, const Work& work) {
+  mine.leads = false;
+  mine.team->run(work);
+  mine.leads = true;
 }
 
 } // namespace
 
-void run_parts(std::size_t parts, void* context, PartFunction function) {
-  if (parts <= 1) {
-    function(context, 0, 1);
-    return;
-  }
-  Team team{parts, context, function};
-  __tsan_release(&team.fork);
-  fork_and_join(team);
-  __tsan_acquire(&team.join);
+void run_together(void* context, void (*function)(void* context)) {
+  if (threads() <= 1 || inside_team())
+    return function(context);
+  Session session{&own_team(), threads(), context, function};
+  session.team->gather();
+  __tsan_release(&session.fork);
+  fork_and_join(session);
+  __tsan_acquire(&session.join);
+}
+
+void run_work(const Work& work) {
+  auto& mine = membership();
+  if (work.parts <= 1 || threads() <= 1 || (inside_team() && !mine.leads))
+    return run_alone(work);
+  if (mine.leads)
+    return run_as_leader(mine, work);
+  together([&] { run_as_leader(mine, work); });
 }
 
 } // namespace detail

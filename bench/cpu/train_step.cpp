@@ -15,6 +15,7 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
+#include <iostream>
 #include <vector>
 
 using namespace troupe;
@@ -27,7 +28,7 @@ struct Options {
   std::int64_t batch = 128, size = 32;
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
-  bool profile = false, detail = false;
+  bool profile = false, detail = false, on_demand = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -226,6 +227,19 @@ void print_profile(Trainer& trainer, std::size_t steps, double total, bool detai
              1e3 * (sum + per_step(trainer.optimizer_seconds())));
 }
 
+/// For bench/cpu/contended: each line of the standard input is a number of seconds to train for;
+/// each line of the output the steps in a second.
+void train_on_demand(Trainer& trainer) {
+  for (double seconds = 0; std::cin >> seconds;) {
+    const auto start = Clock::now();
+    int steps = 0;
+    for (; seconds_since(start) < seconds; ++steps)
+      trainer.step();
+    fmt::print("{:.6f}\n", steps / seconds_since(start));
+    std::fflush(stdout);
+  }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -240,11 +254,16 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "to fill with steps");
   app.add_flag("--profile", options.profile, "time per op");
   app.add_flag("--detail", options.detail, "in the profile, shapes apart");
+  app.add_flag("--on-demand", options.on_demand, "trains as the standard input says");
   CLI11_PARSE(app, argc, argv);
 
   Trainer trainer{options};
   for (int i = 0; i < options.warmup; ++i)
     trainer.step();
+  if (options.on_demand) {
+    train_on_demand(trainer);
+    return 0;
+  }
   if (options.profile && trainer.profiled())
     trainer.profiled()->start_profile();
   std::vector<double> times;

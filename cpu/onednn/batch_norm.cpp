@@ -93,7 +93,7 @@ private:
       affine_->factor[i] = scale[c] * inv_std_[c];
       affine_->offset[i] = shift[c] - mean_[c] * affine_->factor[i];
     }
-    columns_.for_parts([&](std::size_t, std::size_t from, std::size_t to) {
+    columns_.for_ranges([&](std::size_t from, std::size_t to) {
       kernels().of<T>().normalize(x + from, residual ? residual + from : nullptr, y + from,
                                   {to - from, columns_.width()}, affine_->factor.data(),
                                   affine_->offset.data(), attributes_.relu);
@@ -136,9 +136,7 @@ public:
 
   Status run(const Frame& frame) override {
     if (!written_)
-      columns_.for_parts([&](std::size_t part, std::size_t from, std::size_t to) {
-        follow(frame, part, from, to);
-      });
+      columns_.for_ranges([&](std::size_t from, std::size_t to) { follow(frame, 0, from, to); });
     written_ = false;
     return {};
   }
@@ -204,7 +202,7 @@ public:
     const auto* const v = frame.data<T>(attributes_.add ? node_.outputs[3] : node_.inputs[0]);
     const auto* const x = frame.data<T>(node_.inputs[1]);
     auto* const dx = frame.data<T>(node_.outputs[0]);
-    columns_.for_parts([&](std::size_t, std::size_t from, std::size_t to) {
+    columns_.for_ranges([&](std::size_t from, std::size_t to) {
       kernels().of<T>().backward_input(v + from, x + from, relu_mask(), dx + from,
                                        {to - from, columns_.width()}, dy_factor_.data(),
                                        x_factor_.data(), offset_.data());

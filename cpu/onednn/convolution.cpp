@@ -47,6 +47,8 @@ public:
     return slicing_.workers(threads_) * (library_bytes_ + from_bytes_ + to_bytes_);
   }
 
+  bool by_library_threads() const override { return !slicing_.side_by_side; }
+
   Status run(const Frame& frame) override {
     auto* const from = frame.data<std::byte>(node_.inputs[0]);
     auto* const to = frame.data<std::byte>(node_.outputs[0]);
@@ -109,6 +111,8 @@ public:
   std::size_t scratch_bytes() const override {
     return library_bytes_ + result_bytes_ + x_bytes_ + y_bytes_;
   }
+
+  bool by_library_threads() const override { return true; }
 
   Status run(const Frame& frame) override {
     std::byte* const library = frame.scratch();

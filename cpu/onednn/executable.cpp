@@ -107,7 +107,7 @@ void OnednnExecutable::refresh(Stream& stream, UnitId unit) {
   const auto& copies = units_[static_cast<std::size_t>(unit)].copies;
   if (copies.empty())
     return;
-  host_stream(stream).enqueue([this, &copies, bound = binding(unit)]() -> Status {
+  host_stream(stream).enqueue_for_library([this, &copies, bound = binding(unit)]() -> Status {
     const Frame frame{places_, bound, memory_};
     for (const auto* copy : copies)
       copy->refresh(frame);
@@ -136,14 +136,33 @@ void OnednnExecutable::enqueue(Stream& stream, UnitId unit, std::span<const Step
 
 void OnednnExecutable::enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps,
                                      Step* reduced) {
-  host_stream(stream).enqueue([this, steps, reduced, bound = binding(unit)]() -> Status {
+  for (auto rest = steps; !rest.empty();) {
+    const bool by_library = rest.front()->by_library_threads();
+    const auto end = std::ranges::find_if(
+        rest, [&](const StepPtr& step) { return step->by_library_threads() != by_library; });
+    const auto run = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    rest = rest.subspan(run.size());
+    enqueue_run(stream, unit, run, by_library);
+  }
+  if (reduced)
+    host_stream(stream).enqueue([this, reduced, bound = binding(unit)]() -> Status {
+      reduced->reduce({places_, bound, memory_});
+      return {};
+    });
+}
+
+void OnednnExecutable::enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps,
+                                   bool by_library) {
+  auto task = [this, steps, bound = binding(unit)]() -> Status {
     const Frame frame{places_, bound, memory_};
     for (const auto& step : steps)
       TROUPE_TRY(profiling_ ? run_timed(*step, frame) : step->run(frame));
-    if (reduced)
-      reduced->reduce(frame);
     return {};
-  });
+  };
+  if (by_library)
+    host_stream(stream).enqueue_for_library(std::move(task));
+  else
+    host_stream(stream).enqueue(std::move(task));
 }
 
 Status OnednnExecutable::run_timed(Step& step, const Frame& frame) {

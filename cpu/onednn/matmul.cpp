@@ -20,6 +20,7 @@ public:
   }
 
   std::size_t scratch_bytes() const override { return product_ ? product_->scratch_bytes() : 0; }
+  bool by_library_threads() const override { return product_ && product_->by_library_threads(); }
 
   Status run(const Frame& frame) override {
     if (product_)

@@ -122,7 +122,21 @@ def processor():
         for precision in PRECISIONS:
             yield run(f"{isa}, {precision}", f"precision.mode={precision}", isa=isa)
     yield run("interpreter", "devices.engine=interpreter train.max_steps=3")
-    yield run("two threads", "devices.threads_per_worker=2 data.image_size=32")
+    yield from threads()
+
+
+def threads():
+    """Work is cut by their number; a batch of 13 does not come out even."""
+    for precision in PRECISIONS:
+        yield run(f"two threads, {precision}", "devices.threads_per_worker=2 data.image_size=32", f"precision.mode={precision}")
+    for isa in ("baseline", "avx2", "avx512"):
+        yield run(f"two threads, {isa}", "devices.threads_per_worker=2 data.image_size=32", isa=isa)
+    for name, settings in MODELS.items():
+        yield run(f"two threads, {name}", "devices.threads_per_worker=2", settings)
+    yield run("two threads, batch of 128", "devices.threads_per_worker=2 data.image_size=32 data.batch_size=128 data.synthetic_samples=512")
+    yield run("two threads, uneven batch", "devices.threads_per_worker=2 data.batch_size=13 data.synthetic_samples=65")
+    yield run("three threads", "devices.threads_per_worker=3 data.image_size=32")
+    yield run("ddp, two threads", together("ddp"), "devices.threads_per_worker=2")
 
 
 def resumed(strategies):

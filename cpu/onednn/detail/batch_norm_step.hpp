@@ -32,8 +32,8 @@ public:
   void reduce(const Frame& frame) final {
     if (!summed_) {
       begin(frame, columns_.shares(threads_));
-      columns_.for_shares(threads_, [&](std::size_t part, std::size_t from, std::size_t to) {
-        follow(frame, part, from, to);
+      columns_.for_shares(threads_, [&](std::size_t share, std::size_t from, std::size_t to) {
+        follow(frame, share, from, to);
       });
     }
     summed_ = false;

@@ -33,9 +33,35 @@ public:
   std::size_t rows() const { return elements_ / channels_; }
   std::size_t width() const { return width_; }
   std::size_t image_elements() const { return elements_ / images_; }
+
+  /// Calls fn(begin, end) on ranges of elements; they begin at whole rows.
+  template <class Fn>
+  void for_ranges(Fn&& fn) const {
+    parallel_for(elements_, grain(), fn);
+  }
+
+  /// How many sums there are over rows, to be added in the end: one a thread.
+  std::size_t shares(int threads) const {
+    return comes_out_even(threads) ? static_cast<std::size_t>(threads) : parts();
+  }
+
+  /// Calls fn(share, begin, end) for every share's images in order: those that a worker has in
+  /// for_slices (slices.hpp), where that cuts the batch.
+  template <class Fn>
+  void for_shares(int threads, Fn&& fn) const {
+    if (!comes_out_even(threads))
+      return for_parts(fn);
+    const std::size_t lanes = shares(threads), pieces = lanes * pieces_of_share(images_ / lanes);
+    parallel_lanes(lanes, pieces, [&](std::size_t piece, std::size_t share) {
+      const std::size_t size = elements_ / pieces;
+      fn(share, size * piece, size * (piece + 1));
+    });
+  }
+
+private:
   std::size_t parts() const { return parts_of(elements_, grain()); }
 
-  /// Calls fn(part, begin, end) for every thread's range of elements; ranges begin at whole rows.
+  /// Calls fn(part, begin, end) for one range of elements a thread; they begin at whole rows.
   template <class Fn>
   void for_parts(Fn&& fn) const {
     const std::size_t step = grain();
@@ -48,24 +74,14 @@ public:
     });
   }
 
-  /// Threads that have a share.
-  std::size_t shares(int threads) const {
-    return comes_out_even(threads) ? static_cast<std::size_t>(threads) : parts();
+  /// Of whole images, so that sums are the same.
+  static std::size_t pieces_of_share(std::size_t images) {
+    std::size_t pieces = 16;
+    while (images % pieces != 0)
+      --pieces;
+    return pieces;
   }
 
-  /// Calls fn(share, begin, end) for every thread's images: those that it has in for_slices
-  /// (slices.hpp), where that cuts the batch.
-  template <class Fn>
-  void for_shares(int threads, Fn&& fn) const {
-    if (!comes_out_even(threads))
-      return for_parts(fn);
-    parallel_parts(shares(threads), [&](std::size_t share, std::size_t count) {
-      const std::size_t size = elements_ / count;
-      fn(share, size * share, size * (share + 1));
-    });
-  }
-
-private:
   bool comes_out_even(int threads) const {
     return threads > 1 && images_ % static_cast<std::size_t>(threads) == 0;
   }

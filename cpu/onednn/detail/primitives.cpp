@@ -1,6 +1,9 @@
 #include "primitives.hpp"
 
+#include "../../parallel.hpp"
+
 #include <array>
+#include <stdexcept>
 
 namespace troupe::cpu {
 
@@ -56,9 +59,12 @@ Primitive::Primitive(const Library& library, const dnnl::primitive& primitive,
                      const dnnl::primitive_desc_base& description,
                      std::vector<std::pair<int, Descriptor>> operands)
     : library_{library}, primitive_{primitive}, operands_{std::move(operands)},
-      scratchpad_{description.scratchpad_desc()}, implementation_{description.impl_info_str()} {}
+      scratchpad_{description.scratchpad_desc()},
+      implementation_{description.impl_info_str()}, threads_{threads()} {}
 
 void Primitive::run(std::initializer_list<Operand> operands, void* scratchpad) const {
+  if (threads_ > 1 && inside_team())
+    throw std::logic_error{implementation_ + " divides its work itself, but runs inside of a team"};
   std::array<dnnl_exec_arg_t, 8> arguments;
   std::array<dnnl::memory, 8> memories;
   std::size_t count = 0;
@@ -203,7 +209,9 @@ Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& 
 
 Primitive reorder(const Library& library, const Descriptor& from, const Descriptor& to) {
   const dnnl::reorder::primitive_desc pd{library.engine, from, library.engine, to, attributes()};
-  return {library, dnnl::reorder{pd}, pd, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  Primitive made{library, dnnl::reorder{pd}, pd, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  made.allow_in_team();
+  return made;
 }
 
 } // namespace troupe::cpu

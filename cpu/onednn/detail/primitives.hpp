@@ -35,7 +35,8 @@ struct Operand {
 };
 
 /// A primitive of the library, ready to run. Several threads may run one at once, each with its own
-/// scratchpad.
+/// scratchpad. One that was made for several threads does not run inside of a team (parallel.hpp),
+/// where the library would have one thread and might add in another order.
 class Primitive {
 public:
   Primitive(const Library& library, const dnnl::primitive& primitive,
@@ -43,6 +44,8 @@ public:
             std::vector<std::pair<int, dnnl::memory::desc>> operands);
 
   void run(std::initializer_list<Operand> operands, void* scratchpad) const;
+  /// It adds nothing, so that one thread gives the same bits: it may run inside of a team.
+  void allow_in_team() { threads_ = 1; }
   std::size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
   const dnnl::memory::desc& description(int argument) const;
   /// The library's name of its implementation.
@@ -56,6 +59,7 @@ private:
   std::vector<std::pair<int, dnnl::memory::desc>> operands_;
   dnnl::memory::desc scratchpad_;
   std::string implementation_;
+  int threads_; ///< that it was made for
 };
 
 dnnl::memory::data_type data_type(DType dtype);

@@ -33,6 +33,7 @@ public:
   ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                  const ParameterCopy* weights);
   bool writes_slices() const override { return slicing_.side_by_side; }
+  bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 
@@ -52,6 +53,7 @@ public:
   ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                       const ParameterCopy* weights);
   bool writes_slices() const override { return slicing_.side_by_side; }
+  bool by_library_threads() const override { return !slicing_.side_by_side; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 
@@ -69,6 +71,7 @@ private:
 class ProductBackwardWeights final : public Step {
 public:
   ProductBackwardWeights(const Lowering& lowering, const Node& node, const ProductProblem& problem);
+  bool by_library_threads() const override { return true; }
   std::size_t scratch_bytes() const override;
   Status run(const Frame& frame) override;
 

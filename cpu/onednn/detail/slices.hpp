@@ -11,7 +11,7 @@
 namespace troupe::cpu {
 
 /// Threads work side by side on slices of their own, each kernel on one thread; or (one slice) all
-/// together on the whole batch.
+/// together on the whole batch. A worker is not a thread: another thread may go on with its slices.
 struct Slicing {
   std::int64_t images; ///< in a slice
   std::int64_t count;  ///< of slices
@@ -41,20 +41,17 @@ inline Slicing slice_batch(std::int64_t batch, std::size_t bytes_per_image,
   return {images, batch / images, true};
 }
 
-/// Calls fn(slice, worker) for all slices; a worker runs a contiguous range of them in order.
+/// Calls fn(slice, worker) for all slices; a worker has a contiguous range of them, and runs one
+/// after the other.
 template <class Fn>
 void for_slices(const Slicing& slicing, int threads, Fn&& fn) {
   if (!slicing.side_by_side) {
     fn(std::int64_t{0}, std::size_t{0});
     return;
   }
-  const auto workers = static_cast<std::size_t>(threads);
-  const auto count = static_cast<std::size_t>(slicing.count);
-  parallel_parts(workers, [&](std::size_t worker, std::size_t) {
-    for (std::size_t slice = count * worker / workers; slice < count * (worker + 1) / workers;
-         ++slice)
-      fn(static_cast<std::int64_t>(slice), worker);
-  });
+  parallel_lanes(
+      static_cast<std::size_t>(threads), static_cast<std::size_t>(slicing.count),
+      [&](std::size_t slice, std::size_t worker) { fn(static_cast<std::int64_t>(slice), worker); });
 }
 
 } // namespace troupe::cpu

@@ -20,6 +20,8 @@ public:
   virtual std::span<double> rank_sums() { return {}; }
   virtual void reduce(const Frame&) {}
   virtual std::size_t scratch_bytes() const { return 0; }
+  /// Whether run() calls primitives of the library that divide their work among OpenMP's threads.
+  virtual bool by_library_threads() const { return false; }
   /// For profiles: the op; and how many floating point operations or bytes one run takes.
   std::string name, detail;
   double operations = 0, bytes = 0;

@@ -132,7 +132,8 @@ private:
   std::size_t x_bytes_, y_bytes_;
 };
 
-/// dweight from dy and x: each thread sums over its part of the tiles, in points; then the sums.
+/// dweight from dy and x: sums over as many parts of the tiles as there are threads, in points;
+/// then the sums.
 class WinogradWeights final : public Step {
 public:
   WinogradWeights(const Node& node, DType stored, const TileSizes& sizes, int threads,
@@ -149,6 +150,8 @@ public:
     return parts_ * part_bytes() + x_bytes_ + y_bytes_ + result_bytes_ + library_bytes_;
   }
 
+  bool by_library_threads() const override { return store_.has_value(); }
+
   Status run(const Frame& frame) override {
     std::byte* const wide = frame.scratch() + parts_ * part_bytes();
     const auto* const dy =
@@ -156,12 +159,17 @@ public:
     const auto* const x =
         widened(frame.data<std::byte>(node_.inputs[1]), wide, sizes_.batch * sizes_.x);
     const std::size_t tiles = sizes_.batch * sizes_.tiles;
-    parallel_parts(parts_, [&](std::size_t part, std::size_t parts) {
+    // Pieces that all parts have, the last of them perhaps empty.
+    const std::size_t pieces = tiles / parts_ / piece_tiles + 1;
+    parallel_lanes(parts_, parts_ * pieces, [&](std::size_t piece, std::size_t part) {
       float* const sums = sums_of(frame, part);
-      std::fill_n(sums, sum_count(), 0.0f);
+      if (piece == part * pieces)
+        std::fill_n(sums, sum_count(), 0.0f);
+      const std::size_t end = tiles * (part + 1) / parts_;
+      const std::size_t first = tiles * part / parts_ + (piece - part * pieces) * piece_tiles;
       kernels().winograd_gradient(sizes_.shape, x, dy, sums,
                                   sums + sizes_.transformed_bytes / sizeof(float),
-                                  tiles * part / parts, tiles * (part + 1) / parts);
+                                  std::min(first, end), std::min(first + piece_tiles, end));
     });
     for (std::size_t part = 1; part < parts_; ++part)
       parallel_for(sum_count(), convert_grain, [&](std::size_t begin, std::size_t end) {
@@ -179,6 +187,9 @@ public:
   }
 
 private:
+  /// Whole blocks, so that the sums are the same.
+  static constexpr std::size_t piece_tiles = 2 * winograd_block;
+
   std::size_t part_bytes() const { return sizes_.transformed_bytes + sizes_.block_bytes; }
   std::size_t sum_count() const { return winograd_points * sizes_.shape.in * sizes_.shape.out; }
   float* sums_of(const Frame& frame, std::size_t part) const {

@@ -1,0 +1,145 @@
+#include "team.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// A helper waits awake for the next piece of work for about as long as the leader takes to add up
+/// sums by itself; waking it would take as long.
+constexpr int pauses_before_sleep = 10000;
+/// Some ten microseconds between two looks at a helper's clock.
+constexpr int pauses_between_looks = 500;
+
+// States of the door.
+constexpr std::uint32_t closed = 0, opened = 1, dismissed = 2, next = 4;
+
+std::uint32_t state_of(std::uint32_t door) {
+  return door % next;
+}
+
+} // namespace
+
+void Team::run(const Work& work) {
+  keep_helpers_off();
+  lanes_.begin(work);
+  open(opened);
+  const auto never = [] { return false; };
+  lanes_.take(0, never);
+  door_ = door_ - opened;
+  wait_for_helpers();
+  lanes_.take(0, never); // what a helper that was called has left
+}
+
+void Team::gather() {
+  open(closed);
+}
+
+void Team::dismiss(std::size_t members) {
+  for (std::size_t i = 0; i + 1 < members; ++i)
+    helpers_[i].inside = helpers_[i].thread.enlisted();
+  open(dismissed);
+  wait_for_helpers();
+}
+
+/// Each store here comes before the load that it is checked by in sequential consistency: either
+/// the helper that goes to sleep sees the new door, or the leader sees the sleeper.
+void Team::open(std::uint32_t state) {
+  door_ = (door_ / next + 1) * next + state;
+  if (sleeping_ > 0)
+    wake_all(door_);
+}
+
+void Team::serve(std::size_t member) {
+  auto& helper = helpers_[member - 1];
+  const auto number = static_cast<std::uint32_t>(member);
+  if (helper.thread.enlist())
+    newcomers_ = true;
+  std::uint32_t door = 0;
+  while (state_of(door = await(door)) != dismissed) {
+    helper.inside = true;
+    if (door_ == door) // the leader waits for whoever is inside, so it stays what it is
+      lanes_.take(member, [&] { return called_.load(std::memory_order_relaxed) == number; });
+    leave(helper, number);
+  }
+  leave(helper, number);
+}
+
+/// The door, once it is open for work that the helper has not seen.
+std::uint32_t Team::await(std::uint32_t seen) {
+  for (int pauses = 0;; ++pauses) {
+    const std::uint32_t door = door_;
+    if (door != seen && state_of(door) != closed)
+      return door;
+    if (pauses < pauses_before_sleep) {
+      pause_core();
+      continue;
+    }
+    ++sleeping_;
+    sleep_while(door_, door);
+    --sleeping_;
+    pauses = 0;
+  }
+}
+
+/// Where the leader has lent its core, the helper gives it back at once.
+void Team::leave(Helper& helper, std::uint32_t member) {
+  helper.inside = false;
+  if (called_ != member)
+    return;
+  const bool may_move = cores_.may_move(); // the leader may look again once it is awake
+  const auto others = cores_.all_but(core_);
+  called_ = 0;
+  wake_all(called_);
+  if (may_move)
+    helper.thread.move_to(others);
+}
+
+void Team::wait_for_helpers() {
+  for (std::size_t i = 0; i < helpers_.size(); ++i)
+    wait_for(helpers_[i], static_cast<std::uint32_t>(i + 1));
+}
+
+/// A helper that runs will soon be through. One whose clock stands still has been displaced by
+/// another process, with a part in its hands.
+void Team::wait_for(Helper& helper, std::uint32_t member) {
+  for (std::int64_t before = -1; helper.inside;) {
+    for (int i = 0; i < pauses_between_looks && helper.inside; ++i)
+      pause_core();
+    if (!helper.inside)
+      return;
+    const std::int64_t clock = helper.thread.clock();
+    if (clock == before)
+      bring(helper, member);
+    before = clock;
+  }
+}
+
+/// Lets the helper finish its part on the leader's core, which has nothing better to do.
+void Team::bring(Helper& helper, std::uint32_t member) {
+  core_ = sched_getcpu();
+  if (cores_.may_move())
+    helper.thread.move_to(cores_.only(core_));
+  called_ = member;
+  while (helper.inside && called_ == member)
+    sleep_while(called_, member);
+  // It may have been through before it saw the call.
+  if (std::uint32_t expected = member;
+      called_.compare_exchange_strong(expected, 0) && cores_.may_move())
+    helper.thread.move_to(cores_.all_but(core_));
+}
+
+/// The system likes to wake a helper on the core of the thread that wakes it. There the two would
+/// take turns, while another process has a core of its own.
+void Team::keep_helpers_off() {
+  const int core = sched_getcpu();
+  if (core == core_ && !newcomers_)
+    return;
+  newcomers_ = false;
+  core_ = core;
+  cores_.look();
+  if (cores_.may_move())
+    for (auto& helper : helpers_)
+      helper.thread.move_to(cores_.all_but(core));
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,54 @@
+/// Threads that do one piece of work after another together: a leader, who says what it is, and
+/// helpers. Nobody waits for a helper that has not begun: where another process has its core, the
+/// others do its parts (docs/adr/0018).
+#pragma once
+
+#include "lanes.hpp"
+#include "places.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::cpu {
+
+class Team {
+public:
+  /// The leader is member 0 and counted among the members.
+  explicit Team(std::size_t members) : helpers_(members - 1) {}
+
+  /// By the leader, before helpers serve.
+  void gather();
+  /// By the leader, while helpers serve: returns when every part has been done.
+  void run(const Work& work);
+  /// By a helper: takes parts until it is dismissed.
+  void serve(std::size_t member);
+  /// By the leader: ends serve() in all helpers of so many members, and waits for those that have
+  /// ever served.
+  void dismiss(std::size_t members);
+
+private:
+  struct alignas(64) Helper {
+    WatchedThread thread;
+    std::atomic<bool> inside = false; ///< it has, or may take, a part
+  };
+
+  std::uint32_t await(std::uint32_t seen);
+  void leave(Helper& helper, std::uint32_t member);
+  void open(std::uint32_t state);
+  void wait_for_helpers();
+  void wait_for(Helper& helper, std::uint32_t member);
+  void bring(Helper& helper, std::uint32_t member);
+  void keep_helpers_off();
+
+  /// A number that grows, and below it a state (team.cpp).
+  std::atomic<std::uint32_t> door_ = 0;
+  std::atomic<std::uint32_t> sleeping_ = 0; ///< helpers, at the door
+  std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the leader sleeps for; none: 0
+  Lanes lanes_;
+  std::vector<Helper> helpers_;
+  std::atomic<bool> newcomers_ = false; ///< among the helpers
+  Cores cores_;
+  int core_ = -1; ///< that helpers keep off
+};
+
+} // namespace troupe::cpu
