@@ -90,10 +90,7 @@ std::string Company::metrics_address() const {
 Status Company::publish() {
   const auto& cluster = config_.cluster;
   auto listen = *parse_endpoint(cluster.listen);
-  const auto port = actors::publish(node_, listen);
-  if (!port)
-    return failure(port.error());
-  listen.port = *port;
+  TROUPE_TRY(listen.port, actors::publish(node_, listen));
   address_ = cluster.advertise.value_or(reachable_address(listen, cluster));
   log_->info("daemon at {}", address_);
   return {};
@@ -155,14 +152,13 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                                         const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
   // Before all else: a port in use is said at once, and a daemon that waits can be asked.
-  auto exposition = metrics::Exposition::open(config.metrics.listen,
-                                              engine::run_info(config, options.version), leads);
-  if (!exposition)
-    return failure(exposition.error());
+  TROUPE_TRY(auto exposition,
+             metrics::Exposition::open(config.metrics.listen,
+                                       engine::run_info(config, options.version), leads));
   const auto drain = std::make_shared<Drain>();
   Company company{config,
                   options,
-                  **exposition,
+                  *exposition,
                   {.run = config.run.name,
                    .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
@@ -174,13 +170,13 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
       options.on_started([drain] { drain->ask(); });
   });
   if (!summary)
-    (*exposition)->fail(summary.error().code);
+    exposition->fail(summary.error().code);
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
-  (*exposition)->enter(end);
+  exposition->enter(end);
   if (options.on_ended)
     options.on_ended();
   // While all of it can still be asked.
-  linger(**exposition, *drain, config.metrics.linger, company.log());
+  linger(*exposition, *drain, config.metrics.linger, company.log());
   return summary;
 }
 
@@ -192,13 +188,11 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
   if (options.daemon && config.cluster.tls.enabled()) // CAF ends the process where they do not fit
     if (const auto tls = open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
-  auto trace =
-      options.trace.empty() ? Result<metrics::Trace>{} : metrics::Trace::create(options.trace);
-  if (!trace)
-    return failure(trace.error());
-  auto summary = run_company(config, options, *trace);
+  TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{}
+                                               : metrics::Trace::create(options.trace));
+  auto summary = run_company(config, options, trace);
   if (summary)
-    TROUPE_TRY(trace->close()); // the streams are drained
+    TROUPE_TRY(trace.close()); // the streams are drained
   return summary;
 }
 

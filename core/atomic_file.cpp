@@ -133,11 +133,9 @@ void AtomicFile::abandon() {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  auto file = AtomicFile::create(path);
-  if (!file)
-    return failure(file.error());
-  TROUPE_TRY(file->write(text));
-  return file->commit();
+  TROUPE_TRY(auto file, AtomicFile::create(path));
+  TROUPE_TRY(file.write(text));
+  return file.commit();
 }
 
 } // namespace troupe

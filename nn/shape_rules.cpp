@@ -62,10 +62,8 @@ Status check_node(const Graph& graph, const Node& node) {
     const auto fits = check(node.attributes, in, out);
     return fits ? Status{} : named(node.op, fits.error());
   }
-  const auto expected = infer_outputs(node.op, node.attributes, in);
-  if (!expected)
-    return failure(expected.error());
-  return expect_same(node.op, out, *expected);
+  TROUPE_TRY(const auto expected, infer_outputs(node.op, node.attributes, in));
+  return expect_same(node.op, out, expected);
 }
 
 } // namespace troupe::nn

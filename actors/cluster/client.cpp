@@ -17,10 +17,7 @@ public:
         system_{config_}, self_{system_} {}
 
   Status begin() {
-    auto node = connect(system_, options_.daemon, network_, options_.timeout);
-    if (!node)
-      return failure(node.error());
-    node_ = std::move(*node);
+    TROUPE_TRY(node_, connect(system_, options_.daemon, network_, options_.timeout));
     return {};
   }
 

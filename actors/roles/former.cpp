@@ -35,18 +35,13 @@ Result<FormedPtr> FormerState::form() {
   setup_.exposition.enter(metrics::JobPhase::starting);
   if (!host_)
     TROUPE_TRY(prepare_host());
-  auto generation = engine::form_generation(host_, place_->seat, place_->store, setup_.trace);
-  if (!generation)
-    return failure(generation.error());
-  generation_ = std::move(*generation);
+  TROUPE_TRY(generation_,
+             engine::form_generation(host_, place_->seat, place_->store, setup_.trace));
   return show();
 }
 
 Status FormerState::start_alone() {
-  auto beginning = engine::find_beginning(config(), engine::run_folder(config()));
-  if (!beginning)
-    return failure(beginning.error());
-  beginning_ = std::move(*beginning);
+  TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
   place_ = {
       engine::seat_alone(static_cast<std::int32_t>(config().devices.count), engine::host_name())};
   return {};
@@ -74,23 +69,14 @@ Status FormerState::come_together() {
 }
 
 Status FormerState::lead(const Applicant& applicant) {
-  auto beginning = engine::find_beginning(config(), engine::run_folder(config()));
-  if (!beginning)
-    return failure(beginning.error());
-  beginning_ = std::move(*beginning);
+  TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
   membership_ = joined_ = lead_job(applicant, beginning_);
-  auto place = take_seat(applicant, membership_);
-  if (!place)
-    return failure(place.error());
-  place_ = std::move(*place);
+  TROUPE_TRY(place_, take_seat(applicant, membership_));
   return await_fetchers(applicant, membership_, place_->seat);
 }
 
 Status FormerState::follow(const Applicant& applicant) {
-  auto place = join_job(applicant, joined_);
-  if (!place)
-    return failure(place.error());
-  place_ = std::move(*place);
+  TROUPE_TRY(place_, join_job(applicant, joined_));
   auto beginning = fetch_beginning(applicant, joined_, place_->seat);
   if (!beginning) {
     if (beginning.error().code == Errc::network) // the leader knows, or cannot be told
@@ -103,12 +89,10 @@ Status FormerState::follow(const Applicant& applicant) {
 
 Status FormerState::prepare_host() {
   const auto& seat = place_->seat;
-  auto job = engine::open_job(config(), beginning_, seat.leads());
-  if (!job)
-    return failure(job.error());
+  TROUPE_TRY(auto job, engine::open_job(config(), beginning_, seat.leads()));
   const bool alone = seat.generation.nodes.size() == 1;
   auto host = engine::make_host(
-      std::move(*job), seat.generation.world_size() * config().train.accumulate,
+      std::move(job), seat.generation.world_size() * config().train.accumulate,
       std::exchange(beginning_.checkpoint, {}), {.say = setup_.say, .cancelled = [this, alone] {
                                                    return alone && setup_.stopped_within({});
                                                  }});
@@ -121,15 +105,13 @@ Status FormerState::prepare_host() {
 Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
-  auto view = RunView::open(generation_->job(), info, place_->seat.leads(), setup_.options,
-                            setup_.exposition);
-  if (!view)
-    return failure(view.error());
+  TROUPE_TRY(auto view, RunView::open(generation_->job(), info, place_->seat.leads(),
+                                      setup_.options, setup_.exposition));
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
       self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-          std::move(*view), setup_.trace);
+          std::move(view), setup_.trace);
   return std::make_shared<const Formed>(Formed{.generation = generation_,
                                                .info = std::move(info),
                                                .metrics = metrics,

@@ -23,10 +23,8 @@ public:
     if (!plan_.offsets.empty() && plan_.offsets.size() != graph_.tensors.size())
       return fail(Errc::internal, "the memory plan is of another graph");
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
-      auto place = place_of(i);
-      if (!place)
-        return failure(place.error());
-      placement_.places.push_back(*place);
+      TROUPE_TRY(auto place, place_of(i));
+      placement_.places.push_back(place);
     }
     return std::move(placement_);
   }

@@ -32,26 +32,17 @@ Result<std::unique_ptr<InterpreterExecutable>>
 InterpreterExecutable::create(HostDevice& device, const Graph& graph,
                               const CompileOptions& options) {
   std::unique_ptr<InterpreterExecutable> made{new InterpreterExecutable{graph, options}};
-  auto ports = GraphPorts::create(graph);
-  if (!ports)
-    return failure(ports.error());
-  made->ports_ = *std::move(ports);
+  TROUPE_TRY(made->ports_, GraphPorts::create(graph));
   if (!made->plan_.offsets.empty() && made->plan_.offsets.size() != graph.tensors.size())
     return fail(Errc::internal, "the memory plan is of another graph");
-  auto slots = find_slots(made->layout_, made->graph_);
-  if (!slots)
-    return failure(std::move(slots).error());
-  made->slots_ = std::move(*slots);
+  TROUPE_TRY(made->slots_, find_slots(made->layout_, made->graph_));
   TROUPE_TRY(made->allocate(device));
   return made;
 }
 
 Status InterpreterExecutable::allocate(HostDevice& device) {
   if (plan_.arena_bytes > 0) {
-    auto arena = device.allocate(plan_.arena_bytes, MemoryKind::activations);
-    if (!arena)
-      return failure(std::move(arena).error());
-    arena_ = std::move(*arena);
+    TROUPE_TRY(arena_, device.allocate(plan_.arena_bytes, MemoryKind::activations));
   }
   for (std::size_t i = 0; i < graph_.tensors.size(); ++i)
     TROUPE_TRY(allocate_tensor(device, i));
@@ -67,11 +58,9 @@ Status InterpreterExecutable::allocate_tensor(HostDevice& device, std::size_t id
     memory_[id] = arena_->data() + offset;
     return {};
   }
-  auto buffer = device.allocate(bytes_of(tensor), MemoryKind::activations);
-  if (!buffer)
-    return failure(std::move(buffer).error());
-  memory_[id] = (*buffer)->data();
-  buffers_.push_back(std::move(*buffer));
+  TROUPE_TRY(auto buffer, device.allocate(bytes_of(tensor), MemoryKind::activations));
+  memory_[id] = buffer->data();
+  buffers_.push_back(std::move(buffer));
   return {};
 }
 
@@ -166,10 +155,8 @@ void InterpreterExecutable::read_outputs(Stream& stream, StepOutputs* host) {
 
 Status InterpreterExecutable::read_tensor(Stream& stream, std::string_view name,
                                           std::span<float> host) {
-  const auto id = readable_tensor(graph_, plan_, name, host.size());
-  if (!id)
-    return failure(id.error());
-  host_stream(stream).enqueue([this, i = static_cast<std::size_t>(*id), host]() -> Status {
+  TROUPE_TRY(const auto id, readable_tensor(graph_, plan_, name, host.size()));
+  host_stream(stream).enqueue([this, i = static_cast<std::size_t>(id), host]() -> Status {
     const auto values = load(graph_.tensors[i], memory_[i]);
     std::ranges::transform(values, host.begin(), [](double v) { return static_cast<float>(v); });
     return {};

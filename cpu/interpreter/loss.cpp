@@ -90,15 +90,13 @@ Result<Differences> differences(const Operands& operands) {
   auto values = operands.read(0);
   const auto columns = static_cast<double>(operands.input(0).shape[1]);
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
-  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
-  if (!labels)
-    return failure(labels.error());
+  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto label = labels->classes[i / classes];
+    const auto label = labels.classes[i / classes];
     values[i] = label < 0 ? 0 : values[i] - smoothed(label, i % classes, classes, 0);
   }
-  return Differences{std::move(values), labels->counted,
-                     mean_rows(operands, labels->counted) * columns};
+  return Differences{std::move(values), labels.counted,
+                     mean_rows(operands, labels.counted) * columns};
 }
 
 } // namespace
@@ -106,39 +104,35 @@ Result<Differences> differences(const Operands& operands) {
 Status softmax_cross_entropy(const Operands& operands) {
   const auto logits = operands.read(0);
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
-  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
-  if (!labels)
-    return failure(labels.error());
+  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
   Values probabilities;
   double loss = 0;
-  for (std::size_t n = 0; n < labels->classes.size(); ++n) {
+  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
     const auto* row = &logits[n * classes];
     const auto p = softmax(row, classes);
     probabilities.insert(probabilities.end(), p.begin(), p.end());
-    if (labels->classes[n] < 0)
+    if (labels.classes[n] < 0)
       continue;
     const double total = log_sum_exp(row, classes);
     for (std::size_t c = 0; c < classes; ++c)
-      loss += smoothed(labels->classes[n], c, classes, smoothing) * (total - row[c]);
+      loss += smoothed(labels.classes[n], c, classes, smoothing) * (total - row[c]);
   }
-  const double rows = mean_rows(operands, labels->counted);
+  const double rows = mean_rows(operands, labels.counted);
   operands.write(0, {rows > 0 ? loss / rows : 0});
   operands.write(1, probabilities);
-  operands.write(2, {labels->counted});
+  operands.write(2, {labels.counted});
   return {};
 }
 
 Status softmax_cross_entropy_backward(const Operands& operands) {
   auto d = operands.read(0);
   const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
-  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
-  if (!labels)
-    return failure(labels.error());
+  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
   const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
-  const double scale = loss_scale(operands), rows = mean_rows(operands, labels->counted);
+  const double scale = loss_scale(operands), rows = mean_rows(operands, labels.counted);
   for (std::size_t i = 0; i < d.size(); ++i) {
-    const auto label = labels->classes[i / classes];
+    const auto label = labels.classes[i / classes];
     const double difference = d[i] - smoothed(label, i % classes, classes, smoothing);
     d[i] = label < 0 ? 0 : difference / rows * scale;
   }
@@ -147,37 +141,31 @@ Status softmax_cross_entropy_backward(const Operands& operands) {
 }
 
 Status mean_squared_error(const Operands& operands) {
-  const auto d = differences(operands);
-  if (!d)
-    return failure(d.error());
+  TROUPE_TRY(const auto d, differences(operands));
   double sum = 0;
-  for (const double value : d->values)
+  for (const double value : d.values)
     sum += value * value;
-  operands.write(0, {d->elements > 0 ? sum / d->elements : 0});
-  operands.write(1, {d->counted});
+  operands.write(0, {d.elements > 0 ? sum / d.elements : 0});
+  operands.write(1, {d.counted});
   return {};
 }
 
 Status mean_squared_error_backward(const Operands& operands) {
-  auto d = differences(operands);
-  if (!d)
-    return failure(d.error());
-  for (auto& value : d->values)
-    value = d->elements > 0 ? 2 * value / d->elements * loss_scale(operands) : 0;
-  operands.write(0, d->values);
+  TROUPE_TRY(auto d, differences(operands));
+  for (auto& value : d.values)
+    value = d.elements > 0 ? 2 * value / d.elements * loss_scale(operands) : 0;
+  operands.write(0, d.values);
   return {};
 }
 
 Status count_correct(const Operands& operands) {
   const auto logits = operands.read(0);
   const auto classes = static_cast<std::ptrdiff_t>(operands.input(0).shape[1]);
-  const auto labels = read_labels(operands, 1, operands.input(0).shape[1]);
-  if (!labels)
-    return failure(labels.error());
+  TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
   double correct = 0;
-  for (std::size_t n = 0; n < labels->classes.size(); ++n) {
+  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
     const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * classes;
-    correct += std::max_element(row, row + classes) - row == labels->classes[n] ? 1 : 0;
+    correct += std::max_element(row, row + classes) - row == labels.classes[n] ? 1 : 0;
   }
   operands.write(0, {correct});
   return {};

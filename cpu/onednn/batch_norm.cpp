@@ -277,22 +277,18 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
-  auto affine = affine_of(lowering, node.inputs[3]);
-  if (!affine)
-    return failure(affine.error());
+  TROUPE_TRY(auto affine, affine_of(lowering, node.inputs[3]));
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Normalize<T>>(lowering.graph, node, std::move(*affine));
+    return std::make_unique<Normalize<T>>(lowering.graph, node, std::move(affine));
   });
 }
 
 Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
   if (node.inputs.size() == 7) // nobody here has saved factor and offset
     return failure(unsupported(lowering.graph, node));
-  auto affine = affine_of(lowering, node.inputs[3]);
-  if (!affine)
-    return failure(affine.error());
+  TROUPE_TRY(auto affine, affine_of(lowering, node.inputs[3]));
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<BatchNormBackward<T>>(lowering, node, std::move(*affine));
+    return std::make_unique<BatchNormBackward<T>>(lowering, node, std::move(affine));
   });
 }
 

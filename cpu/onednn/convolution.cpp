@@ -184,15 +184,14 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
     primitive = maker(lowering.library, problem, nullptr);
   if (!primitive)
     return no_implementation(lowering, node);
-  const auto copy = lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored);
-  if (!copy)
-    return failure(copy.error());
+  TROUPE_TRY(const auto copy,
+             lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored));
   const auto role =
       forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, sizes.x, sizes.y}
               : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, sizes.y, sizes.x};
   auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
   auto step = std::make_unique<ConvolveActivation>(
-      node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), *copy, role);
+      node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), copy, role);
   step->name = std::move(name);
   step->operations = sizes.operations;
   return step;

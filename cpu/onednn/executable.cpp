@@ -36,35 +36,29 @@ Result<std::unique_ptr<OnednnExecutable>> OnednnExecutable::create(HostDevice& d
                                                                    const CompileOptions& options,
                                                                    Bf16Mode bf16) {
   TROUPE_TRY(check_supported(graph));
-  auto ports = GraphPorts::create(graph);
-  if (!ports)
-    return failure(ports.error());
+  TROUPE_TRY(auto ports, GraphPorts::create(graph));
   const ThreadScope scope{options.threads};
-  auto lowering = Lowering::make(device, graph, options, bf16);
-  if (!lowering)
-    return failure(lowering.error());
+  TROUPE_TRY(auto lowering, Lowering::make(device, graph, options, bf16));
   std::unique_ptr<OnednnExecutable> made{new OnednnExecutable{graph}};
-  made->ports_ = *std::move(ports);
+  made->ports_ = std::move(ports);
   made->plan_ = options.memory;
-  TROUPE_TRY(made->lower_nodes(**lowering));
-  TROUPE_TRY(made->allocate(device, **lowering));
-  made->layout_ = std::move((*lowering)->layout);
-  made->places_ = std::move((*lowering)->places);
-  made->copies_ = std::move((*lowering)->copies);
+  TROUPE_TRY(made->lower_nodes(*lowering));
+  TROUPE_TRY(made->allocate(device, *lowering));
+  made->layout_ = std::move(lowering->layout);
+  made->places_ = std::move(lowering->places);
+  made->copies_ = std::move(lowering->copies);
   return made;
 }
 
 Status OnednnExecutable::lower_nodes(Lowering& lowering) {
   std::vector<Step*> steps;
   for (const auto& node : graph_.nodes) {
-    auto step = lower(lowering, node);
-    if (!step)
-      return failure(step.error());
-    (*step)->detail =
+    TROUPE_TRY(auto step, lower(lowering, node));
+    step->detail =
         graph_[node.inputs[0]].shape.to_string() + " " + graph_[node.outputs[0]].shape.to_string();
-    steps.push_back(step->get());
+    steps.push_back(step.get());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
-    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(*step));
+    (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
   connect_followers(graph_, lowering.places, steps);
   for (const auto& copy : lowering.copies)
@@ -80,10 +74,7 @@ Status OnednnExecutable::allocate(HostDevice& device, const Lowering& lowering) 
         scratch = std::max(scratch, step->scratch_bytes());
   const auto take = [&](std::size_t bytes, MemoryKind kind, BufferPtr& buffer,
                         std::byte*& address) -> Status {
-    auto allocated = device.allocate(bytes, kind);
-    if (!allocated)
-      return failure(allocated.error());
-    buffer = std::move(*allocated);
+    TROUPE_TRY(buffer, device.allocate(bytes, kind));
     address = buffer->data();
     return {};
   };

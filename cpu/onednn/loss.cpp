@@ -61,9 +61,7 @@ public:
   using LossStep::LossStep;
 
   Status run(const Frame& frame) override {
-    const auto count = counted(frame);
-    if (!count)
-      return failure(count.error());
+    TROUPE_TRY(const auto count, counted(frame));
     const double smoothing = double{attributes_.label_smoothing};
     auto* const probabilities = output<float>(frame, 1);
     double loss = 0;
@@ -84,8 +82,8 @@ public:
       loss += (1 - smoothing) * (log_sum - double{row[label]}) +
               smoothing * (log_sum - total / static_cast<double>(classes_));
     }
-    *output<float>(frame, 0) = *count > 0 ? static_cast<float>(loss / mean_rows(*count)) : 0.0f;
-    *output<float>(frame, 2) = static_cast<float>(*count);
+    *output<float>(frame, 0) = count > 0 ? static_cast<float>(loss / mean_rows(count)) : 0.0f;
+    *output<float>(frame, 2) = static_cast<float>(count);
     return {};
   }
 };
@@ -95,11 +93,9 @@ public:
   using LossStep::LossStep;
 
   Status run(const Frame& frame) override {
-    const auto count = counted(frame);
-    if (!count)
-      return failure(count.error());
+    TROUPE_TRY(const auto count, counted(frame));
     const double smoothing = double{attributes_.label_smoothing};
-    const double share = *count > 0 ? loss_scale(frame) / mean_rows(*count) : 0.0;
+    const double share = count > 0 ? loss_scale(frame) / mean_rows(count) : 0.0;
     const double spread = smoothing / static_cast<double>(classes_);
     for (std::size_t n = 0; n < rows_; ++n) {
       const auto label = labels(frame)[n];
@@ -155,17 +151,15 @@ public:
   using SquaredErrorStep::SquaredErrorStep;
 
   Status run(const Frame& frame) override {
-    const auto count = rows(frame);
-    if (!count)
-      return failure(count.error());
+    TROUPE_TRY(const auto count, rows(frame));
     double sum = 0;
     for (std::size_t n = 0; n < rows_; ++n)
       for (std::size_t c = 0; c < classes_; ++c) {
         const double d = difference(frame, n, c);
         sum += d * d;
       }
-    *output<float>(frame, 0) = *count > 0 ? static_cast<float>(sum / mean_elements(*count)) : 0.0f;
-    *output<float>(frame, 1) = static_cast<float>(*count);
+    *output<float>(frame, 0) = count > 0 ? static_cast<float>(sum / mean_elements(count)) : 0.0f;
+    *output<float>(frame, 1) = static_cast<float>(count);
     return {};
   }
 };
@@ -175,15 +169,13 @@ public:
   using SquaredErrorStep::SquaredErrorStep;
 
   Status run(const Frame& frame) override {
-    const auto count = rows(frame);
-    if (!count)
-      return failure(count.error());
-    const double factor = 2 * loss_scale(frame), elements = mean_elements(*count);
+    TROUPE_TRY(const auto count, rows(frame));
+    const double factor = 2 * loss_scale(frame), elements = mean_elements(count);
     auto* const out = output<float>(frame, 0);
     for (std::size_t n = 0; n < rows_; ++n)
       for (std::size_t c = 0; c < classes_; ++c)
         out[n * classes_ + c] =
-            *count > 0 ? static_cast<float>(factor * difference(frame, n, c) / elements) : 0.0f;
+            count > 0 ? static_cast<float>(factor * difference(frame, n, c) / elements) : 0.0f;
     return {};
   }
 };

@@ -62,18 +62,13 @@ Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::m
     if (copy->parameter() == parameter && copy->description() == wanted && copy->values() == values)
       return copy.get();
   auto primitive = reorder(library, from, wanted);
-  auto storage = device_.allocate(wanted.get_size(), MemoryKind::workspace);
-  if (!storage)
-    return failure(storage.error());
+  TROUPE_TRY(auto storage, device_.allocate(wanted.get_size(), MemoryKind::workspace));
   BufferPtr scratch;
   if (const auto bytes = primitive.scratchpad_bytes(); bytes > 0) {
-    auto buffer = device_.allocate(bytes, MemoryKind::workspace);
-    if (!buffer)
-      return failure(buffer.error());
-    scratch = *buffer;
+    TROUPE_TRY(scratch, device_.allocate(bytes, MemoryKind::workspace));
   }
   copies.push_back(std::make_unique<ParameterCopy>(parameter, values, std::move(primitive),
-                                                   std::move(*storage), std::move(scratch)));
+                                                   std::move(storage), std::move(scratch)));
   return copies.back().get();
 }
 
@@ -130,11 +125,9 @@ Status Lowering::take_layout(const StorageLayout& given) {
 }
 
 Status Lowering::place() {
-  auto placed = place_tensors(graph, options.memory, layout, tensor_alignment);
-  if (!placed)
-    return failure(placed.error());
-  places = std::move(placed->places);
-  own_bytes = placed->own_bytes;
+  TROUPE_TRY(auto placed, place_tensors(graph, options.memory, layout, tensor_alignment));
+  places = std::move(placed.places);
+  own_bytes = placed.own_bytes;
   return {};
 }
 

@@ -79,13 +79,13 @@ Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const Produc
   if (direction == Direction::backward_weight)
     return std::make_unique<ProductBackwardWeights>(lowering, node, problem);
   const auto parameter = node.inputs[1];
-  const auto copy = lowering.copy_of(
-      parameter, plain_weights(lowering.graph[parameter].shape, problem.computed), problem.stored);
-  if (!copy)
-    return failure(copy.error());
+  TROUPE_TRY(const auto copy,
+             lowering.copy_of(parameter,
+                              plain_weights(lowering.graph[parameter].shape, problem.computed),
+                              problem.stored));
   if (direction == Direction::forward)
-    return std::make_unique<ProductForward>(lowering, node, problem, *copy);
-  return std::make_unique<ProductBackwardData>(lowering, node, problem, *copy);
+    return std::make_unique<ProductForward>(lowering, node, problem, copy);
+  return std::make_unique<ProductBackwardData>(lowering, node, problem, copy);
 }
 
 /// `y`: or dy; `weight`: or dweight.

@@ -186,11 +186,9 @@ private:
 
 Result<TensorSet> choose_recompute(const Graph& training, const RecomputeConfig& config,
                                    const PlanOptions& memory) {
-  const auto plain = plan_memory(training, memory);
-  if (!plain)
-    return failure(plain.error());
+  TROUPE_TRY(const auto plain, plan_memory(training, memory));
   const bool fits =
-      config.kind == RecomputeConfig::Kind::fit && plain->plan.arena_bytes <= config.fit_bytes;
+      config.kind == RecomputeConfig::Kind::fit && plain.plan.arena_bytes <= config.fit_bytes;
   if (config.kind == RecomputeConfig::Kind::none || fits)
     return TensorSet(training.tensors.size());
   Chooser chooser{training, memory};

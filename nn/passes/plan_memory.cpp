@@ -172,14 +172,12 @@ std::size_t place_best(std::vector<Block>& blocks) {
 } // namespace
 
 Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options) {
-  auto kept = find_kept(graph, options);
-  if (!kept)
-    return failure(std::move(kept).error());
-  Lifetimes lifetimes{graph, options, *kept};
+  TROUPE_TRY(auto kept, find_kept(graph, options));
+  Lifetimes lifetimes{graph, options, kept};
   auto& blocks = lifetimes.blocks();
   const auto live = sum_up(blocks, graph.nodes.size());
   PlannedMemory planned;
-  planned.plan.kept = std::move(*kept);
+  planned.plan.kept = std::move(kept);
   planned.lower_bound_bytes = live.empty() ? 0 : std::ranges::max(live);
   planned.plan.arena_bytes = place_best(blocks);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -193,10 +191,8 @@ Result<PlannedMemory> plan_memory(const Graph& graph, const PlanOptions& options
 }
 
 Result<std::vector<std::size_t>> live_bytes(const Graph& graph, const PlanOptions& options) {
-  auto kept = find_kept(graph, options);
-  if (!kept)
-    return failure(std::move(kept).error());
-  return sum_up(Lifetimes{graph, options, *kept}.blocks(), graph.nodes.size());
+  TROUPE_TRY(auto kept, find_kept(graph, options));
+  return sum_up(Lifetimes{graph, options, kept}.blocks(), graph.nodes.size());
 }
 
 } // namespace troupe::nn

@@ -43,15 +43,9 @@ private:
 
 Status Visit::connect(std::chrono::milliseconds timeout) {
   if (tls_.enabled()) {
-    auto context = open_tls(tls_);
-    if (!context)
-      return failure(context.error());
-    context_ = std::move(*context);
+    TROUPE_TRY(context_, open_tls(tls_));
   }
-  auto socket = net::connect_to(daemon_, timeout);
-  if (!socket)
-    return failure(socket.error());
-  socket_ = std::move(*socket);
+  TROUPE_TRY(socket_, net::connect_to(daemon_, timeout));
   return context_ ? secure() : Status{};
 }
 
@@ -133,10 +127,8 @@ Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
                       std::chrono::milliseconds timeout) {
   Visit visit{daemon, options.tls};
   TROUPE_TRY(visit.connect(timeout));
-  const auto greeting = visit.greeting();
-  if (!greeting)
-    return failure(greeting.error());
-  const std::string theirs{find_id(*greeting)}, ours = application_id(options.version);
+  TROUPE_TRY(const auto greeting, visit.greeting());
+  const std::string theirs{find_id(greeting)}, ours = application_id(options.version);
   if (theirs.empty())
     return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does{}",
                 to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS",

@@ -43,10 +43,7 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
                                                metrics::Exposition& exposition) {
   std::optional<metrics::RunFolder> folder;
   if (leads) {
-    auto opened = metrics::RunFolder::open(job.config.run.output, info, options.config_text);
-    if (!opened)
-      return failure(opened.error());
-    folder = std::move(*opened);
+    TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text));
   }
   std::unique_ptr<RunView> view{new RunView{options, exposition, std::move(folder)}};
   view->begin(job, info);

@@ -4,6 +4,8 @@
 #include "follow.hpp"
 #include "slices.hpp"
 
+#include "troupe/core/fail.hpp"
+
 namespace troupe::cpu {
 
 namespace {
@@ -246,12 +248,11 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
         node, stored, TileSizes{problem, problem.in, problem.out}, threads, std::move(store));
   } else {
     const bool forward = direction == Direction::forward;
-    const auto copy = lowering.copy_of(node.inputs[1], by_point(problem, forward), stored);
-    if (!copy)
-      return failure(copy.error());
+    TROUPE_TRY(const auto copy,
+               lowering.copy_of(node.inputs[1], by_point(problem, forward), stored));
     const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
                                : TileSizes{problem, problem.out, problem.in};
-    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, *copy, !forward);
+    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, copy, !forward);
   }
   step->name = std::string{to_string(node.op)} + " winograd";
   step->operations = operations(problem);
