@@ -15,7 +15,8 @@ namespace {
 Graph model(const std::string& name, std::int64_t size, std::int64_t batch) {
   ModelConfig config;
   config.name = name;
-  config.width = 16;
+  if (name != "mlp")
+    config.width = 16;
   auto graph = nn::build_model(config, {.input = nn::image_input(size), .batch = batch});
   if (!graph)
     FAIL(graph.error().to_string());
