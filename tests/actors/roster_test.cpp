@@ -10,11 +10,11 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-NodeInfo node(const std::string& address, std::int32_t workers = 1, const Config& config = {}) {
+NodeInfo node(const std::string& address, std::int32_t rank_count = 1, const Config& config = {}) {
   return {.address = address,
           .host = {},
           .version = "1.0",
-          .workers = workers,
+          .workers = rank_count,
           .job = shared_settings(config)};
 }
 

@@ -20,10 +20,10 @@ using test::Workplace;
 namespace {
 
 std::vector<UnitId> units_of(const std::vector<std::pair<Pass, UnitId>>& gradients) {
-  std::vector<UnitId> units;
+  std::vector<UnitId> all;
   for (const auto& [pass, unit] : gradients)
-    units.push_back(unit);
-  return units;
+    all.push_back(unit);
+  return all;
 }
 
 } // namespace
@@ -49,15 +49,15 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
   place.answer(buckets.size()); // all of forward
   CHECK(place.told.gradients.empty());
   place.answer(1);
-  std::vector<UnitId> units;
+  std::vector<UnitId> expected;
   for (auto unit = buckets[0].units.last; unit >= buckets[0].units.first; --unit)
-    units.push_back(unit);
-  CHECK(units_of(place.told.gradients) == units);
+    expected.push_back(unit);
+  CHECK(units_of(place.told.gradients) == expected);
   place.answer_all();
-  units.clear();
+  expected.clear();
   for (auto unit = buckets.front().units.last; unit >= 0; --unit)
-    units.push_back(unit);
-  CHECK(units_of(place.told.gradients) == units);
+    expected.push_back(unit);
+  CHECK(units_of(place.told.gradients) == expected);
 }
 
 TEST_CASE("a worker frees the slot of a batch, and reports, when the device has done the pass") {
