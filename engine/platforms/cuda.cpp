@@ -156,19 +156,19 @@ Status take_connections() {
 } // namespace
 
 Platform cuda_platform() {
-  return {
-      .name = "cuda",
-      .suits = suits,
-      .make_devices = [](const Config& config, SayLine say) -> std::unique_ptr<PlatformDevices> {
-        return std::make_unique<CudaDevices>(config, std::move(say));
-      },
-      .arithmetic =
-          [](const Config&, Precision precision) {
-            return describe(precision, compute_type(precision));
+  return {.name = "cuda",
+          .suits = suits,
+          .make_devices = [](const Config& config,
+                             const SayLine& say) -> std::unique_ptr<PlatformDevices> {
+            return std::make_unique<CudaDevices>(config, say);
           },
-      .add_capabilities = add_capabilities,
-      .facts = facts,
-      .prepare_process = take_connections};
+          .arithmetic =
+              [](const Config&, Precision precision) {
+                return describe(precision, compute_type(precision));
+              },
+          .add_capabilities = add_capabilities,
+          .facts = facts,
+          .prepare_process = take_connections};
 }
 
 } // namespace troupe::engine

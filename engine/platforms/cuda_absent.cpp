@@ -41,7 +41,7 @@ Facts facts() {
 Platform cuda_platform() {
   return {.name = "cuda",
           .suits = [](const DevicesConfig&) { return false; },
-          .make_devices = [](const Config&, SayLine) -> std::unique_ptr<PlatformDevices> {
+          .make_devices = [](const Config&, const SayLine&) -> std::unique_ptr<PlatformDevices> {
             return std::make_unique<NoDevices>();
           },
           .arithmetic = [](const Config&, Precision) { return std::string{}; },

@@ -96,15 +96,16 @@ Status check_isa() {
 } // namespace
 
 Platform host_platform() {
-  return {.name = "cpu",
-          .suits = [](const DevicesConfig&) { return true; },
-          .make_devices = [](const Config& config, SayLine) -> std::unique_ptr<PlatformDevices> {
-            return std::make_unique<HostDevices>(config);
-          },
-          .arithmetic = arithmetic,
-          .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
-          .facts = cpu::description,
-          .prepare_process = check_isa};
+  return {
+      .name = "cpu",
+      .suits = [](const DevicesConfig&) { return true; },
+      .make_devices = [](const Config& config, const SayLine&) -> std::unique_ptr<PlatformDevices> {
+        return std::make_unique<HostDevices>(config);
+      },
+      .arithmetic = arithmetic,
+      .add_capabilities = [](Capabilities&) {}, // those of a process, which are there already
+      .facts = cpu::description,
+      .prepare_process = check_isa};
 }
 
 } // namespace troupe::engine

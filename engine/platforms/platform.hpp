@@ -91,7 +91,7 @@ public:
 };
 
 /// The config must outlive the devices.
-using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, SayLine say);
+using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, const SayLine& say);
 
 /// What this build has of a kind of device, and what this machine has. A build without it has a
 /// Platform too, which says so.
