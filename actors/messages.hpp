@@ -24,7 +24,7 @@ using engine::Purpose;
 
 /// What a WORKER wants to do with a bucket's units next.
 struct Use {
-  Purpose purpose = Purpose::train;
+  Purpose purpose = Purpose::training;
   std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
   Phase phase = Phase::forward;
   UnitId unit = 0; ///< the bucket's first in this phase; released: its last

@@ -47,7 +47,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOutcome))
-  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Purpose))
+  CAF_ADD_TYPE_ID(troupe, (troupe::nn::Purpose))
   CAF_ADD_TYPE_ID(troupe, (troupe::MemoryUse))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobStatus))
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "host_device.hpp"
+#include "host_and_device.hpp"
 
 namespace troupe {
 

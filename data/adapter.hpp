@@ -39,8 +39,8 @@ public:
 
   virtual const Dataset& dataset() const = 0;
   const std::vector<Field>& fields() const { return fields_; }
-  /// What speed counts: "images", "rows".
-  virtual std::string_view unit() const = 0;
+  /// What a sample is, for speed: "images", "rows".
+  virtual std::string_view sample_name() const = 0;
 
   /// Writes the samples to `to`, which has memory for as many of each field, one after the other. A
   /// sample below 0 is padding, which losses ignore. Blocks while it reads files: for a host stream

@@ -39,7 +39,7 @@ Window Augment::window(Extent source, std::int64_t epoch, std::int64_t sample) c
   const auto resized = resized_extent(source, options_.image_size);
   Window window;
   if (options_.crop || options_.flip) {
-    const auto key = epoch_key(options_.seed, Purpose::augment, epoch);
+    const auto key = epoch_key(options_.seed, Draw::augment, epoch);
     window = random_window(key, sample, resized, options_.image_size, options_.padding());
     window.flip = window.flip && options_.flip;
   }

@@ -13,7 +13,7 @@ public:
   ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment);
 
   const Dataset& dataset() const override { return *source_; }
-  std::string_view unit() const override { return "images"; }
+  std::string_view sample_name() const override { return "images"; }
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
   const ImageAdapter* images() const override { return this; }
 

@@ -8,19 +8,19 @@
 
 namespace troupe::data {
 
-enum class Purpose : std::uint32_t {
+enum class Draw : std::uint32_t {
   shuffle = 1,
   augment = 2,
   synthetic_class = 3,
   synthetic_noise = 4
 };
 
-TROUPE_HOST_DEVICE inline std::uint64_t epoch_key(std::uint64_t seed, Purpose purpose,
+TROUPE_HOST_DEVICE inline std::uint64_t epoch_key(std::uint64_t seed, Draw draw,
                                                   std::int64_t epoch) {
   const auto number = static_cast<std::uint64_t>(epoch);
   const PhiloxBlock block =
       philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
-              static_cast<std::uint32_t>(purpose), 0x64617461u /* "data" */},
+              static_cast<std::uint32_t>(draw), 0x64617461u /* "data" */},
              seed);
   return block[0] | std::uint64_t{block[1]} << 32;
 }

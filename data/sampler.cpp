@@ -74,7 +74,7 @@ Status DistributedSampler::indices(Position at, const Slice& slice,
   if (static_cast<std::int64_t>(indices.size()) != *room)
     return fail(Errc::internal, "room for {} sample indices, but slices have up to {}",
                 indices.size(), *room);
-  const Permutation order{options_.size, epoch_key(options_.seed, Purpose::shuffle, at.epoch)};
+  const Permutation order{options_.size, epoch_key(options_.seed, Draw::shuffle, at.epoch)};
   // So many of the slices before this one have a sample more.
   const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
   const auto number = number_of(slice), even = options_.global_batch / slices;

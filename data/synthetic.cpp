@@ -36,12 +36,12 @@ class SyntheticImages : public ImageDataset {
 public:
   SyntheticImages(const SyntheticOptions& options, Split split)
       : ImageDataset{synthetic_info(options), labels_for(options)},
-        noise_key_{epoch_key(seed, Purpose::synthetic_noise, static_cast<std::int64_t>(split))},
+        noise_key_{epoch_key(seed, Draw::synthetic_noise, static_cast<std::int64_t>(split))},
         size_{static_cast<std::size_t>(options.image_size)}, channels_{static_cast<std::size_t>(
                                                                  options.channels)} {
     const auto cells = grid * grid * channels_;
     patterns_.resize(static_cast<std::size_t>(options.classes) * cells);
-    CounterRng rng{epoch_key(seed, Purpose::synthetic_class, 0), 0};
+    CounterRng rng{epoch_key(seed, Draw::synthetic_class, 0), 0};
     for (auto& cell : patterns_)
       cell = static_cast<std::uint8_t>(rng.below(128));
   }

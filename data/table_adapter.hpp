@@ -13,7 +13,7 @@ public:
   explicit TableAdapter(TablePtr table);
 
   const Dataset& dataset() const override { return *table_; }
-  std::string_view unit() const override { return "rows"; }
+  std::string_view sample_name() const override { return "rows"; }
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
 
 private:

@@ -154,7 +154,7 @@ metrics::RunInfo Generation::info() const {
   auto info = run_info(job().config);
   info.recompute = host->recompute;
   info.class_names = job().training->dataset().class_names();
-  info.sample_unit = job().training->adapter().unit();
+  info.sample_name = job().training->adapter().sample_name();
   info.world_size = world_size;
   info.batch_size = job().config.data.batch_size;
   info.steps_per_epoch = job().plan.steps_per_epoch();

@@ -68,7 +68,7 @@ struct RunInfo {
   std::string model = {};                    ///< "resnet20"
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
-  std::string sample_unit = "images";        ///< what speed counts
+  std::string sample_name = "images";        ///< what a sample is, for speed
   StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;

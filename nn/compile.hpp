@@ -7,6 +7,7 @@
 #include "passes/fuse.hpp"
 #include "passes/fuse_statistics.hpp"
 #include "passes/plan_memory.hpp"
+#include "purpose.hpp"
 #include "troupe/core/config/recompute.hpp"
 #include "troupe/core/graph/precision.hpp"
 
@@ -15,11 +16,6 @@
 #include <vector>
 
 namespace troupe::nn {
-
-enum class Purpose : std::uint8_t {
-  training,  ///< forward and backward, batch norm with the batch's statistics
-  evaluation ///< forward alone, batch norm with the running ones
-};
 
 struct PassOptions {
   FusePatterns fuse = FusePatterns::none(); ///< what the engine can run (its documentation says)

@@ -30,8 +30,8 @@ DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetu
       supply.free.resize(filler ? static_cast<std::size_t>(filler->slots()) : 0);
       std::iota(supply.free.rbegin(), supply.free.rend(), 0);
     };
-    make_credits(clients_[i].supplies[index_of(Purpose::train)], setup_.fillers[i].training);
-    make_credits(clients_[i].supplies[index_of(Purpose::evaluate)], setup_.fillers[i].evaluation);
+    make_credits(clients_[i].supplies[index_of(Purpose::training)], setup_.fillers[i].training);
+    make_credits(clients_[i].supplies[index_of(Purpose::evaluation)], setup_.fillers[i].evaluation);
   }
 }
 
@@ -42,10 +42,10 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
         begin(rank, worker, first);
       },
       [this](atom::evaluate, std::int32_t rank) {
-        auto& supply = client(rank).supplies[index_of(Purpose::evaluate)];
+        auto& supply = client(rank).supplies[index_of(Purpose::evaluation)];
         supply.next = 0;
         supply.end = setup_.evaluation->sampler().steps_per_epoch();
-        fill(rank, Purpose::evaluate);
+        fill(rank, Purpose::evaluation);
       },
       [this](atom::credit, std::int32_t rank, const MicroBatchPtr& batch) {
         client(rank).supplies[index_of(batch->purpose)].free.push_back(batch->slot);
@@ -59,10 +59,10 @@ DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
 
 void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
   client(rank).worker = worker;
-  auto& supply = client(rank).supplies[index_of(Purpose::train)];
+  auto& supply = client(rank).supplies[index_of(Purpose::training)];
   supply.next = first;
   supply.end = setup_.passes;
-  fill(rank, Purpose::train);
+  fill(rank, Purpose::training);
 }
 
 void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
@@ -77,12 +77,12 @@ void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
 engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose) const {
   const auto& fillers =
       setup_.fillers[static_cast<std::size_t>(rank - setup_.replicas.front()->rank)];
-  return purpose == Purpose::train ? *fillers.training : *fillers.evaluation;
+  return purpose == Purpose::training ? *fillers.training : *fillers.evaluation;
 }
 
 MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
                                         std::int64_t index) {
-  const bool train = purpose == Purpose::train;
+  const bool train = purpose == Purpose::training;
   const auto accumulate = train ? setup_.accumulate : 1;
   const auto at =
       train ? setup_.training->sampler().position(index / accumulate) : data::Position{0, index};

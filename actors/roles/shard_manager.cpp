@@ -112,7 +112,7 @@ void ShardManagerState::gather(const Use& use, std::size_t bucket) {
   if (last_release_)
     replica().communication->wait(last_release_);
   engine::Collectives of_no_step;
-  exchange_.gather(exchange_.plan().buckets[bucket], use.purpose == Purpose::train
+  exchange_.gather(exchange_.plan().buckets[bucket], use.purpose == Purpose::training
                                                          ? collectives_of(use.index / accumulate())
                                                          : of_no_step);
   gathered_[bucket] = !strategy().reshard_after_forward;
@@ -136,7 +136,7 @@ EventPtr ShardManagerState::event_for(const Use& use) {
 void ShardManagerState::released(const Use& use, const EventPtr& event) {
   const auto bucket = bucket_of(use.unit);
   const bool complete = use.unit == exchange_.plan().buckets[bucket].units.last;
-  const bool turns = use.purpose == Purpose::train && bucket == 0; // to backward
+  const bool turns = use.purpose == Purpose::training && bucket == 0; // to backward
   if (complete && !turns && takes_place(use))
     release(event);
   else if (complete)

@@ -47,8 +47,8 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         begin_pass();
       },
       [this](atom::batch, const MicroBatchPtr& batch) {
-        (batch->purpose == Purpose::train ? batches_ : test_batches_).push_back(batch);
-        batch->purpose == Purpose::train ? begin_pass() : begin_test_batch();
+        (batch->purpose == Purpose::training ? batches_ : test_batches_).push_back(batch);
+        batch->purpose == Purpose::training ? begin_pass() : begin_test_batch();
       },
       [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
         run_bucket(use, event);
@@ -57,7 +57,7 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         begin_evaluation(step, statistics);
       },
       [this](atom::done, Purpose purpose, std::int64_t index) {
-        purpose == Purpose::train ? finish_pass(index) : finish_test_batch(index);
+        purpose == Purpose::training ? finish_pass(index) : finish_test_batch(index);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); });
 }
@@ -75,7 +75,7 @@ bool WorkerState::releases(UnitId unit) const {
 metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
   return {metrics::SpanKind::compute, what,
           setup_.replica->train().layout().unit_names[static_cast<std::size_t>(use.unit)],
-          use.purpose == Purpose::train ? use.index / setup_.accumulate : -1};
+          use.purpose == Purpose::training ? use.index / setup_.accumulate : -1};
 }
 
 void WorkerState::begin_pass() {
@@ -96,9 +96,9 @@ void WorkerState::begin_pass() {
     return fail(std::move(set).error());
   passes_[next_pass_] = std::move(flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
-  ask(Purpose::train, next_pass_, Phase::forward);
+  ask(Purpose::training, next_pass_, Phase::forward);
   if (!alone())
-    ask(Purpose::train, next_pass_, Phase::backward);
+    ask(Purpose::training, next_pass_, Phase::backward);
 }
 
 void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
@@ -123,7 +123,7 @@ void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
       backward(use);
   else
     for (use.unit = units.first; use.unit <= units.last; ++use.unit)
-      use.purpose == Purpose::train ? forward(use) : test_unit(use);
+      use.purpose == Purpose::training ? forward(use) : test_unit(use);
 }
 
 void WorkerState::forward(const Use& use) {
@@ -183,7 +183,7 @@ void WorkerState::end_pass(Pass pass) {
   auto& flight = *passes_.at(pass);
   flight.statistics_bytes = statistics_bytes() - flight.statistics_bytes;
   setup_.replica->train().read_outputs(stream, &flight.outputs);
-  announce_done(Purpose::train, pass);
+  announce_done(Purpose::training, pass);
   ++next_pass_;
   enqueuing_ = false;
   begin_pass();
@@ -265,7 +265,7 @@ void WorkerState::begin_test_batch() {
   setup_.replica->compute->wait(batch->ready);
   if (auto set = setup_.replica->evaluate().set_batch(batch->view); !set)
     return fail(std::move(set).error());
-  ask(Purpose::evaluate, batch->index, Phase::forward);
+  ask(Purpose::evaluation, batch->index, Phase::forward);
 }
 
 void WorkerState::test_unit(const Use& use) {
@@ -290,7 +290,7 @@ void WorkerState::test_unit(const Use& use) {
 void WorkerState::end_test_batch(std::int64_t index) {
   refreshed_ = true;
   setup_.replica->evaluate().read_outputs(*setup_.replica->compute, &tests_.at(index)->outputs);
-  announce_done(Purpose::evaluate, index);
+  announce_done(Purpose::evaluation, index);
   enqueuing_ = false;
   begin_test_batch();
 }

@@ -102,7 +102,7 @@ void measure(const std::string& policy, const char* label, std::int64_t count) {
   const auto round_trip = since(begin) / static_cast<double>(count);
 
   begin = Clock::now();
-  self->send(client, atom::done_v, Purpose::train, count * 10);
+  self->send(client, atom::done_v, Purpose::training, count * 10);
   self->receive([](std::int64_t) {});
   self->request(server, caf::infinite, atom::snapshot_v, std::int64_t{0})
       .receive([](const SnapshotPtr&) {}, [](const caf::error&) {});

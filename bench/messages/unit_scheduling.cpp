@@ -73,7 +73,7 @@ struct Client {
   UnitId units;
   std::int64_t left;
   caf::actor report;
-  Use next{.purpose = Purpose::evaluate};
+  Use next{.purpose = Purpose::evaluation};
   Clock::time_point asked;
   std::shared_ptr<Times> times;
 };

@@ -2,7 +2,7 @@
 /// operations mean is in data/augment.hpp.
 #pragma once
 
-#include "../host_device.hpp"
+#include "../host_and_device.hpp"
 #include "../random.hpp"
 
 #include <cstdint>

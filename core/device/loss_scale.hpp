@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../config/forward.hpp"
-#include "../host_device.hpp"
+#include "../host_and_device.hpp"
 #include "optimizer_math.hpp"
 
 #include <cstdint>

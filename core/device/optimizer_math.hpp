@@ -4,7 +4,7 @@
 #pragma once
 
 #include "../graph/tensor.hpp"
-#include "../host_device.hpp"
+#include "../host_and_device.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/device/executable.hpp"
+#include "troupe/nn/purpose.hpp"
 
 #include <cstdint>
 
@@ -10,22 +11,12 @@ namespace troupe::engine {
 /// A pass is one forward and backward over one micro-batch: pass = step * accumulate + micro.
 using Pass = std::int64_t;
 
-enum class Purpose : std::uint8_t { train, evaluate };
-
-template <class Inspector>
-bool inspect(Inspector& f, Purpose& x) {
-  auto get = [&x] { return static_cast<std::uint8_t>(x); };
-  auto set = [&x](std::uint8_t value) {
-    x = static_cast<Purpose>(value);
-    return value <= 1;
-  };
-  return f.apply(get, set);
-}
+using nn::Purpose;
 
 /// A filled (or being filled) buffer on its way from DATA LOADER to WORKER. Its slot is the credit
 /// that goes back when the worker has read it.
 struct MicroBatch {
-  Purpose purpose = Purpose::train;
+  Purpose purpose = Purpose::training;
   std::int64_t index = 0; ///< train: the pass; evaluate: the batch of the test set
   std::int32_t slot = 0;
   std::int64_t samples = 0; ///< without padding

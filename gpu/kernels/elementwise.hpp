@@ -3,7 +3,7 @@
 #pragma once
 
 #include "troupe/core/graph/tensor.hpp"
-#include "troupe/core/host_device.hpp"
+#include "troupe/core/host_and_device.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -5,7 +5,7 @@
 
 #include "scratch.hpp"
 #include "troupe/core/graph/tensor.hpp"
-#include "troupe/core/host_device.hpp"
+#include "troupe/core/host_and_device.hpp"
 
 #include <cuda_runtime_api.h>
 

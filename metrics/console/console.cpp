@@ -84,7 +84,7 @@ std::string closing(const RunSummary& run) {
       fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
                   plural(run.steps, "step"), readable_seconds(run.seconds));
   if (run.samples_per_second > 0)
-    text += fmt::format(", {} {}/s", readable_rate(run.samples_per_second), run.sample_unit);
+    text += fmt::format(", {} {}/s", readable_rate(run.samples_per_second), run.sample_name);
   if (run.steps > 0)
     text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)

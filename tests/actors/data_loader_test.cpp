@@ -160,7 +160,7 @@ TEST_CASE("each evaluation is the whole test set once, without training's credit
   larder.batches.clear();
   larder.tell(atom::evaluate_v, 1);
   CHECK(larder.indices(1) == Indices{0, 1});
-  CHECK(larder.batches[1][0]->purpose == Purpose::evaluate);
+  CHECK(larder.batches[1][0]->purpose == Purpose::evaluation);
   larder.give_back(1, 0);
   CHECK(larder.indices(1) == Indices{0, 1, 2});
   // 16 samples in batches of 3 a rank: the third has 12 to 14 for rank 0 and one for rank 1.

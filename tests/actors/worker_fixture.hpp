@@ -135,7 +135,7 @@ struct Workplace : Deterministic {
     scheduler.run();
   }
   void pass(std::size_t index) {
-    give_batch(Purpose::train, index);
+    give_batch(Purpose::training, index);
     answer_all();
     compute_all();
   }

@@ -35,7 +35,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
   CHECK(place.told.begins == std::vector<Pass>{0});
   place.tell(atom::advance_v, std::int64_t{1});
   CHECK(place.told.needs.empty()); // there is no batch
-  place.give_batch(Purpose::train, 0);
+  place.give_batch(Purpose::training, 0);
 
   REQUIRE(place.told.needs.size() == 2 * buckets.size());
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("a worker asks for each bucket, forward and then backward, and runs wh
 TEST_CASE("a worker frees the slot of a batch, and reports, when the device has done the pass") {
   Workplace place{workers_job(2)};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::train, 0);
+  place.give_batch(Purpose::training, 0);
   place.answer_all();
   CHECK(place.told.credits.empty()); // the device has not begun
   CHECK(place.told.steps.empty());
@@ -83,7 +83,7 @@ TEST_CASE("a worker begins the next pass before the last is done, and never one 
   const auto asks = 2 * place.buckets().size();
   place.tell(atom::advance_v, std::int64_t{2});
   for (std::size_t pass = 0; pass < 3; ++pass)
-    place.give_batch(Purpose::train, pass);
+    place.give_batch(Purpose::training, pass);
   CHECK(place.told.needs.size() == asks); // one is enqueued at a time
   place.answer(asks);
   CHECK(place.told.needs.size() == 2 * asks);
@@ -127,7 +127,7 @@ TEST_CASE("a step of several micro-batches is reported once, with the mean of th
 TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") {
   Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::train, 0);
+  place.give_batch(Purpose::training, 0);
   CHECK(place.told.needs.size() == place.buckets().size());
   place.answer(place.buckets().size() - 1);
   CHECK(place.told.gradients.empty());
@@ -140,7 +140,7 @@ TEST_CASE("where parameters are divided, a worker says of each bucket when forwa
   job.parallel.strategy = StrategyKind::zero3;
   Workplace place{job};
   place.tell(atom::advance_v, std::int64_t{1});
-  place.give_batch(Purpose::train, 0);
+  place.give_batch(Purpose::training, 0);
   place.answer(1);
   REQUIRE(place.told.released.size() == 1);
   CHECK(place.told.released[0].unit == place.buckets().back().units.last);
@@ -155,7 +155,7 @@ TEST_CASE("a worker classifies the test set once, and counts no padding") {
   place.tell(atom::evaluate_v, std::int64_t{4}, EventPtr{});
   CHECK(place.told.evaluations == 1);
   for (std::size_t i = 0; i < batches; ++i)
-    place.give_batch(Purpose::evaluate, i);
+    place.give_batch(Purpose::evaluation, i);
   place.answer_all();
   CHECK(place.told.evaluated.empty());
   place.compute_all();

@@ -64,7 +64,7 @@ TEST_CASE("a linear model learns a linear table, and says nothing of accuracy") 
   CHECK(run.epochs().back().at("test_loss").get<double>() < 1e-3);
   const auto ended = houses.ended("again", {"train.epochs=2"});
   CHECK_THAT(ended.out + ended.err, ContainsSubstring("rows/s") && !ContainsSubstring("images") &&
-                               !ContainsSubstring("accuracy"));
+                                        !ContainsSubstring("accuracy"));
 }
 
 TEST_CASE("padding of a test batch of rows counts in no loss") {

@@ -26,7 +26,8 @@ Parts parts_of(const Progress& progress) {
   return {.place = fmt::format("{}/{}", progress.step, progress.steps),
           .loss = "loss " + readable_loss(recent.loss()),
           .left = readable_clock(left) + " left",
-          .rate = fmt::format("{} {}/s", readable_rate(recent.samples_per_second()), progress.unit),
+          .rate =
+              fmt::format("{} {}/s", readable_rate(recent.samples_per_second()), progress.samples),
           .accuracy = recent.accuracy() ? "accuracy " + readable_percent(*recent.accuracy()) : ""};
 }
 
@@ -76,7 +77,7 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
           .steps = std::min(each, run.total_steps - before), // max_steps may end within an epoch
           .steps_left = std::max<std::int64_t>(0, run.total_steps - done),
           .recent = recent,
-          .unit = run.sample_unit};
+          .samples = run.sample_name};
 }
 
 std::string progress_bar(const Progress& progress, int width) {

@@ -32,7 +32,7 @@ struct Progress {
   std::int64_t step = 0, steps = 0;   ///< within the epoch, counted from 1
   std::int64_t steps_left = 0;        ///< of the run
   RecentSteps recent;
-  std::string unit = "images"; ///< that speed counts
+  std::string samples = "images"; ///< what they are, for speed
 };
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent);

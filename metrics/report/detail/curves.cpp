@@ -104,8 +104,8 @@ LineChart accuracy_chart(const RunHistory& history) {
           .y_format = whole_percent};
 }
 
-LineChart throughput_chart(const RunHistory& history, const std::string& unit) {
-  Series series{unit + "/s", {}, 2};
+LineChart throughput_chart(const RunHistory& history, const std::string& name) {
+  Series series{name + "/s", {}, 2};
   for_each_bin(history.steps, 150, [&series](const StepRecord* begin, const StepRecord* end) {
     double samples = 0, seconds = 0;
     for (const auto* step = begin; step != end; ++step) {
@@ -114,7 +114,7 @@ LineChart throughput_chart(const RunHistory& history, const std::string& unit) {
     }
     series.points.push_back({count_from_1(std::prev(end)->step), samples / seconds});
   });
-  return {.label = capitalized(unit) + " per second by step",
+  return {.label = capitalized(name) + " per second by step",
           .x_label = "step",
           .series = {series},
           .y_format = readable_number,

@@ -8,8 +8,8 @@ namespace troupe::metrics {
 
 LineChart loss_chart(const RunHistory& history);
 LineChart accuracy_chart(const RunHistory& history);
-/// `unit`: what speed counts, "images".
-LineChart throughput_chart(const RunHistory& history, const std::string& unit);
+/// `name`: of samples, "images".
+LineChart throughput_chart(const RunHistory& history, const std::string& name);
 LineChart learning_rate_chart(const RunHistory& history);
 Histogram step_time_chart(const RunHistory& history);
 StackedBars memory_chart(const std::vector<WorkerSummary>& workers);

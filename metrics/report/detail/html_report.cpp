@@ -50,7 +50,7 @@ std::string tiles(const RunSummary& run) {
                         run.accuracy ? readable_percent(*run.accuracy) : readable_loss(run.loss)},
                        {run.accuracy ? "Loss, last step" : "Test accuracy",
                         run.accuracy ? readable_loss(run.loss) : "–"},
-                       {capitalized(run.sample_unit) + "/s", readable_rate(run.samples_per_second)},
+                       {capitalized(run.sample_name) + "/s", readable_rate(run.samples_per_second)},
                        {"Time", readable_seconds(run.seconds)},
                        {"Epochs", readable_count(run.epochs)},
                        {"Steps", readable_count(run.steps)}};
@@ -83,11 +83,11 @@ bool has_classes(const std::vector<StepRecord>& steps) {
 
 std::string charts(const ReportInput& input) {
   const auto& history = input.history;
-  const auto& unit = input.summary.sample_unit;
+  const auto& samples = input.summary.sample_name;
   return html_section("Loss", svg(loss_chart(history))) +
          (has_classes(history.steps) ? html_section("Accuracy", svg(accuracy_chart(history)))
                                      : "") +
-         html_section(capitalized(unit) + "/s", svg(throughput_chart(history, unit))) +
+         html_section(capitalized(samples) + "/s", svg(throughput_chart(history, samples))) +
          html_section("Step time", svg(step_time_chart(history)), step_time_note(history.steps)) +
          html_section("Learning rate", svg(learning_rate_chart(history))) +
          html_section("Memory", svg(memory_chart(input.summary.workers)),
