@@ -73,7 +73,7 @@ private:
   Result<std::shared_ptr<const ResidentImages>>
   resident_copy(Worker& worker, const data::ImageDataset& images) const;
 
-  const Config& config_;
+  Config config_; ///< a copy: a host may be given another job
   SayLine say_;
   std::vector<Worker> workers_;
   GpuGroups groups_;

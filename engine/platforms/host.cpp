@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  const Config& config_;
+  Config config_; ///< a copy: a host may be given another job
   std::vector<std::shared_ptr<cpu::HostDevice>> devices_;
 };
 

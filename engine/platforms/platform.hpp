@@ -90,7 +90,6 @@ public:
                                            const GroupPlace& place) = 0;
 };
 
-/// The config must outlive the devices.
 using MakeDevices = std::unique_ptr<PlatformDevices> (*)(const Config& config, const SayLine& say);
 
 /// What this build has of a kind of device, and what this machine has. A build without it has a

@@ -87,7 +87,7 @@ TEST_CASE_METHOD(GpuFixture, "augmented batches are the host's, for every elemen
     const auto index_memory =
         device().allocate(indices.size() * sizeof(std::int64_t), MemoryKind::data).value();
     device().copy(stream(), index_memory->data(), indices.data(), index_memory->bytes());
-    const auto key = data::epoch_key(options.seed, data::Purpose::augment, epoch);
+    const auto key = data::epoch_key(options.seed, data::Draw::augment, epoch);
     const auto key_memory = device().allocate(sizeof key, MemoryKind::data).value();
     device().copy(stream(), key_memory->data(), &key, sizeof key);
     REQUIRE(stream().synchronize());
