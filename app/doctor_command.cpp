@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <ranges>
 
 namespace troupe::app {
 
@@ -53,8 +52,9 @@ void print_json(const Findings& findings) {
 /// Of every platform, the host first.
 Findings platform_findings() {
   Findings all;
-  for (const auto& platform : engine::platforms() | std::views::reverse)
-    for (auto& fact : platform.facts())
+  const auto platforms = engine::platforms();
+  for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
+    for (auto& fact : platform->facts())
       all.push_back({fact.section, fact.name, fact.value,
                      fact.found ? Finding::State::good : Finding::State::absent});
   return all;

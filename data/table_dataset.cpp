@@ -88,7 +88,8 @@ private:
 
   Standard standard_of(const std::vector<float>& values) const {
     Standard standard{std::vector<double>(features_), std::vector<double>(features_)};
-    const auto rows = static_cast<double>(values.size() / width_);
+    const auto count = values.size() / width_;
+    const auto rows = static_cast<double>(count);
     const auto add = [&](std::vector<double>& sums, auto term) {
       for (std::size_t row = 0; row < values.size(); row += width_)
         for (std::size_t f = 0; f < features_; ++f)

@@ -97,6 +97,7 @@ std::string charts(const ReportInput& input) {
 std::string workers(const std::vector<WorkerSummary>& all) {
   const auto bytes = [](std::uint64_t count) { return readable_bytes(static_cast<double>(count)); };
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(all.size());
   for (const auto& worker : all)
     rows.push_back({fmt::format("{}", worker.rank), worker.device,
                     readable_percent(worker.busy_ratio), bytes(worker.peak_memory_bytes),
@@ -109,6 +110,7 @@ std::string workers(const std::vector<WorkerSummary>& all) {
 
 std::string epochs(const std::vector<EpochRecord>& all) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(all.size());
   for (const auto& epoch : all)
     rows.push_back(
         {fmt::format("{}", epoch.epoch + 1), readable_loss(epoch.train_loss),
