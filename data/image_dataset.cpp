@@ -63,7 +63,7 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
     return open_synthetic_for(data, model, split);
   return fail(
       Errc::invalid_input,
-      "data.dataset is {}: expected cifar10, mnist, fashion_mnist, image_folder or synthetic",
+      "data.dataset is {}: images are cifar10, mnist, fashion_mnist, image_folder or synthetic",
       data.dataset);
 }
 
