@@ -104,7 +104,7 @@ void run_alone(const Work& work) {
 }
 
 /// While parts run, what they call runs on their own thread.
-void run_as_leader(Membership& mine, const Work& work) {
+void run_as_primary(Membership& mine, const Work& work) {
   mine.leads = false;
   mine.team->run(work);
   mine.leads = true;
@@ -127,8 +127,8 @@ void run_work(const Work& work) {
   if (work.parts <= 1 || threads() <= 1 || (inside_team() && !mine.leads))
     return run_alone(work);
   if (mine.leads)
-    return run_as_leader(mine, work);
-  together([&] { run_as_leader(mine, work); });
+    return run_as_primary(mine, work);
+  together([&] { run_as_primary(mine, work); });
 }
 
 } // namespace detail

@@ -12,7 +12,7 @@ namespace troupe::cpu {
 enum class IsaLimit : std::uint8_t {
   baseline, ///< what every x86-64 has
   avx2,
-  avx512, ///< without its bf16, and without matrix units
+  avx512, ///< without its bf16, and without AMX
   best    ///< all that there is
 };
 

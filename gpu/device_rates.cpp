@@ -11,7 +11,8 @@ namespace troupe::gpu {
 namespace {
 
 constexpr double launch_microseconds = 1.4;
-/// What copies reach of what the memory's pins could carry, and products of what the units could.
+/// What copies reach of what the memory's pins could carry, and products of what its cores could
+/// compute.
 constexpr double share_of_bandwidth = 0.9, share_of_operations = 0.6;
 
 struct PerClock {

@@ -18,7 +18,8 @@ struct NodeCost {
 
   /// Time, in bytes that could have been moved in it: the roofline model (Williams, Waterman &
   /// Patterson 2009) of a machine that computes 16 operations for each byte it moves. Processors
-  /// with vector units and GPUs are near that in fp32; with matrix units they compute more.
+  /// with vector instructions and GPUs are near that in fp32; with those for matrices they compute
+  /// more.
   double time() const;
 };
 

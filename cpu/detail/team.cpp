@@ -4,7 +4,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A helper waits awake for the next piece of work for about as long as the leader takes to add up
+/// A helper waits awake for the next piece of work for about as long as the primary takes to add up
 /// sums by itself; waking it would take as long.
 constexpr int pauses_before_sleep = 10000;
 /// Some ten microseconds between two looks at a helper's clock.
@@ -42,7 +42,7 @@ void Team::dismiss(std::size_t members) {
 }
 
 /// Each store here comes before the load that it is checked by in sequential consistency: either
-/// the helper that goes to sleep sees the new door, or the leader sees the sleeper.
+/// the helper that goes to sleep sees the new door, or the primary sees the sleeper.
 void Team::open(std::uint32_t state) {
   door_ = (door_ / next + 1) * next + state;
   if (sleeping_ > 0)
@@ -57,7 +57,7 @@ void Team::serve(std::size_t member) {
   std::uint32_t door = 0;
   while (state_of(door = await(door)) != dismissed) {
     helper.inside = true;
-    if (door_ == door) // the leader waits for whoever is inside, so it stays what it is
+    if (door_ == door) // the primary waits for whoever is inside, so it stays what it is
       lanes_.take(member, [&] { return called_.load(std::memory_order_relaxed) == number; });
     leave(helper, number);
   }
@@ -81,12 +81,12 @@ std::uint32_t Team::await(std::uint32_t seen) {
   }
 }
 
-/// Where the leader has lent its core, the helper gives it back at once.
+/// Where the primary has lent its core, the helper gives it back at once.
 void Team::leave(Helper& helper, std::uint32_t member) {
   helper.inside = false;
   if (called_ != member)
     return;
-  const bool may_move = cores_.may_move(); // the leader may look again once it is awake
+  const bool may_move = cores_.may_move(); // the primary may look again once it is awake
   const auto others = cores_.all_but(core_);
   called_ = 0;
   wake_all(called_);
@@ -114,7 +114,7 @@ void Team::wait_for(Helper& helper, std::uint32_t member) {
   }
 }
 
-/// Lets the helper finish its part on the leader's core, which has nothing better to do.
+/// Lets the helper finish its part on the primary's core, which has nothing better to do.
 void Team::bring(Helper& helper, std::uint32_t member) {
   core_ = sched_getcpu();
   if (cores_.may_move())

@@ -1,4 +1,4 @@
-/// Threads that do one piece of work after another together: a leader, who says what it is, and
+/// Threads that do one piece of work after another together: a primary, which says what it is, and
 /// helpers. Nobody waits for a helper that has not begun: where another process has its core, the
 /// others do its parts (docs/adr/0018).
 #pragma once
@@ -13,16 +13,16 @@ namespace troupe::cpu {
 
 class Team {
 public:
-  /// The leader is member 0 and counted among the members.
+  /// The primary is member 0 and counted among the members.
   explicit Team(std::size_t members) : helpers_(members - 1) {}
 
-  /// By the leader, before helpers serve.
+  /// By the primary, before helpers serve.
   void gather();
-  /// By the leader, while helpers serve: returns when every part has been done.
+  /// By the primary, while helpers serve: returns when every part has been done.
   void run(const Work& work);
   /// By a helper: takes parts until it is dismissed.
   void serve(std::size_t member);
-  /// By the leader: ends serve() in all helpers of so many members, and waits for those that have
+  /// By the primary: ends serve() in all helpers of so many members, and waits for those that have
   /// ever served.
   void dismiss(std::size_t members);
 
@@ -43,7 +43,7 @@ private:
   /// A number that grows, and below it a state (team.cpp).
   std::atomic<std::uint32_t> door_ = 0;
   std::atomic<std::uint32_t> sleeping_ = 0; ///< helpers, at the door
-  std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the leader sleeps for; none: 0
+  std::atomic<std::uint32_t> called_ = 0;   ///< the helper that the primary sleeps for; none: 0
   Lanes lanes_;
   std::vector<Helper> helpers_;
   std::atomic<bool> newcomers_ = false; ///< among the helpers

@@ -22,13 +22,14 @@ public:
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
   }
 
-  std::optional<Needs> follows(TensorId tensor) const override {
+  std::optional<Needs> consumes(TensorId tensor) const override {
     if (!attributes_.training || tensor != node_.inputs[0])
       return std::nullopt;
     return Needs{};
   }
 
-  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+  void consume(const Frame& frame, std::size_t worker, std::size_t begin,
+               std::size_t end) override {
     sums_.add(worker, frame.data<T>(node_.inputs[0]) + begin, end - begin);
   }
 
@@ -106,7 +107,7 @@ private:
 
 /// y of the forward step, by its factors: done behind the writer of x where there is one.
 template <class T>
-class Normalize final : public Step, public Follower {
+class Normalize final : public Step, public SliceConsumer {
 public:
   Normalize(const Graph& graph, const Node& node, std::shared_ptr<const ColumnAffine> affine)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)},
@@ -115,7 +116,7 @@ public:
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * (attributes_.add ? 3 : 2);
   }
 
-  std::optional<Needs> follows(TensorId tensor) const override {
+  std::optional<Needs> consumes(TensorId tensor) const override {
     if (tensor != node_.inputs[0])
       return std::nullopt;
     Needs needs{{}, {node_.outputs[0]}};
@@ -126,7 +127,7 @@ public:
 
   void begin(const Frame&, std::size_t) override { written_ = true; }
 
-  void follow(const Frame& frame, std::size_t, std::size_t begin, std::size_t end) override {
+  void consume(const Frame& frame, std::size_t, std::size_t begin, std::size_t end) override {
     const auto* const residual = attributes_.add ? frame.data<T>(node_.inputs[5]) + begin : nullptr;
     kernels().of<T>().normalize(frame.data<T>(node_.inputs[0]) + begin, residual,
                                 frame.data<T>(node_.outputs[0]) + begin,
@@ -136,7 +137,7 @@ public:
 
   Status run(const Frame& frame) override {
     if (!written_)
-      columns_.for_ranges([&](std::size_t from, std::size_t to) { follow(frame, 0, from, to); });
+      columns_.for_ranges([&](std::size_t from, std::size_t to) { consume(frame, 0, from, to); });
     written_ = false;
     return {};
   }
@@ -162,7 +163,7 @@ public:
     bytes = static_cast<double>(columns_.elements() * sizeof(T)) * 3;
   }
 
-  std::optional<Needs> follows(TensorId tensor) const override {
+  std::optional<Needs> consumes(TensorId tensor) const override {
     if (tensor != node_.inputs[0])
       return std::nullopt;
     Needs needs{{node_.inputs[1], node_.inputs[3]}, {}};
@@ -181,7 +182,8 @@ public:
       mean_[i] = mean[i % columns_.channels()];
   }
 
-  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+  void consume(const Frame& frame, std::size_t worker, std::size_t begin,
+               std::size_t end) override {
     auto* const masked = attributes_.add ? frame.data<T>(node_.outputs[3]) + begin : nullptr;
     const auto* const dy = frame.data<T>(node_.inputs[0]) + begin;
     if (masked && !attributes_.relu)

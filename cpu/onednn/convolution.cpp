@@ -1,7 +1,7 @@
 // Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
 // Winograd kernels do not take them.
 #include "detail/convert.hpp"
-#include "detail/follow.hpp"
+#include "detail/slice_fusion.hpp"
 #include "detail/slices.hpp"
 #include "detail/winograd.hpp"
 #include "lowering.hpp"
@@ -24,7 +24,7 @@ struct Sizes {
 };
 
 /// y = x * weights, or dx from dy: one activation from another, slice by slice.
-class ConvolveActivation final : public Step, public Leader {
+class ConvolveActivation final : public Step, public SliceProducer {
 public:
   struct Role {
     int from, to; ///< the primitive's arguments
@@ -57,7 +57,7 @@ public:
     const std::size_t size = size_of(stored_);
     const std::size_t from_elements = images * role_.from_elements;
     const std::size_t to_elements = images * role_.to_elements;
-    begin_followers(frame, slicing_.workers(threads_));
+    begin_consumers(frame, slicing_.workers(threads_));
     for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
       std::byte* const library =
           frame.scratch() + worker * (library_bytes_ + from_bytes_ + to_bytes_);
@@ -66,7 +66,7 @@ public:
       std::byte* const y = to + index * to_elements * size;
       if (!widen_) {
         primitive_.run({{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}}, library);
-        lead(frame, worker, index * to_elements, (index + 1) * to_elements);
+        hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
         return;
       }
       auto* const wide_x = reinterpret_cast<float*>(library + library_bytes_);
@@ -75,7 +75,7 @@ public:
       primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
                      library);
       narrow_slice(slicing_, stored_, wide_y, y, to_elements);
-      lead(frame, worker, index * to_elements, (index + 1) * to_elements);
+      hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
   }

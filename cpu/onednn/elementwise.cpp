@@ -1,7 +1,7 @@
 // Element-wise nodes.
 #include "detail/convert.hpp"
-#include "detail/follow.hpp"
 #include "detail/parallel_step.hpp"
+#include "detail/slice_fusion.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <cstring>
@@ -26,7 +26,7 @@ struct Part {
 
 /// Can be done behind the writer of an input, and leads others then. kernel(typed kernels, part).
 template <class T, class Kernel>
-class Elementwise final : public Step, public Follower, public Leader {
+class Elementwise final : public Step, public SliceConsumer, public SliceProducer {
 public:
   Elementwise(const Node& node, std::size_t elements, Kernel kernel)
       : node_{node}, elements_{elements}, kernel_{kernel} {
@@ -34,7 +34,7 @@ public:
     bytes = static_cast<double>((node.inputs.size() + 1) * elements * sizeof(T));
   }
 
-  std::optional<Needs> follows(TensorId tensor) const override {
+  std::optional<Needs> consumes(TensorId tensor) const override {
     Needs needs{{}, {node_.outputs[0]}};
     for (const auto id : node_.inputs)
       if (id != tensor)
@@ -42,17 +42,18 @@ public:
     return needs;
   }
 
-  /// Of itself it does not write slices: only when it follows.
+  /// By itself it writes all at once; it writes slices where it consumes some.
   bool writes_slices() const override { return false; }
 
   void begin(const Frame& frame, std::size_t workers) override {
     done_ = true;
-    begin_followers(frame, workers);
+    begin_consumers(frame, workers);
   }
 
-  void follow(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) override {
+  void consume(const Frame& frame, std::size_t worker, std::size_t begin,
+               std::size_t end) override {
     work(frame, begin, end);
-    lead(frame, worker, begin, end);
+    hand_on(frame, worker, begin, end);
   }
 
   Status run(const Frame& frame) override {

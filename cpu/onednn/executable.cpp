@@ -2,7 +2,7 @@
 
 #include "../parallel.hpp"
 #include "detail/convert.hpp"
-#include "detail/follow.hpp"
+#include "detail/slice_fusion.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Status OnednnExecutable::lower_nodes(Lowering& lowering) {
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
-  connect_followers(graph_, lowering.places, steps);
+  fuse_slices(graph_, lowering.places, steps);
   for (const auto& copy : lowering.copies)
     units_[static_cast<std::size_t>(graph_[copy->parameter()].unit)].copies.push_back(copy.get());
   return {};

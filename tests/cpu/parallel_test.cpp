@@ -190,29 +190,29 @@ TEST_CASE("a team waits for no helper that has not begun") {
 }
 
 TEST_CASE(
-    "a helper that lost its core ends its part on the leader's, which goes on with the rest") {
-  const int leader = gettid();
+    "a helper that lost its core ends its part on the primary's, which goes on with the rest") {
+  const int primary = gettid();
   std::vector<std::atomic<int>> by(8);
-  std::atomic<bool> helper_began = false, met = false, leader_slept = false;
+  std::atomic<bool> helper_began = false, met = false, primary_slept = false;
   TwoMembers members;
   members.run(2, 8, true, [&](std::size_t part, std::size_t) {
     by[part] = gettid();
-    if (part == 0 && by[part] == leader) {
+    if (part == 0 && by[part] == primary) {
       met = wait_until([&] { return helper_began.load(); });
-    } else if (part == 4 && by[part] != leader) {
+    } else if (part == 4 && by[part] != primary) {
       helper_began = true;
-      // As good as displaced: the leader is through with its own lane, and then sleeps.
-      leader_slept = wait_until([&] { return by[3] == leader && state_of(leader) == 'S'; });
+      // As good as displaced: the primary is through with its own lane, and then sleeps.
+      primary_slept = wait_until([&] { return by[3] == primary && state_of(primary) == 'S'; });
     }
   });
   REQUIRE(met);
-  REQUIRE(leader_slept);
-  REQUIRE(by[4] != leader);
+  REQUIRE(primary_slept);
+  REQUIRE(by[4] != primary);
   for (const std::size_t part : {5u, 6u, 7u})
-    REQUIRE(by[part] == leader);
+    REQUIRE(by[part] == primary);
 
   cpu_set_t all, helpers;
-  REQUIRE(sched_getaffinity(leader, sizeof(all), &all) == 0);
+  REQUIRE(sched_getaffinity(primary, sizeof(all), &all) == 0);
   REQUIRE(wait_until([&] {
     return sched_getaffinity(by[4], sizeof(helpers), &helpers) == 0 &&
            CPU_COUNT(&helpers) >= std::max(CPU_COUNT(&all) - 1, 1);

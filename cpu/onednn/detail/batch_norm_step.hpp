@@ -4,14 +4,14 @@
 
 #include "../lowering.hpp"
 #include "column_sums.hpp"
-#include "follow.hpp"
+#include "slice_fusion.hpp"
 #include "troupe/core/device/sum_over_ranks.hpp"
 
 #include <optional>
 
 namespace troupe::cpu {
 
-class BatchNormStep : public Step, public Follower {
+class BatchNormStep : public Step, public SliceConsumer {
 public:
   BatchNormStep(const Lowering& lowering, const Node& node, const Shape& shape)
       : node_{node}, attributes_{std::get<BatchNormAttributes>(node.attributes)}, columns_{shape},
@@ -33,7 +33,7 @@ public:
     if (!summed_) {
       begin(frame, columns_.shares(threads_));
       columns_.for_shares(threads_, [&](std::size_t share, std::size_t from, std::size_t to) {
-        follow(frame, share, from, to);
+        consume(frame, share, from, to);
       });
     }
     summed_ = false;

@@ -42,7 +42,7 @@ void limit_library() {
 }
 
 bool has_native_bf16() {
-  // In matrix units, by dot products, or emulated with AVX-512.
+  // By instructions for matrices, by dot products, or emulated with AVX-512.
   return library_has(dnnl::cpu_isa::avx512_core);
 }
 

@@ -8,7 +8,7 @@ namespace troupe::cpu {
 /// (ONEDNN_MAX_CPU_ISA) stands.
 void limit_library();
 
-/// Whether it has matrix units, or dot products of bf16 that are worth their name.
+/// Whether it has instructions for matrices, or dot products of bf16 that are worth their name.
 bool library_multiplies_bf16_fast();
 
 } // namespace troupe::cpu

@@ -79,7 +79,7 @@ Status ProductForward::run(const Frame& frame) {
   auto* const y = frame.data<std::byte>(node_.outputs[0]);
   auto* const weights = weights_ ? weights_->data() : frame.data<std::byte>(node_.inputs[1]);
   const std::int64_t rows = slicing_.images * problem_.rows;
-  begin_followers(frame, slicing_.workers(threads_));
+  begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
     std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
     std::byte* place = library + library_bytes_;
@@ -96,7 +96,7 @@ Status ProductForward::run(const Frame& frame) {
     if (!problem_.widens()) {
       primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}},
                      library);
-      lead(frame, worker, written, next);
+      hand_on(frame, worker, written, next);
       return;
     }
     auto* const wide_x = reinterpret_cast<float*>(place);
@@ -107,7 +107,7 @@ Status ProductForward::run(const Frame& frame) {
                    library);
     narrow_slice(slicing_, problem_.stored, wide_y, to,
                  static_cast<std::size_t>(rows * problem_.out));
-    lead(frame, worker, written, next);
+    hand_on(frame, worker, written, next);
   });
   return {};
 }
@@ -141,7 +141,7 @@ Status ProductBackwardData::run(const Frame& frame) {
   const std::int64_t rows = slicing_.images * problem_.rows;
   const auto in_elements = static_cast<std::size_t>(rows * problem_.in);
   const auto out_elements = static_cast<std::size_t>(rows * problem_.out);
-  begin_followers(frame, slicing_.workers(threads_));
+  begin_consumers(frame, slicing_.workers(threads_));
   for_slices(slicing_, threads_, [&](std::int64_t index, std::size_t worker) {
     std::byte* const library = frame.scratch() + worker * (library_bytes_ + x_bytes_ + y_bytes_);
     std::byte* from = dy + bytes_of(index * rows * problem_.out, problem_.stored);
@@ -167,7 +167,7 @@ Status ProductBackwardData::run(const Frame& frame) {
       });
     const auto slice_elements = static_cast<std::size_t>(slicing_.images * problem_.x_elements());
     const auto written = static_cast<std::size_t>(index) * slice_elements;
-    lead(frame, worker, written, written + slice_elements);
+    hand_on(frame, worker, written, written + slice_elements);
   });
   return {};
 }

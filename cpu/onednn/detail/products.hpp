@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../lowering.hpp"
-#include "follow.hpp"
+#include "slice_fusion.hpp"
 #include "slices.hpp"
 #include "strided.hpp"
 
@@ -28,7 +28,7 @@ struct ProductProblem {
 };
 
 /// y = x * weight^T [+ bias].
-class ProductForward final : public Step, public Leader {
+class ProductForward final : public Step, public SliceProducer {
 public:
   ProductForward(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                  const ParameterCopy* weights);
@@ -48,7 +48,7 @@ private:
 };
 
 /// dx = dy * weight.
-class ProductBackwardData final : public Step, public Leader {
+class ProductBackwardData final : public Step, public SliceProducer {
 public:
   ProductBackwardData(const Lowering& lowering, const Node& node, const ProductProblem& problem,
                       const ParameterCopy* weights);

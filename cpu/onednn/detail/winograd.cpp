@@ -1,7 +1,7 @@
 #include "winograd.hpp"
 
 #include "convert.hpp"
-#include "follow.hpp"
+#include "slice_fusion.hpp"
 #include "slices.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -47,7 +47,7 @@ Slicing slice_tiles(const TileSizes& sizes, int threads) {
 }
 
 /// y = x * weights, or dx = dy * weights turned around.
-class WinogradActivation final : public Step, public Leader {
+class WinogradActivation final : public Step, public SliceProducer {
 public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
                      const ParameterCopy* weights, bool turned)
@@ -70,7 +70,7 @@ public:
     auto* const u = reinterpret_cast<float*>(frame.scratch());
     transform_weights(frame, u);
     const auto images = static_cast<std::size_t>(slicing_.images);
-    begin_followers(frame, slicing_.workers(threads_));
+    begin_consumers(frame, slicing_.workers(threads_));
     for_slices(slicing_, threads_, [&](std::int64_t slice, std::size_t worker) {
       const std::size_t first = static_cast<std::size_t>(slice) * images;
       auto* const x = frame.data<std::byte>(node_.inputs[0]) + first * sizes_.x * size_of(stored_);
@@ -79,7 +79,7 @@ public:
         convolve_wide(frame, u, x, y, worker);
       else
         convolve(frame, u, reinterpret_cast<float*>(x), reinterpret_cast<float*>(y), worker);
-      lead(frame, worker, first * sizes_.y, (first + images) * sizes_.y);
+      hand_on(frame, worker, first * sizes_.y, (first + images) * sizes_.y);
     });
     return {};
   }

@@ -1,4 +1,4 @@
-#include "follow.hpp"
+#include "slice_fusion.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ class Connector {
 public:
   Connector(const Graph& graph, const std::vector<Place>& places, const std::vector<Step*>& steps)
       : graph_{graph}, places_{places}, steps_{steps}, written_at_(graph.tensors.size(), 0),
-        following_(steps.size(), false) {
+        fused_(steps.size(), false) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
       for (const auto id : graph.nodes[i].outputs)
         written_at_[static_cast<std::size_t>(id)] = i + 1;
@@ -18,29 +18,30 @@ public:
 
   void run() {
     for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (auto* const leader = dynamic_cast<Leader*>(steps_[i]); leader && leader->writes_slices())
-        connect(i, i, *leader, {});
+      if (auto* const producer = dynamic_cast<SliceProducer*>(steps_[i]);
+          producer && producer->writes_slices())
+        connect(i, i, *producer, {});
   }
 
 private:
-  /// Looks for followers of what node `at` writes, at the time when node `root` runs. `chain`: the
-  /// nodes that follow each other from the root to `at`.
-  void connect(std::size_t root, std::size_t at, Leader& leader,
+  /// Looks for consumers of what node `at` writes, at the time when node `root` runs. `chain`: the
+  /// nodes that are fused from the root to `at`.
+  void connect(std::size_t root, std::size_t at, SliceProducer& producer,
                const std::vector<std::size_t>& chain) {
     const auto tensor = graph_.nodes[at].outputs[0];
     for (std::size_t i = at + 1; i < steps_.size(); ++i) {
       const auto& node = graph_.nodes[i];
       if (node.phase != graph_.nodes[root].phase)
         return;
-      auto* const follower = dynamic_cast<Follower*>(steps_[i]);
-      if (!follower || following_[i] || std::ranges::count(node.inputs, tensor) == 0)
+      auto* const consumer = dynamic_cast<SliceConsumer*>(steps_[i]);
+      if (!consumer || fused_[i] || std::ranges::count(node.inputs, tensor) == 0)
         continue;
-      const auto needs = follower->follows(tensor);
+      const auto needs = consumer->consumes(tensor);
       if (!needs || !may_run_early(root, i, tensor, *needs, chain))
         continue;
-      following_[i] = true;
-      leader.add(follower);
-      if (auto* const next = dynamic_cast<Leader*>(steps_[i])) {
+      fused_[i] = true;
+      producer.add(consumer);
+      if (auto* const next = dynamic_cast<SliceProducer*>(steps_[i])) {
         auto longer = chain;
         longer.push_back(i);
         connect(root, i, *next, longer);
@@ -50,23 +51,24 @@ private:
 
   /// What is read is there before `root`, and nobody between it and node `i` uses the memory that
   /// is written. (A tensor that lives longer cannot lie there: the plan has both alive at node i.)
-  bool may_run_early(std::size_t root, std::size_t i, TensorId followed,
-                     const Follower::Needs& needs, const std::vector<std::size_t>& chain) const {
+  bool may_run_early(std::size_t root, std::size_t i, TensorId consumed,
+                     const SliceConsumer::Needs& needs,
+                     const std::vector<std::size_t>& chain) const {
     for (const auto id : needs.reads)
       if (written_at_[static_cast<std::size_t>(id)] > root)
         return false;
     const auto elementwise = [&](TensorId id) {
-      return id == followed || std::ranges::count(needs.reads, id) > 0;
+      return id == consumed || std::ranges::count(needs.reads, id) > 0;
     };
     for (const auto target : needs.writes)
       for (std::size_t k = root; k <= i; ++k)
         for (const auto* ids : {&graph_.nodes[k].inputs, &graph_.nodes[k].outputs})
           for (const auto id : *ids) {
             const bool own = k == i && elementwise(id) && same_place(id, target);
-            const bool led =
+            const bool produced =
                 k == root && id == graph_.nodes[root].outputs[0] && same_place(id, target);
             const bool done = std::ranges::count(chain, k) > 0 && same_place(id, target);
-            if (id != target && !own && !led && !done && overlap(id, target))
+            if (id != target && !own && !produced && !done && overlap(id, target))
               return false;
           }
     return true;
@@ -94,13 +96,13 @@ private:
   const std::vector<Place>& places_;
   const std::vector<Step*>& steps_;
   std::vector<std::size_t> written_at_; ///< index of the node that writes it, plus one
-  std::vector<bool> following_;
+  std::vector<bool> fused_;
 };
 
 } // namespace
 
-void connect_followers(const Graph& graph, const std::vector<Place>& places,
-                       const std::vector<Step*>& steps) {
+void fuse_slices(const Graph& graph, const std::vector<Place>& places,
+                 const std::vector<Step*>& steps) {
   Connector{graph, places, steps}.run();
 }
 

@@ -1,0 +1,57 @@
+/// Steps that work on a tensor right behind the step that writes it: slice by slice, while the
+/// slice is in the core's cache. Sums for batch norm and additions of gradients cost no pass over
+/// memory of their own then.
+#pragma once
+
+#include "step.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace troupe::cpu {
+
+/// A step whose work, or a part of it, can be done behind the writer of one of its inputs. Its
+/// run() then does only what is left.
+class SliceConsumer {
+public:
+  virtual ~SliceConsumer() = default;
+  struct Needs {
+    std::vector<TensorId> reads;  ///< besides the tensor that is consumed
+    std::vector<TensorId> writes; ///< slices of these are written along
+  };
+  /// What consuming this tensor takes; nothing when that cannot be done.
+  virtual std::optional<Needs> consumes(TensorId tensor) const = 0;
+  /// Before the first slice. Only activations may be looked up: the frame may be another unit's.
+  virtual void begin(const Frame& frame, std::size_t workers) = 0;
+  /// Elements [begin, end) of the tensor have been written, by this worker's thread.
+  virtual void consume(const Frame& frame, std::size_t worker, std::size_t begin,
+                       std::size_t end) = 0;
+};
+
+/// A step that writes its first output in slices.
+class SliceProducer {
+public:
+  virtual ~SliceProducer() = default;
+  virtual bool writes_slices() const = 0;
+  void add(SliceConsumer* consumer) { consumers_.push_back(consumer); }
+
+protected:
+  void begin_consumers(const Frame& frame, std::size_t workers) const {
+    for (auto* consumer : consumers_)
+      consumer->begin(frame, workers);
+  }
+  void hand_on(const Frame& frame, std::size_t worker, std::size_t begin, std::size_t end) const {
+    for (auto* consumer : consumers_)
+      consumer->consume(frame, worker, begin, end);
+  }
+
+private:
+  std::vector<SliceConsumer*> consumers_;
+};
+
+/// Fuses producers with their consumers wherever nobody can tell the difference. `steps`: by index
+/// of node.
+void fuse_slices(const Graph& graph, const std::vector<Place>& places,
+                 const std::vector<Step*>& steps);
+
+} // namespace troupe::cpu
