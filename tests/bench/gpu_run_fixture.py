@@ -32,8 +32,9 @@ class GpuRunCase(unittest.TestCase):
 
     def start(self, *words):
         command = [str(word) for word in self.command(*words)]
-        path = {**os.environ, "PATH": f"{self.fake.path}:{os.environ['PATH']}"}  # for nvidia-smi
-        return subprocess.Popen(command, env=path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        path = f"{self.fake.path}:{os.environ['PATH']}"  # for nvidia-smi
+        environment = {**os.environ, "PATH": path, "TMPDIR": str(self.scratch)}  # what is killed leaves files
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def change_suite(self, changed):
         """A copy of it: {file: {text: another}}."""
