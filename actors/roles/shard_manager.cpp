@@ -178,14 +178,15 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
 
 void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
-  exchange_.finish_step(step, &flights_[step].scaler, done);
+  const auto& scaler = flights_[step].scaler;
+  exchange_.finish_step(step, scaler.get(), done);
   // The next forward begins with the first units.
   const auto& buckets = exchange_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
     if (!exchange_.publishes_early(*bucket))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
-  announce(exchange_.last_stream(), atom::done_v, step);
+  announce(exchange_.last_stream(), atom::done_v, step, scaler);
 }
 
 void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Collectives& done) {
@@ -194,8 +195,11 @@ void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Colle
 }
 
 template <class Atom>
-void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step) {
-  stream.on_complete([me = shard_manager_actor{self_}, atom, step](const Status& status) {
+void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step,
+                                 std::shared_ptr<const void> written) {
+  stream.on_complete([me = shard_manager_actor{self_}, atom, step,
+                      written = std::move(written)](const Status& status) mutable {
+    written.reset(); // so that a piece that nobody reads is found to be free
     if (status)
       caf::anon_send(me, atom, step);
     else
@@ -220,9 +224,9 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
   }
   report.memory = replica().device().memory();
   if (replica().state->loss_scale()) {
-    report.loss_scale = flight.scaler.scale;
-    report.skipped_steps = flight.scaler.skipped;
-    report.scale_growths = flight.scaler.grown;
+    report.loss_scale = flight.scaler->scale;
+    report.skipped_steps = flight.scaler->skipped;
+    report.scale_growths = flight.scaler->grown;
   }
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);
@@ -230,11 +234,11 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
 
 /// A scaled loss that is not finite is a step to skip while a smaller scale may help.
 Status ShardManagerState::check_loss(const Flight& flight) const {
-  if (std::isfinite(flight.worker->loss) || flight.scaler.scale >= 1)
+  if (std::isfinite(flight.worker->loss) || flight.scaler->scale >= 1)
     return {};
   return failure(Error{Errc::numeric,
                        fmt::format("the loss is {}, and the loss scale has fallen to {}",
-                                   flight.worker->loss, flight.scaler.scale),
+                                   flight.worker->loss, flight.scaler->scale),
                        {.step = flight.worker->step}});
 }
 
@@ -266,7 +270,7 @@ ShardManagerState::deliver(const std::shared_ptr<Copy>& copy) {
   using Pointer = std::shared_ptr<const Copy>;
   auto promise = self_->make_response_promise<Pointer>();
   copies_[copy->step] = [promise, copy]() mutable { promise.deliver(Pointer{copy}); };
-  announce(*replica().communication, atom::saved_v, copy->step);
+  announce(*replica().communication, atom::saved_v, copy->step, copy);
   return promise;
 }
 

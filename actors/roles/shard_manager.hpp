@@ -37,7 +37,8 @@ private:
     std::optional<WorkerStep> worker;
     SpansPtr computing;
     bool applied = false;
-    LossScaleState scaler = {}; ///< after the step, when losses are scaled
+    /// After the step, when losses are scaled.
+    std::shared_ptr<LossScaleState> scaler = std::make_shared<LossScaleState>();
   };
   /// The bucket that was opened last, what for, and when it can be used.
   struct Opened {
@@ -69,9 +70,10 @@ private:
   caf::result<StatePiecePtr> snapshot(std::int64_t step, std::size_t piece);
   template <class Copy>
   caf::result<std::shared_ptr<const Copy>> deliver(const std::shared_ptr<Copy>& copy);
-  /// Tells this actor when the stream has come this far, or that it has failed.
+  /// Tells this actor when the stream has come this far, or that it has failed. Until then the
+  /// stream keeps what it writes: this actor may die before.
   template <class Atom>
-  void announce(Stream& stream, Atom atom, std::int64_t step);
+  void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written);
   void fail(Error error);
 
   std::int64_t accumulate() const { return setup_.exchange.accumulate; }

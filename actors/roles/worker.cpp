@@ -81,7 +81,7 @@ metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) con
 void WorkerState::begin_pass() {
   if (enqueuing_ || batches_.empty() || next_pass_ >= limit_ * setup_.accumulate)
     return;
-  auto flight = std::make_unique<Flight>();
+  auto flight = std::make_shared<Flight>();
   flight->batch = batches_.front();
   batches_.pop_front();
   enqueuing_ = true;
@@ -180,10 +180,10 @@ void WorkerState::run_whole(Pass pass) {
 
 void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  auto& flight = *passes_.at(pass);
-  flight.statistics_bytes = statistics_bytes() - flight.statistics_bytes;
-  setup_.replica->train().read_outputs(stream, &flight.outputs);
-  announce_done(Purpose::training, pass);
+  const auto& flight = passes_.at(pass);
+  flight->statistics_bytes = statistics_bytes() - flight->statistics_bytes;
+  setup_.replica->train().read_outputs(stream, &flight->outputs);
+  announce_done(Purpose::training, pass, flight);
   ++next_pass_;
   enqueuing_ = false;
   begin_pass();
@@ -194,14 +194,15 @@ std::uint64_t WorkerState::statistics_bytes() const {
   return group ? group->traffic().bytes : 0;
 }
 
-void WorkerState::announce_done(Purpose purpose, std::int64_t index) {
-  setup_.replica->compute->on_complete(
-      [me = worker_actor{self_}, purpose, index](const Status& status) {
-        if (status)
-          caf::anon_send(me, atom::done_v, purpose, index);
-        else
-          caf::anon_send(me, atom::failed_v, status.error());
-      });
+void WorkerState::announce_done(Purpose purpose, std::int64_t index,
+                                std::shared_ptr<const Flight> written) {
+  setup_.replica->compute->on_complete([me = worker_actor{self_}, purpose, index,
+                                        written = std::move(written)](const Status& status) {
+    if (status)
+      caf::anon_send(me, atom::done_v, purpose, index);
+    else
+      caf::anon_send(me, atom::failed_v, status.error());
+  });
 }
 
 void WorkerState::finish_pass(Pass pass) {
@@ -260,7 +261,7 @@ void WorkerState::begin_test_batch() {
   enqueuing_ = true;
   const auto batch = test_batches_.front();
   test_batches_.pop_front();
-  auto& flight = *(tests_[batch->index] = std::make_unique<Flight>());
+  auto& flight = *(tests_[batch->index] = std::make_shared<Flight>());
   flight.batch = batch;
   setup_.replica->compute->wait(batch->ready);
   if (auto set = setup_.replica->evaluate().set_batch(batch->view); !set)
@@ -289,8 +290,9 @@ void WorkerState::test_unit(const Use& use) {
 
 void WorkerState::end_test_batch(std::int64_t index) {
   refreshed_ = true;
-  setup_.replica->evaluate().read_outputs(*setup_.replica->compute, &tests_.at(index)->outputs);
-  announce_done(Purpose::evaluation, index);
+  const auto& flight = tests_.at(index);
+  setup_.replica->evaluate().read_outputs(*setup_.replica->compute, &flight->outputs);
+  announce_done(Purpose::evaluation, index, flight);
   enqueuing_ = false;
   begin_test_batch();
 }

@@ -40,7 +40,7 @@ public:
   worker_actor::behavior_type make_behavior();
 
 private:
-  /// What the device writes while a pass is under way; its address is stable.
+  /// What the device writes while a pass is under way: the stream, too, keeps it until then.
   struct Flight {
     MicroBatchPtr batch;
     StepOutputs outputs;
@@ -49,7 +49,7 @@ private:
     EventPtr begin;                                     ///< of what is being enqueued
     std::vector<std::pair<EventPtr, EventPtr>> running; ///< begin and end of what was enqueued
   };
-  using Flights = std::map<std::int64_t, std::unique_ptr<Flight>>;
+  using Flights = std::map<std::int64_t, std::shared_ptr<Flight>>;
 
   void begin_pass();
   void ask(Purpose purpose, std::int64_t index, Phase phase);
@@ -65,7 +65,7 @@ private:
   void test_unit(const Use& use);
   void end_test_batch(std::int64_t index);
   void finish_test_batch(std::int64_t index);
-  void announce_done(Purpose purpose, std::int64_t index);
+  void announce_done(Purpose purpose, std::int64_t index, std::shared_ptr<const Flight> written);
   void fail_loss(std::int64_t step);
   void fail(Error error);
   /// Sent so far for synchronized batch norms.
