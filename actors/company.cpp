@@ -135,7 +135,7 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
   auto outcome = company.run(trace, drain, options.daemon ? std::function<void()>{} : started);
   auto& summary = outcome.summary;
   if (!outcome.formed) {
-    // Who was asked to stop before the beginning did what it was asked.
+    // A process that was asked to stop before the job began has done what it was asked.
     if (outcome.error->code != Errc::stopped)
       return failure(*std::move(outcome.error));
     summary = {engine::run_info(config)};

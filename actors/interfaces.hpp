@@ -1,5 +1,5 @@
 /// Every role's typed interface: the architecture in one page. The order of the messages is the
-/// order of the handlers in each role's behavior; the names of parameters are for who reads this.
+/// order of the handlers in each role's behavior; the names of parameters are for the reader.
 ///
 ///   COORDINATOR --advance--------> WORKER <--batch, credit--> DATA LOADER
 ///        ^                           |  ^
@@ -132,7 +132,7 @@ using store_actor = caf::typed_actor<
     caf::result<void>(atom::put, std::string key, caf::byte_buffer value),
     // The key's value, once somebody has put it.
     caf::result<caf::byte_buffer>(atom::get, std::string key),
-    // Some node will never put anything: who waits is told, now and later.
+    // Some node will never put anything: those that wait are told, now and later.
     caf::result<void>(atom::failed, Error error)>;
 
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
@@ -144,7 +144,7 @@ using member_actor = caf::typed_actor<
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part; answered when all are there, or with why it may not.
     caf::result<engine::Seat, store_actor>(atom::join, NodeInfo info, member_actor node),
-    // A piece of the checkpoint that the job goes on from, for nodes that have not its file: the
+    // A piece of the checkpoint that the job goes on from, for nodes that lack its file: the
     // bytes from the offset on. From its end: nothing, once all nodes have it.
     caf::result<std::string>(atom::fetch, std::int64_t offset),
     // The COORDINATOR is there: all have come together.
@@ -160,7 +160,7 @@ using membership_actor = caf::typed_actor<
     // What nodes are waited for; empty when all are there.
     caf::result<std::string>(atom::status)>;
 
-/// FETCHER: brings the leader's checkpoint to a node that has not its file.
+/// FETCHER: brings the leader's checkpoint to a node that lacks the file.
 using fetcher_actor = caf::typed_actor<
     // The checkpoint, once all nodes have it.
     caf::result<CheckpointPtr>(atom::fetch)>;

@@ -60,7 +60,7 @@ struct RankInfo {
   }
 };
 
-/// By rank.
+/// Summaries by rank.
 using WorkerSummaries = std::vector<metrics::WorkerSummary>;
 
 /// Of the rows that count for a loss, how many were classified right; empty where none can be.
@@ -200,7 +200,7 @@ bool inspect(Inspector& f, Where& x) {
                             f.field("rank", x.rank), f.field("step", x.step));
 }
 
-/// A message's most; what is longer is cut.
+/// The longest message of an error that travels; what is longer is cut.
 constexpr std::size_t most_error_bytes = 16 << 10;
 
 template <class Inspector>

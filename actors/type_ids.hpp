@@ -28,7 +28,7 @@ using SnapshotPtr = std::shared_ptr<const engine::Snapshot>;
 using StatePiecePtr = std::shared_ptr<const engine::StatePiece>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
-/// In which the worker computed, in order.
+/// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
 using CheckpointPtr = std::shared_ptr<const Checkpoint>;

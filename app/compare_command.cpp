@@ -51,7 +51,7 @@ std::string last_line(const fs::path& log) {
   return last;
 }
 
-/// Why a row is not trained. Where its override stands says nothing to who reads the table.
+/// Why a row is not trained. The place of its override would mean nothing to a reader of the table.
 std::string reason(ConfigProblem problem) {
   if (!problem.key.empty())
     problem.source.clear(), problem.line = 0;
@@ -63,7 +63,7 @@ Settings settings_of(std::string strategy) {
   const bool offloads = strategy.ends_with(offload_suffix);
   if (offloads)
     strategy.resize(strategy.size() - offload_suffix.size());
-  const auto kind = strategy_named(strategy); // what no strategy is called, the config refuses
+  const auto kind = strategy_named(strategy); // none: the config check refuses the name
   const bool all = kind && facts_of(*kind).divides == Divided::parameters;
   const std::string target = !offloads ? "{target: none, ratio: 1}"
                              : all     ? "parameters"
@@ -107,7 +107,7 @@ public:
 private:
   fs::path folder() const { return output_ / name_; }
 
-  /// Whether what lies there is of this config. A run that could not begin leaves an earlier one's.
+  /// Whether what lies there is of this config: a run that could not begin leaves an earlier one's.
   bool was_begun(const Config& config) const {
     return read_file(folder() / "config.yaml") == to_yaml(config, nn::model_catalogue());
   }
@@ -148,7 +148,7 @@ std::string said_of(const metrics::ComparedRun& run) {
                      metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
 }
 
-/// After each row: a comparison that is ended early has what it has.
+/// Called after each row: a comparison that is ended early leaves the rows that it has.
 Status write_tables(const fs::path& folder, const metrics::Comparison& comparison) {
   TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
   TROUPE_TRY(write_file_atomically(folder / "compare.json", to_json(comparison)));

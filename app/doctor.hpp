@@ -20,7 +20,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-/// Of this machine and this build, whatever the platform.
+/// Findings of this machine and this build, whatever the platform.
 Findings clock_findings();
 /// Versions of the libraries, as compiled and as loaded.
 Findings library_findings();

@@ -49,7 +49,7 @@ void print_json(const Findings& findings) {
   fmt::print("{}\n", root.dump(2));
 }
 
-/// Of every platform, the host first.
+/// Findings of every platform, the host first.
 Findings platform_findings() {
   Findings all;
   const auto platforms = engine::platforms();

@@ -35,7 +35,7 @@ void say_ready() {
   notify_service_manager("READY=1");
 }
 
-/// Of a run that was stopped: what it has saved, and how to go on from there.
+/// Says what a run that was stopped has saved, and how to go on from there.
 void say_how_to_go_on(const metrics::RunSummary& summary, const Config& config) {
   if (summary.checkpoint.empty())
     return complain("stopped; no checkpoint was written (checkpoint.every)");

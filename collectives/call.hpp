@@ -23,7 +23,8 @@ std::string_view to_string(CallKind kind);
 
 struct Call {
   CallKind kind = CallKind::barrier;
-  /// Among the collectives of the group; for send and receive among those from one rank to another.
+  /// Counts the collectives of the group; for send and receive, the calls from one rank to the
+  /// other.
   std::int64_t sequence = 0;
   Values values = {};  ///< as many on every rank
   void* all = nullptr; ///< reduce_scatter, all_gather and gather: world_size times as many
@@ -39,7 +40,7 @@ struct Call {
   std::string name() const;
 };
 
-/// What a rank sends at least; see Traffic.
+/// The least that a rank has to send for the call (Traffic::bytes).
 std::uint64_t bytes_sent(const Call& call, int rank, int world_size);
 
 /// Numbers and counts the calls of one rank; what a backend has to do is enqueue().

@@ -14,8 +14,8 @@ namespace troupe::collectives {
 /// What a communicator has moved so far, for metrics.
 struct Traffic {
   std::uint64_t operations = 0;
-  /// Sent by this rank, by the least that the operation needs: an all-reduce of S bytes 2 S
-  /// (N-1)/N, an all-gather or reduce-scatter that has S bytes in all S (N-1)/N.
+  /// Bytes that this rank has sent, counted as the least that each operation needs: 2 S (N-1)/N for
+  /// an all-reduce of S bytes, S (N-1)/N for an all-gather or reduce-scatter of S bytes in all.
   std::uint64_t bytes = 0;
 };
 

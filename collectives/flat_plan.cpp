@@ -20,7 +20,7 @@ public:
     ranges_.back().first = unit;
     elements_ += unit_elements_[static_cast<std::size_t>(unit)];
   }
-  /// Of the open range.
+  /// Elements of the open range.
   std::size_t elements() const { return elements_; }
 
   std::vector<UnitRange> take() {

@@ -11,7 +11,8 @@ bool every_step(const Strategy& strategy, std::int64_t pass, std::int64_t accumu
   return (pass + 1) % accumulate == 0 || strategy.sums_shards();
 }
 
-/// By StepPolicy. A window of several steps hides the way that a grant takes to a worker.
+/// The rules by StepPolicy. A window of several steps hides the time that a grant takes to a
+/// worker.
 constexpr std::array rules = {StepRules{.meets = every_step, .window = 4}};
 
 } // namespace

@@ -41,12 +41,12 @@ struct Strategy {
   bool sums_shards() const { return divides_gradients && !communicates_once; }
   int shard_of(int rank) const { return rank % shards; }
   bool offloads() const { return offloaded > 0; }
-  /// Of so many elements of a rank's part of the flat space, how many stay on its device: those at
-  /// its front. Backward completes the end first, and forward needs it last, so what lies there has
-  /// the most time to be updated by the host.
+  /// How many of `elements`, a rank's part of the flat space, stay on its device: those at its
+  /// front. Backward completes the end first, and forward needs it last, so what lies there has the
+  /// most time to be updated by the host.
   std::size_t kept(std::size_t elements) const;
   int replicas() const { return world_size / shards; }
-  /// Buckets whose parameters may be there at a time, of so many.
+  /// How many of `buckets` may have their parameters gathered at a time.
   std::size_t parameters_alive(std::size_t buckets) const {
     return reshard_after_forward ? alive : buckets;
   }

@@ -26,7 +26,8 @@ Errc code_of(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
 }
 
-/// A rename is on the disk when the folder is. Some file systems cannot flush folders: no error.
+/// A rename is on the disk once its folder is. A file system that cannot flush folders gives no
+/// error.
 bool flush_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
@@ -56,7 +57,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
     return fail(Errc::io, "cannot create {}: {}", echoed(path.string()), std::strerror(EISDIR));
   auto temporary = path;
   temporary += fmt::format("{}{}", mark, ::getpid());
-  // One that stands there is a dead process's whose number came round.
+  // A file that has this name already was left by a dead process whose number has come round.
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (const int number = errno; descriptor < 0)
     return fail(code_of(number), "cannot create {}: {}", echoed(temporary.string()),

@@ -43,7 +43,7 @@ struct Error {
 
   /// "numeric: the loss is nan (rank 1, step 42, actor worker)".
   std::string to_string() const;
-  /// 2 when the input is wrong, else 1 (design §1).
+  /// 2 when the input is wrong, else 1: what follows from each is in docs/exit-codes.md.
   int exit_code() const;
 };
 

@@ -44,9 +44,10 @@ struct Endpoint {
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 /// HOST:PORT, with brackets around an IPv6 address.
 std::string to_string(const Endpoint& endpoint);
-/// Only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Other names are not looked up.
+/// Whether only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Other names are not
+/// looked up.
 bool is_loopback(const Endpoint& endpoint);
-/// Every address of the machine, for listening alone: 0.0.0.0, ::.
+/// Whether it means every address of the machine, for listening alone: 0.0.0.0, ::.
 bool is_any_address(const Endpoint& endpoint);
 
 } // namespace troupe

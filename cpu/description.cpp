@@ -37,7 +37,7 @@ std::string proc_value(const char* path, std::string_view key) {
   return {};
 }
 
-/// Instruction sets that decide how fast training is; the kernel's names.
+/// Instruction sets that decide how fast training is, by the kernel's names.
 std::vector<std::string> vector_flags() {
   std::vector<std::string> found;
   std::istringstream flags{proc_value("/proc/cpuinfo", "flags")};
@@ -70,7 +70,7 @@ Fact bf16_fact() {
                      : "stored as bf16, computed in fp32: less memory, about fp32's speed"};
 }
 
-/// What the CPU makes of every precision that it has.
+/// What each precision that the host has means on this processor.
 Facts precision_facts() {
   Facts all;
   for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16,

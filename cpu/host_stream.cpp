@@ -80,7 +80,7 @@ struct HostStream::Shared {
     changed.notify_one();
   }
 
-  /// Nothing at the end.
+  /// The next entry; nothing when the stream has ended.
   std::optional<Entry> pop() {
     std::unique_lock lock{mutex};
     changed.wait(lock, [this] { return ending || !queue.empty(); });

@@ -42,7 +42,7 @@ namespace {
 
 /// What a thread has to do with teams.
 struct Membership {
-  std::unique_ptr<Team> team; ///< that this thread leads
+  std::unique_ptr<Team> team; ///< whose primary this thread is
   std::size_t members = 0;
   bool leads = false; ///< the team is gathered and at hand
 };
@@ -53,7 +53,7 @@ Membership& membership() {
   return mine;
 }
 
-/// While a team is gathered.
+/// What a team's threads share while it is gathered.
 struct Session {
   Team* team;
   int threads;
@@ -79,7 +79,7 @@ void join_in(Session& session) {
   __tsan_release(&session.join);
 }
 
-// What the compiler makes of the region reads the session's address before it can be acquired.
+// The region's compiled code reads the session's address before it can be acquired.
 TROUPE_NOT_INSTRUMENTED void fork_and_join(Session& session) {
   Session* const shared = &session;
 #pragma omp parallel num_threads(shared->threads) default(none) shared(shared)

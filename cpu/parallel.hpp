@@ -3,8 +3,8 @@
 ///
 /// Work is cut into more parts than there are threads, and threads take parts as they come free:
 /// one that has lost its core to another process holds up nobody (docs/adr/0018). How work is cut
-/// depends on its size, the grain and threads() alone, and no part on who takes it. Functions that
-/// are called for parts do not throw.
+/// depends on its size, the grain and threads() alone, and the result of a part does not depend on
+/// the thread that takes it. Functions that are called for parts do not throw.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct Work {
 };
 
 /// Keeps the team's threads at hand while fn() runs on this one, so that beginning and ending work
-/// takes less. What else uses OpenMP has one thread in there.
+/// takes less. Anything else in there that uses OpenMP has one thread.
 template <class Fn>
 void together(Fn&& fn) {
   detail::run_together(detail::address_of(fn), [](void* context) {

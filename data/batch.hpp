@@ -40,9 +40,9 @@ public:
   /// Their memory, of kind MemoryKind::data.
   Result<BatchBuffer> allocate(Device& device, const Slice& slice) const;
 
-  /// Writes the samples of a slice, as many as sampler().largest_slice(slice): what it has not is
-  /// padding. Blocks while it reads files: for a host stream or a thread, not for a handler.
-  /// Errors: of the sampler and of Adapter::fill.
+  /// Writes the samples of a slice to room for sampler().largest_slice(slice) of them; the rest of
+  /// that room gets padding. Blocks while it reads files: for a host stream or a thread, not for a
+  /// handler. Errors: of the sampler and of Adapter::fill.
   Status fill(Position at, const Slice& slice, Fields to) const;
 
 private:
@@ -55,7 +55,7 @@ private:
 /// `world_size` ranks, in order, once).
 Result<BatchAssembler> training_batches(const Config& config);
 Result<BatchAssembler> evaluation_batches(const Config& config, int world_size = 1);
-/// Those of evaluation for another number of ranks: `batch` samples on each.
+/// The assembler of evaluation for another number of ranks: `batch` samples on each.
 Result<BatchAssembler> dealt(const BatchAssembler& evaluation, std::int64_t batch, int world_size);
 
 } // namespace troupe::data

@@ -1,4 +1,4 @@
-/// One opener for every kind of data set; open_dataset chooses by name.
+/// One opener for every kind of image data set; open_images chooses by data.dataset.
 #pragma once
 
 #include "image_dataset.hpp"
@@ -9,7 +9,7 @@ namespace troupe::data {
 
 /// CIFAR-10, "binary version" (Krizhevsky 2009): records of a label byte and 32 x 32 pixels in red,
 /// green and blue planes, in data_batch_1.bin to data_batch_5.bin and test_batch.bin, in `root` or
-/// its folder cifar-10-batches-bin. Errors: Errc::data for a missing file, one that has not exactly
+/// its folder cifar-10-batches-bin. Errors: Errc::data for a missing file, one without exactly
 /// `records_per_file` records, or a label above 9.
 Result<std::shared_ptr<ImageDataset>> open_cifar10(const std::filesystem::path& root, Split split,
                                                    std::int64_t records_per_file = 10000);
@@ -25,7 +25,7 @@ Result<std::shared_ptr<ImageDataset>> open_idx(const std::filesystem::path& root
 /// `root`/train/CLASS/*.{jpg,jpeg,png} and `root`/{val,test}/CLASS/..., also in deeper folders.
 /// Labels are places in the sorted class names of train, as in torchvision's ImageFolder. Images
 /// are read as 3 channels, when they are used. Errors: Errc::data for a missing folder, a class
-/// without images, or a class that train has not.
+/// without images, or a class that train lacks.
 Result<std::shared_ptr<ImageDataset>> open_image_folder(const std::filesystem::path& root,
                                                         Split split);
 

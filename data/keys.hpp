@@ -1,5 +1,5 @@
-/// Keys of the random numbers that this folder draws: one for every purpose and epoch, so that no
-/// two of them ever share numbers.
+/// Keys of the random numbers that this folder draws: one for every draw and epoch, so that no two
+/// of them ever share numbers.
 #pragma once
 
 #include "troupe/core/random.hpp"

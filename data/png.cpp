@@ -32,7 +32,7 @@ void on_read(png_structp png, png_bytep target, std::size_t bytes) {
   source->rest = source->rest.subspan(bytes);
 }
 
-/// Before memory is asked for. Deflate makes at most 1032 bytes of one.
+/// Called before memory is asked for. Deflate unpacks one byte to at most 1032.
 void check_size(png_structp png, png_infop info, std::size_t file_bytes) {
   const std::uint64_t width = png_get_image_width(png, info),
                       height = png_get_image_height(png, info);

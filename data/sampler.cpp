@@ -9,7 +9,7 @@ namespace troupe::data {
 
 namespace {
 
-/// Of the slice within its global batch.
+/// The number of a slice within its global batch.
 std::int64_t number_of(const Slice& slice) {
   return std::int64_t{slice.rank} * slice.micro_batches + slice.micro_batch;
 }

@@ -44,7 +44,8 @@ private:
     return std::filesystem::path{data_.root} / fmt::format("{}.csv", to_string(split));
   }
 
-  /// Of training rows only the first data.limit, also for what they are standardized by.
+  /// Reads the rows; of training rows only the first data.limit, also for what features are
+  /// standardized by.
   Result<std::vector<float>> read(Split split) const {
     auto columns = data_.features;
     columns.insert(columns.end(), data_.targets.begin(), data_.targets.end());

@@ -31,7 +31,8 @@ struct Equipment {
 
 struct Host {
   std::shared_ptr<const Job> job;
-  /// Of every global batch. A generation deals them to its ranks; executables take one at a time.
+  /// Slices of a global batch. A generation deals them to its ranks; executables take one at a
+  /// time.
   std::int64_t slices = 1;
   std::shared_ptr<PlatformDevices> devices = nullptr;
   std::vector<std::shared_ptr<Equipment>> equipment = {}; ///< by worker of this node
@@ -49,7 +50,7 @@ struct Preparing {
 
 /// Makes the devices and compiles. `beginning`: what the job goes on from; none: it begins afresh,
 /// from the seed. Blocks. Errors: invalid_input (does not fit together), out_of_memory, unsupported
-/// (a device this machine has not), stopped (cancelled).
+/// (a device that this machine lacks), stopped (cancelled).
 Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
                                         std::optional<Checkpoint> beginning,
                                         const Preparing& preparing = {});

@@ -42,7 +42,7 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));
-  if (leads) { // the others have not the checkpoint's metadata
+  if (leads) { // the others lack the checkpoint's metadata
     TROUPE_TRY(auto noted, check_same_data(beginning, job.checkpoint_metadata));
     std::ranges::move(noted, std::back_inserter(job.notes));
   }

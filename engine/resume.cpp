@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a checkpoint's metadata: may differ, as parameters and state are fp32 in any case.
+/// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
 constexpr const char* precision_key = "precision";
-/// Checkpoints of earlier versions have not this one: they shuffled always.
+/// Checkpoints of earlier versions, which always shuffled, lack this key.
 constexpr const char* shuffle_key = "shuffle";
 
 std::string to_text(bool value) {
@@ -81,7 +81,7 @@ Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
   }
 }
 
-/// Of a path that the config names: what is wrong with it is wrong with the config.
+/// Reads a checkpoint that the config names: what is wrong with it is wrong with the config.
 Result<Checkpoint> read_named(std::string_view key, const std::string& path) {
   auto checkpoint = read_checkpoint(path);
   if (!checkpoint)

@@ -29,7 +29,7 @@ struct GenerationRecord {
   std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
 
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
-  /// Of the node of a rank, in `nodes`. Precondition: 0 <= rank < world_size().
+  /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
   std::size_t index_of(std::int32_t rank) const;
   const NodePlace& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
 
@@ -44,7 +44,7 @@ struct Seat {
   std::optional<Error> refused;
   GenerationRecord generation = {};
   std::int32_t node = 0; ///< of generation.nodes
-  /// Of the checkpoint that the job goes on from, as it travels
+  /// The bytes of the checkpoint that the job goes on from, as it travels
   /// (actors/cluster/detail/checkpoint_pieces.hpp); 0: the job begins afresh.
   std::int64_t checkpoint_bytes = 0;
 

@@ -159,7 +159,7 @@ void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& optio
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    cudaGetLastError(); // no driver is an answer
+    cudaGetLastError(); // clears the error: that there is no driver is an answer
     return 0;
   }
   return count;

@@ -28,7 +28,7 @@ Result<CudaGraph> CudaGraph::end_capture(CudaStream& stream) {
                           "instantiating a CUDA graph", stream.device());
   if (captured)
     cudaGraphDestroy(captured);
-  cudaGetLastError(); // it is in the outcome
+  cudaGetLastError(); // `outcome` has the error already
   if (!outcome)
     return failure(std::move(outcome).error());
   return graph;

@@ -11,8 +11,8 @@ namespace troupe::gpu {
 namespace {
 
 constexpr double launch_microseconds = 1.4;
-/// What copies reach of what the memory's pins could carry, and products of what its cores could
-/// compute.
+/// The share of the memory's bandwidth that copies reach, and the share of the cores' operations
+/// that products reach.
 constexpr double share_of_bandwidth = 0.9, share_of_operations = 0.6;
 
 struct PerClock {

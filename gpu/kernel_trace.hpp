@@ -28,7 +28,7 @@ public:
   static Result<std::unique_ptr<KernelTrace>> begin();
   ~KernelTrace();
 
-  /// To be called when the device has done all work.
+  /// What was recorded. To be called when the device has done all work.
   Result<std::vector<KernelSpan>> finish();
 
 private:

@@ -16,8 +16,9 @@
 
 namespace troupe::gpu {
 
-/// How long the poller sleeps between two looks, by how long nothing has been done. At most a
-/// sixteenth of the time it waited is added to it; the processor's share stays small in long steps.
+/// How long the poller sleeps between two looks: a sixteenth of the time in which nothing has been
+/// done, within these bounds, so that a wait becomes little longer and the processor's share stays
+/// small in long steps.
 struct PollPacing {
   std::chrono::nanoseconds spin = std::chrono::microseconds{30};
   std::chrono::nanoseconds shortest = std::chrono::microseconds{20};

@@ -32,7 +32,7 @@ public:
   void give_back(std::uint32_t* flag);
   /// Work enqueued on the stream from now on starts after raise(flag).
   Status enqueue_wait(cudaStream_t stream, std::uint32_t* flag);
-  /// From any thread.
+  /// Lets the streams that wait for the flag go on. May be called from any thread.
   static void raise(std::uint32_t* flag) {
     std::atomic_ref<std::uint32_t>{*flag}.store(1, std::memory_order_release);
   }

@@ -95,7 +95,7 @@ DType image_type(const Config& config) {
   if (!is_amp(*precision) || off.empty())
     return compute_type(*precision);
   const auto graph = build_model(config.model, {.input = input_spec(config), .training = false});
-  // The first unit reads them, and whole: what flatten gives is still the images.
+  // The first unit reads the images, and all of it counts: what flatten gives is still the images.
   const bool all_on = graph && std::ranges::all_of(graph->nodes, [&](const Node& node) {
                         return node.unit > 0 || is_autocast(module_of(*graph, node), off);
                       });

@@ -18,7 +18,7 @@
 namespace troupe::nn {
 
 struct PassOptions {
-  FusePatterns fuse = FusePatterns::none(); ///< what the engine can run (its documentation says)
+  FusePatterns fuse = FusePatterns::none(); ///< what the engine can run
   Precision precision = Precision::fp32;    ///< prepare_model takes the config's
   AutocastRegions autocast_off = {};        ///< likewise; for amp_fp16 and amp_bf16
   InputFormat input = {};                   ///< what the device's loader writes
@@ -44,13 +44,13 @@ struct PreparedModel {
   std::optional<RecomputeEffect> recompute; ///< where it was asked for
 };
 
-/// format_input, autocast, fuse, then normalize_loss, sync_batch_norm, autodiff, scale_loss,
+/// Runs format_input, autocast, fuse, then normalize_loss, sync_batch_norm, autodiff, scale_loss,
 /// drop_casts, fuse_statistics and recompute when training, then plan_memory, on a forward graph
 /// that was built for this purpose. The result is validated. tf32 has fp32's graph: the device
-/// computes otherwise. fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's
-/// list has there, as losses; parameters, gradients and statistics are rounded where they are
-/// stored (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the
-/// graph does not have, or when its activations cannot be made to fit.
+/// computes otherwise. fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's list has
+/// there, as losses; parameters, gradients and statistics are rounded where they are stored
+/// (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the graph
+/// does not have, or when its activations cannot be made to fit.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

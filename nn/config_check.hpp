@@ -12,8 +12,8 @@ ModelCatalogue model_catalogue();
 /// What follows from which model it is, and from what the data gives it.
 ConfigConflicts find_model_conflicts(const Config& config);
 
-/// Names of modules and units that the model does not have, and more parts than it has. A model
-/// that cannot be built has no conflicts here: why, prepare_model says.
+/// Conflicts with the model's graph: names of modules and units that it does not have, and more to
+/// divide than it has. A model that cannot be built has no conflicts here: prepare_model says why.
 ConfigConflicts find_graph_conflicts(const Config& config);
 
 /// Keys that are given and change nothing for the model: a sentence each.

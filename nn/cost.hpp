@@ -23,10 +23,10 @@ struct NodeCost {
   double time() const;
 };
 
-/// By the op's record (ops/record.hpp).
+/// The cost of a node, by its op's record (ops/record.hpp).
 NodeCost cost_of(const Graph& graph, const Node& node);
 
-/// Of ops whose time is what it takes to move their tensors.
+/// The cost of a node whose time is what it takes to move its tensors.
 NodeCost cost_of_moving(const Graph& graph, const Node& node);
 
 /// Operations of all nodes.

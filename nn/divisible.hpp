@@ -6,7 +6,8 @@
 
 namespace troupe::nn {
 
-/// More units named or kept alive than have parameters, more workers than there are parameters.
+/// Conflicts where the config names, or keeps alive, more units than have parameters, or has more
+/// workers than there are parameters.
 ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward);
 
 } // namespace troupe::nn

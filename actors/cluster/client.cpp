@@ -37,7 +37,8 @@ public:
     return answer;
   }
 
-  /// After stop(): until the connection has ended, which lasts as long as the daemon's process.
+  /// Waits, after stop(), until the connection has ended, which lasts as long as the daemon's
+  /// process.
   void wait_until_gone() {
     self_->receive([](const caf::node_down_msg&) {});
   }

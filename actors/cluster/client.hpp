@@ -1,5 +1,5 @@
-/// Asks a daemon from outside, over the connection that the nodes of a cluster use too. What blocks
-/// does so for a few exchanges, each at most for the timeout.
+/// Asks a daemon from outside, over the connection that the nodes of a cluster use too. Calls
+/// block, for a few exchanges that each take at most the timeout.
 #pragma once
 
 #include "job_status.hpp"
@@ -20,7 +20,7 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{5000};
 };
 
-/// Errors, also of the next: those of connect() (network.hpp); network when it does not answer.
+/// Errors, of ask_to_stop too: those of connect() (network.hpp); network when it does not answer.
 Result<JobStatus> ask_status(const ClientOptions& options);
 
 /// Asks the daemon to drain: to finish its steps, write a checkpoint and leave. Returns when it has

@@ -53,7 +53,7 @@ private:
   bool asked_ = false;
 };
 
-/// Before the actor system, which the drain's node belongs to, is gone.
+/// Makes the drain forget its node before the actor system that the node belongs to is gone.
 class ForgetAtEnd {
 public:
   explicit ForgetAtEnd(Drain& drain) : drain_{drain} {}

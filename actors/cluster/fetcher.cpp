@@ -14,7 +14,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// On their way at a time: one is sent while the next is asked for.
+/// The most that are on their way at a time: one piece is sent while the next is asked for.
 constexpr std::int64_t bytes_on_their_way = 2 * checkpoint_piece_bytes;
 
 constexpr std::chrono::seconds between_lines{2};
@@ -81,7 +81,7 @@ void FetcherState::say_progress() {
   setup_.say(fmt::format("fetching the leader's checkpoint: {}%", received_ * 100 / setup_.bytes));
 }
 
-/// Who is there first would wait in vain for ranks that still fetch.
+/// A node that went on alone would wait in vain for ranks whose nodes still fetch.
 void FetcherState::await_others() {
   self_->request(setup_.membership, caf::infinite, atom::fetch_v, setup_.bytes)
       .then([this](const std::string&) { deliver(); },

@@ -1,4 +1,4 @@
-/// FETCHER: brings the leader's checkpoint to a node that has not its file. Lives as long as that
+/// FETCHER: brings the leader's checkpoint to a node that lacks the file. Lives as long as that
 /// takes.
 #pragma once
 

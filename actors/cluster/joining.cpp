@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Between attempts to reach a daemon that is not there yet.
+/// The time between attempts to reach a daemon that is not there yet.
 constexpr std::chrono::milliseconds pause{250};
 
 /// Errors: network where it is worth trying again, because nothing listens there or the daemon has

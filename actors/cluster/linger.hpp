@@ -11,8 +11,8 @@
 
 namespace troupe::actors {
 
-/// Returns when the exposition's end has been scraped, when so long has passed, or when somebody
-/// asks to stop who had not before. At once where nobody scrapes.
+/// Returns when the exposition's end has been scraped, when `longest` has passed, or when somebody
+/// asks to stop for the first time. Returns at once where nobody scrapes.
 void linger(const metrics::Exposition& exposition, Drain& drain, std::chrono::milliseconds longest,
             spdlog::logger& log);
 

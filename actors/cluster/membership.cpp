@@ -61,7 +61,7 @@ caf::result<engine::Seat, store_actor> MembershipState::admit(const NodeInfo& in
   return promise;
 }
 
-/// What is wrong with its config is worth more to a person than that it comes too late.
+/// A person learns more from what is wrong with a node's config than from that it comes too late.
 Error MembershipState::refusal(const NodeInfo& info) const {
   const auto same = generation_ ? roster_.check_same_job(info) : Status{};
   return same ? *closed_ : same.error();
@@ -69,7 +69,7 @@ Error MembershipState::refusal(const NodeInfo& info) const {
 
 void MembershipState::form() {
   generation_ = roster_.generation(1);
-  // Worth trying again: a node that fails leaves its place, also to itself once it is back.
+  // Joining is worth another try: a node that fails ends the job, whose next attempt has room.
   closed_ = Error{Errc::network, "the job has begun, with all its nodes"};
   for (std::size_t i = 0; i < members_.size(); ++i)
     members_[i].seat.deliver(engine::Seat{.refused = {},
@@ -95,7 +95,7 @@ void MembershipState::member_down(const caf::down_msg& down) {
   if (gone->when_gone)
     gone->when_gone();
   if (ended_ || (unstarted_ && !coordinator_))
-    return; // it knows why it goes
+    return; // the node knows why it goes
   if (generation_) {
     const auto& place = generation_->nodes[static_cast<std::size_t>(gone - members_.begin())];
     if (coordinator_)
@@ -160,7 +160,7 @@ caf::result<void> MembershipState::fail(const Error& error) {
   return promise;
 }
 
-/// Before there is a COORDINATOR: nobody need wait for ranks to come, or for pieces.
+/// Called before there is a COORDINATOR: nobody need wait for ranks to come, or for pieces.
 void MembershipState::break_off(const Error& error) {
   unstarted_ = error;
   self_->send(store_, atom::failed_v, error);
@@ -168,7 +168,7 @@ void MembershipState::break_off(const Error& error) {
     waiting.deliver(carry(error));
 }
 
-/// Who has not answered within the detection timeout will learn it from its lost connection.
+/// A node that has not answered within the detection timeout learns it from its lost connection.
 void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& told) {
   ended_ = true;
   closed_ =

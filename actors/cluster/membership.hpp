@@ -41,7 +41,7 @@ private:
     member_actor node;
     caf::typed_response_promise<engine::Seat, store_actor> seat;
     bool gone = false;
-    std::function<void()> when_gone = {}; ///< who waits for its answer need not
+    std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
   };
 
   caf::result<engine::Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);

@@ -17,7 +17,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// Beside the nodes': of those who ask for the status, and who have not yet said who they are.
+/// Connections beside the nodes': of those who ask for the status, and who have not yet said who
+/// they are.
 constexpr std::size_t connections_to_spare = 256;
 
 /// CAF keeps the types of messages in a table of the process.

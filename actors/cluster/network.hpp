@@ -28,7 +28,7 @@ bool network_is_bounded();
 /// Without bounds, a daemon may listen on loopback only. Error: invalid_input.
 Status check_reach(const Endpoint& listen, bool bounded);
 
-/// Of every actor system of ours.
+/// The configuration of every actor system of ours.
 class SystemConfig : public caf::actor_system_config {
 public:
   /// Without options: an actor system that talks to nobody. The files of options.tls must have been

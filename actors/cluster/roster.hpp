@@ -35,7 +35,7 @@ public:
   bool complete() const { return std::ssize(nodes_) >= min_nodes_; }
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
   std::string waiting_for() const;
-  /// In the order in which they were admitted. Precondition: complete().
+  /// The nodes in the order in which they were admitted. Precondition: complete().
   engine::GenerationRecord generation(std::int64_t number) const;
 
 private:

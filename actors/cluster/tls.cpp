@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Why a call of OpenSSL failed: what it met first; the rest of its queue only says who had called.
+/// Why a call of OpenSSL failed: its first error; the rest of the queue only says what had called.
 std::string first_error() {
   const auto code = ERR_peek_error();
   ERR_clear_error();
@@ -48,11 +48,11 @@ Result<TlsContext> open_tls(const TlsConfig& tls) {
   TlsContext context{SSL_CTX_new(TLS_method())};
   if (!context)
     return fail(Errc::internal, "no TLS: {}", first_error());
-  // None: a daemon has nobody who could type one.
+  // There is no passphrase: nobody could type one into a daemon.
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return 0; });
   if (SSL_CTX_use_certificate_chain_file(context.get(), tls.certificate->c_str()) != 1)
     return wrong_file("certificate", *tls.certificate);
-  // Checks also that it is the certificate's.
+  // This also checks that the key is the certificate's.
   if (SSL_CTX_use_PrivateKey_file(context.get(), tls.key->c_str(), SSL_FILETYPE_PEM) != 1)
     return wrong_file("key", *tls.key);
   if (SSL_CTX_load_verify_locations(context.get(), tls.ca->c_str(), nullptr) != 1)

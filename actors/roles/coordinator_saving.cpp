@@ -1,4 +1,4 @@
-// When a job's state is saved, and how the last time ends it.
+// When a job's state is saved, and how the last save ends the job.
 #include "coordinator.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace troupe::actors {
 
 void CoordinatorState::save_if_due() {
-  if (phase_ == Phase::ended) // while the one before was written
+  if (phase_ == Phase::ended) // while the checkpoint before was written
     return;
   const bool saves = setup_.plan.saves();
   if (!is_over() && !setup_.plan.checkpoint_due(committed_))
@@ -20,7 +20,7 @@ void CoordinatorState::save_if_due() {
   is_over() ? save_pieces(saves, 0) : save();
 }
 
-/// Rank 0 gets the copy; what the strategy divides, the others give to it.
+/// Rank 0 gets the copy; the other ranks give it what the strategy divides.
 template <class... Arguments>
 void CoordinatorState::contribute(const Arguments&... arguments) {
   for (const auto& [rank, member] : members_)
@@ -29,7 +29,7 @@ void CoordinatorState::contribute(const Arguments&... arguments) {
           .then([] {}, not_saved("shard_manager", rank));
 }
 
-/// What a role that does not do its part of saving ends the job with.
+/// What is done when a role has not done its part of saving: the job ends with that.
 std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* role, int rank) {
   return [this, role, rank, step = committed_ - 1](const caf::error& error) {
     fail({Errc::internal,

@@ -1,4 +1,4 @@
-/// What a FORMER gives its NODE: a generation that can train, and what it is told to.
+/// What a FORMER gives its NODE: a generation that can train, and the METRICS that shows it.
 #pragma once
 
 #include "../interfaces.hpp"

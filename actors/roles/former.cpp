@@ -125,7 +125,7 @@ void FormerState::give_up(Error error) {
   if (!joined_ || !place_)
     return;
   error.where.node = setup_.address;
-  // Until they know: who goes before is taken for dead.
+  // This waits until they know: a node that goes before is taken for dead.
   caf::scoped_actor self{self_->system()};
   self->request(joined_, config().cluster.timeouts.detection, atom::failed_v, std::move(error))
       .receive([] {}, [](const caf::error&) {});

@@ -33,7 +33,7 @@ struct FormerSetup {
   metrics::Track row = {};           ///< of the actor in the timeline
 };
 
-/// What it can be cancelled in: waiting for nodes and checkpoints, and, where there is one node
+/// Forming can be cancelled while it waits for nodes and checkpoints, and, where there is one node
 /// alone, before each device is prepared. Ranks that connect wait for each other: when one cannot
 /// come, MEMBERSHIP's STORE tells the others.
 class FormerState {

@@ -133,7 +133,7 @@ Error NodeState::died(std::string_view role, const caf::error& reason, int rank)
            .rank = rank}};
 }
 
-/// Whether it is still waited for, or trains.
+/// The leader may go while this node still waits for its seat, or later: then the job has failed.
 void NodeState::lost_leader(const caf::error& reason) {
   Error error{Errc::network,
               "the node that leads the job is gone: " + lost_.why(membership_.node(), reason)};
@@ -160,7 +160,7 @@ void NodeState::finish(const JobEnd& end) {
   if (formed_ && generation().seat.leads() && coordinator_)
     return; // this end is its COORDINATOR's
   if (end_)
-    return; // what is lost after the end was needed no more
+    return; // nothing that is lost after the end was needed any more
   end_ = end;
   if (formed_)
     tell_outcome(end);
@@ -209,7 +209,7 @@ void NodeState::conclude(const RunOutcomePtr& outcome) {
   outcome->error ? abort_ranks(outcome) : release(outcome);
 }
 
-/// Ranks that wait for a failed one would wait for the time-out.
+/// Without this, ranks that wait for a failed one would wait for the timeout.
 void NodeState::abort_ranks(const RunOutcomePtr& outcome) {
   const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
   const auto answered = [this, outcome, waiting] {
@@ -223,7 +223,7 @@ void NodeState::abort_ranks(const RunOutcomePtr& outcome) {
         .then(answered, [answered](const caf::error&) { answered(); });
 }
 
-/// What runs must have ended before anybody hears that the job has.
+/// All that runs must have ended before anybody hears that the job has.
 void NodeState::release(const RunOutcomePtr& outcome) {
   end_ranks();
   const auto answer = [this, outcome] { outcome_.deliver(outcome); };
@@ -247,7 +247,7 @@ void NodeState::end_all() {
   end_ranks();
   for (const auto& role : roles_)
     self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
-  formed_.reset(); // before FORMER drops the generation, and not last
+  formed_.reset(); // FORMER drops the generation after this, so that its last owner is not NODE
   if (former_)
     self_->send_exit(former_, caf::exit_reason::user_shutdown);
 }

@@ -263,7 +263,7 @@ caf::result<StatePiecePtr> ShardManagerState::snapshot(std::int64_t step, std::s
   return deliver(piece_);
 }
 
-/// When the stream has come that far.
+/// Answers with the copy when the stream has come that far.
 template <class Copy>
 caf::result<std::shared_ptr<const Copy>>
 ShardManagerState::deliver(const std::shared_ptr<Copy>& copy) {

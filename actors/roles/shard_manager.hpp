@@ -31,7 +31,8 @@ public:
   shard_manager_actor::behavior_type make_behavior();
 
 private:
-  /// Of a step under way: a report when both the worker and the optimizer are done.
+  /// What is known of a step under way: it becomes a report when both the worker and the optimizer
+  /// are done.
   struct Flight {
     engine::Collectives collectives;
     std::optional<WorkerStep> worker;

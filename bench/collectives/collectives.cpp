@@ -1,6 +1,7 @@
 // How fast ranks exchange values: our backends beside Gloo's own collectives, over loopback TCP
-// between threads of this process. Bytes of the whole buffer by the time until the last rank has
-// its result; the median of the repeats, in which the contenders take turns.
+// between threads of this process. A rate is the bytes of the whole buffer divided by the time
+// until the last rank has its result: the median of the repeats, in which the contenders take
+// turns.
 //
 //   bench_collectives [MiB [repeats]]
 #include "troupe/collectives/gloo/gloo_communicator.hpp"

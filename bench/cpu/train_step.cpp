@@ -47,7 +47,7 @@ T value_or_give_up(Result<T> result) {
   return std::move(*result);
 }
 
-/// Of all threads.
+/// Processor time of all threads.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }

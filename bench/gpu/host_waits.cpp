@@ -78,7 +78,7 @@ public:
     return milliseconds(took);
   }
 
-  /// Of a stream that goes on, behind the host's word; the median.
+  /// How long after the host's word a stream goes on; the median.
   double latency_us() {
     std::vector<double> found;
     for (int i = 0; i < 21; ++i) {

@@ -99,7 +99,7 @@ std::string cell(const Target& target, const Column& column, const ConvolutionPr
     fmt::print(stderr, "{}\n", tag.error().message);
     return "–";
   }
-  return tag->substr(3, tag->find(' ') - 3); // of "eng38 k2=5 ..."
+  return tag->substr(3, tag->find(' ') - 3); // 38 of eng38 k2=5 ...
 }
 
 void print_table(const Target& target, const char* network, const char* type,

@@ -51,7 +51,7 @@ public:
   void step();
   EventPtr record() { return stream_->record(); }
   void synchronize();
-  /// Of the last step. Blocks.
+  /// The loss of the last step. Blocks.
   float loss();
   /// Medians over a few passes, in the order of the pass. Blocks.
   std::vector<NodeTime> profile();

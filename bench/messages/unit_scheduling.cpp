@@ -94,7 +94,7 @@ Config two_workers(StrategyKind strategy) {
   return config;
 }
 
-/// Of both ranks.
+/// The times of both ranks.
 Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   const auto config = two_workers(strategy);
   const auto generation = engine::form_alone(config);

@@ -14,7 +14,7 @@ public:
   Pending(std::shared_ptr<NcclConnection> connection, const Call& call, EventPtr came)
       : connection_{std::move(connection)}, call_{call}, came_{std::move(came)} {}
 
-  /// On the owner's thread.
+  /// Runs on the owner's thread.
   void issue() {
     auto finished = connection_->issue(call_, came_);
     if (!finished)
@@ -23,7 +23,8 @@ public:
     finished_ = finished ? std::move(*finished) : nullptr;
   }
 
-  /// On the poller's thread: the watchdog counts from when this rank's stream has come to the call.
+  /// Runs on the poller's thread: the watchdog counts from when this rank's stream has come to the
+  /// call.
   std::optional<Status> poll() {
     if (const auto aborted = connection_->aborted(); !aborted)
       return failure(explained(aborted.error()));

@@ -11,8 +11,8 @@
 namespace troupe::collectives {
 
 /// The communicators of a new group, by rank. They take host streams. A rank whose communicator is
-/// destroyed has left once what it enqueued is done: who waits for it then fails at once. A rank
-/// that does not come within `timeout` fails the whole group.
+/// destroyed has left once what it enqueued is done: a rank that waits for it then fails at once. A
+/// rank that does not come within `timeout` fails the whole group.
 std::vector<std::unique_ptr<Communicator>> make_shared_group(int world_size,
                                                              std::chrono::milliseconds timeout);
 

@@ -151,7 +151,8 @@ Result<CheckpointWriter> CheckpointWriter::create(const std::filesystem::path& p
   std::uint64_t bytes = text.size();
   for (const auto& tensor : header.tensors)
     bytes += sizeof(float) * static_cast<std::uint64_t>(tensor.shape.elements());
-  // Asked first: a disk that is filled to its last byte harms the run's other files too.
+  // The room is looked up first: a disk that is filled to its last byte harms the run's other files
+  // too.
   if (const auto available = free_bytes(path); available < bytes)
     return no_room(path, bytes, available, {});
   TROUPE_TRY(auto file, AtomicFile::create(path));
@@ -173,7 +174,7 @@ Status CheckpointWriter::commit() {
   if (file_.bytes_written() != bytes_)
     return fail(Errc::internal, "{}: {} of {} bytes were given", path_.string(),
                 file_.bytes_written(), bytes_);
-  // It stands before what it covers, and is known last.
+  // The checksum stands before the data that it covers, but is known last.
   TROUPE_TRY(file_.overwrite(checksum_at, sha_.hex_digest()));
   return explained(file_.commit());
 }

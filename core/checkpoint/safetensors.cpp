@@ -25,8 +25,8 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 namespace {
 
-// Written in the order given; read into a sorted one, whose time does not grow with the square of a
-// hostile header.
+// A header is written in the order given, and read into a sorted object, whose time does not grow
+// with the square of a hostile header.
 using OrderedJson = nlohmann::ordered_json;
 using Json = nlohmann::json;
 

@@ -40,8 +40,8 @@ std::vector<fs::path> files_in(const fs::path& folder, std::error_code& error) {
   return files;
 }
 
-/// For those who can go on without: newest_valid() says it, writing to such a folder gives the
-/// error.
+/// For callers that can go on without these files: newest_valid() reports a folder that cannot be
+/// read, and writing to it gives the error.
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::error_code ignored;
   return files_in(folder, ignored);

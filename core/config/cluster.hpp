@@ -13,7 +13,7 @@ namespace troupe {
 struct TlsConfig {
   std::optional<std::string> certificate; ///< this node's, its chain behind it
   std::optional<std::string> key;         ///< of the certificate, without a passphrase
-  std::optional<std::string> ca;          ///< who signs the certificates that are trusted
+  std::optional<std::string> ca;          ///< signs the certificates that are trusted
 
   bool enabled() const { return certificate && key && ca; }
 
@@ -36,7 +36,7 @@ struct TimeoutsConfig {
 struct ClusterConfig {
   std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status, stop and joiners
   std::optional<std::string> advertise;  ///< HOST:PORT that other nodes reach it by; null: listen
-  std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leads
+  std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leader
   std::int64_t min_nodes = 1;            ///< the job starts with so many
   std::int64_t max_nodes = 1;            ///< more are refused
   bool insecure = false;                 ///< listen off loopback without TLS

@@ -1,6 +1,7 @@
-/// The config file as typed structs (design §1): here how and where it runs, in config_training.hpp
-/// what is trained, in config_cluster.hpp with whom. The rules of every key are in config_keys.cpp,
-/// those between keys in config_validate.cpp; the cluster's in files of their own.
+/// The config file as typed structs: here how and where a job runs, in training.hpp what is
+/// trained, in cluster.hpp with whom. The rules of each key are in keys.cpp, those between keys in
+/// validate.cpp; some sections have files of their own for them (keys_cluster.cpp,
+/// validate_data.cpp).
 #pragma once
 
 #include "../units.hpp"
@@ -72,7 +73,7 @@ struct ParallelConfig {
 
   bool offloads() const { return offload.target != "none"; }
   bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }
-  /// How many of so many workers hold one copy of what is divided together; 1: nothing is.
+  /// Of `workers`, how many hold one copy of what is divided together; 1: nothing is divided.
   std::int64_t shards(std::int64_t workers) const {
     const auto& facts = facts_of(strategy);
     if (facts.divides == Divided::nothing)
@@ -120,7 +121,7 @@ struct Config {
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
 
-  /// Of all nodes, as far as they are known before they join: each has as many as this one.
+  /// Workers of all nodes, as far as they are known before they join: each has as many as this one.
   std::int64_t workers() const { return devices.count * cluster.min_nodes; }
 
   bool operator==(const Config&) const = default;

@@ -1,5 +1,5 @@
-/// The config's types by name alone, for headers that only refer to them: a new key compiles again
-/// what reads keys, and no more.
+/// The config's types by name alone, for headers that only refer to them: after a new key only the
+/// code that reads keys is compiled again.
 #pragma once
 
 namespace troupe {

@@ -144,7 +144,8 @@ OrderedJson section_schema(std::string_view help) {
           {"properties", OrderedJson::object()}};
 }
 
-/// Text sets the key: what pattern says is nothing to a mapping.
+/// A text in place of the mapping sets the key; `pattern` restricts texts and leaves mappings
+/// alone.
 void accept_short_form(OrderedJson& section, const ConfigKey& key) {
   section["type"].push_back("string");
   section["pattern"] = fmt::format("^({})$", fmt::join(key.rule.choices, "|"));

@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-/// Of all strategies.
+/// The help of the key parallel.strategy: that of all strategies.
 std::string strategy_help() {
   std::string help = "How workers share the job";
   for (const auto& facts : strategies)

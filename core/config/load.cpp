@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// What was given by mistake may be long, and YAML takes long to find what is wrong with it.
+/// A file that was given by mistake may be long, and YAML takes long to find what is wrong with it.
 constexpr std::size_t longest_file = 1u << 20;
 
 /// The YAML file beside a missing one that was probably meant.
@@ -37,7 +37,7 @@ ConfigResult unreadable(const std::filesystem::path& path, std::string why) {
                                   .nearest = is_there ? std::string{} : nearest_file(path)}});
 }
 
-/// A problem would divide by what a rule refuses: then the default stands in.
+/// Checks divide by these values: 1 stands in for one that is less, which its rule has refused.
 Config with_safe_divisors(Config config) {
   for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
                         &config.parallel.shard_group})

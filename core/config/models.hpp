@@ -1,5 +1,5 @@
-/// What configs may say of models. core/ knows none: who builds them hands this to whoever reads,
-/// checks or describes configs.
+/// What configs may say of models. core/ knows no model: the code that builds them hands this
+/// catalogue to whatever reads, checks or describes configs.
 #pragma once
 
 #include "schema.hpp"
@@ -17,7 +17,8 @@ struct ModelCatalogue {
   /// Keys of the section model that some models take and others do not, bound to its members.
   std::vector<ConfigKey> (*keys)(ModelConfig& model) = nullptr;
   /// Conflicts that follow from which model it is; asked beside core's own. Values may break the
-  /// rules of their keys, but for those that workers() and micro-batches come from.
+  /// rules of their keys then, except those that workers() and the number of micro-batches come
+  /// from.
   ConfigConflicts (*conflicts)(const Config& config) = nullptr;
   /// Conflicts with the model's graph; asked when all else is right.
   ConfigConflicts (*graph_conflicts)(const Config& config) = nullptr;

@@ -71,7 +71,7 @@ struct Describe {
   }
 };
 
-/// A line break in it would tear lines of the log apart.
+/// A line break in a folder's name would tear lines of the log apart.
 bool is_folder_name(const std::string& text) {
   return !text.empty() && text != "." && text != ".." &&
          std::ranges::none_of(text, [](unsigned char c) { return c == '/' || c < 0x20; });

@@ -30,8 +30,8 @@ enum class ConfigFormat : std::uint8_t {
   endpoint_or_off, ///< of text: HOST:PORT or off
 };
 
-/// Items of a list. Models of more layers, and their parts, are no use; passes over graphs and
-/// names are made for thousands.
+/// The most items of a list. Nobody needs a model of more layers, and passes over graphs and lists
+/// of names are made for thousands.
 inline constexpr std::size_t longest_config_list = 1024;
 
 /// What a value may be, beyond its type. For a list, what its items may be.

@@ -18,7 +18,7 @@ enum class StrategyKind : std::uint8_t { single, dp, ddp, zero1, zero2, zero3, f
 /// What is divided among workers: ZeRO's stages, each with what the ones before it divide.
 enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 
-/// Who hold one copy of what is divided together.
+/// The workers that together hold one copy of what is divided.
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
 /// When ranks meet (collectives/step_policy.hpp).

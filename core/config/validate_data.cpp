@@ -23,7 +23,7 @@ struct KnownData {
 constexpr std::array<KnownData, 3> known_data = {
     {{"cifar10", 10, 3}, {"mnist", 10, 1}, {"fashion_mnist", 10, 1}}};
 
-/// Of a table; no other data set has any.
+/// Conflicts of a table's columns; no other data set has any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
   const bool table = data.dataset == "csv";

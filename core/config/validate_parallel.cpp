@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// As a job decides; a CUDA device that is asked for and not there is another conflict.
+/// Decides as a job does; a CUDA device that is asked for and missing is a conflict of its own.
 bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
   return devices.kind != "cpu" && devices.engine != "interpreter" && capabilities.cuda_build &&
          capabilities.cuda_devices > 0;
@@ -24,7 +24,7 @@ ConfigConflicts validate_slices(const Config& config) {
                                          "train.accumulate"};
   const auto batch = config.data.batch_size, micro = config.train.accumulate;
   const auto workers = config.workers();
-  // Divided, where a product of the others could overflow.
+  // The batch is divided, where a product of the other two could overflow.
   if (micro > batch || workers > batch / micro)
     return {{keys,
              fmt::format("{} samples are too few for {} workers x {} micro-batches", batch, workers,

@@ -20,7 +20,7 @@ struct BatchTensor {
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
 };
 
-/// In any order.
+/// The tensors of a batch, in any order.
 using BatchView = std::vector<BatchTensor>;
 
 /// A graph has no more inputs and targets together.
@@ -29,7 +29,7 @@ inline constexpr std::size_t most_batch_tensors = 8;
 /// Where they lie, in the order of the graph's tensors; the others are null.
 using BatchAddresses = std::array<const void*, most_batch_tensors>;
 
-/// The same tensors at these addresses, of which there are as many at least.
+/// The same tensors at these addresses, of which there must be at least as many.
 BatchView at_addresses(BatchView tensors, const std::vector<const void*>& addresses);
 
 } // namespace troupe

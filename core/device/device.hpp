@@ -130,7 +130,7 @@ public:
   /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to
   /// infinity.
   virtual void round(Stream& stream, float* values, DType type, std::size_t elements) = 0;
-  /// Between f32 and a floating-point type; narrowing as round does.
+  /// Copies between f32 and a floating-point type; narrowing rounds as round does.
   virtual void narrow(Stream& stream, const float* source, void* destination, DType type,
                       std::size_t elements) = 0;
   virtual void widen(Stream& stream, const void* source, DType type, float* destination,

@@ -99,13 +99,13 @@ public:
   virtual const BatchView& batch() const = 0;
   /// The micro-batch that forward calls enqueued from now on read, in this device's memory. It must
   /// stay valid until the micro-batch's last backward (or forward) is done. Errors: invalid_input,
-  /// when it has not the tensors of batch().
+  /// when it lacks a tensor of batch().
   virtual Status set_batch(const BatchView& batch) = 0;
   virtual void forward(Stream& stream, UnitId unit) = 0;
   /// Writes (does not add to) the unit's gradients.
   virtual void backward(Stream& stream, UnitId unit) = 0;
-  /// Forward and backward of all units, for a caller that has nothing to do between them. Devices
-  /// may make one piece of it (a CUDA graph).
+  /// Forward and backward of all units, for a caller that has nothing to do between them. A device
+  /// may run them as one (a CUDA graph).
   virtual void run(Stream& stream);
   /// Copies the outputs of the last pass to host memory, which must stay valid until done.
   virtual void read_outputs(Stream& stream, StepOutputs* host) = 0;

@@ -23,7 +23,7 @@ public:
   const BatchView& batch() const { return batch_; }
   /// Errors: invalid_input, for a tensor that is missing, unknown, or of another type or shape.
   Status bind(const BatchView& batch);
-  /// Of the batch that is bound.
+  /// The addresses of the batch that is bound.
   const BatchAddresses& addresses() const { return addresses_; }
 
   /// Scalars of type f32, in the order of creation, and their names.

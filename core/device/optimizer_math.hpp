@@ -23,13 +23,13 @@ struct OptimizerArguments {
   float weight_decay = 0.0f;                       ///< L2 for sgd and adam, decoupled for adamw
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f; ///< adam, adamw
   std::int64_t step = 1;                           ///< 1 for the first update
-  // What becomes of every gradient before, in this order.
+  // What is done to each gradient before the update, in this order.
   float gradient_scale = 1.0f; ///< multiplies it: averaging, unscaling
   float clip_value = INFINITY; ///< its largest size then: torch.nn.utils.clip_grad_value_
   float clip_factor = 1.0f;    ///< multiplies what is left: troupe::clip_factor
   /// Parameters and state hold values of this type: what is computed in f32 is rounded when it is
-  /// stored, as PyTorch's fused optimizers do with f16 and bf16. By the kernels, not by the updates
-  /// below.
+  /// stored, as PyTorch's fused optimizers do with f16 and bf16. The kernels round, the updates
+  /// below do not.
   DType stored = DType::f32;
 
   /// Number of fp32 state values per parameter: 0, 1 (momentum) or 2 (moments).

@@ -8,13 +8,14 @@
 
 namespace troupe {
 
-/// f32: not rounded.
+/// The types that are rounded to; f32: not rounded.
 struct RoundedTypes {
   DType gradients = DType::f32, statistics = DType::f32;
 };
 
-/// The executable, with the parameters' gradients and the statistics rounded to types as soon as
-/// they are written; it computes as before. The device is its own, and outlives it.
+/// The executable, which computes as before, but rounds the parameters' gradients and the
+/// statistics to `types` as soon as they are written. `device` is the executable's and must outlive
+/// it.
 std::unique_ptr<Executable> with_rounded_results(std::unique_ptr<Executable> executable,
                                                  Device& device, const RoundedTypes& types);
 

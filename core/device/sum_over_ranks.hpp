@@ -1,6 +1,6 @@
-/// How batch norm comes to statistics of the global batch (BatchNormAttributes::synchronized): each
-/// rank makes two sums per channel, they are summed over ranks, and every rank goes on with the
-/// same. ADR 0011.
+/// How batch norm gets the statistics of the global batch (BatchNormAttributes::synchronized): each
+/// rank makes two sums per channel, these are summed over ranks, and every rank goes on with the
+/// same totals (ADR 0011).
 #pragma once
 
 #include "device.hpp"
@@ -17,9 +17,9 @@ namespace troupe {
 /// makes the same calls in the same order; what fails fails the stream. Empty: the rank is alone.
 using SumOverRanks = std::function<void(Stream& stream, double* values, std::size_t count)>;
 
-/// The values of one batch norm. In double, so that nothing cancels: all first sums, all second
-/// sums, and the number of rows that they are of, which ranks need not have equally many of.
-/// Forward sums x and x²; backward dy (behind the ReLU) and dy * (x - mean).
+/// The sums of one batch norm, in double, so that nothing cancels: all first sums, all second sums,
+/// and the number of rows that went into them, which may differ between ranks. Forward sums x and
+/// x²; backward dy (behind the ReLU) and dy * (x - mean).
 class RankSums {
 public:
   explicit RankSums(std::size_t channels) : channels_{channels}, values_(2 * channels + 1) {}
@@ -35,9 +35,9 @@ public:
   double& rows() { return values_.back(); }
   double rows() const { return values_.back(); }
 
-  /// Of forward.
+  /// The mean, from forward's sums.
   double mean(std::size_t channel) const { return first(channel) / rows(); }
-  /// Biased. Rounding may give a little less than 0.
+  /// The biased variance, from forward's sums. Where rounding gives a little less than 0, it is 0.
   double variance(std::size_t channel) const {
     const double mean_of_squares = second(channel) / rows();
     return std::max(mean_of_squares - mean(channel) * mean(channel), 0.0);

@@ -22,7 +22,7 @@ enum class Precision : std::uint8_t {
 std::string_view to_string(Precision precision);
 std::optional<Precision> precision_of(std::string_view mode);
 
-/// Of "fp32", "fp16" and "bf16"; f32 for any other word.
+/// The type that "fp32", "fp16" or "bf16" names; f32 for any other word.
 DType float_type_of(std::string_view name);
 
 /// The type of activations that convolutions and matmuls read.
@@ -39,7 +39,7 @@ constexpr DType compute_type(Precision precision) {
   }
 }
 
-/// The type whose values parameters, gradients, optimizer state and statistics hold (ADR 9).
+/// The type whose values parameters, gradients, optimizer state and statistics hold (ADR 0009).
 constexpr DType stored_type(Precision precision) {
   const bool pure = precision == Precision::fp16 || precision == Precision::bf16;
   return pure ? compute_type(precision) : DType::f32;

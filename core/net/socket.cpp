@@ -51,7 +51,7 @@ Descriptor open_listener(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     return socket;
-  // A run that follows another one at once: the port of the first is still held for late packets.
+  // A run may follow another one at once: the port of the first is still held for late packets.
   const int on = 1;
   ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.number(), address.ai_addr, address.ai_addrlen) != 0 ||

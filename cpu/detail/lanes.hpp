@@ -50,7 +50,7 @@ private:
         work_.function(work_.context, part, index);
   }
 
-  /// The lane stays with who began it, unless that thread stops; then another may go on.
+  /// The lane stays with the thread that began it, unless that stops; then another may go on.
   template <class Stop>
   void take_in_order(std::size_t index, Stop&& stop) {
     auto& lane = lanes_[index];

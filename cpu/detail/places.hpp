@@ -28,7 +28,7 @@ private:
 class Cores {
 public:
   Cores() { look(); }
-  /// Whoever started the process may have changed them since.
+  /// Looks the cores up again: whoever started the process may have changed them since.
   void look();
   /// False where there is one core, or where the user has bound OpenMP's threads.
   bool may_move() const { return may_move_; }

@@ -57,7 +57,7 @@ void Team::serve(std::size_t member) {
   std::uint32_t door = 0;
   while (state_of(door = await(door)) != dismissed) {
     helper.inside = true;
-    if (door_ == door) // the primary waits for whoever is inside, so it stays what it is
+    if (door_ == door) // the primary waits for all inside, so the door stays as it is
       lanes_.take(member, [&] { return called_.load(std::memory_order_relaxed) == number; });
     leave(helper, number);
   }

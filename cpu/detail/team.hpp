@@ -16,11 +16,11 @@ public:
   /// The primary is member 0 and counted among the members.
   explicit Team(std::size_t members) : helpers_(members - 1) {}
 
-  /// By the primary, before helpers serve.
+  /// Called by the primary, before helpers serve.
   void gather();
-  /// By the primary, while helpers serve: returns when every part has been done.
+  /// Called by the primary, while helpers serve: returns when every part has been done.
   void run(const Work& work);
-  /// By a helper: takes parts until it is dismissed.
+  /// Called by a helper: takes parts until it is dismissed.
   void serve(std::size_t member);
   /// By the primary: ends serve() in all helpers of so many members, and waits for those that have
   /// ever served.

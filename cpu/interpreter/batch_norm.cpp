@@ -61,7 +61,7 @@ void update_running(const Operands& operands, const Statistics& s) {
   operands.write_back(4, variance);
 }
 
-/// y, by what batch_norm and normalize read in the same places.
+/// Writes y. What it reads lies at the same places of batch_norm's inputs and of normalize's.
 void write_normalized(const Operands& operands, const Values& mean, const Values& inv_std) {
   const auto& a = operands.attributes<BatchNormAttributes>();
   auto y = operands.read(0);
@@ -90,7 +90,7 @@ Status batch_norm(const Operands& operands) {
   const auto s = !a.training ? Statistics{operands.read(3), operands.read(4)}
                  : all       ? of_all_batches(*all)
                              : of_batch(x, channels);
-  // As they are saved, so that normalize gives the same bits.
+  // They are rounded as they are saved, so that normalize gives the same bits.
   Values mean(channels), inv_std(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     mean[c] = round_to(DType::f32, s.mean[c]);

@@ -85,7 +85,7 @@ Status add(const Operands& operands) {
   return {};
 }
 
-// The same elements in another type or shape.
+// Writes the same elements in another type or shape.
 Status cast(const Operands& operands) {
   operands.write(0, operands.read(0));
   return {};

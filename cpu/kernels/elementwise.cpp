@@ -39,13 +39,13 @@ void relu_backward(const T* dy, const T* y, T* dx, std::size_t elements) {
     store(dx, i, load(y, i) > 0.0f ? load(dy, i) : 0.0f);
 }
 
-/// A NaN stays. One choice behind the other: the compiler makes a branch of nested ones.
+/// A NaN stays. The second choice follows the first: the compiler turns nested ones into a branch.
 inline float clamp(float value, float least, float most) {
   value = value < least ? least : value;
   return value > most ? most : value;
 }
 
-/// Coefficients from the highest power's to that of none.
+/// A polynomial of x; its coefficients stand from the highest power's to the constant one.
 template <class... Floats>
 float polynomial(float x, float sum, Floats... coefficients) {
   ((sum = sum * x + coefficients), ...);
@@ -70,8 +70,9 @@ struct Gate {
   float value, slope;
 };
 
-/// The distribution function of the normal distribution. e^(z * z) * erfc(z) is a polynomial of t =
-/// 1 / (1 + 0.38 * z), by Remez's exchange, to 2e-8 of it for z up to 9.4.
+/// The distribution function of the normal distribution. e^(z * z) * erfc(z) is computed as a
+/// polynomial of t = 1 / (1 + 0.38 * z), found by Remez's exchange, with a relative error of 2e-8
+/// for z up to 9.4.
 inline Gate normal(float x) {
   const float z = 0.707106781f * (x < 0.0f ? -x : x), t = 1.0f / (1.0f + 0.38f * z);
   const float density = exponential(-0.5f * x * x);

@@ -38,12 +38,12 @@ struct TypedKernels {
   void (*normalize)(const T* x, const T* residual, T* y, Rows rows, const float* factor,
                     const float* offset, bool relu);
   void (*backward_sums)(const BackwardSums<T>& views, Rows rows);
-  /// dx = v * dy_factor + x * x_factor + offset, v as above; the mask is without y.
+  /// dx = v * dy_factor + x * x_factor + offset, with BackwardSums' v; the mask is without y.
   void (*backward_input)(const T* dy, const T* x, const ReluMask<T>& mask, T* dx, Rows rows,
                          const float* dy_factor, const float* x_factor, const float* offset);
   void (*layer_norm)(const LayerNormRows<T>& rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows<T>& rows);
-  /// To f32; and back, rounding to nearest, ties to even.
+  /// Copies to f32; and back, rounding to nearest, ties to even.
   void (*widen)(const T* source, float* destination, std::size_t elements);
   void (*narrow)(const float* source, T* destination, std::size_t elements);
   /// Each value to the nearest one of the type.
@@ -75,23 +75,23 @@ struct Kernels {
   const char* name;
 
   void (*add)(float* destination, const float* source, std::size_t elements);
-  /// Of the gradients clipped by value.
+  /// The squared norm of the gradients as they are clipped by value.
   double (*squared_norm)(const OptimizerArguments& arguments, const float* gradients,
                          std::size_t elements);
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-  /// Weights to u, a matrix (in, out) for each of 36 points; of input channels [begin, end).
-  /// Turned: from the last weight to the first.
+  /// Transforms the weights of input channels [begin, end) to u, a matrix (in, out) for each of 36
+  /// points. `turned`: takes them from the last weight to the first.
   void (*winograd_weights)(const WinogradShape& shape, const float* weights, bool turned, float* u,
                            std::size_t begin, std::size_t end);
-  /// Tiles [begin, end) of y.
+  /// Writes tiles [begin, end) of y.
   void (*winograd_convolve)(const WinogradShape& shape, const float* x, const float* u, float* y,
                             float* scratch, std::size_t begin, std::size_t end);
-  /// Adds what tiles [begin, end) give to sums, as u.
+  /// Adds what tiles [begin, end) contribute to the sums, which are laid out as u.
   void (*winograd_gradient)(const WinogradShape& shape, const float* x, const float* dy,
                             float* sums, float* scratch, std::size_t begin, std::size_t end);
-  /// Sums to the weights' gradient, of input channels [begin, end).
+  /// Transforms the sums of input channels [begin, end) to the weights' gradient.
   void (*winograd_weight_gradient)(const WinogradShape& shape, const float* sums, float* gradient,
                                    std::size_t begin, std::size_t end);
 

@@ -7,7 +7,7 @@ namespace troupe::cpu::TROUPE_VARIANT {
 
 namespace {
 
-/// What stands at i, or the `lanes` values from there.
+/// The value at i, or the `lanes` values from i on.
 template <class V, class T>
 V get(const T* values, std::size_t i) {
   if constexpr (std::is_same_v<V, float>)
@@ -32,7 +32,8 @@ struct Sums {
   }
 };
 
-/// Of what term(V{}, c) gives for each column, or `lanes` of them, from c on.
+/// The sum over a row; term(V{}, c) gives the terms of column c, or of the `lanes` columns from c
+/// on.
 template <class Term>
 Sums<float> sum_over(std::size_t width, Term term) {
   Sums<Vector> vectors{};
@@ -47,7 +48,7 @@ Sums<float> sum_over(std::size_t width, Term term) {
   return sums;
 }
 
-/// About a mean that is rounded: what it is off by is taken out.
+/// The variance is taken about a mean that was rounded, and both are corrected by the mean's error.
 template <class T>
 Sums<float> mean_and_variance(const T* x, std::size_t width) {
   const auto count = static_cast<float>(width);

@@ -40,7 +40,7 @@ void max_pool(const PoolShape& s, const T* x, T* y, std::int32_t* index, std::si
       for (std::size_t from = 0; from < c; from += block) {
         const std::size_t n = c - from < block ? c - from : block;
         const std::size_t place = (row * s.out_width + ow) * c + from;
-        // Both of 32 bits, so that one comparison selects in both.
+        // Both arrays have elements of 32 bits, so that one comparison selects in both.
         float largest[block];
         std::int32_t best[block];
         const auto first = static_cast<std::int32_t>(high.first * s.kernel_w + wide.first);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t points = winograd_points, block_size = winograd_block;
 
-// std::min and std::max would be inline functions of one instruction set for all.
+// Not std::min and std::max: the linker would keep one variant's copy of these inline functions for
+// all instruction sets.
 std::size_t smaller(std::size_t a, std::size_t b) {
   return a < b ? a : b;
 }

@@ -175,8 +175,8 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   const bool forward = direction == Direction::forward;
   const auto maker = forward ? convolution_forward : convolution_backward_data;
   const auto parameter = node.inputs[1];
-  // The parameter's own layout needs no copy; it is worth it unless the library has only slow
-  // loops.
+  // The parameter's own layout needs no copy, and is taken unless the library has only slow loops
+  // for it.
   std::optional<Primitive> primitive;
   if (problem.activations == DType::f32)
     primitive = maker(lowering.library, problem, &lowering.stored(parameter));

@@ -24,7 +24,8 @@ struct Part {
   std::size_t elements;
 };
 
-/// Can be done behind the writer of an input, and leads others then. kernel(typed kernels, part).
+/// Can consume slices of an input right behind its writer, and then produces slices for others.
+/// `kernel` is called with the typed kernels and a part.
 template <class T, class Kernel>
 class Elementwise final : public Step, public SliceConsumer, public SliceProducer {
 public:
@@ -86,7 +87,7 @@ Result<StepPtr> elementwise(const Lowering& lowering, const Node& node, Kernel k
   });
 }
 
-/// The same bytes under another shape.
+/// Copies the same bytes to a tensor of another shape.
 class CopyBytes final : public Step {
 public:
   CopyBytes(const Node& node, const Tensor& x)
@@ -141,7 +142,7 @@ Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
 }
 
-/// From f32 to a 16-bit type, or back.
+/// Casts f32 to a 16-bit type, or back.
 Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
   const auto& x = lowering.graph[node.inputs[0]];
   const DType from = x.dtype, to = lowering.graph[node.outputs[0]].dtype;

@@ -19,7 +19,7 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Convolutions that other devices' passes have joined with something.
+/// Refuses convolutions that other devices' passes have joined with something.
 Status check_supported(const Graph& graph) {
   for (const auto& node : graph.nodes) {
     const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);

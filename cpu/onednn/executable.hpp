@@ -50,7 +50,7 @@ private:
   void enqueue(Stream& stream, UnitId unit, std::span<const StepPtr> steps);
   /// Steps that no other rank has a part in, then the reduction of one that has, if there is one.
   void enqueue_alone(Stream& stream, UnitId unit, std::span<const StepPtr> steps, Step* reduced);
-  /// Steps that all are of the library's threads, or none of them is.
+  /// Steps that either all run on the library's threads or none of them does.
   void enqueue_run(Stream& stream, UnitId unit, std::span<const StepPtr> steps, bool by_library);
   Status run_timed(Step& step, const Frame& frame);
 

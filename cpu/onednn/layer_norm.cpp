@@ -52,7 +52,7 @@ public:
 private:
   static constexpr std::size_t block_rows = 128;
 
-  /// Of each thread: sums of dscale and dshift, and a block's.
+  /// The memory of a thread: its sums of dscale and dshift, and those of a block.
   std::size_t part_bytes() const {
     return aligned(2 * shape_.width * (sizeof(double) + sizeof(float)));
   }

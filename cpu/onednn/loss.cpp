@@ -111,7 +111,8 @@ public:
   }
 };
 
-/// Of all elements, or of those of labelled rows when the targets are labels.
+/// The mean is over the elements of the rows that count: those with a label, or whose target does
+/// not begin with a NaN.
 class SquaredErrorStep : public LossStep {
 public:
   using LossStep::LossStep;

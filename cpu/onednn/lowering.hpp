@@ -96,7 +96,7 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 #include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 
-/// Of what only other devices' passes make.
+/// The error for a node that only other devices' passes make.
 Error unsupported(const Graph& graph, const Node& node);
 
 /// The function of the node's op. What the library throws is an error.

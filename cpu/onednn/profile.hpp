@@ -16,13 +16,14 @@ struct ProfileLine {
   double bytes = 0;      ///< read and written, of element-wise work
 };
 
-/// What executables that can be profiled are, too.
+/// The interface of executables that can be profiled, beside Executable.
 class Profiled {
 public:
   virtual ~Profiled() = default;
-  /// Before anything is enqueued.
+  /// Called before anything is enqueued.
   virtual void start_profile() = 0;
-  /// When everything is done; the longest first. In detail: nodes of different shapes apart.
+  /// Called when everything is done; gives the longest first. `in_detail`: nodes of different
+  /// shapes apart.
   virtual std::vector<ProfileLine> profile(bool in_detail) const = 0;
 };
 

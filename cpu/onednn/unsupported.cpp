@@ -1,5 +1,5 @@
-// What other devices' passes make of batch norm (nn/passes/fuse_statistics), and the library has no
-// way to run.
+// Ops that other devices' passes split batch norm into (nn/passes/fuse_statistics) and that the
+// library has no way to run.
 #include "lowering.hpp"
 
 #include <fmt/format.h>

@@ -146,8 +146,8 @@ bool Exchange::applies_early() const {
 }
 
 /// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
-/// the bytes, and for up to half of the all-gathers. Those of the last units' parameters, which the
-/// next forward needs last, and would wait for if all were left to it.
+/// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
+/// which the next forward needs last; were all left to that, it would wait for them.
 bool Exchange::publishes_early(const Bucket& bucket) const {
   const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
   return gathers && applies_early() && !host_ && 2 * bucket.offset >= plan().elements;
@@ -193,7 +193,7 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
   if (!scale)
     return;
   replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
-  if (strategy().root_only) // which alone knows whether the sums are finite
+  if (strategy().root_only) // rank 0 alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
   replica().device().copy(stream(), scaler, scale, sizeof *scale);
 }
@@ -207,7 +207,8 @@ void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step)
 
 void Exchange::find_overflow(Collectives& done) {
   auto& found = state().loss_scale()->found_inf;
-  // Sums of all ranks: what one rank has that is not finite, all that hold the sum find.
+  // Gradients are sums over ranks by now: what was not finite on one rank is found by all that hold
+  // the sum.
   for (const auto& views : state().pieces())
     replica().device().check_finite(stream(), views.gradients, views.elements, &found);
   if (strategy().divides_optimizer)

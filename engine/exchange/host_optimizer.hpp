@@ -22,15 +22,15 @@ struct HostOptimizerRows {
 };
 
 /// Every bucket goes the same way, and waits for itself alone: its gradients come down (fetch), the
-/// host updates it (apply), its parameters go up (publish), who needs them waits (await). Calls
+/// host updates it (apply), its parameters go up (publish), what needs them waits (await). Calls
 /// only enqueue; with a bucket that is not offloaded they do nothing.
 class HostOptimizer {
 public:
   HostOptimizer(std::shared_ptr<Replica> replica, HostOptimizerRows rows);
 
-  /// As soon as the communication stream has come this far.
+  /// Copies as soon as the communication stream has come this far.
   void fetch(const collectives::Bucket& bucket, std::int64_t step);
-  /// What that stream has found of all gradients, which updates enqueued from now on wait for.
+  /// Takes what that stream has found of all gradients; updates enqueued from now on wait for it.
   void take_findings();
   /// `clips`: by the factor that was found.
   void apply(const collectives::Bucket& bucket, const OptimizerArguments& arguments, bool clips,

@@ -9,7 +9,7 @@
 
 namespace troupe::engine {
 
-/// Of one rank: made before the actors. Evaluation's is null when it never happens.
+/// The fillers of one rank, made before the actors. Evaluation's is null when it never happens.
 struct Fillers {
   std::shared_ptr<BatchFiller> training, evaluation;
 };

@@ -118,7 +118,7 @@ CudaDevices::resident_copy(Worker& worker, const data::ImageDataset& images) con
   return made;
 }
 
-/// A GPU that several workers share is for who asks for it.
+/// Workers share a GPU only where the config asks for CUDA.
 bool suits(const DevicesConfig& devices) {
   return devices.engine != "interpreter" && gpu::cuda_device_count() >= devices.count;
 }
@@ -146,8 +146,9 @@ Facts facts() {
   return all;
 }
 
-/// CUDA's most connections. With its 8, streams of workers that share a GPU would share hardware
-/// queues, and those that wait for the host hold up the others (gpu/wait_flags.hpp).
+/// Asks CUDA for all of its hardware queues. With 8, the default, streams of workers that share a
+/// GPU would share queues, and those that wait for the host would hold up the others
+/// (gpu/wait_flags.hpp).
 Status take_connections() {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   return {};

@@ -60,7 +60,7 @@ struct GroupPlace {
   std::shared_ptr<collectives::KeyValueStore> store = nullptr;
   std::string address = {};                      ///< of this node
   std::chrono::milliseconds collective, connect; ///< timeouts
-  /// Its calls have no order among those of other groups (ADR 11).
+  /// Its calls have no order among those of other groups (ADR 0011).
   bool apart = false;
 };
 

@@ -19,7 +19,7 @@ int threads_per_worker(const DevicesConfig& devices);
 /// What configs of this build are checked against on this machine.
 Capabilities machine_capabilities();
 
-/// Of all platforms: to be called while the process has one thread.
+/// Prepares for all platforms: to be called while the process has one thread.
 Status prepare_process();
 
 } // namespace troupe::engine

@@ -98,7 +98,7 @@ std::string mebibytes(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-/// What divides everything, and so can offload everything.
+/// The strategy that divides everything, and so can offload everything.
 constexpr auto all_divided = StrategyKind::fsdp;
 
 /// What `plan` may recommend, and why what comes before it is not enough.
@@ -120,7 +120,7 @@ std::vector<Candidate> candidates() {
   return all;
 }
 
-/// Whether such a job can have the strategy, and no other word for it has been said.
+/// Whether such a job can have the strategy, which must be no other word for an earlier one.
 bool is_possible(const StrategyFacts& facts, int world_size, std::int64_t shard_group) {
   if (facts.alias || facts.alone != (world_size == 1))
     return false;
@@ -174,7 +174,7 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
   }
   if (parallel.offloads())
     predictions.push_back(predict(needs, parallel));
-  // Where device and host share one memory it saves nothing.
+  // Where device and host share one memory, offloading saves nothing.
   if (needs.host_capacity && (parallel.strategy != all_divided || !parallel.offloads())) {
     auto everything = parallel;
     everything.strategy = all_divided;

@@ -53,8 +53,10 @@ struct Prediction {
 /// `parallel` says the strategy, and how units are wrapped and gathered. dp: of rank 0.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
-/// Every strategy that such a job can have; hsdp where the config's groups divide the workers. With
-/// offload ("fsdp_offload") as the config has it, or else of all that fsdp can, where that helps.
+/// Predicts every strategy that such a job can have (hsdp where the config's groups divide the
+/// workers) without offload, then the config's with its offload, if it has one. Unless that is
+/// fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where the host's memory is not
+/// the device's.
 std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
 struct Recommendation {

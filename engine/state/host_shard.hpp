@@ -34,7 +34,7 @@ public:
   float* gradients() const { return array(1); }
   /// One of the optimizer's values for each parameter.
   float* state(std::size_t slot) const { return array(2 + slot); }
-  /// Of elements that lie here.
+  /// Views of elements that lie here.
   OptimizerViews views(const Range& range) const;
 
   float* clip_factor() const { return buffer_->floats(); }

@@ -17,7 +17,7 @@
 
 namespace troupe::engine {
 
-/// Of a checkpoint's metadata.
+/// The key of the loss scale's state in a checkpoint's metadata.
 inline constexpr const char* loss_scale_key = "loss_scale";
 
 /// Names of an optimizer's state slots in checkpoints, PyTorch's: momentum; exp_avg, exp_avg_sq.
@@ -48,17 +48,18 @@ public:
 
   /// What is saved, in this order.
   const std::vector<SavedPiece>& saved() const { return saved_; }
-  /// The optimizer's values for each parameter, also where another rank has them.
+  /// How many of the optimizer's values belong to each parameter, also where another rank has them.
   std::size_t saved_slots() const { return optimizer_slots_.size(); }
   /// Whether the strategy divides an array (saved_state.hpp) among ranks.
   bool is_divided(std::size_t array) const;
-  /// In an array: a range, whether all of it is here or not.
+  /// Where a range begins in its array, whether all of the array is on this rank or not.
   std::size_t place_of(const SavedRange& range) const;
   /// Enqueues a copy to the host's memory of what is not divided.
   void copy_range(Stream& stream, const SavedRange& range, float* to) const;
   /// The same of a whole array, to its place in the snapshot.
   void copy_array(Stream& stream, std::size_t array) const;
-  /// To what must live until it is done; empty where losses are not scaled.
+  /// Enqueues a copy to `to`, which must live until it is done and stays empty where losses are not
+  /// scaled.
   void copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const;
   /// An array in the copy of the state, in the host's memory. Only with Options::snapshots.
   float* snapshot(std::size_t array) const;
@@ -84,19 +85,19 @@ public:
     return gradients(bucket.units.first);
   }
 
-  /// Where micro-batches are summed: of a unit, or of this rank's shard of a bucket. Null unless
-  /// Options::accumulate, and the one of them that sums_shards() says.
+  /// Where micro-batches are summed: a unit's gradients, or, where sums_shards(), this rank's shard
+  /// of a bucket's. The other of the two is null; both are without Options::accumulate.
   float* accumulated(UnitId unit) const;
   float* accumulated(const collectives::Bucket& bucket) const;
   bool sums_shards() const { return strategy_.sums_shards(); }
 
-  /// What this rank's optimizer works on of a bucket: its shard, or all of it. Of what is
-  /// offloaded, state and offloaded parameters are not there; gradients are.
+  /// The part of a bucket that this rank's optimizer works on: its shard, or all of it. Gradients
+  /// are there in any case; state that is offloaded, and parameters that are, are not.
   OptimizerViews piece(const collectives::Bucket& bucket) const;
-  /// What of a piece the device's optimizer works on, and what the host's does.
+  /// The part of a piece that the device's optimizer works on, and the part that the host's does.
   OptimizerViews kept_piece(const collectives::Bucket& bucket) const;
   HostPiece host_piece(const collectives::Bucket& bucket) const;
-  /// Of all buckets, in as few views as it lies in.
+  /// The pieces of all buckets, neighbours joined: as few views as possible.
   std::vector<OptimizerViews> pieces() const { return in_few_views(&ModelState::piece); }
   std::vector<OptimizerViews> kept_pieces() const { return in_few_views(&ModelState::kept_piece); }
   /// Null unless the strategy offloads.

@@ -35,7 +35,7 @@ void ModelState::copy_range(Stream& stream, const SavedRange& range, float* to) 
   device_.copy(stream, to, from + place, range.elements * sizeof(float));
 }
 
-/// What lies in the host's memory begins at kept_.
+/// Elements from kept_ on lie in the host's memory.
 void ModelState::copy_optimizer(Stream& stream, std::size_t slot, std::size_t first,
                                 std::size_t elements, float* to) const {
   const auto end = first + elements, cut = std::clamp(kept_, first, end);

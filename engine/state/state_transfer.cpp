@@ -17,7 +17,7 @@ void encode(const Slot& slot, std::span<const float> canonical, std::span<float>
     std::ranges::copy(canonical, stored.begin());
 }
 
-/// Weights that were trained beside a bias are worth nothing without.
+/// Weights that were trained beside a bias are worth nothing without it.
 Status check_no_bias_is_lost(const Checkpoint& checkpoint, const StorageLayout& layout) {
   constexpr std::string_view weight = ".weight", bias = ".bias";
   for (const auto& slot : layout.parameters) {
@@ -95,7 +95,7 @@ Status ModelState::load_loss_scale(Stream& stream, const Checkpoint& checkpoint)
 
 namespace {
 
-/// Null: a state of the optimizer that a run has not yet when it begins.
+/// Null for a state of the optimizer that does not exist yet, because the run begins.
 Result<const CheckpointTensor*> tensor_of(const Checkpoint& checkpoint, const Slot& slot,
                                           std::string_view state) {
   const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);

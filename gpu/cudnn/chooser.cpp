@@ -75,7 +75,7 @@ Result<double> median_of_stretches(const Stretch& stretch) {
   return times[1];
 }
 
-/// Without measurements the first; else the fastest of those that ran. Errors: device.
+/// The first plan, without measurements; else the fastest of those that ran. Errors: device.
 Result<ChosenPlan> best_of(std::vector<Plan> plans, const MeasurePlans& measure) {
   if (!measure)
     return ChosenPlan{.plan = std::move(plans.front())};

@@ -68,7 +68,7 @@ Result<Descriptor> variant_pack(const CudnnLibrary& library, std::span<const Bin
 Result<NumericalNotes> numerical_notes(const Target& target, const Descriptor& configuration);
 /// Whether making the plan compiles a kernel, which takes seconds. False where cuDNN does not say.
 bool compiles_at_run_time(const Target& target, const Descriptor& configuration);
-/// As Plan::tag(). Errors: device.
+/// The engine and its settings, as Plan::tag(). Errors: device.
 Result<std::string> describe_engine(const Target& target, const Descriptor& configuration);
 
 } // namespace troupe::gpu::cudnn

@@ -14,7 +14,7 @@ namespace troupe::gpu::cudnn {
 
 namespace {
 
-/// Of the file's format; another number makes old files count as absent.
+/// The version of the files' format; another number makes old files count as absent.
 constexpr int version = 2;
 
 std::string key_of(const Target& target, const OperationGraph& graph, const PlanPolicy& policy) {

@@ -24,7 +24,8 @@ Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::st
       .finalize();
 }
 
-/// As device_properties_json() has them, which does not tell the memory's width: that of HBM.
+/// From properties as device_properties_json() writes them. They lack the width of the memory's
+/// bus: HBM's is taken.
 DeviceRates described_rates(const nlohmann::json& properties, int sm) {
   const auto number = [&properties](const char* name) {
     const auto value = properties.value(name, nlohmann::json());

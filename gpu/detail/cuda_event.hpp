@@ -58,7 +58,7 @@ class EventClock {
 public:
   /// `base` has been reached, at `at`.
   void start(std::shared_ptr<PooledEvent> base, std::chrono::nanoseconds at);
-  /// Of a timed event that has been reached; 0 when the device cannot say.
+  /// The time of a timed event that has been reached; 0 when the device cannot say.
   std::chrono::nanoseconds time_of(const std::shared_ptr<PooledEvent>& event);
 
 private:
@@ -82,7 +82,7 @@ public:
   std::optional<Status> poll() const;
   /// Null for a stream that had failed.
   cudaEvent_t handle() const { return event_ ? event_->handle() : nullptr; }
-  /// Of the stream, when the event was recorded.
+  /// The stream's status when the event was recorded.
   const Status& recorded_status() const { return status_; }
 
 private:

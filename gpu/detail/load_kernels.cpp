@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType float_types[] = {DType::f32, DType::f16, DType::bf16};
 constexpr DType other_types[] = {DType::f64, DType::i32, DType::u8};
-/// Of each buffer; more than one 16-byte access takes of any type.
+/// Elements of each buffer: more than one 16-byte access takes of any type.
 constexpr std::size_t few = 32;
 
 /// Zeroed memory of the device, in parts.

@@ -85,7 +85,7 @@ struct ScaleBias {
 void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape,
                        const ScaleBias& arguments);
 
-/// dx = a·dy + b·x + c, by channel: the end of a batch norm's backward whose sums an other kernel
+/// dx = a·dy + b·x + c, by channel: the end of a batch norm's backward whose sums another kernel
 /// made. dx may be dy or x.
 void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const void* dy,
                       const void* x, const float* a, const float* b, const float* c, void* dx);

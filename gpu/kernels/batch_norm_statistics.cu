@@ -25,7 +25,7 @@ __device__ void write_statistics(const BatchNormStatistics& to, int channel,
   }
 }
 
-/// Of distances from an origin near the mean.
+/// Sums of distances from an origin near the mean.
 struct ChannelSums {
   double sum, squares, origin, rows;
 };

@@ -83,7 +83,7 @@ struct MaxPool {
     store_index(at, where);
   }
 
-  /// In pieces of 16 bytes at most.
+  /// Stores the indices in pieces of 16 bytes at most.
   template <int Width>
   __device__ void store_index(std::size_t at, const Pack<Index, Width>& where) const {
     constexpr int chunk = chunk_width<Index, Width>;

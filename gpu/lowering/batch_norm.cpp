@@ -121,7 +121,7 @@ Result<StepPtr> lower_batch_norm(Lowering& lowering, const Node& node) {
                                  : training_step(lowering, node);
 }
 
-/// The second half of what training_step enqueues.
+/// Enqueues the second half of what training_step enqueues.
 Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   return kernel_step(

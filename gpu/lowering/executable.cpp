@@ -121,7 +121,7 @@ void CudaExecutable::bind(UnitId unit, float* parameters, float* gradients) {
   auto& bound = units_[static_cast<std::size_t>(unit)];
   bound.parameters = parameters;
   bound.gradients = gradients;
-  graphs_.clear(); // they have the addresses of before in them
+  graphs_.clear(); // they contain the addresses of before
 }
 
 void CudaExecutable::bind_statistics(float* statistics) {

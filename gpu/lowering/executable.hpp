@@ -43,8 +43,9 @@ public:
   void read_outputs(Stream& stream, StepOutputs* host) override;
   Status read_tensor(Stream& stream, std::string_view name, std::span<float> host) override;
 
-  /// One pass, each step between two events, in the order in which they run. What a step waits for
-  /// its launch counts, so it is for finding what is slow, not for adding up. Blocks.
+  /// Runs one pass with each step between two events; times are in the order in which steps run. A
+  /// step's time includes what it waits for its launch, so this is for finding what is slow, not
+  /// for adding up. Blocks.
   Result<std::vector<StepTime>> time_steps(Stream& stream);
 
 private:

@@ -12,9 +12,9 @@
 namespace troupe::gpu {
 
 /// A function that says how many microseconds a device takes for a node of a training graph;
-/// nothing where it does not run it. Convolutions are asked for at cuDNN, all else is ours, runs,
-/// and is reckoned. It finds and measures plans, those of a whole graph at the first question, so
-/// it belongs to set-up. The book must outlive it.
+/// nothing where the device does not run it. cuDNN is asked about convolutions; all other nodes run
+/// on kernels of ours, and their time is reckoned. The function finds and measures plans, those of
+/// a whole graph at the first question, so it belongs to set-up. The book must outlive it.
 std::function<std::optional<double>(const Graph&, const Node&)>
 fusion_times(PlanBook& plans, const cudnn::PlanPolicy& policy);
 

@@ -17,7 +17,7 @@ const float* loss_scale(const Node& node, const Launch& l) {
   return node.inputs.size() > 2 ? l.data<float>(node.inputs[2]) : nullptr;
 }
 
-/// Else values.
+/// Whether the target is labels; otherwise it is values.
 bool has_labels(const Lowering& lowering, const Node& node) {
   return lowering.input(node, 1).dtype == DType::i32;
 }

@@ -98,7 +98,7 @@ TensorId Lowering::shift_of(TensorId saved_mean) const {
     if (node.op == Op::batch_norm_finalize && node.outputs[0] == saved_mean)
       return node.inputs[3];
   }
-  return -1; // no graph that was validated
+  return -1; // never, in a graph that was validated
 }
 
 void* WeightView::data(const Launch& launch) const {

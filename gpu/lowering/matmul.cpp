@@ -36,8 +36,8 @@ private:
   TensorId first_, second_, bias_, result_;
 };
 
-/// Whichever product it is: `y` is (rows, out), or dy, and `x` (rows, in), or dx. The first factor
-/// is the node's first input.
+/// Makes any of the three products: `y` is (rows, out), or dy, and `x` (rows, in), or dx. The first
+/// factor is the node's first input.
 Result<Matmul> make_product(Lowering& lowering, const Node& node, Product product, const Tensor& y,
                             const Tensor& x, bool bias = false) {
   TROUPE_TRY(auto cublas, lowering.cublas());

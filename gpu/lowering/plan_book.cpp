@@ -19,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 /// Heuristics are seldom wrong by more than a few places.
 constexpr int measured_candidates = 8;
 
-/// So many times an engine that has a kernel ready takes an engine that compiles a general one.
+/// An engine that compiles a general kernel takes so many times as long as one that has a kernel
+/// ready.
 constexpr double general_engine = 4;
 
 double seconds_since(Clock::time_point start) {

@@ -18,7 +18,7 @@ cudnn::PlanPolicy policy_of(const CompileOptions& options);
 
 struct TimedPlan {
   std::shared_ptr<const cudnn::Plan> plan;
-  const cudnn::Target* target = nullptr; ///< whose handle it was made with, and runs on; the book's
+  const cudnn::Target* target = nullptr; ///< the book's; the plan was made and runs with its handle
   double microseconds = 0;
   bool measured = false; ///< else reckoned
 };
@@ -46,7 +46,8 @@ public:
   /// measure in, which says nothing about engines.
   Result<TimedPlan> plan(const cudnn::OperationGraph& graph, const cudnn::PlanPolicy& policy);
 
-  /// Of a graph by an engine that has a kernel for it, by what it moves and computes.
+  /// Microseconds of a graph on an engine that has a kernel for it, reckoned from what the graph
+  /// moves and computes.
   double reckon(const cudnn::OperationGraph& graph) const;
   const DeviceRates& rates() const { return target().rates(); }
   const cudnn::Target& target() const { return searchers_.front()->target(); }

@@ -18,7 +18,7 @@ struct WeightGradientWay {
 Result<WeightGradientWay> weight_gradient(PlanBook& plans, const cudnn::PlanPolicy& policy,
                                           const Graph& graph, const Node& node);
 
-/// As it is stored, with the padded channels of the images.
+/// Elements of a weight gradient as it is stored, with the padded channels of the images.
 std::size_t weight_gradient_elements(const Graph& graph, const Node& node);
 
 } // namespace troupe::gpu

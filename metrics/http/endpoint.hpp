@@ -27,7 +27,7 @@ struct EndpointSources {
   std::function<std::string()> targets; ///< ScrapeTargets::json
 };
 
-/// Answers /metrics, /sd (where else there is one), /healthz (200 while the process lives) and
+/// Answers /metrics, /sd (the endpoints of all nodes), /healthz (200 while the process lives) and
 /// /readyz (200 or 503, and why).
 ///
 /// One thread that polls: a client that is slow or silent keeps nobody else waiting, and the end is
@@ -45,7 +45,7 @@ public:
 
   const Endpoint& endpoint() const { return address_; }
   std::uint16_t port() const { return address_.port; }
-  /// When the values were read of the newest scrape that Prometheus has got; empty: none has been.
+  /// When the values of the newest scrape that has reached Prometheus were read; empty: none has.
   std::optional<HttpConnection::Clock::time_point> last_scrape() const;
   std::string address() const { return to_string(address_); } ///< "127.0.0.1:9401"
 

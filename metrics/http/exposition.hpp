@@ -31,7 +31,7 @@ public:
   void enter(JobPhase phase);
   /// Ends as failed.
   void fail(Errc kind);
-  /// Whether a Prometheus scrapes this and has not got the end yet, which it would like to see.
+  /// Whether a Prometheus scrapes this process and has not seen its end yet.
   bool is_awaited() const;
 
 private:

@@ -35,7 +35,7 @@ constexpr bool has_ended(JobPhase phase) {
   return phase >= JobPhase::completed;
 }
 
-/// Of a summary's status: completed, failed or stopped.
+/// The phase for a summary's status: completed, failed or stopped.
 constexpr JobPhase ended_as(std::string_view status) {
   return status == "completed" ? JobPhase::completed
          : status == "stopped" ? JobPhase::stopped

@@ -1,5 +1,5 @@
 /// The one list of what Prometheus can read of a run. Dashboards and alert rules use only these.
-/// What is of the whole job (loss, steps, checkpoints) is told by the node that leads alone; each
+/// What belongs to the whole job (loss, steps, checkpoints) is told by its leader alone; every node
 /// tells its phase, and what its own workers and actors use.
 #pragma once
 

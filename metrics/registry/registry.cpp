@@ -17,7 +17,7 @@ namespace troupe::metrics {
 
 namespace {
 
-/// From a step on a large GPU to one of a large model on few cores.
+/// Seconds, from a step on a large GPU to one of a large model on few cores.
 constexpr std::initializer_list<double> step_buckets = {
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15,
     0.2,   0.3,    0.5,   0.75, 1,    2.5,  5,    10,    30};
@@ -39,7 +39,7 @@ void raise_to(prometheus::Counter& counter, double total) {
     counter.Increment(missing);
 }
 
-/// A counter that was given something else than a number would stay that way.
+/// A counter to which a NaN or an infinity was added would keep it.
 void add(prometheus::Family<prometheus::Counter>& counters, double amount) {
   if (std::isfinite(amount) && amount > 0)
     counters.Add({}).Increment(amount);

@@ -38,7 +38,7 @@ public:
   void record(const MailboxSample& sample);
   void record_checkpoint(std::int64_t step, double seconds);
   void record_checkpoint_failure();
-  /// Of a step that is not committed, because its loss is not finite.
+  /// Records the loss of a step that is not committed, because its loss is not finite.
   void record_failed_loss(double loss);
   void set_phase(JobPhase phase);
   void record_failure(std::string_view kind);

@@ -1,4 +1,4 @@
-/// OUTPUT/NAME/: what is left of a run for people and programs (design §1).
+/// OUTPUT/NAME/: what is left of a run for people and programs (docs/runs.md).
 #pragma once
 
 #include "detail/json_lines.hpp"

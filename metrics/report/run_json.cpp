@@ -55,7 +55,7 @@ Json to_object(const WorkerSummary& worker) {
           {"peak_bytes_by_kind", by_kind(worker.memory.peak)}};
 }
 
-/// Of runs that scale their losses.
+/// Adds what only runs that scale their losses have.
 template <class Record>
 void add_loss_scale(Json& object, const Record& record) {
   if (!record.loss_scale)

@@ -13,7 +13,7 @@ namespace troupe::metrics {
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
 
-/// Of several lines, for people too.
+/// JSON of several lines, for people too.
 std::string to_json(const RunSummary& summary);
 
 // Empty when the text is not such a record. A null number is nan.

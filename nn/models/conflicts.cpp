@@ -1,4 +1,4 @@
-// What does not fit together of a model's keys, whichever family it is of.
+// Conflicts between a model's keys, whichever family it is of.
 #include "families.hpp"
 #include "models.hpp"
 
@@ -29,7 +29,7 @@ ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
                       fmt::join(models_with(path), ", "))};
 }
 
-/// The family's own are asked where the samples are such as it takes.
+/// The family's own conflicts are looked for only where it can take the samples.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},

@@ -16,7 +16,7 @@ Family linear();
 /// The default of model.name.
 inline constexpr std::string_view usual_model = "resnet20";
 
-/// In the order in which names are listed.
+/// All families, in the order in which names are listed.
 std::vector<Family> families();
 
 std::optional<Family> family_of(std::string_view model);
@@ -31,13 +31,13 @@ std::vector<std::string> names_where(Holds holds) {
   return names;
 }
 
-/// Of all families, each once.
+/// The keys of all families, each once.
 std::vector<ModelKey> model_keys(ModelConfig& model);
 
 /// Names of the models that take the key of this path.
 std::vector<std::string> models_with(const std::string& path);
 
-/// Those that the family does not take and that have another value than their default.
+/// The keys that the family does not take and that have another value than their default.
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);
 
 } // namespace troupe::nn

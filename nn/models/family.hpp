@@ -16,7 +16,8 @@ namespace troupe::nn {
 /// A key of the section model that some models take.
 struct ModelKey {
   ConfigKey key; ///< its path is "model." and a name
-  /// Of a model that does not take it, whose name stands for {}: "{} has no hidden layers".
+  /// What is said of a model that does not take it, whose name stands for {}: "{} has no hidden
+  /// layers".
   std::string_view elsewhere;
   /// There, another value than the default is refused; else a note says that it changes nothing.
   bool refused_elsewhere = true;
@@ -35,7 +36,7 @@ struct Family {
   std::string_view help;          ///< what they are, after their names
   bool images_only = false;       ///< samples are (H, W, C); else of any shape
   bool batch_norm = false;        ///< there is some
-  /// Those that not all models take, bound to the members of a config.
+  /// The keys that not all models take, bound to the members of a config.
   std::vector<ModelKey> (*keys)(ModelConfig& model);
   /// What does not fit together in values that their keys' rules allow; null: nothing.
   ConfigConflicts (*conflicts)(const ModelConfig& model, const InputSpec& input) = nullptr;
@@ -44,7 +45,7 @@ struct Family {
   TensorId (*add_features)(const FeatureArguments& arguments);
 };
 
-/// Of a table whose rows have a name.
+/// The names in a table whose rows have one.
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;

@@ -22,7 +22,7 @@ struct InputSpec {
   TargetKind target_kind = TargetKind::labels;
 };
 
-/// Of square images, and their labels.
+/// The input of square images, and their labels.
 InputSpec image_input(std::int64_t size, std::int64_t channels = 3);
 
 /// What the data of a config gives: all of nn/ that asks what a data set is like asks here.

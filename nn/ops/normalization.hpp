@@ -40,7 +40,7 @@ inline Status differentiate_batch_norm(Propagation& to, const Node& node, Tensor
   return {};
 }
 
-/// By what it saved: no running statistic is updated twice.
+/// Normalizes again by the statistics that the node saved: no running statistic is updated twice.
 inline std::optional<Node> normalize_again(const Node& node) {
   if (!std::get<BatchNormAttributes>(node.attributes).training)
     return std::nullopt;

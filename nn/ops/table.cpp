@@ -22,7 +22,8 @@ constexpr bool is_backward(const OpRecord& record) {
   return record.kind == OpKind::backward;
 }
 
-/// One of the two, and for backward the check: its outputs are tensors that there are already.
+/// A record has either `infer` or `check`, a backward op's has `check`: its outputs are tensors
+/// that exist before the node does.
 constexpr bool has_shape_rule(const OpRecord& record) {
   return record.infer ? !record.check && !is_backward(record) : record.check != nullptr;
 }
@@ -31,14 +32,14 @@ constexpr bool has_autocast_rule(const OpRecord& record) {
   return record.autocast.has_value() != is_backward(record);
 }
 
-/// Gradients are of forward ops; all losses have one, from their first input alone.
+/// Only forward ops have gradients; all losses have one, from their first input alone.
 constexpr bool has_sound_gradient(const OpRecord& record) {
   if (record.kind == OpKind::loss)
     return record.gradient && record.flows_to == InputSet::only({0});
   return !record.gradient || (!is_backward(record) && record.flows_to != InputSet::none());
 }
 
-/// What backward reads can be made again, but losses: the host reads them, too.
+/// What backward reads can be made again, except losses: the host reads them, too.
 constexpr bool has_sound_clone(const OpRecord& record) {
   if (record.kind != OpKind::forward)
     return !record.clone;

@@ -7,9 +7,9 @@
 namespace troupe::nn {
 
 /// For forward graphs as models are built, before `fuse` and autodiff. `compute` is f16 or bf16.
-/// Each op's record says what type it computes in (ops/autocast_rule.hpp). Where autocast is off,
-/// all is computed in f32, and what comes in is cast, as `with torch.autocast(enabled=False)` over
-/// `module(x.float())` does; what comes out is f32, as long as nothing casts it.
+/// Each op's record says what type it computes in (ops/detail/autocast_rule.hpp). Where autocast is
+/// off, all is computed in f32, and what comes in is cast, as `with torch.autocast(enabled=False)`
+/// over `module(x.float())` does; what comes out is f32, as long as nothing casts it.
 ///
 /// Parameters, statistics and saved statistics stay f32 (shape_rules.hpp says how a convolution
 /// uses them). Casts stand where types change, one a tensor: "images.bf16", "logits.f32". Gradients

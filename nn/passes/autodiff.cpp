@@ -36,7 +36,7 @@ public:
     for (std::size_t i = forward_nodes; i-- > 0;)
       count_pending(graph_.nodes[i]);
     for (std::size_t i = forward_nodes; i-- > 0;) {
-      // By value: emitting nodes moves them.
+      // A copy: emitting nodes moves those of the graph.
       const Node node = graph_.nodes[i];
       TROUPE_TRY(differentiate(node));
     }

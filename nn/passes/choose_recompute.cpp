@@ -73,7 +73,7 @@ private:
     return plan_memory(recomputation_.with(again), memory_)->plan.arena_bytes;
   }
 
-  /// Candidates that lie there for backward's sake while node `at` of the last graph runs.
+  /// Candidates that only wait for backward while node `at` of the last graph runs.
   std::vector<TensorId> waiting_at(std::size_t at) const {
     std::vector<std::size_t> left(graph_->tensors.size()), wanted(graph_->tensors.size());
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
@@ -93,13 +93,13 @@ private:
   }
 
   double time_for(TensorId candidate) const {
-    double time = 1; // nothing is for free
+    double time = 1; // no clone is free
     for (const auto node : recomputation_.clones_for(candidate))
       time += times_[node];
     return time;
   }
 
-  /// Takes the best candidate; whether there was one.
+  /// Adds the best candidate to `again`; false where there was none.
   bool make_one_again(TensorSet& again) {
     const auto before = most_live();
     const auto at = static_cast<std::size_t>(std::ranges::max_element(live_) - live_.begin());
@@ -152,8 +152,8 @@ private:
     return again;
   }
 
-  /// When nothing more makes the peak of `again` smaller: from there and from all candidates the
-  /// other way, as keeping some makes it smaller still.
+  /// For when no further candidate makes the peak of `again` smaller. Starts from `again`, then
+  /// from all candidates, and keeps what fits, since keeping some can make the arena smaller still.
   Result<TensorSet> last_resort(const TensorSet& again, std::size_t size) {
     auto all = nothing_;
     for (const auto id : recomputation_.candidates())

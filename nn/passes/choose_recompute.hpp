@@ -12,12 +12,12 @@
 
 namespace troupe::nn {
 
-/// What `config` asks for, of a graph as Recomputation takes it:
+/// What `config` asks for, in a graph as Recomputation takes it:
 ///
 /// - block, names: all candidates of all units, or of those named.
-/// - fit: until the arena is small enough, again and again the activation that is live while most
-///   bytes are, and saves most bytes for the time that making it again takes (NodeCost::time;
-///   greedy as in Peng et al., "Capuchin", 2020).
+/// - fit: candidates one by one, until the arena is small enough: of those that are live while most
+///   bytes are, the one that saves most bytes for the time that making it again takes
+///   (NodeCost::time; greedy as in Peng et al., "Capuchin", 2020).
 ///
 /// Then what need not be made again is kept after all: in order of time per byte, what keeps the
 /// arena (as plan_memory plans it) within the size that was asked for; for block and names, within

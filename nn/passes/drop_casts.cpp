@@ -67,7 +67,7 @@ private:
 
   Graph graph_;
   const std::vector<std::string>& keep_;
-  std::vector<TensorId> same_;                   ///< who has a tensor's bits, by TensorId
+  std::vector<TensorId> same_;                   ///< what has a tensor's bits, by TensorId
   std::vector<std::optional<TensorId>> sources_; ///< what a tensor was cast from
   std::map<std::tuple<Phase, TensorId, DType>, TensorId> known_; ///< casts made
 };

@@ -18,7 +18,7 @@ Time operator+(const Time& a, const Time& b) {
   return a && b ? Time{*a + *b} : std::nullopt;
 }
 
-/// Of the same work.
+/// Times of the same work, done in two ways.
 struct Ways {
   Time fused, apart;
 };
@@ -63,7 +63,7 @@ private:
     bool masks_elsewhere = false;      ///< its backward does not look at y any more
   };
 
-  /// What a convolution sums up is this rank's alone.
+  /// Synchronized batch norms stay whole: the sums of a convolution are this rank's alone.
   static bool can_be_taken_apart(const Node& node) {
     if (node.op != Op::batch_norm)
       return false;
@@ -161,7 +161,7 @@ private:
     parts.offset = offset;
   }
 
-  /// When the residual is another batch norm's, which nobody else reads, it is made on the way.
+  /// When the residual is another batch norm's, which nobody else reads, `apply` makes it, too.
   void apply_shortcut(Node& apply) {
     const auto residual = apply.inputs[3];
     const auto other = maker(residual, Op::batch_norm);
@@ -233,10 +233,10 @@ private:
     const auto& x = node.inputs[forward ? 0 : 1];
     if (x != parts.y || std::ranges::count(node.inputs, parts.y) != 1)
       return {};
-    if (forward && feeds_batch_norm(node)) { // which has its turn later
+    if (forward && feeds_batch_norm(node)) { // that batch norm has its turn later
       const auto statistics = with_statistics(index);
       const Ways both{time(with_prologue(statistics, parts)), time(statistics)};
-      if (both.fused || both.apart) // what can have a prologue or statistics keeps these
+      if (both.fused || both.apart) // one that can give statistics keeps them
         return both;
     }
     return {time(with_prologue(node, parts)), time(node)};

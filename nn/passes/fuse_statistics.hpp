@@ -40,9 +40,8 @@ struct FusionSupport {
 /// - relu, no add, and convolutions alone read the result: each of them, and each of their weight
 ///   gradients, applies factor and offset in its prologue, and the result is never stored. A
 ///   convolution that can have a prologue or statistics, but not both, keeps the statistics.
-/// - relu, no add, and one conv2d_backward_data in the same unit makes all of the result's
-/// gradient:
-///   it masks and reduces (batch_norm_relu), and batch_norm_input_gradient does the rest.
+/// - relu, no add, and one conv2d_backward_data in the same unit makes the whole gradient of the
+///   result: it masks and reduces (batch_norm_relu), and batch_norm_input_gradient does the rest.
 ///
 /// Results are the same up to rounding: what is computed is the same, statistics by another
 /// formula. What is in `keep` stays. Parameters, statistics and gradients are the same tensors as

@@ -48,7 +48,7 @@ public:
   }
 
   std::vector<Block>& blocks() { return blocks_; }
-  /// By TensorId; -1: not in the arena.
+  /// The block of a tensor, by TensorId; -1: it is not in the arena.
   int block_of(std::size_t id) const { return block_of_[id]; }
 
 private:

@@ -15,7 +15,7 @@
 
 namespace troupe::actors {
 
-/// As the options want it.
+/// The log as the options want it.
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options);
 
 class RunView {

@@ -126,7 +126,7 @@ public:
   }
 
 private:
-  /// From the first to the last byte that the flow touches.
+  /// The bytes from the first to the last that the flow touches.
   std::size_t extent() const {
     std::size_t end = 0;
     for (const auto* pieces : {&flow_.first, &flow_.received})

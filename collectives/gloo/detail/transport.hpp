@@ -42,7 +42,7 @@ public:
   /// Blocks until the flow is done, one flow at a time. `memory` is what its pieces lie in. Flows
   /// meet by `slot`: those that are not the same part of the same call must not have the same.
   Status run(const Flow& flow, std::byte* memory, DType type, std::uint64_t slot);
-  /// From any thread.
+  /// May be called from any thread.
   void abort(const Error& reason);
 
 private:

@@ -159,7 +159,7 @@ void NcclConnection::abort(const Error& reason) {
   owner_->post([me = shared_from_this()] { me->abort_now(); });
 }
 
-/// In a group, as NCCL wants it where a thread aborts what other calls may be at work on.
+/// Aborts in a group, as NCCL wants it where other calls may be at work on the communicator.
 void NcclConnection::abort_now() {
   auto* const communicator = std::exchange(communicator_, nullptr);
   if (!communicator)

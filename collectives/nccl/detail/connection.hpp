@@ -39,7 +39,7 @@ public:
   /// Lets go of the buffers, and begins to free the rest, for which all ranks have to close.
   Status close();
 
-  /// From any thread; does not block.
+  /// May be called from any thread; does not block.
   Status aborted() const;
   void abort(const Error& reason);
 

@@ -1,4 +1,4 @@
-/// The one thread that calls NCCL for a GPU: NCCL does not bear two calls at once for one.
+/// The one thread that calls NCCL for a GPU: NCCL cannot take two calls for one GPU at once.
 #pragma once
 
 #include "../library.hpp"

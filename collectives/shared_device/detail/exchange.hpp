@@ -22,7 +22,7 @@ public:
   virtual Status finish() = 0;
 };
 
-/// A rank's place in its group; who holds the last pointer to it leaves.
+/// A rank's place in its group, which the rank leaves when the last pointer to the seat goes.
 struct Seat {
   Seat(std::shared_ptr<Rendezvous> group, int rank_) : rendezvous{std::move(group)}, rank{rank_} {}
   ~Seat() { rendezvous->leave(rank); }

@@ -26,7 +26,7 @@ public:
   /// Blocks until all that arrived are done with each other's memory. They wait for nothing else
   /// meanwhile, so this needs no timeout and no abort would help.
   void depart(int rank, const Call& call);
-  /// The rank will come to nothing any more.
+  /// The rank takes part in no call from now on.
   void leave(int rank);
   void abort(const Error& reason);
 

@@ -78,7 +78,8 @@ Result<Json> parse_safetensors_header(std::string_view text) {
   HeaderCheck check;
   if (!Json::sax_parse(text, &check))
     return failure(check.status().error());
-  // Without a callback, which would look through an object again for each of its values.
+  // The parser gets no callback: with one it would look through an object again for each of its
+  // values.
   auto json = Json::parse(text, nullptr, false);
   if (!json.is_object())
     return fail(Errc::corrupt, "the header is not a JSON object");

@@ -41,7 +41,7 @@ double ColumnSums::total(std::size_t index) const {
   return sum;
 }
 
-/// Chan, Golub & LeVeque 1979: the workers' moments, each about its own shift, as those of all.
+/// Combines the workers' moments, each about its own shift (Chan, Golub & LeVeque 1979).
 ColumnSums::Moments ColumnSums::moments(std::size_t channel) const {
   double rows = 0, sum = 0;
   for (const auto& own : workers_) {

@@ -41,13 +41,13 @@ public:
     });
   }
 
-  /// When all is added.
+  /// Called when all is added.
   void finish();
 
   struct Moments {
     double mean, variance; ///< biased
   };
-  /// Of what add() was given.
+  /// The moments of what add() was given.
   Moments moments(std::size_t channel) const;
   /// Of what add_backward() was given: of v, and of v * (x - mean).
   double sum(std::size_t channel) const { return total(channel); }

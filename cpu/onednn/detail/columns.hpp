@@ -40,13 +40,13 @@ public:
     parallel_for(elements_, grain(), fn);
   }
 
-  /// How many sums there are over rows, to be added in the end: one a thread.
+  /// How many partial sums over rows there are, to be added up in the end: one for each thread.
   std::size_t shares(int threads) const {
     return comes_out_even(threads) ? static_cast<std::size_t>(threads) : parts();
   }
 
-  /// Calls fn(share, begin, end) for every share's images in order: those that a worker has in
-  /// for_slices (slices.hpp), where that cuts the batch.
+  /// Calls fn(share, begin, end) for each share's images in order. Where that cuts the batch, a
+  /// share is what a worker has in for_slices (slices.hpp).
   template <class Fn>
   void for_shares(int threads, Fn&& fn) const {
     if (!comes_out_even(threads))
@@ -74,7 +74,7 @@ private:
     });
   }
 
-  /// Of whole images, so that sums are the same.
+  /// Pieces are whole images: how many of them a worker takes at a time changes no sum.
   static std::size_t pieces_of_share(std::size_t images) {
     std::size_t pieces = 16;
     while (images % pieces != 0)

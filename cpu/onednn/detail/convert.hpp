@@ -21,7 +21,7 @@ inline void narrow(DType to, const float* source, std::byte* destination, std::s
   });
 }
 
-/// With the whole team.
+/// Widens with the whole team.
 inline void widen_together(DType from, const std::byte* source, float* destination,
                            std::size_t elements) {
   parallel_for(elements, convert_grain, [=](std::size_t begin, std::size_t end) {
@@ -42,7 +42,7 @@ inline void round_together(DType type, float* values, std::size_t elements) {
   });
 }
 
-/// As the threads of a slicing do it: each on its own, or all together.
+/// Widens as the threads of a slicing work: each on its own, or all together.
 inline void widen_slice(const Slicing& slicing, DType from, const std::byte* source,
                         float* destination, std::size_t elements) {
   (slicing.side_by_side ? widen : widen_together)(from, source, destination, elements);

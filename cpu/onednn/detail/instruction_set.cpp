@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Nothing: no limit.
+/// Nothing where there is no limit.
 std::optional<dnnl::cpu_isa> library_limit(IsaLimit limit) {
   switch (limit) {
   case IsaLimit::baseline:
@@ -25,7 +25,7 @@ std::optional<dnnl::cpu_isa> library_limit(IsaLimit limit) {
   return std::nullopt;
 }
 
-/// Its numbers of instruction sets have a bit for each that is contained.
+/// The library's number of an instruction set has a bit for each set that it contains.
 bool library_has(dnnl::cpu_isa wanted) {
   limit_library();
   const auto bits = static_cast<int>(wanted);
@@ -42,7 +42,7 @@ void limit_library() {
 }
 
 bool has_native_bf16() {
-  // By instructions for matrices, by dot products, or emulated with AVX-512.
+  // oneDNN does it by instructions for matrices, by dot products, or emulated with AVX-512.
   return library_has(dnnl::cpu_isa::avx512_core);
 }
 

@@ -3,8 +3,8 @@
 
 namespace troupe::cpu {
 
-/// Tells the library $TROUPE_ISA's limit. It takes one only before it has looked at the processor,
-/// so whoever asks or uses it calls this before. Without TROUPE_ISA the library's own variable
+/// Tells the library $TROUPE_ISA's limit. It takes one only before it has looked at the processor:
+/// call this before asking or using it. Without TROUPE_ISA the library's own variable
 /// (ONEDNN_MAX_CPU_ISA) stands.
 void limit_library();
 

@@ -44,7 +44,7 @@ public:
             std::vector<std::pair<int, dnnl::memory::desc>> operands);
 
   void run(std::initializer_list<Operand> operands, void* scratchpad) const;
-  /// It adds nothing, so that one thread gives the same bits: it may run inside of a team.
+  /// For a primitive that adds nothing up: one thread gives the same bits, so it may run in a team.
   void allow_in_team() { threads_ = 1; }
   std::size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
   const dnnl::memory::desc& description(int argument) const;

@@ -21,7 +21,8 @@ public:
   };
   /// What consuming this tensor takes; nothing when that cannot be done.
   virtual std::optional<Needs> consumes(TensorId tensor) const = 0;
-  /// Before the first slice. Only activations may be looked up: the frame may be another unit's.
+  /// Called before the first slice. Only activations may be looked up: the frame may be another
+  /// unit's.
   virtual void begin(const Frame& frame, std::size_t workers) = 0;
   /// Elements [begin, end) of the tensor have been written, by this worker's thread.
   virtual void consume(const Frame& frame, std::size_t worker, std::size_t begin,

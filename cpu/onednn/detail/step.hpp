@@ -15,8 +15,9 @@ class Step {
 public:
   virtual ~Step() = default;
   virtual Status run(const Frame& frame) = 0;
-  /// What run() takes of all ranks, in memory that stays; empty for most steps. Where ranks can be
-  /// summed over, reduce() is called first, and the sums are in its place when run() is.
+  /// The sums of all ranks that run() needs, in memory that stays; empty for most steps. Where
+  /// ranks can be summed over, reduce() is called first and leaves this rank's sums here; all
+  /// ranks' have replaced them when run() is called.
   virtual std::span<double> rank_sums() { return {}; }
   virtual void reduce(const Frame&) {}
   virtual std::size_t scratch_bytes() const { return 0; }

@@ -40,7 +40,7 @@ double operations(const ConvolutionProblem& p) {
          static_cast<double>(p.in * p.out * 9);
 }
 
-/// Whole images of about one block.
+/// Slices are whole images, of about one block of tiles.
 Slicing slice_tiles(const TileSizes& sizes, int threads) {
   const std::size_t bytes_per_image = slice_bytes * sizes.tiles / winograd_block;
   return slice_batch(static_cast<std::int64_t>(sizes.batch), bytes_per_image, 0, threads);

@@ -6,10 +6,10 @@
 
 namespace troupe::cpu {
 
-/// Whether these kernels take the convolution, all three passes of it.
+/// Whether these kernels take the convolution, forward and both gradients.
 bool suits_winograd(const ConvolutionProblem& problem);
 
-/// As they want weights stored: (3, 3, in, out).
+/// The layout in which these kernels want weights stored: (3, 3, in, out).
 dnnl::memory::desc winograd_weights(const ConvolutionProblem& problem);
 
 Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction direction);

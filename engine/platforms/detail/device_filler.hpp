@@ -1,5 +1,5 @@
-/// Fills micro-batches on a CUDA device: what goes there are bytes and choices, one kernel makes
-/// the model's input of them.
+/// Fills micro-batches on a CUDA device: bytes and random choices are sent there, and one kernel
+/// makes the model's input of them.
 #pragma once
 
 #include "../../feeding/batch_filler.hpp"

@@ -1,4 +1,5 @@
-/// Each is in a file of its own; of a platform that a build does not have, in NAME_absent.cpp.
+/// The platforms that platforms.cpp lists. Each is made in a file of its own; where a build does
+/// not have it, in NAME_absent.cpp.
 #pragma once
 
 #include "../platform.hpp"

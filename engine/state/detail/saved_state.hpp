@@ -22,7 +22,7 @@ struct SavedRange {
   const Slot* slot = nullptr;
   std::size_t first = 0, elements = 0; ///< as they are stored
 
-  /// Of the tensor, once it is in canonical layout.
+  /// How many values of the tensor the range has in canonical layout.
   std::size_t values() const {
     return slot->codec ? static_cast<std::size_t>(slot->shape.elements()) : elements;
   }

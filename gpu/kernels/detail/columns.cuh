@@ -53,7 +53,7 @@ inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, 
           dim3(static_cast<unsigned>(groups), static_cast<unsigned>(row_blocks))};
 }
 
-/// Enough for four blocks on each of 132 multiprocessors.
+/// About four blocks, and sixteen, for each of 132 multiprocessors.
 inline constexpr int reduction_blocks = 512, element_blocks = 2112;
 
 /// Adds up two values per channel over all rows. Called by every thread of the grid; in the last

@@ -10,7 +10,7 @@ namespace troupe::gpu {
 
 inline constexpr int each_threads = 256;
 
-/// Of the current device.
+/// How many multiprocessors the current device has.
 inline int multiprocessors() {
   int device = 0, count = 1;
   cudaGetDevice(&device);

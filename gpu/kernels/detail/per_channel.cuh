@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(column_threads)
   }
 }
 
-/// Null tensors that the map does not need; alignment decides between packs and single elements.
+/// Inputs that the map does not need are null; alignment decides between packs and single elements.
 template <int Count, class T, class Map>
 void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std::int64_t rows,
                         std::int64_t channels, const Map& map) {

@@ -29,7 +29,7 @@ std::vector<std::uint16_t> random_halves(std::size_t count) {
   return halves;
 }
 
-/// The same block again and again.
+/// Fills the memory with copies of one block of numbers.
 Status fill(CudaDevice& device, Stream& stream, std::byte* memory, std::size_t bytes) {
   const auto block = random_halves(std::size_t{1} << 19);
   const auto block_bytes = block.size() * sizeof block[0];
@@ -62,9 +62,9 @@ Result<cudnn::ChosenPlan> PlanSearcher::choose(const cudnn::OperationGraph& grap
   });
 }
 
-/// In memory for every tensor of the graph and the largest workspace, on a stream that is there as
-/// long: one that stayed would take one of the device's hardware queues from those that wait for
-/// the host.
+/// Measures in memory for every tensor of the graph and the largest workspace, on a stream that
+/// ends with this: one that stayed would take one of the device's hardware queues from those that
+/// wait for the host.
 Result<std::vector<Result<double>>>
 PlanSearcher::measure(const cudnn::OperationGraph& graph,
                       std::span<const cudnn::Plan> plans) const {
@@ -88,7 +88,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   for (const auto& plan : plans)
     times.push_back(
         cudnn::measure_microseconds(target_, plan, cuda_stream(*stream).handle(), buffers));
-  TROUPE_TRY(target_.use_stream(nullptr)); // not one that is gone
+  TROUPE_TRY(target_.use_stream(nullptr)); // the measuring stream goes
   return times;
 }
 

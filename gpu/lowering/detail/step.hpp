@@ -32,8 +32,8 @@ public:
   virtual ~Step() = default;
   virtual Status enqueue(const Launch& launch) = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// So many doubles at the beginning of its workspace enqueue() takes of all ranks; 0 for most
-  /// steps. reduce() is called before, and gives this rank's.
+  /// How many doubles at the beginning of the workspace are sums of all ranks when enqueue() is
+  /// called; 0 for most steps. reduce() is called before, and writes this rank's sums there.
   virtual std::size_t rank_sums() const { return 0; }
   virtual void reduce(const Launch&) {}
   /// For errors and profiles: the op, the engine behind it, the shapes.

@@ -31,7 +31,7 @@ Parts parts_of(const Progress& progress) {
           .accuracy = recent.accuracy() ? "accuracy " + readable_percent(*recent.accuracy()) : ""};
 }
 
-/// Those that have something to say.
+/// The parts that have something to say.
 std::vector<std::string> present(std::vector<std::string> parts) {
   std::erase(parts, "");
   return parts;

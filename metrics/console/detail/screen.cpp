@@ -67,7 +67,7 @@ void Screen::show_bar(std::string_view bar) {
   write_all(out_, drawn(bar_));
 }
 
-/// With all below it: the pieces of a bar that was broken.
+/// Erases all below it, too: the pieces of a bar that was broken.
 void Screen::erase_bar() {
   if (!bar_.empty())
     write_all(out_, "\r\033[J");

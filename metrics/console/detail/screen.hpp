@@ -20,7 +20,7 @@ public:
 
   /// Whether a bar can be shown: out is a terminal that can go back to the start of a line.
   bool has_bar() const { return has_bar_; }
-  /// Of the terminal, now, in columns; 80 when unknown.
+  /// The terminal's width now, in columns; 80 when unknown.
   int width() const;
 
   void write_line(Target target, std::string_view line);

@@ -30,7 +30,7 @@ public:
   short awaited() const; ///< events for poll()
   Clock::time_point deadline() const { return deadline_; }
 
-  /// When what a scraper asked for was made, once it has got all of it; empty for anybody else.
+  /// When a scraper's answer was made, once it has got all of it; empty for any other client.
   std::optional<Clock::time_point> scraped() const { return delivered_ ? scrape_ : std::nullopt; }
 
   /// Goes on as far as possible without waiting. False: over, for good or for bad.

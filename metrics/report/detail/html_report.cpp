@@ -75,7 +75,7 @@ std::string step_time_note(const std::vector<StepRecord>& steps) {
       readable_percent(all > 0 ? waited / all : 0));
 }
 
-/// Else there is no accuracy to show.
+/// Whether samples have classes; otherwise there is no accuracy to show.
 bool has_classes(const std::vector<StepRecord>& steps) {
   return steps.empty() ||
          std::ranges::any_of(steps, [](const auto& step) { return step.accuracy.has_value(); });
