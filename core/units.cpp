@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace troupe {
@@ -57,9 +58,13 @@ std::optional<std::uint64_t> scaled(std::string_view text, std::span<const UnitN
     if (unit.name != parts->rest)
       continue;
     const double value = parts->number * static_cast<double>(unit.factor);
-    if (value != std::floor(value) || value > 9.0e15) // beyond, a double skips whole numbers
+    const double whole = std::round(value);
+    // Few decimal fractions are binary ones: 16.1 s are 16100.000000000002 ms.
+    const double rounding = value * 4 * std::numeric_limits<double>::epsilon();
+    if (std::abs(value - whole) > rounding ||
+        value > 9.0e15) // beyond, a double skips whole numbers
       return std::nullopt;
-    return static_cast<std::uint64_t>(value);
+    return static_cast<std::uint64_t>(whole);
   }
   return std::nullopt;
 }

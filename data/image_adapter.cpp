@@ -42,7 +42,7 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
 
 bool has_images_of_one_size(const Adapter& adapter) {
   const auto* const images = adapter.images();
-  return images && images->source().extent();
+  return images && images->source()->extent();
 }
 
 } // namespace troupe::data

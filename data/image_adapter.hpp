@@ -17,7 +17,7 @@ public:
   Status fill(std::span<const std::int64_t> samples, std::int64_t epoch, Fields to) const override;
   const ImageAdapter* images() const override { return this; }
 
-  const ImageDataset& source() const { return *source_; }
+  const ImageDatasetPtr& source() const { return source_; }
   const Augment& augment() const { return augment_; }
 
 private:

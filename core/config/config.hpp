@@ -85,11 +85,12 @@ struct ParallelConfig {
 };
 
 struct DevicesConfig {
-  std::string kind = "auto";           ///< auto, cpu, cuda
-  std::int64_t count = 1;              ///< workers on this node
-  std::int64_t threads_per_worker = 0; ///< 0: the host's cores divided by count
-  std::string engine = "fastest";      ///< fastest, interpreter (the slow truth, for checking)
-  std::string fusion = "full";         ///< CUDA: full, basic (for comparing)
+  std::string kind = "auto"; ///< auto, cpu, cuda
+  std::int64_t count = 1;    ///< workers on this node
+  std::int64_t threads_per_worker =
+      0;                          ///< 0: the cores that this process may run on, divided by count
+  std::string engine = "fastest"; ///< fastest, interpreter (the slow truth, for checking)
+  std::string fusion = "full";    ///< CUDA: full, basic (for comparing)
 
   bool operator==(const DevicesConfig&) const = default;
 };

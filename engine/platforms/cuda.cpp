@@ -64,14 +64,14 @@ public:
 private:
   struct Worker {
     std::shared_ptr<gpu::CudaDevice> device;
-    /// What lies in its memory.
-    std::map<const data::ImageDataset*, std::shared_ptr<const ResidentImages>> residents;
+    /// What lies in its memory; keeps the sets, so that none takes another's place.
+    std::map<data::ImageDatasetPtr, std::shared_ptr<const ResidentImages>> residents;
   };
 
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   /// Null when pixels stay on the host.
   Result<std::shared_ptr<const ResidentImages>>
-  resident_copy(Worker& worker, const data::ImageDataset& images) const;
+  resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const;
 
   Config config_; ///< a copy: a host may be given another job
   SayLine say_;
@@ -85,7 +85,7 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
                             options.trace.track(rank_rows(options.slice.rank), "loader")};
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
-  if (!images || !images->source().extent())
+  if (!images || !images->source()->extent())
     return shared(CopyFiller::create(device, {.assembler = options.assembler,
                                               .host_streams = std::move(options.host_streams),
                                               .stream = stream,
@@ -102,14 +102,14 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
 }
 
 Result<std::shared_ptr<const ResidentImages>>
-CudaDevices::resident_copy(Worker& worker, const data::ImageDataset& images) const {
+CudaDevices::resident_copy(Worker& worker, const data::ImageDatasetPtr& images) const {
   std::shared_ptr<const ResidentImages> nothing;
   if (config_.data.residency == "host")
     return nothing;
-  auto& copy = worker.residents[&images];
+  auto& copy = worker.residents[images];
   if (copy)
     return copy;
-  auto made = make_resident(*worker.device, images);
+  auto made = make_resident(*worker.device, *images);
   if (made)
     return copy = *std::move(made);
   // What does not fit is no error unless it was asked for.

@@ -4,10 +4,10 @@
 
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/cpu/processor.hpp"
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 namespace troupe::engine {
 
@@ -26,8 +26,7 @@ const Platform& platform_of(const DevicesConfig& devices) {
 int threads_per_worker(const DevicesConfig& devices) {
   if (devices.threads_per_worker > 0)
     return static_cast<int>(devices.threads_per_worker);
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  return static_cast<int>(std::max<std::int64_t>(1, cores / devices.count));
+  return static_cast<int>(std::max<std::int64_t>(1, cpu::available_cores() / devices.count));
 }
 
 Capabilities machine_capabilities() {

@@ -13,7 +13,8 @@ std::span<const Platform> platforms();
 /// The one that a config asks for, or else the first that suits it.
 const Platform& platform_of(const DevicesConfig& devices);
 
-/// Threads of a host worker: the host's cores divided among the workers unless the config says.
+/// Threads of a host worker: the cores that this process may run on, divided among the workers,
+/// unless the config says.
 int threads_per_worker(const DevicesConfig& devices);
 
 /// What configs of this build are checked against on this machine.

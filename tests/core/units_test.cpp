@@ -14,6 +14,7 @@ TEST_CASE("sizes are bytes, or numbers with a binary or decimal unit") {
   CHECK(parse_size("1.5GiB") == 3ull << 29);
   CHECK(parse_size("10MB") == 10'000'000);
   CHECK(parse_size("2kB") == 2000);
+  CHECK(parse_size("1.001MB") == 1'001'000); // no binary fraction
   for (const auto* wrong : {"", "MiB", "-1", "-1MiB", "1.3B", "25mib", "25 M", "1e3", "inf", "nan",
                             "0x10", "25MiB ", " 25MiB", "18446744073709551616", "99999999TiB"})
     CHECK(parse_size(wrong) == std::nullopt);
@@ -33,9 +34,11 @@ TEST_CASE("durations need a unit") {
   CHECK(parse_duration("100ms") == 100ms);
   CHECK(parse_duration("5s") == 5s);
   CHECK(parse_duration("0.25 s") == 250ms);
+  CHECK(parse_duration("16.1s") == 16100ms); // no binary fraction
+  CHECK(parse_duration("1.001s") == 1001ms);
   CHECK(parse_duration("1min") == 1min);
   CHECK(parse_duration("2h") == 2h);
-  for (const auto* wrong : {"", "5", "s", "-1s", "1.5ms", "1 minute", "5S", "1s 5ms"})
+  for (const auto* wrong : {"", "5", "s", "-1s", "1.5ms", "1.0001s", "1 minute", "5S", "1s 5ms"})
     CHECK(parse_duration(wrong) == std::nullopt);
 }
 

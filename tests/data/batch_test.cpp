@@ -136,7 +136,7 @@ TEST_CASE("evaluation sees every test sample once, unchanged, and pads with igno
       last.images.begin() + 4 * static_cast<std::ptrdiff_t>(image_elements(*assembler));
   CHECK(std::all_of(padding, last.images.end(), [](float value) { return value == 0.0f; }));
   Bytes scratch;
-  const auto image = assembler->adapter().images()->source().read(1, scratch);
+  const auto image = assembler->adapter().images()->source()->read(1, scratch);
   REQUIRE(image);
   for (std::size_t i = 0; i < image_elements(*assembler); ++i) {
     const float expected = (static_cast<float>(image->pixels[i]) / 255 - 0.5f) / 0.25f;

@@ -64,9 +64,9 @@ Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& devi
 
 DeviceFiller::DeviceFiller(gpu::CudaDevice& device, Options options, std::int64_t samples)
     : device_{device}, options_{std::move(options)}, samples_{samples},
-      extent_{*images().source().extent()}, image_bytes_{static_cast<std::size_t>(
-                                                extent_.height * extent_.width *
-                                                images().source().info().channels)} {
+      extent_{*images().source()->extent()}, image_bytes_{static_cast<std::size_t>(
+                                                 extent_.height * extent_.width *
+                                                 images().source()->info().channels)} {
   const auto count = static_cast<std::size_t>(samples);
   layout_.windows = aligned(count * sizeof(std::int64_t));
   layout_.labels = layout_.windows + aligned(count * sizeof(Window));
@@ -132,7 +132,7 @@ EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indice
       [assembler = options_.assembler, indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
        pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_]() -> Status {
-        const auto& source = assembler->adapter().images()->source();
+        const auto& source = *assembler->adapter().images()->source();
         std::vector<std::uint8_t> scratch;
         for (std::size_t i = 0; i < indices.size(); ++i) {
           if (indices[i] < 0)
@@ -160,7 +160,7 @@ void DeviceFiller::augment(const Slot& slot) {
                           .windows = reinterpret_cast<const Window*>(staged + layout_.windows),
                           .batch = static_cast<int>(samples_),
                           .source = extent_,
-                          .source_channels = images().source().info().channels,
+                          .source_channels = images().source()->info().channels,
                           .image_size = options.image_size,
                           .channels = options.channels,
                           .stored_channels = static_cast<int>(options_.format.channels),

@@ -1,0 +1,45 @@
+#include "troupe/core/config/config.hpp"
+#include "troupe/engine/platforms/platforms.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <sched.h>
+
+using namespace troupe;
+
+namespace {
+
+/// The calling thread may run on one core alone, for as long as this lives.
+class OneCore {
+public:
+  OneCore() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+  int cores_before() const { return CPU_COUNT(&before_); }
+
+private:
+  cpu_set_t before_;
+};
+
+} // namespace
+
+TEST_CASE("workers share the cores that the process may run on") {
+  DevicesConfig devices;
+  devices.count = 2;
+  const int free = engine::threads_per_worker(devices);
+  const OneCore one;
+  CHECK(free == std::max(1, one.cores_before() / 2));
+  devices.count = 1;
+  CHECK(engine::threads_per_worker(devices) == 1);
+  devices.threads_per_worker = 3;
+  CHECK(engine::threads_per_worker(devices) == 3);
+}
