@@ -3,6 +3,7 @@
 #include "image_adapter.hpp"
 #include "table_adapter.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::data {
@@ -24,8 +25,9 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
 } // namespace
 
 Result<AdapterPtr> open_adapter(const Config& config, Split split) {
-  return config.data.dataset == "csv" ? open_table_adapter(config, split)
-                                      : open_image_adapter(config, split);
+  return facts_of_data(config.data.dataset).sample == SampleKind::table_row
+             ? open_table_adapter(config, split)
+             : open_image_adapter(config, split);
 }
 
 } // namespace troupe::data

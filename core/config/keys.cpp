@@ -1,5 +1,6 @@
 // The table of all keys but those that only some models take, which stand beside these models. A
 // new key is a member in config.hpp and a line here.
+#include "data_sets.hpp"
 #include "detail/keys_cluster.hpp"
 #include "detail/keys_parallel.hpp"
 #include "detail/rules.hpp"
@@ -59,8 +60,7 @@ void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
 }
 
 void add_data(Keys& keys, DataConfig& c) {
-  keys.push_back({"data.dataset", &c.dataset,
-                  one_of({"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic", "csv"}),
+  keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names()),
                   "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist; csv is a "
                   "table of numbers: train.csv, test.csv"});
   keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});

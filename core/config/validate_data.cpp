@@ -2,12 +2,12 @@
 #include "validate.hpp"
 
 #include "../printable.hpp"
+#include "data_sets.hpp"
 #include "training.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 
@@ -15,23 +15,15 @@ namespace troupe {
 
 namespace {
 
-/// What a data set of fixed content has.
-struct KnownData {
-  std::string_view name;
-  std::int64_t classes, channels;
-};
-constexpr std::array<KnownData, 3> known_data = {
-    {{"cifar10", 10, 3}, {"mnist", 10, 1}, {"fashion_mnist", 10, 1}}};
-
 /// Conflicts of a table's columns; no other data set has any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
-  const bool table = data.dataset == "csv";
+  const bool table = facts_of_data(data.dataset).sample == SampleKind::table_row;
   for (const auto& [key, columns] :
        {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
     if (table == columns->empty())
       found.push_back({{key, "data.dataset"},
-                       table ? "dataset csv needs the names of columns"
+                       table ? fmt::format("dataset {} needs the names of columns", data.dataset)
                              : fmt::format("dataset {} has no columns", data.dataset),
                        table ? "a list of names" : "dataset csv"});
   std::map<std::string_view, int> times;
@@ -51,9 +43,7 @@ ConfigConflicts validate_columns(const DataConfig& data) {
 
 ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   ConfigConflicts found;
-  for (const auto& known : known_data) {
-    if (known.name != data.dataset)
-      continue;
+  if (const auto known = facts_of_data(data.dataset); known.classes > 0) {
     if (model.num_classes != known.classes)
       found.push_back(
           {{"model.num_classes", "data.dataset"},

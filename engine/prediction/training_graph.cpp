@@ -3,6 +3,7 @@
 #include "../platforms/platforms.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::engine {
@@ -11,8 +12,7 @@ Result<Graph> training_graph(const Config& config) {
   const auto devices = platform_of(config.devices).make_devices(config, {});
   TROUPE_TRY(const auto device, devices->add());
   TROUPE_TRY(auto engine, devices->engine_options(0));
-  engine.passes.input = devices->preferred_input(config.data.dataset != "image_folder" &&
-                                                 config.data.dataset != "csv");
+  engine.passes.input = devices->preferred_input(facts_of_data(config.data.dataset).same_size);
   const auto slices = config.workers() * config.train.accumulate;
   const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
   TROUPE_TRY(auto model,

@@ -1,6 +1,7 @@
 #include "input.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 
 #include <iterator>
 
@@ -12,7 +13,7 @@ InputSpec image_input(std::int64_t size, std::int64_t channels) {
 
 InputSpec input_spec(const Config& config) {
   const auto& data = config.data;
-  if (data.dataset != "csv")
+  if (facts_of_data(data.dataset).sample == SampleKind::image)
     return image_input(data.image_size, config.model.in_channels);
   InputSpec table{.name = "features", .sample = {std::ssize(data.features)}};
   if (config.model.loss == "mean_squared_error")

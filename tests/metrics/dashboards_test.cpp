@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -78,6 +79,21 @@ TEST_CASE("the dashboard is one that Grafana can load") {
     CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
     if (panel.at("type") != "row")
       CHECK(!panel.at("targets").empty());
+  }
+}
+
+TEST_CASE("no two panels lie on each other") {
+  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
+  std::map<std::pair<int, int>, std::string> taken; // by column and line
+  for (const auto& panel : dashboard.at("panels")) {
+    const auto title = panel.at("title").get<std::string>();
+    const auto place = panel.at("gridPos").get<std::map<std::string, int>>();
+    for (int x = place.at("x"); x < place.at("x") + place.at("w"); ++x)
+      for (int y = place.at("y"); y < place.at("y") + place.at("h"); ++y) {
+        const auto& [at, free] = taken.try_emplace({x, y}, title);
+        if (!free)
+          FAIL(title << " lies on " << at->second);
+      }
   }
 }
 

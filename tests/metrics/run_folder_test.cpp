@@ -216,6 +216,7 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.step == step.step);
   CHECK(back.loss == step.loss); // to the last bit
   CHECK(back.collective_bytes == step.collective_bytes);
+  CHECK(to_json(back) == to_json(step));
   auto broken = step;
   broken.loss = std::numeric_limits<double>::quiet_NaN();
   CHECK(to_json(broken).find("\"loss\":null") != std::string::npos);
