@@ -6,6 +6,7 @@
 #include "passes/autodiff.hpp"
 #include "passes/choose_recompute.hpp"
 #include "passes/drop_casts.hpp"
+#include "passes/fuse_max_pool.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
 #include "passes/sync_batch_norm.hpp"
@@ -51,6 +52,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
+    graph = fuse_max_pool(graph, options.fuse_statistics, options.memory.keep);
   }
   PreparedModel prepared;
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -41,6 +42,12 @@ struct Conv2dAttributes {
   bool operator==(const Conv2dAttributes&) const = default;
 };
 
+struct PoolAttributes {
+  std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages count padding out
+  bool prologue = false; ///< max_pool alone: as Conv2dAttributes
+  bool operator==(const PoolAttributes&) const = default;
+};
+
 struct BatchNormAttributes {
   float eps = 1e-5f;
   float momentum =
@@ -51,6 +58,9 @@ struct BatchNormAttributes {
   /// Training: statistics of all ranks' values, where ranks can be summed over
   /// (Executable::bind_sum_over_ranks). Op::normalize takes them as they were saved.
   bool synchronized = false;
+  /// batch_norm_backward alone, with relu and without add: dy is the gradient of what this max_pool
+  /// made of the result.
+  std::optional<PoolAttributes> pooled = std::nullopt;
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
@@ -76,11 +86,6 @@ struct GeluAttributes {
   /// y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) instead.
   bool tanh = false;
   bool operator==(const GeluAttributes&) const = default;
-};
-
-struct PoolAttributes {
-  std::int64_t kernel_h = 2, kernel_w = 2, stride = 2, padding = 0; ///< averages count padding out
-  bool operator==(const PoolAttributes&) const = default;
 };
 
 struct SubsamplePadAttributes {

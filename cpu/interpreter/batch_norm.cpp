@@ -1,3 +1,4 @@
+#include "detail/max_pool_gradient.hpp"
 #include "ops.hpp"
 
 #include <algorithm>
@@ -112,14 +113,27 @@ Status normalize(const Operands& operands) {
 
 namespace {
 
+/// The gradient of what batch norm gave, which a pooling may have read; rounded as if it had been
+/// stored.
+Values gradient_of_result(const Operands& operands) {
+  const auto& pooled = operands.attributes<BatchNormAttributes>().pooled;
+  if (!pooled)
+    return operands.read(0);
+  auto dy = max_pool_gradient(operands.input(1), operands.input(0), *pooled, operands.read(0),
+                              operands.read(7));
+  for (auto& value : dy)
+    value = round_to(operands.input(0).dtype, value);
+  return dy;
+}
+
 /// What comes through the fused relu.
 Values gradient_of_normalized(const Operands& operands, const Values& x) {
-  auto dy = operands.read(0);
+  auto dy = gradient_of_result(operands);
   if (!operands.attributes<BatchNormAttributes>().relu)
     return dy;
   // y, or factor and offset that give its sign.
   const auto y = operands.read(5);
-  const auto offset = operands.inputs() == 7 ? operands.read(6) : Values{};
+  const auto offset = operands.inputs() > 6 ? operands.read(6) : Values{};
   for (std::size_t i = 0; i < dy.size(); ++i) {
     const bool positive =
         (offset.empty() ? y[i] : x[i] * y[i % offset.size()] + offset[i % offset.size()]) > 0;

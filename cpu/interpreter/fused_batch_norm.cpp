@@ -6,30 +6,57 @@
 
 namespace troupe::cpu {
 
-Status batch_norm_finalize(const Operands& operands) {
+namespace {
+
+/// Writes what becomes of statistics, the variance being biased. The op's inputs from `scale` on
+/// are scale, shift, running_mean and running_var.
+Status finalize(const Operands& operands, std::size_t scale_at, const Values& mean,
+                const Values& variance) {
   const auto& a = operands.attributes<FinalizeAttributes>();
-  const auto sum = operands.read(0), sum_of_squares = operands.read(1), scale = operands.read(2),
-             shift = operands.read(3);
-  auto running_mean = operands.read(4), running_var = operands.read(5);
+  const auto scale = operands.read(scale_at), shift = operands.read(scale_at + 1);
+  auto running_mean = operands.read(scale_at + 2), running_var = operands.read(scale_at + 3);
   const auto count = static_cast<double>(a.count), momentum = double{a.momentum};
-  Values mean(sum.size()), inv_std(sum.size()), factor(sum.size()), offset(sum.size());
-  for (std::size_t c = 0; c < sum.size(); ++c) {
-    mean[c] = sum[c] / count;
-    // Rounded sums may give a little less than 0.
-    const double variance = std::max(sum_of_squares[c] / count - mean[c] * mean[c], 0.0);
-    inv_std[c] = 1 / std::sqrt(variance + double{a.eps});
+  Values inv_std(mean.size()), factor(mean.size()), offset(mean.size());
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    inv_std[c] = 1 / std::sqrt(variance[c] + double{a.eps});
     factor[c] = scale[c] * inv_std[c];
     offset[c] = shift[c] - mean[c] * factor[c];
     running_mean[c] = (1 - momentum) * running_mean[c] + momentum * mean[c];
-    running_var[c] = (1 - momentum) * running_var[c] + momentum * variance * count / (count - 1);
+    running_var[c] = (1 - momentum) * running_var[c] + momentum * variance[c] * count / (count - 1);
   }
   operands.write(0, mean);
   operands.write(1, inv_std);
   operands.write(2, factor);
   operands.write(3, offset);
-  operands.write_back(4, running_mean);
-  operands.write_back(5, running_var);
+  operands.write_back(scale_at + 2, running_mean);
+  operands.write_back(scale_at + 3, running_var);
   return {};
+}
+
+} // namespace
+
+Status batch_norm_finalize(const Operands& operands) {
+  const auto sum = operands.read(0), sum_of_squares = operands.read(1);
+  const auto count = static_cast<double>(operands.attributes<FinalizeAttributes>().count);
+  Values mean(sum.size()), variance(sum.size());
+  for (std::size_t c = 0; c < sum.size(); ++c) {
+    mean[c] = sum[c] / count;
+    // Rounded sums may give a little less than 0.
+    variance[c] = std::max(sum_of_squares[c] / count - mean[c] * mean[c], 0.0);
+  }
+  return finalize(operands, 2, mean, variance);
+}
+
+Status batch_norm_statistics(const Operands& operands) {
+  const auto x = operands.read(0);
+  const auto channels = operands.read(1).size();
+  const auto count = static_cast<double>(operands.attributes<FinalizeAttributes>().count);
+  Values mean(channels), variance(channels);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    mean[i % channels] += x[i] / count;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    variance[i % channels] += std::pow(x[i] - mean[i % channels], 2) / count;
+  return finalize(operands, 1, mean, variance);
 }
 
 Status scale_shift(const Operands& operands) {

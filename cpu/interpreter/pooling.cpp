@@ -1,3 +1,4 @@
+#include "detail/max_pool_gradient.hpp"
 #include "ops.hpp"
 
 #include <cmath>
@@ -54,7 +55,8 @@ std::size_t size(const Tensor& tensor) {
 Status max_pool(const Operands& operands) {
   const Windows windows{operands.input(0).shape, operands.output(0).shape,
                         operands.attributes<PoolAttributes>()};
-  const auto x = operands.read(0);
+  const auto x = operands.attributes<PoolAttributes>().prologue ? operands.read_normalized(0, 1)
+                                                                : operands.read(0);
   Values y(size(operands.output(0))), position(y.size());
   double most = 0, where = 0;
   windows.for_each(
@@ -77,11 +79,10 @@ Status max_pool(const Operands& operands) {
   return {};
 }
 
-Status max_pool_backward(const Operands& operands) {
-  const Windows windows{operands.output(0).shape, operands.input(0).shape,
-                        operands.attributes<PoolAttributes>()};
-  const auto dy = operands.read(0), position = operands.read(1);
-  Values dx(size(operands.output(0)));
+Values max_pool_gradient(const Tensor& x, const Tensor& y, const PoolAttributes& attributes,
+                         const Values& dy, const Values& position) {
+  const Windows windows{x.shape, y.shape, attributes};
+  Values dx(size(x));
   std::size_t out = 0;
   windows.for_each([&](std::size_t at) { out = at; },
                    [&](std::size_t in, std::int64_t at) {
@@ -89,7 +90,13 @@ Status max_pool_backward(const Operands& operands) {
                        dx[in] += dy[out];
                    },
                    [](std::size_t) {});
-  operands.write(0, dx);
+  return dx;
+}
+
+Status max_pool_backward(const Operands& operands) {
+  operands.write(0, max_pool_gradient(operands.output(0), operands.input(0),
+                                      operands.attributes<PoolAttributes>(), operands.read(0),
+                                      operands.read(1)));
   return {};
 }
 

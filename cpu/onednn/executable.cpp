@@ -19,13 +19,18 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Refuses convolutions that other devices' passes have joined with something.
+bool is_joined(const Node& node) {
+  if (const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes))
+    return a->prologue || a->statistics || a->batch_norm_relu || a->padded_channels > 0;
+  const auto* const a = std::get_if<PoolAttributes>(&node.attributes);
+  return a && a->prologue;
+}
+
+/// Refuses nodes that other devices' passes have joined with something.
 Status check_supported(const Graph& graph) {
-  for (const auto& node : graph.nodes) {
-    const auto* const a = std::get_if<Conv2dAttributes>(&node.attributes);
-    if (a && (a->prologue || a->statistics || a->batch_norm_relu || a->padded_channels))
+  for (const auto& node : graph.nodes)
+    if (is_joined(node))
       return failure(unsupported(graph, node));
-  }
   return {};
 }
 

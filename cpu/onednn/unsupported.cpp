@@ -11,6 +11,10 @@ Error unsupported(const Graph& graph, const Node& node) {
                                          to_string(node.op), graph[node.outputs[0]].name)};
 }
 
+Result<StepPtr> lower_batch_norm_statistics(Lowering& lowering, const Node& node) {
+  return failure(unsupported(lowering.graph, node));
+}
+
 Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) {
   return failure(unsupported(lowering.graph, node));
 }

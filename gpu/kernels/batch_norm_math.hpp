@@ -45,6 +45,13 @@ TROUPE_HOST_DEVICE inline float normalized(float x, float mean, float gain, floa
   return fmaf(x - mean, gain, shift);
 }
 
+/// relu(x * factor + offset): forward and backward of what is not stored compute it, each for
+/// itself.
+TROUPE_HOST_DEVICE inline float normalized_relu(float x, float factor, float offset) {
+  const float value = fmaf(x, factor, offset);
+  return value < 0 ? 0 : value; // a NaN stays
+}
+
 /// dx = gain·dy + x_factor·(x - mean) + constant.
 struct BackwardCoefficients {
   float mean, gain, x_factor, constant;

@@ -1,67 +1,34 @@
+#include "batch_norm_math.hpp"
 #include "detail/each.cuh"
-#include "pooling.hpp"
-#include "pooling_math.hpp"
+#include "detail/pooling.cuh"
 
 namespace troupe::gpu {
 
 namespace {
 
-struct Geometry {
-  int x_height, x_width, y_height, y_width, channels;
-  int kernel_h, kernel_w, stride, padding;
-
-  __device__ IndexRange rows(int oh) const {
-    return window_pixels(oh, kernel_h, stride, padding, x_height);
-  }
-  __device__ IndexRange columns(int ow) const {
-    return window_pixels(ow, kernel_w, stride, padding, x_width);
-  }
-  __device__ IndexRange windows_down(int h) const {
-    return covering_windows(h, kernel_h, stride, padding, y_height);
-  }
-  __device__ IndexRange windows_across(int w) const {
-    return covering_windows(w, kernel_w, stride, padding, y_width);
-  }
-  __device__ std::size_t at_x(int n, int h, int w, int c) const {
-    return ((static_cast<std::size_t>(n) * x_height + h) * x_width + w) * channels + c;
-  }
-  __device__ std::size_t at_y(int n, int h, int w, int c) const {
-    return ((static_cast<std::size_t>(n) * y_height + h) * y_width + w) * channels + c;
-  }
-};
-
-/// Where an element lies in an image of the given extent.
-struct Place {
-  int n, h, w, c;
-};
-
-__device__ inline Place place_of(std::size_t element, int height, int width, int channels) {
-  Place place;
-  place.c = static_cast<int>(element % channels);
-  auto pixel = static_cast<unsigned>(element / channels);
-  place.w = static_cast<int>(pixel % width);
-  pixel /= width;
-  place.h = static_cast<int>(pixel % height);
-  place.n = static_cast<int>(pixel / height);
-  return place;
-}
-
-template <class T, class Index>
+/// Of x, or of relu(x * factor + offset), rounded as if it had been stored.
+template <class T, class Index, bool Normalizes>
 struct MaxPool {
   const T* x;
+  const float *factor, *offset;
   T* y;
   Index* index;
-  Geometry g;
+  PoolGeometry g;
 
   template <int Width>
   __device__ void run(std::size_t at) const {
-    const Place p = place_of(at, g.y_height, g.y_width, g.channels);
+    const PixelPlace p = place_of(at, g.y_height, g.y_width, g.channels);
     float most[Width];
     Pack<Index, Width> where;
 #pragma unroll
     for (int i = 0; i < Width; ++i) {
       most[i] = -INFINITY;
       where.values[i] = static_cast<Index>(-1);
+    }
+    float factors[Width] = {}, offsets[Width] = {};
+    if constexpr (Normalizes) {
+      load_floats(factor + p.c, factors);
+      load_floats(offset + p.c, offsets);
     }
     const auto rows = g.rows(p.h), columns = g.columns(p.w);
     const int top = p.h * g.stride - g.padding, left = p.w * g.stride - g.padding;
@@ -70,6 +37,8 @@ struct MaxPool {
       for (int w = columns.begin; w < columns.end; ++w) {
         float values[Width];
         load_floats(x + g.at_x(p.n, h, w, p.c), values);
+        if constexpr (Normalizes)
+          normalize(values, factors, offsets);
         const auto position = static_cast<Index>((h - top) * g.kernel_w + w - left);
 #pragma unroll
         for (int i = 0; i < Width; ++i)
@@ -103,24 +72,13 @@ struct MaxPoolBackward {
   const T* dy;
   const Index* index;
   T* dx;
-  Geometry g;
+  PoolGeometry g;
 
   template <int Width>
   __device__ void run(std::size_t at) const {
-    const Place p = place_of(at, g.x_height, g.x_width, g.channels);
+    const PixelPlace p = place_of(at, g.x_height, g.x_width, g.channels);
     float sum[Width] = {};
-    const auto down = g.windows_down(p.h), across = g.windows_across(p.w);
-    for (int oh = down.begin; oh < down.end; ++oh)
-      for (int ow = across.begin; ow < across.end; ++ow) {
-        const auto out = g.at_y(p.n, oh, ow, p.c);
-        const auto position = static_cast<Index>((p.h - oh * g.stride + g.padding) * g.kernel_w +
-                                                 p.w - ow * g.stride + g.padding);
-        float gradient[Width];
-        load_floats(dy + out, gradient);
-#pragma unroll
-        for (int i = 0; i < Width; ++i)
-          sum[i] += index[out + i] == position ? gradient[i] : 0;
-      }
+    gather_gradient(g, dy, index, p, sum);
     store_floats(dx + at, sum);
   }
 };
@@ -129,11 +87,11 @@ template <class T>
 struct AvgPool {
   const T* x;
   T* y;
-  Geometry g;
+  PoolGeometry g;
 
   template <int Width>
   __device__ void run(std::size_t at) const {
-    const Place p = place_of(at, g.y_height, g.y_width, g.channels);
+    const PixelPlace p = place_of(at, g.y_height, g.y_width, g.channels);
     const auto rows = g.rows(p.h), columns = g.columns(p.w);
     float sum[Width] = {};
     for (int h = rows.begin; h < rows.end; ++h)
@@ -157,11 +115,11 @@ template <class T>
 struct AvgPoolBackward {
   const T* dy;
   T* dx;
-  Geometry g;
+  PoolGeometry g;
 
   template <int Width>
   __device__ void run(std::size_t at) const {
-    const Place p = place_of(at, g.x_height, g.x_width, g.channels);
+    const PixelPlace p = place_of(at, g.x_height, g.x_width, g.channels);
     const auto down = g.windows_down(p.h), across = g.windows_across(p.w);
     float sum[Width] = {};
     for (int oh = down.begin; oh < down.end; ++oh)
@@ -178,18 +136,6 @@ struct AvgPoolBackward {
     store_floats(dx + at, sum);
   }
 };
-
-Geometry geometry(const PoolShape& s) {
-  return {s.x_height,
-          s.x_width,
-          s.y_height,
-          s.y_width,
-          s.channels,
-          static_cast<int>(s.attributes.kernel_h),
-          static_cast<int>(s.attributes.kernel_w),
-          static_cast<int>(s.attributes.stride),
-          static_cast<int>(s.attributes.padding)};
-}
 
 std::size_t x_elements(const PoolShape& s) {
   return static_cast<std::size_t>(s.batch) * s.x_height * s.x_width * s.channels;
@@ -223,10 +169,24 @@ void launch_max_pool(cudaStream_t stream, const PoolShape& s, const void* x, voi
   with_types(s.dtype, index_type, [&](auto type, auto index_value) {
     using T = decltype(type);
     using Index = decltype(index_value);
+    launch_each<pack_width<T>>(
+        stream,
+        MaxPool<T, Index, false>{static_cast<const T*>(x), nullptr, nullptr, static_cast<T*>(y),
+                                 static_cast<Index*>(index), PoolGeometry::of(s)},
+        y_elements(s), packs<T>(s, x, y, index));
+  });
+}
+
+void launch_normalized_max_pool(cudaStream_t stream, const PoolShape& s, const void* x,
+                                const float* factor, const float* offset, void* y,
+                                std::uint8_t* index) {
+  with_type(s.dtype, [&](auto type) {
+    using T = decltype(type);
     launch_each<pack_width<T>>(stream,
-                               MaxPool<T, Index>{static_cast<const T*>(x), static_cast<T*>(y),
-                                                 static_cast<Index*>(index), geometry(s)},
-                               y_elements(s), packs<T>(s, x, y, index));
+                               MaxPool<T, std::uint8_t, true>{static_cast<const T*>(x), factor,
+                                                              offset, static_cast<T*>(y), index,
+                                                              PoolGeometry::of(s)},
+                               y_elements(s), packs<T>(s, x, factor, offset, y, index));
   });
 }
 
@@ -238,7 +198,7 @@ void launch_max_pool_backward(cudaStream_t stream, const PoolShape& s, const voi
     launch_each<pack_width<T>>(stream,
                                MaxPoolBackward<T, Index>{static_cast<const T*>(dy),
                                                          static_cast<const Index*>(index),
-                                                         static_cast<T*>(dx), geometry(s)},
+                                                         static_cast<T*>(dx), PoolGeometry::of(s)},
                                x_elements(s), packs<T>(s, dy, index, dx));
   });
 }
@@ -247,7 +207,7 @@ void launch_avg_pool(cudaStream_t stream, const PoolShape& s, const void* x, voi
   with_type(s.dtype, [&](auto type) {
     using T = decltype(type);
     launch_each<pack_width<T>>(
-        stream, AvgPool<T>{static_cast<const T*>(x), static_cast<T*>(y), geometry(s)},
+        stream, AvgPool<T>{static_cast<const T*>(x), static_cast<T*>(y), PoolGeometry::of(s)},
         y_elements(s), packs<T>(s, x, y));
   });
 }
@@ -256,7 +216,8 @@ void launch_avg_pool_backward(cudaStream_t stream, const PoolShape& s, const voi
   with_type(s.dtype, [&](auto type) {
     using T = decltype(type);
     launch_each<pack_width<T>>(
-        stream, AvgPoolBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx), geometry(s)},
+        stream,
+        AvgPoolBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx), PoolGeometry::of(s)},
         x_elements(s), packs<T>(s, dy, dx));
   });
 }

@@ -6,6 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace troupe::gpu {
 
 /// x is (batch, x_height, x_width, channels), y (batch, y_height, y_width, channels).
@@ -15,10 +17,20 @@ struct PoolShape {
   DType dtype;
 };
 
+/// Whether positions inside the window fit into an index of bytes.
+inline bool counts_in_bytes(const PoolAttributes& window) {
+  return window.kernel_h * window.kernel_w <= 256;
+}
+
 /// `index`: position inside the window, i32 as in the graph, or u8, which is a quarter of the
 /// memory traffic. The first of equal values wins; a NaN is passed on.
 void launch_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y,
                      void* index, DType index_type);
+/// Of relu(x * factor + offset), factor and offset by channel: what a batch norm and ReLU before
+/// the pooling would have stored. A window has at most 256 positions.
+void launch_normalized_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x,
+                                const float* factor, const float* offset, void* y,
+                                std::uint8_t* index);
 void launch_max_pool_backward(cudaStream_t stream, const PoolShape& shape, const void* dy,
                               const void* index, DType index_type, void* dx);
 /// Averages count padding out.

@@ -2,7 +2,9 @@
 // rest.
 #include "lowering.hpp"
 
+#include "../kernels/batch_norm_pooled.hpp"
 #include "../kernels/batch_norm_ranks.hpp"
+#include "detail/pool_shape.hpp"
 #include "troupe/core/device/sum_over_ranks.hpp"
 
 namespace troupe::gpu {
@@ -131,8 +133,53 @@ Result<StepPtr> lower_normalize(Lowering& lowering, const Node& node) {
       });
 }
 
+Result<StepPtr> lower_batch_norm_statistics(Lowering& lowering, const Node& node) {
+  const auto& attributes = std::get<FinalizeAttributes>(node.attributes);
+  return kernel_step(
+      node.op, [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
+        launch_batch_norm_statistics(l.stream, shape, l.data(node.inputs[0]),
+                                     {.saved_mean = l.data<float>(node.outputs[0]),
+                                      .saved_inv_std = l.data<float>(node.outputs[1]),
+                                      .running_mean = l.data<float>(node.inputs[3]),
+                                      .running_variance = l.data<float>(node.inputs[4]),
+                                      .eps = attributes.eps,
+                                      .momentum = attributes.momentum,
+                                      .scale = l.data<float>(node.inputs[1]),
+                                      .shift = l.data<float>(node.inputs[2]),
+                                      .equivalent_scale = l.data<float>(node.outputs[2]),
+                                      .equivalent_shift = l.data<float>(node.outputs[3])},
+                                     l.reductions);
+      });
+}
+
+namespace {
+
+StepPtr pooled_backward_step(const Lowering& lowering, const Node& node) {
+  const auto& pooled = *std::get<BatchNormAttributes>(node.attributes).pooled;
+  const auto shape = pool_shape(pooled, lowering.input(node, 1), lowering.input(node, 0));
+  return kernel_step(node.op, [node, shape](const Launch& l) {
+    launch_pooled_batch_norm_backward(l.stream, shape,
+                                      {.dy = l.data(node.inputs[0]),
+                                       .index = l.data<std::uint8_t>(node.inputs[7]),
+                                       .x = l.data(node.inputs[1]),
+                                       .factor = l.data<float>(node.inputs[5]),
+                                       .offset = l.data<float>(node.inputs[6]),
+                                       .scale = l.data<float>(node.inputs[2]),
+                                       .mean = l.data<float>(node.inputs[3]),
+                                       .inv_std = l.data<float>(node.inputs[4]),
+                                       .dx = l.data(node.outputs[0]),
+                                       .dscale = l.data<float>(node.outputs[1]),
+                                       .dshift = l.data<float>(node.outputs[2])},
+                                      l.reductions);
+  });
+}
+
+} // namespace
+
 Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  if (attributes.pooled)
+    return pooled_backward_step(lowering, node);
   const auto shape = shape_of(lowering.input(node, 1));
   // Without a residual, what ReLU let pass is found again from x: y need not be read.
   const bool from_x = attributes.relu && !attributes.add;

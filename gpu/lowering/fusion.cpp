@@ -4,6 +4,8 @@
 #include "detail/reckoning.hpp"
 #include "weight_gradient.hpp"
 
+#include "../kernels/pooling.hpp"
+
 #include <algorithm>
 #include <iterator>
 
@@ -94,12 +96,22 @@ public:
       return time(backward_data_graph(graph, node));
     case Op::conv2d_backward_weight:
       return weight(graph, node);
+    case Op::max_pool:
+      return pooling(graph, node);
     default:
       return reckon(plans_.rates(), graph, node);
     }
   }
 
 private:
+  /// What reads the index of a pooling that normalizes reads it in bytes.
+  std::optional<double> pooling(const Graph& graph, const Node& node) const {
+    const auto& attributes = std::get<PoolAttributes>(node.attributes);
+    if (attributes.prologue && !counts_in_bytes(attributes))
+      return std::nullopt;
+    return reckon(plans_.rates(), graph, node);
+  }
+
   std::optional<double> forward(const Graph& graph, const Node& node) {
     // No pattern of cuDNN normalizes its input and keeps the statistics to itself.
     const auto& attributes = std::get<Conv2dAttributes>(node.attributes);

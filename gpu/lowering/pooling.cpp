@@ -1,5 +1,4 @@
-#include "../kernels/pooling.hpp"
-
+#include "detail/pool_shape.hpp"
 #include "lowering.hpp"
 
 namespace troupe::gpu {
@@ -7,14 +6,7 @@ namespace troupe::gpu {
 namespace {
 
 PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
-  return {.batch = static_cast<int>(x.shape[0]),
-          .x_height = static_cast<int>(x.shape[1]),
-          .x_width = static_cast<int>(x.shape[2]),
-          .y_height = static_cast<int>(y.shape[1]),
-          .y_width = static_cast<int>(y.shape[2]),
-          .channels = static_cast<int>(x.shape[3]),
-          .attributes = std::get<PoolAttributes>(node.attributes),
-          .dtype = x.dtype};
+  return pool_shape(std::get<PoolAttributes>(node.attributes), x, y);
 }
 
 /// Nobody but max_pool_backward reads the index: in bytes, where they can count the window's
@@ -22,13 +14,23 @@ PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
 /// enough.
 DType index_type(const Node& node) {
   const auto& window = std::get<PoolAttributes>(node.attributes);
-  return window.kernel_h * window.kernel_w <= 256 ? DType::u8 : DType::i32;
+  return counts_in_bytes(window) ? DType::u8 : DType::i32;
+}
+
+StepPtr normalized_max_pool(const Node& node, const PoolShape& shape) {
+  return kernel_step(node.op, [node, shape](const Launch& l) {
+    launch_normalized_max_pool(l.stream, shape, l.data(node.inputs[0]),
+                               l.data<float>(node.inputs[1]), l.data<float>(node.inputs[2]),
+                               l.data(node.outputs[0]), l.data<std::uint8_t>(node.outputs[1]));
+  });
 }
 
 } // namespace
 
 Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
+  if (shape.attributes.prologue)
+    return normalized_max_pool(node, shape);
   return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
     launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
                     l.data(node.outputs[1]), type);

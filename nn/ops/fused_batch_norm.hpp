@@ -6,6 +6,29 @@
 
 namespace troupe::nn::ops {
 
+inline OutputTypes infer_batch_norm_statistics(const Attributes& attributes, Types inputs) {
+  const auto& a = std::get<FinalizeAttributes>(attributes);
+  TROUPE_TRY(expect_count(inputs, 5));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(x, "x"));
+  if (x.shape.rank() < 2)
+    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  const auto channels = x.shape.dims.back();
+  TROUPE_TRY(expect_channels(inputs.subspan(1), channels, "scale", "shift", "running_mean",
+                             "running_var"));
+  if (a.count < 2 || a.count * channels != x.shape.elements())
+    return wrong("needs more than one value per channel, x is {}, count {}", x.shape.to_string(),
+                 a.count);
+  return std::vector(4, inputs[1]);
+}
+
+// No clone: it updates running statistics.
+inline constexpr OpRecord batch_norm_statistics = {
+    .op = Op::batch_norm_statistics,
+    .infer = infer_batch_norm_statistics,
+    .autocast = Autocast{AutocastRule::given},
+};
+
 inline OutputTypes infer_batch_norm_finalize(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<FinalizeAttributes>(attributes);
   TROUPE_TRY(expect_count(inputs, 6));

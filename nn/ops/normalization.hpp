@@ -62,8 +62,25 @@ inline constexpr OpRecord batch_norm = {
     .clone = normalize_again,
 };
 
+/// dy and index have the shape of what came out of the windows of x.
+inline Status check_pooled_batch_norm_backward(const BatchNormAttributes& a, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 8));
+  TROUPE_TRY(expect_outputs(out, 3));
+  if (!a.relu || a.add || a.synchronized)
+    return wrong("is pooled with relu alone");
+  const auto& x = in[1];
+  TROUPE_TRY(expect_inverse(Op::max_pool, *a.pooled, {x}, in[0]));
+  TROUPE_TRY(expect_channels(in.subspan(2, 5), x.shape.dims.back(), "scale", "saved_mean",
+                             "saved_inv_std", "factor", "offset"));
+  TROUPE_TRY(expect_type(in[7], {in[0].shape, DType::i32}, "saved index"));
+  TROUPE_TRY(expect_type(out[0], x, "dx"));
+  return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale", "dshift");
+}
+
 inline Status check_batch_norm_backward(const Attributes& attributes, Types in, Types out) {
   const auto& a = std::get<BatchNormAttributes>(attributes);
+  if (a.pooled)
+    return check_pooled_batch_norm_backward(a, in, out);
   const std::size_t least = a.relu ? 6 : 5, most = a.relu && !a.add ? 7 : least;
   TROUPE_TRY(expect_count(in, least, most));
   TROUPE_TRY(expect_outputs(out, a.add ? 4 : 3));

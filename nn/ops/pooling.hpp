@@ -8,10 +8,12 @@ namespace troupe::nn::ops {
 /// What comes out of the windows of x.
 inline Result<Shape> pooled_shape(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<PoolAttributes>(attributes);
-  TROUPE_TRY(expect_count(inputs, 1));
+  TROUPE_TRY(expect_count(inputs, a.prologue ? 3 : 1));
   const auto& x = inputs[0];
   TROUPE_TRY(expect_rank(x, 4, "x (N, H, W, C)"));
   TROUPE_TRY(expect_floating(x, "x"));
+  if (a.prologue)
+    TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape[3], "factor", "offset"));
   if (2 * a.padding > a.kernel_h || 2 * a.padding > a.kernel_w)
     return wrong("padding {} is more than half of the {}x{} window", a.padding, a.kernel_h,
                  a.kernel_w);
@@ -57,6 +59,8 @@ inline constexpr OpRecord max_pool_backward = {
 };
 
 inline OutputTypes infer_avg_pool(const Attributes& attributes, Types inputs) {
+  if (std::get<PoolAttributes>(attributes).prologue)
+    return wrong("has no prologue");
   const auto shape = pooled_shape(attributes, inputs);
   if (!shape)
     return failure(shape.error());

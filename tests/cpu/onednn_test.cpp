@@ -158,9 +158,11 @@ TEST_CASE("parts of batch norm that only other devices take apart are refused by
     return compiled ? std::string{"nothing"} : compiled.error().to_string();
   };
   for (const auto& [op, inputs] : {std::pair{Op::batch_norm_finalize, 6},
+                                   {Op::batch_norm_statistics, 5},
                                    {Op::scale_shift, 3},
                                    {Op::batch_norm_input_gradient, 5},
-                                   {Op::batch_norm_backward, 7}}) {
+                                   {Op::batch_norm_backward, 7},
+                                   {Op::batch_norm_backward, 8}}) {
     const auto what = std::string{to_string(op)} + " as it is fused (y)";
     CHECK_THAT(refused(op, static_cast<std::size_t>(inputs)),
                Catch::Matchers::ContainsSubstring(what));

@@ -61,6 +61,7 @@ void check_loss_scale(Device& device, const Graph& graph) {
 /// Ops of which there is no case here, and who compares them with the interpreter. The host's
 /// engine refuses them (tests/cpu/onednn_test.cpp).
 constexpr std::pair<Op, std::string_view> compared_elsewhere[] = {
+    {Op::batch_norm_statistics, "tests/gpu/networks_test.cpp, where cuDNN gives a stem no sums"},
     {Op::batch_norm_finalize, "tests/gpu/networks_test.cpp, with what cuDNN fuses"},
     {Op::scale_shift, "the same"},
     {Op::batch_norm_input_gradient, "the same"},

@@ -1,11 +1,11 @@
 // Element-wise, pooling and loss kernels against the interpreter.
 #include "truth.hpp"
 
+#include "troupe/gpu/kernels/batch_norm_pooled.hpp"
 #include "troupe/gpu/kernels/elementwise.hpp"
 #include "troupe/gpu/kernels/flat.hpp"
 #include "troupe/gpu/kernels/loss.hpp"
 #include "troupe/gpu/kernels/optimizer.hpp"
-#include "troupe/gpu/kernels/pooling.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -132,6 +132,61 @@ TEST_CASE_METHOD(GpuFixture, "pooling of packs and of odd channels, indices of i
           launch_avg_pool_backward(handle(), shape, dy, dx);
           require_near(download(dx, count(xs), dtype), to[0].values, tolerance(dtype), "backward");
         }
+}
+
+TEST_CASE_METHOD(GpuFixture, "pooling of what a batch norm would have stored, and its backward") {
+  const PoolAttributes pool{
+      .kernel_h = 3, .kernel_w = 3, .stride = 2, .padding = 1, .prologue = true};
+  for (const auto dtype : types)
+    for (const int channels : {16, 5}) {
+      const Shape xs{2, 9, 7, channels}, ys{2, 5, 4, channels}, cs{channels};
+      const PoolShape shape{2, 9, 7, 5, 4, channels, pool, dtype};
+      const auto normal = [&](const Shape& s, std::uint64_t seed, DType type = DType::f32) {
+        return TruthTensor{s, normal_values(count(s), seed, type), type};
+      };
+      const auto x = normal(xs, 1, dtype), dy = normal(ys, 2, dtype), factor = normal(cs, 3),
+                 offset = normal(cs, 4), scale = normal(cs, 5), mean = normal(cs, 6);
+      auto inv_std = normal(cs, 7);
+      for (auto& value : inv_std.values)
+        value = std::abs(value) + 0.5f;
+      const auto by_channel = [&](const TruthTensor& t) {
+        return reinterpret_cast<float*>(upload(t.values, DType::f32));
+      };
+      auto *const x_at = upload(x.values, dtype), *const dy_at = upload(dy.values, dtype);
+      auto *const y = room(count(ys), dtype), *const dx = room(count(xs), dtype);
+      auto* const index = reinterpret_cast<std::uint8_t*>(room(count(ys), DType::u8));
+      auto *const factors = by_channel(factor), *const offsets = by_channel(offset);
+
+      std::vector<TruthTensor> in{x, factor, offset}, out{{ys, {}, dtype}, {ys, {}, DType::i32}};
+      run_truth(Op::max_pool, pool, in, out);
+      launch_normalized_max_pool(handle(), shape, x_at, factors, offsets, y, index);
+      require_near(download(y, count(ys), dtype), out[0].values, tolerance(dtype), "max pool");
+      REQUIRE(download(index, count(ys), DType::u8) == out[1].values);
+
+      BatchNormAttributes attributes{.relu = true, .pooled = pool};
+      attributes.pooled->prologue = false;
+      std::vector<TruthTensor> back{dy, x, scale, mean, inv_std, factor, offset, out[1]};
+      std::vector<TruthTensor> to{{xs, {}, dtype}, {cs}, {cs}};
+      run_truth(Op::batch_norm_backward, attributes, back, to);
+      auto* const dscale = reinterpret_cast<float*>(room(channels, DType::f32));
+      auto* const dshift = reinterpret_cast<float*>(room(channels, DType::f32));
+      launch_pooled_batch_norm_backward(handle(), shape,
+                                        {.dy = dy_at,
+                                         .index = index,
+                                         .x = x_at,
+                                         .factor = factors,
+                                         .offset = offsets,
+                                         .scale = by_channel(scale),
+                                         .mean = by_channel(mean),
+                                         .inv_std = by_channel(inv_std),
+                                         .dx = dx,
+                                         .dscale = dscale,
+                                         .dshift = dshift},
+                                        stream().scratch());
+      require_near(download(dscale, channels, DType::f32), to[1].values, 1e-4f, "dscale");
+      require_near(download(dshift, channels, DType::f32), to[2].values, 1e-4f, "dshift");
+      require_near(download(dx, count(xs), dtype), to[0].values, tolerance(dtype), "dx");
+    }
 }
 
 TEST_CASE_METHOD(GpuFixture, "cross entropy and its gradient, in one kernel and in two") {

@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 using namespace troupe;
@@ -35,8 +36,17 @@ std::vector<Graph> graphs_of_all_ops() {
     x = b.relu("relu1", b.batch_norm("bn1", b.conv2d("conv1", x, 8, {3, 1, 1}), true));
     return b.batch_norm("bn2", b.conv2d("conv2", x, 8, {3, 1, 1}), true);
   };
+  auto without_sums = apart;
+  without_sums.fuse_statistics = {[](const Graph&, const Node& node) -> std::optional<double> {
+    return node.op == Op::conv2d ? std::nullopt : std::optional{0.0};
+  }};
+  const auto pooled = [](GraphBuilder& b, TensorId x) {
+    x = b.relu("relu", b.batch_norm("bn", b.conv2d("conv", x, 8, {3, 1, 1}), true));
+    return b.max_pool("pool", x, {.kernel_h = 3, .kernel_w = 3, .stride = 2, .padding = 1});
+  };
   std::vector<Graph> graphs = {
       tests::make_model({4, 5, 7, 3}, joined, apart).graph,
+      tests::make_model({4, 5, 7, 3}, pooled, without_sums).graph,
       tests::squared_error(DType::i32, mixed).graph,
       tests::squared_error(DType::f32, mixed).graph,
   };

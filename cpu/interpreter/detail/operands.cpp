@@ -84,9 +84,11 @@ Values Operands::read_weight(std::size_t i, std::size_t like) const {
 }
 
 Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
+  return attributes<Conv2dAttributes>().prologue ? read_normalized(i, prologue) : read(i);
+}
+
+Values Operands::read_normalized(std::size_t i, std::size_t prologue) const {
   auto values = read(i);
-  if (!attributes<Conv2dAttributes>().prologue)
-    return values;
   const auto factor = read(prologue), offset = read(prologue + 1);
   for (std::size_t at = 0; at < values.size(); ++at) {
     const auto c = at % factor.size();
