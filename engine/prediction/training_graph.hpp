@@ -12,4 +12,7 @@ namespace troupe::engine {
 /// device; as nn::prepare_model.
 Result<Graph> training_graph(const Config& config);
 
+/// Whether the data are images that all have one size, by what the config calls them.
+bool names_images_of_one_size(const Config& config);
+
 } // namespace troupe::engine

@@ -1,7 +1,7 @@
 #include "fusion.hpp"
 
 #include "convolution_graph.hpp"
-#include "detail/reckoning.hpp"
+#include "traffic.hpp"
 #include "weight_gradient.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ public:
     case Op::conv2d_backward_weight:
       return weight(graph, node);
     default:
-      return reckon(plans_.rates(), graph, node);
+      return plans_.rates().microseconds(traffic_of(graph, node));
     }
   }
 
@@ -105,21 +105,21 @@ private:
     const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
     if (attributes.prologue && !attributes.statistics)
       return std::nullopt;
-    return plus_narrowing(time(forward_graph(graph, node)), attributes);
+    return plus_narrowing(time(forward_graph(graph, node)), graph, node);
   }
 
   std::optional<double> weight(const Graph& graph, const Node& node) {
     const auto way = weight_gradient(plans_, policy_, graph, node);
     if (!way)
       return no_plan(way.error(), backward_weight_graph(graph, node));
-    return plus_narrowing(way->microseconds, std::get<Conv2dAttributes>(node.attributes));
+    return plus_narrowing(way->microseconds, graph, node);
   }
 
   /// Factor and offset of a prologue are made of f32 by a kernel each.
-  std::optional<double> plus_narrowing(std::optional<double> time,
-                                       const Conv2dAttributes& attributes) const {
-    if (time && attributes.prologue)
-      *time += 2 * plans_.rates().microseconds(0);
+  std::optional<double> plus_narrowing(std::optional<double> time, const Graph& graph,
+                                       const Node& node) const {
+    if (time)
+      *time += plans_.rates().microseconds(narrowing_traffic(graph, node));
     return time;
   }
 

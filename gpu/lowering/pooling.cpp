@@ -1,6 +1,7 @@
 #include "../kernels/pooling.hpp"
 
 #include "lowering.hpp"
+#include "pool_index.hpp"
 
 namespace troupe::gpu {
 
@@ -17,19 +18,11 @@ PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
           .dtype = x.dtype};
 }
 
-/// Nobody but max_pool_backward reads the index: in bytes, where they can count the window's
-/// positions, it is a quarter of the traffic, and the place that the graph gives it (i32) is large
-/// enough.
-DType index_type(const Node& node) {
-  const auto& window = std::get<PoolAttributes>(node.attributes);
-  return window.kernel_h * window.kernel_w <= 256 ? DType::u8 : DType::i32;
-}
-
 } // namespace
 
 Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
-  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+  return kernel_step(node.op, [node, shape, type = pool_index_type(node)](const Launch& l) {
     launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
                     l.data(node.outputs[1]), type);
   });
@@ -37,7 +30,7 @@ Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.output(node), lowering.input(node, 0));
-  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+  return kernel_step(node.op, [node, shape, type = pool_index_type(node)](const Launch& l) {
     launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]), type,
                              l.data(node.outputs[0]));
   });

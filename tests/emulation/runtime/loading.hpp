@@ -1,6 +1,8 @@
 /// Kernels are loaded when they are first launched, as CUDA does by default (CUDA_MODULE_LOADING).
 #pragma once
 
+#include <cstdint>
+
 namespace emulation {
 
 /// To be called by what launches `code`. The first time on a device it waits until all that the
@@ -12,3 +14,7 @@ void load(int device, const void* code);
 void wait_for_loading(int device);
 
 } // namespace emulation
+
+/// For tests: how often anything was launched so far, by itself or into a capture. A plan of cuDNN
+/// and a product of cuBLASLt are one each; copies and fills of memory are none.
+extern "C" std::uint64_t troupe_emulated_launches();
