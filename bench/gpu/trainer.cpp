@@ -42,7 +42,6 @@ Config config_of(const Options& options) {
   config.model.in_channels = options.channels;
   config.data.image_size = options.size;
   config.data.batch_size = options.batch;
-  config.train.optimizer.momentum = 0.9;
   config.precision.mode = options.precision;
   config.devices.kind = "cuda";
   config.devices.fusion = options.fusion;

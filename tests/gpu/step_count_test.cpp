@@ -18,7 +18,6 @@ Config resnet50(const std::string& precision) {
   config.model.num_classes = 1000;
   config.data.image_size = 224;
   config.data.batch_size = 128;
-  config.train.optimizer.momentum = 0.9;
   config.precision.mode = precision;
   return config;
 }
