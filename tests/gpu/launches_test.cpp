@@ -11,14 +11,28 @@ extern "C" std::uint64_t troupe_emulated_launches() __attribute__((weak));
 
 using namespace troupe;
 
+namespace {
+
+/// With the stem that pools.
+bench::Options small(bench::Options options) {
+  options.batch = 2;
+  options.size = 66;
+  return options;
+}
+
+} // namespace
+
 TEST_CASE("a step launches what is counted") {
   if (!troupe_emulated_launches)
     SKIP("launches are counted on the emulated device");
-  const auto* const precision = GENERATE("amp_fp16", "amp_bf16", "fp16", "fp32");
-  const auto* const fusion = GENERATE("full", "basic");
-  CAPTURE(precision, fusion);
-  bench::Trainer trainer{
-      {.model = "resnet50", .precision = precision, .fusion = fusion, .batch = 2, .size = 66}};
+  const auto options = GENERATE(
+      values<bench::Options>({{.model = "resnet50", .precision = "amp_fp16"},
+                              {.model = "resnet18", .precision = "amp_fp16", .fusion = "basic"},
+                              {.model = "resnet18", .precision = "fp16"},
+                              {.model = "resnet18", .precision = "fp32"},
+                              {.model = "mlp", .precision = "amp_bf16"}}));
+  CAPTURE(options.model, options.precision, options.fusion);
+  bench::Trainer trainer{small(options)};
   const auto before = troupe_emulated_launches();
   trainer.step(); // the first: it is no graph yet
   trainer.synchronize();

@@ -44,8 +44,10 @@ def of_kinds(works, rates):
 
 
 def of_nodes(works, rates):
-    rows = [[work.kind, work.unit, work.what, *cells({**vars(work), "seconds": rates.seconds(work)})] for work in works]
-    return table(["kind", "of", "what", *COLUMNS], rows)
+    def row(work):
+        return [work.kind, work.unit, work.what, *cells({**vars(work), "seconds": rates.seconds(work)})]
+
+    return table(["kind", "of", "what", *COLUMNS], [row(work) for work in works])
 
 
 def of_steps(steps, rates, batch):
@@ -53,7 +55,8 @@ def of_steps(steps, rates, batch):
     for name, works in steps.items():
         sums = total(by_kind(works, rates))
         moved, seconds = sums["read"] + sums["written"], sums["seconds"]
-        rows.append([name, f"{moved / 1e9:.1f}", str(sums["launches"]), f"{1e3 * seconds:.1f}", f"{batch / seconds:.0f}"])
+        figures = [f"{moved / 1e9:.1f}", str(sums["launches"]), f"{1e3 * seconds:.1f}", f"{batch / seconds:.0f}"]
+        rows.append([name, *figures])
     return table(["step", "GB", "launches", "least ms", "images/s at most"], rows)
 
 
