@@ -195,6 +195,9 @@ Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPla
   if (node.op == Op::conv2d_backward_weight) {
     TROUPE_TRY(const auto way, weight_gradient(*plans, policy, graph, node));
     decisions.weight_gradient = way.written;
+  } else {
+    for (const auto& convolution : convolution_graphs(graph, node))
+      TROUPE_TRY(plans->plan(convolution, policy));
   }
   return traffic_of(graph, node, decisions);
 }
