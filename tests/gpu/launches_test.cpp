@@ -13,10 +13,10 @@ using namespace troupe;
 
 namespace {
 
-/// With the stem that pools.
+/// Of a ResNet with the stem that pools.
 bench::Options small(bench::Options options) {
   options.batch = 2;
-  options.size = 66;
+  options.size = options.model == "mlp" ? 32 : 66;
   return options;
 }
 

@@ -28,8 +28,12 @@ Loaded& loaded_on(int device) {
 
 } // namespace
 
-void load(int device, const void* code) {
+void note_launch() {
   ++launches;
+}
+
+void load(int device, const void* code) {
+  note_launch();
   auto& loaded = loaded_on(device);
   {
     const std::lock_guard lock{loaded.mutex};
