@@ -10,7 +10,6 @@ namespace troupe::gpu {
 
 namespace {
 
-constexpr double launch_microseconds = 1.4;
 /// The share of the memory's bandwidth that copies reach, and the share of the cores' operations
 /// that products reach.
 constexpr double share_of_bandwidth = 0.9, share_of_operations = 0.6;
@@ -54,9 +53,10 @@ Result<DeviceRates> DeviceRates::of_device(int index) {
   return of(clocks);
 }
 
-double DeviceRates::microseconds(double bytes, double operations, DType type) const {
-  const double rate = type == DType::f32 ? wide_operations : narrow_operations;
-  return launch_microseconds + 1e6 * std::max(bytes / bytes_per_second, operations / rate);
+double DeviceRates::microseconds(const Traffic& traffic) const {
+  const double rate = traffic.type == DType::f32 ? wide_operations : narrow_operations;
+  return 1e6 * (launch_seconds * traffic.launches +
+                std::max(traffic.moved() / bytes_per_second, traffic.operations / rate));
 }
 
 } // namespace troupe::gpu

@@ -1,8 +1,8 @@
 /// What a device can do at most, by its clocks and widths: for times that nobody has measured.
 #pragma once
 
+#include "traffic.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/graph/tensor.hpp"
 
 namespace troupe::gpu {
 
@@ -14,17 +14,18 @@ struct DeviceClocks {
 };
 
 struct DeviceRates {
-  double bytes_per_second = 0;  ///< that kernels which only move reach
-  double narrow_operations = 0; ///< a second; products of f16 and bf16
-  double wide_operations = 0;   ///< a second; products of f32, without TF32
+  double bytes_per_second = 0;    ///< that kernels which only move reach
+  double narrow_operations = 0;   ///< a second; products of f16 and bf16
+  double wide_operations = 0;     ///< a second; products of f32, without TF32
+  double launch_seconds = 1.4e-6; ///< of a kernel in a CUDA graph
 
   static DeviceRates of(const DeviceClocks& clocks);
   /// Errors: those of the driver.
   static Result<DeviceRates> of_device(int index);
 
-  /// Microseconds of one kernel that moves so much and computes so much, whichever takes longer
-  /// (Williams, Waterman & Patterson 2009), with its launch in a CUDA graph.
-  double microseconds(double bytes, double operations = 0, DType type = DType::f32) const;
+  /// Microseconds in which what is to be moved and computed can be, whichever takes longer
+  /// (Williams, Waterman & Patterson 2009), with the launches.
+  double microseconds(const Traffic& traffic) const;
 };
 
 } // namespace troupe::gpu

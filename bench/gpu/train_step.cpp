@@ -73,8 +73,8 @@ Json profile_json(Trainer& trainer) {
                      {"output", node.output},
                      {"unit", node.unit},
                      {"us", node.microseconds},
-                     {"operations", node.cost.operations},
-                     {"bytes", node.cost.bytes}});
+                     {"operations", node.traffic.operations},
+                     {"bytes", node.traffic.moved()}});
   return nodes;
 }
 
@@ -161,6 +161,10 @@ int main(int argc, char** argv) {
               {"loss", trainer.loss()},
               {"device", trainer.device_name()},
               {"steps", measured.seconds.size()}};
+  const auto traffic = total(trainer.count());
+  result["counted"] = {{"bytes", traffic.moved()},
+                       {"operations", traffic.operations},
+                       {"launches", traffic.launches}};
   for (const auto& [phase, seconds] : trainer.phases())
     result["startup"][phase] = seconds;
   result.update(traced);

@@ -41,6 +41,7 @@ Config config_of(const Options& options) {
   config.model.num_classes = options.classes;
   config.model.in_channels = options.channels;
   config.data.image_size = options.size;
+  config.data.batch_size = options.batch;
   config.precision.mode = options.precision;
   config.devices.kind = "cuda";
   config.devices.fusion = options.fusion;
@@ -135,8 +136,7 @@ std::vector<NodeTime> Trainer::profile() {
     for (const auto& time : times) {
       const auto& node = graph_.nodes[time.node];
       nodes.push_back({time.name, graph_[node.outputs[0]].name,
-                       graph_.units[static_cast<std::size_t>(node.unit)], 0,
-                       nn::cost_of(graph_, node)});
+                       graph_.units[static_cast<std::size_t>(node.unit)], 0, time.traffic});
     }
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -144,6 +144,10 @@ std::vector<NodeTime> Trainer::profile() {
     nodes[i].microseconds = samples[i][passes / 2];
   }
   return nodes;
+}
+
+std::vector<CountedWork> Trainer::count() {
+  return value_or_give_up(count_step(config_, *value_or_give_up(device_->plans())));
 }
 
 OptimizerArguments Trainer::sgd() const {

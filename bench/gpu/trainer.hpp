@@ -1,11 +1,12 @@
 /// What bench_gpu_train_step times: a model on one device and its step as a plain loop.
 #pragma once
 
+#include "step_count.hpp"
+
 #include "troupe/core/config/config.hpp"
 #include "troupe/engine/state/model_state.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/executable.hpp"
-#include "troupe/nn/cost.hpp"
 
 #include <chrono>
 #include <memory>
@@ -33,11 +34,11 @@ T value_or_give_up(Result<T> result) {
   return std::move(*result);
 }
 
-/// A node of the lowered graph: how long it takes, and what it computes and moves.
+/// A node of the lowered graph: how long it takes, and what it moves and computes.
 struct NodeTime {
   std::string name, output, unit;
   double microseconds = 0;
-  nn::NodeCost cost;
+  gpu::Traffic traffic;
 };
 
 /// Forward, backward and SGD with momentum on one fixed random micro-batch in the device's memory.
@@ -55,6 +56,8 @@ public:
   float loss();
   /// Medians over a few passes, in the order of the pass. Blocks.
   std::vector<NodeTime> profile();
+  /// What a step moves, computes and launches by this device's plans.
+  std::vector<CountedWork> count();
   MemoryUse memory() const { return device_->memory(); }
   const std::string& device_name() const { return device_->info().name; }
   /// Seconds that each part of making it took, in their order.

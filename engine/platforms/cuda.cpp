@@ -44,10 +44,8 @@ public:
     return cuda_options(config_, *at(worker).device);
   }
 
-  /// Images of different sizes are augmented on the host, which writes f32.
   nn::InputFormat preferred_input(bool same_size) const override {
-    return same_size ? nn::InputFormat{.dtype = nn::image_type(config_), .channels = 4}
-                     : nn::InputFormat{};
+    return cuda_input(config_, same_size);
   }
 
   Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override;

@@ -24,18 +24,18 @@ Result<Descriptor> properties_of_json(const CudnnLibrary& library, const std::st
       .finalize();
 }
 
-/// From properties as device_properties_json() writes them. They lack the width of the memory's
-/// bus: HBM's is taken.
+/// From properties as device_properties_json() writes them, which lack the width of the memory's
+/// bus: where nobody has added it, that of five stacks of HBM.
 DeviceRates described_rates(const nlohmann::json& properties, int sm) {
-  const auto number = [&properties](const char* name) {
+  const auto number = [&properties](const char* name, double otherwise = 1.0) {
     const auto value = properties.value(name, nlohmann::json());
-    return value.is_number() ? value.get<double>() : 1.0;
+    return value.is_number() ? value.get<double>() : otherwise;
   };
   return DeviceRates::of({.capability = sm,
                           .multiprocessors = static_cast<int>(number("multiProcessorCount")),
                           .core_hertz = 1e3 * number("smClockRateKHz"),
                           .memory_hertz = 1e3 * number("memClockRateKHz"),
-                          .memory_bits = 5120});
+                          .memory_bits = static_cast<int>(number("memoryBusWidth", 5120))});
 }
 
 } // namespace

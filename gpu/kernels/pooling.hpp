@@ -17,11 +17,6 @@ struct PoolShape {
   DType dtype;
 };
 
-/// Whether positions inside the window fit into an index of bytes.
-inline bool counts_in_bytes(const PoolAttributes& window) {
-  return window.kernel_h * window.kernel_w <= 256;
-}
-
 /// `index`: position inside the window, i32 as in the graph, or u8, which is a quarter of the
 /// memory traffic. The first of equal values wins; a NaN is passed on.
 void launch_max_pool(cudaStream_t stream, const PoolShape& shape, const void* x, void* y,

@@ -87,10 +87,8 @@ private:
 Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Node& node,
                                                    const cudnn::OperationGraph& graph) {
   TROUPE_TRY(auto plan, lowering.plans->plan(graph, lowering.policy));
-  TROUPE_TRY(const auto weight,
-             lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
   auto step = std::make_unique<ConvolutionStep>(node, std::move(plan));
-  step->bind(uid::w, weight);
+  step->bind(uid::w, lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
   return step;
 }
 

@@ -3,6 +3,7 @@
 #include "../device_guard.hpp"
 #include "../engines.hpp"
 #include "../kernels/flat.hpp"
+#include "traffic.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/float16.hpp"
 
@@ -80,6 +81,7 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     const auto& node = graph_.nodes[i];
     TROUPE_TRY(auto step, lower(lowering, node));
     step->node_index = i;
+    TROUPE_TRY(step->traffic, traffic_of(graph_, node, plan_, lowering.plans, lowering.policy));
     step->name += fmt::format(" {} -> {}", graph_[node.inputs[0]].shape.to_string(),
                               graph_[node.outputs[0]].shape.to_string());
     auto& unit = units_[static_cast<std::size_t>(node.unit)];

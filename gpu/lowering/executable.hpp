@@ -19,6 +19,7 @@ namespace troupe::gpu {
 struct StepTime {
   std::string name;
   std::size_t node; ///< index in the graph
+  Traffic traffic;
   double microseconds;
 };
 

@@ -1,10 +1,9 @@
 #include "fusion.hpp"
 
 #include "convolution_graph.hpp"
-#include "detail/reckoning.hpp"
+#include "pool_index.hpp"
+#include "traffic.hpp"
 #include "weight_gradient.hpp"
-
-#include "../kernels/pooling.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -99,7 +98,7 @@ public:
     case Op::max_pool:
       return pooling(graph, node);
     default:
-      return reckon(plans_.rates(), graph, node);
+      return plans_.rates().microseconds(traffic_of(graph, node));
     }
   }
 
@@ -107,9 +106,9 @@ private:
   /// What reads the index of a pooling that normalizes reads it in bytes.
   std::optional<double> pooling(const Graph& graph, const Node& node) const {
     const auto& attributes = std::get<PoolAttributes>(node.attributes);
-    if (attributes.prologue && !counts_in_bytes(attributes))
+    if (attributes.prologue && pool_index_type(attributes) != DType::u8)
       return std::nullopt;
-    return reckon(plans_.rates(), graph, node);
+    return plans_.rates().microseconds(traffic_of(graph, node));
   }
 
   std::optional<double> forward(const Graph& graph, const Node& node) {
@@ -117,21 +116,21 @@ private:
     const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
     if (attributes.prologue && !attributes.statistics)
       return std::nullopt;
-    return plus_narrowing(time(forward_graph(graph, node)), attributes);
+    return plus_narrowing(time(forward_graph(graph, node)), graph, node);
   }
 
   std::optional<double> weight(const Graph& graph, const Node& node) {
     const auto way = weight_gradient(plans_, policy_, graph, node);
     if (!way)
       return no_plan(way.error(), backward_weight_graph(graph, node));
-    return plus_narrowing(way->microseconds, std::get<Conv2dAttributes>(node.attributes));
+    return plus_narrowing(way->microseconds, graph, node);
   }
 
   /// Factor and offset of a prologue are made of f32 by a kernel each.
-  std::optional<double> plus_narrowing(std::optional<double> time,
-                                       const Conv2dAttributes& attributes) const {
-    if (time && attributes.prologue)
-      *time += 2 * plans_.rates().microseconds(0);
+  std::optional<double> plus_narrowing(std::optional<double> time, const Graph& graph,
+                                       const Node& node) const {
+    if (time)
+      *time += plans_.rates().microseconds(narrowing_traffic(graph, node));
     return time;
   }
 

@@ -1,8 +1,7 @@
 #include "lowering.hpp"
 
-#include "../krsc_codec.hpp"
 #include "convolution_graph.hpp"
-#include "troupe/core/device/storage_layout.hpp"
+#include "storage.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -11,9 +10,6 @@
 namespace troupe::gpu {
 
 namespace {
-
-/// Parameters start at multiples of 256 bytes, so do their copies in half the size.
-constexpr std::size_t slot_alignment = 128;
 
 /// Plans of libraries rely on it, and say nothing when it is not so.
 Status check_alignment(const MemoryPlan& plan) {
@@ -29,10 +25,8 @@ Status check_alignment(const MemoryPlan& plan) {
 Result<std::unique_ptr<Lowering>> Lowering::make(CudaDevice& device, const Graph& graph,
                                                  const CompileOptions& options) {
   std::unique_ptr<Lowering> lowering{new Lowering{device, graph, options}};
-  if (options.layout)
-    lowering->layout = *options.layout;
-  else
-    lowering->store_parameters();
+  lowering->layout = options.layout ? *options.layout : store_parameters(graph);
+  TROUPE_TRY(lowering->copy_types, gpu::copy_types(graph));
   TROUPE_TRY(check_alignment(options.memory));
   TROUPE_TRY(lowering->placement,
              place_tensors(graph, options.memory, lowering->layout, tensor_alignment));
@@ -61,34 +55,12 @@ Result<std::shared_ptr<CublasLt>> Lowering::cublas() {
   return opened;
 }
 
-std::int64_t Lowering::stored_inputs(TensorId weight) const {
-  for (const auto& node : graph.nodes)
-    if (node.op == Op::conv2d && node.inputs[1] == weight)
-      return input(node, 0).shape[3];
-  return graph[weight].shape[1];
-}
-
-void Lowering::store_parameters() {
-  layout = lay_out_storage(graph, slot_alignment, [this](TensorId id, Slot& slot) {
-    if (slot.shape.rank() != 4)
-      return;
-    const auto codec = std::make_shared<KrscCodec>(slot.shape, stored_inputs(id));
-    slot.elements = codec->stored_elements();
-    slot.codec = codec;
-  });
-}
-
-Result<WeightView> Lowering::view_weight(TensorId parameter, DType type) {
+WeightView Lowering::view_weight(TensorId parameter, DType type) const {
   const auto unit = graph[parameter].unit;
   if (type == DType::f32)
-    return WeightView{parameter, unit};
-  auto& copy = copy_types[static_cast<std::size_t>(unit)];
-  if (copy != DType::f32 && copy != type)
-    return fail(Errc::unsupported, "unit {} computes in both {} and {}",
-                graph.units[static_cast<std::size_t>(unit)], to_string(copy), to_string(type));
-  copy = type;
+    return {parameter, unit};
   const auto place = placement.places[static_cast<std::size_t>(parameter)];
-  return WeightView{parameter, unit, place.offset / sizeof(float) * size_of(type)};
+  return {parameter, unit, place.offset / sizeof(float) * size_of(type)};
 }
 
 TensorId Lowering::shift_of(TensorId saved_mean) const {

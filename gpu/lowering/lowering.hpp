@@ -30,8 +30,8 @@ private:
 
 class Lowering {
 public:
-  /// Errors: unsupported where a library is missing; internal when plan or layout are of another
-  /// graph.
+  /// Errors: unsupported where a library is missing, and as copy_types(); internal when plan or
+  /// layout are of another graph.
   static Result<std::unique_ptr<Lowering>> make(CudaDevice& device, const Graph& graph,
                                                 const CompileOptions& options);
 
@@ -39,29 +39,22 @@ public:
   const CompileOptions& options;
   StorageLayout layout;
   Placement placement;
-  PlanBook* plans = nullptr; ///< the device's; null for a graph without convolutions
-  cudnn::PlanPolicy policy;  ///< for them
-  /// By unit: the type other than f32 in which nodes read its parameters, as they asked for views;
-  /// f32: none.
-  std::vector<DType> copy_types;
+  PlanBook* plans = nullptr;     ///< the device's; null for a graph without convolutions
+  cudnn::PlanPolicy policy;      ///< for them
+  std::vector<DType> copy_types; ///< by unit (storage.hpp)
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node, std::size_t i = 0) const { return graph[node.outputs[i]]; }
   /// The shift of the batch norm that saved this mean.
   TensorId shift_of(TensorId saved_mean) const;
-  /// As a node with activations of this type reads it. Errors: unsupported when a unit's are read
-  /// in two types besides f32.
-  Result<WeightView> view_weight(TensorId parameter, DType type);
+  /// As a node with activations of this type reads it.
+  WeightView view_weight(TensorId parameter, DType type) const;
   /// The library is opened for the first node that asks. Errors: unsupported where it is missing.
   Result<std::shared_ptr<CublasLt>> cublas();
-  /// Channels that a convolution weight is stored with: those of the images it reads.
-  std::int64_t stored_inputs(TensorId weight) const;
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
-      : graph{graph_}, options{options_}, policy{policy_of(options_)},
-        copy_types(graph_.units.size(), DType::f32), device_{device} {}
-  void store_parameters();
+      : graph{graph_}, options{options_}, policy{policy_of(options_)}, device_{device} {}
   /// Convolutions' plans, all at once.
   Status find_plans();
 

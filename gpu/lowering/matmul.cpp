@@ -57,8 +57,7 @@ Result<StepPtr> weighted_step(Lowering& lowering, const Node& node, Result<Matmu
                               TensorId bias) {
   if (!product)
     return failure(product.error());
-  TROUPE_TRY(const auto weight,
-             lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype));
+  const auto weight = lowering.view_weight(node.inputs[1], lowering.input(node, 0).dtype);
   return std::make_unique<MatmulStep>(node, std::move(*product), weight, bias);
 }
 

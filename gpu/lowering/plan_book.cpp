@@ -1,5 +1,6 @@
 #include "plan_book.hpp"
 
+#include "../cudnn/traffic.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <fmt/format.h>
@@ -30,27 +31,6 @@ double seconds_since(Clock::time_point start) {
 std::string key_of(const cudnn::OperationGraph& graph, const cudnn::PlanPolicy& policy) {
   return fmt::format("{} {} {} {}", policy.deterministic, policy.tf32, policy.workspace_bytes,
                      graph.canonical_text());
-}
-
-double elements_of(const cudnn::Dims& dims) {
-  double elements = 1;
-  for (const auto size : dims)
-    elements *= static_cast<double>(size);
-  return elements;
-}
-
-bool is_narrow(const cudnn::OperationGraph& graph) {
-  return std::ranges::any_of(graph.tensors, [](const cudnn::TensorSpec& tensor) {
-    return !tensor.is_virtual && tensor.type != CUDNN_DATA_FLOAT;
-  });
-}
-
-double bytes_moved(const cudnn::OperationGraph& graph) {
-  double bytes = 0;
-  for (const auto& tensor : graph.tensors)
-    if (!tensor.is_virtual && !tensor.is_by_value)
-      bytes += elements_of(tensor.dims) * (tensor.type == CUDNN_DATA_FLOAT ? 4 : 2);
-  return bytes;
 }
 
 std::string describe(const cudnn::OperationGraph& graph, const Result<cudnn::ChosenPlan>& chosen,
@@ -176,15 +156,7 @@ Result<TimedPlan> PlanBook::plan(const cudnn::OperationGraph& graph,
 }
 
 double PlanBook::reckon(const cudnn::OperationGraph& graph) const {
-  double operations = 0;
-  for (const auto& operation : graph.operations)
-    if (const auto* const convolution = std::get_if<cudnn::ConvolutionOp>(&operation)) {
-      const auto& w = *graph.find(convolution->w);
-      operations += 2 * elements_of(graph.find(convolution->y)->dims) * elements_of(w.dims) /
-                    static_cast<double>(w.dims[0]);
-    }
-  return rates().microseconds(bytes_moved(graph), operations,
-                              is_narrow(graph) ? DType::f16 : DType::f32);
+  return rates().microseconds(cudnn::traffic_of(graph));
 }
 
 void PlanBook::note(const std::string& line) {

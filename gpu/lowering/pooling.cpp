@@ -1,5 +1,6 @@
 #include "detail/pool_shape.hpp"
 #include "lowering.hpp"
+#include "pool_index.hpp"
 
 namespace troupe::gpu {
 
@@ -7,14 +8,6 @@ namespace {
 
 PoolShape shape_of(const Node& node, const Tensor& x, const Tensor& y) {
   return pool_shape(std::get<PoolAttributes>(node.attributes), x, y);
-}
-
-/// Nobody but max_pool_backward reads the index: in bytes, where they can count the window's
-/// positions, it is a quarter of the traffic, and the place that the graph gives it (i32) is large
-/// enough.
-DType index_type(const Node& node) {
-  const auto& window = std::get<PoolAttributes>(node.attributes);
-  return counts_in_bytes(window) ? DType::u8 : DType::i32;
 }
 
 StepPtr normalized_max_pool(const Node& node, const PoolShape& shape) {
@@ -31,7 +24,7 @@ Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.input(node, 0), lowering.output(node));
   if (shape.attributes.prologue)
     return normalized_max_pool(node, shape);
-  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+  return kernel_step(node.op, [node, shape, type = pool_index_type(node)](const Launch& l) {
     launch_max_pool(l.stream, shape, l.data(node.inputs[0]), l.data(node.outputs[0]),
                     l.data(node.outputs[1]), type);
   });
@@ -39,7 +32,7 @@ Result<StepPtr> lower_max_pool(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_max_pool_backward(Lowering& lowering, const Node& node) {
   const auto shape = shape_of(node, lowering.output(node), lowering.input(node, 0));
-  return kernel_step(node.op, [node, shape, type = index_type(node)](const Launch& l) {
+  return kernel_step(node.op, [node, shape, type = pool_index_type(node)](const Launch& l) {
     launch_max_pool_backward(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]), type,
                              l.data(node.outputs[0]));
   });

@@ -58,8 +58,8 @@ Result<std::vector<StepTime>> CudaExecutable::time_steps(Stream& stream) {
   TROUPE_TRY(on.synchronize());
   std::vector<StepTime> times;
   for (std::size_t i = 0; i < order.size(); ++i)
-    times.push_back(
-        {(*order[i].second)->name, (*order[i].second)->node_index, marks.microseconds(i, i + 1)});
+    times.push_back({(*order[i].second)->name, (*order[i].second)->node_index,
+                     (*order[i].second)->traffic, marks.microseconds(i, i + 1)});
   return times;
 }
 

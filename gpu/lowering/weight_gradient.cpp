@@ -1,6 +1,7 @@
 #include "weight_gradient.hpp"
 
 #include "convolution_graph.hpp"
+#include "traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -22,9 +23,8 @@ Result<WeightGradientWay> weight_gradient(PlanBook& plans, const cudnn::PlanPoli
   auto narrow = plans.plan(backward_weight_graph(graph, node, type), policy);
   if (!narrow && !wide)
     return failure(narrow.error());
-  // Each element is read as it was written, and written as f32.
   const double cast = plans.rates().microseconds(
-      static_cast<double>(weight_gradient_elements(graph, node) * (size_of(type) + sizeof(float))));
+      cast_traffic(weight_gradient_elements(graph, node), type, DType::f32));
   if (!narrow)
     return WeightGradientWay{*wide, DType::f32, wide->microseconds};
   const double with_cast = narrow->microseconds + cast;

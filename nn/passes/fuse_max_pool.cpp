@@ -12,8 +12,12 @@ namespace {
 using NodeIndex = std::size_t;
 using Time = std::optional<double>;
 
-Time operator+(const Time& a, const Time& b) {
-  return a && b ? Time{*a + *b} : std::nullopt;
+/// Of nodes one after the other; nothing where one is not run.
+Time total(std::initializer_list<Time> times) {
+  Time sum = 0;
+  for (const auto& time : times)
+    sum = sum && time ? Time{*sum + *time} : std::nullopt;
+  return sum;
 }
 
 /// A pooling, what makes its input, and their backward nodes: places in the graph as it was.
@@ -135,9 +139,10 @@ private:
     backward.inputs[0] = pooled.inputs[0];
     backward.inputs.insert(backward.inputs.end(), {factor, offset, pooled.inputs[1]});
 
-    const auto fused = time(pool) + time(backward) + (statistics ? time(*statistics) : Time{0});
+    const auto fused =
+        total({time(pool), time(backward), statistics ? time(*statistics) : Time{0}});
     const auto apart =
-        time(normalize) + time(node(stem.pool)) + time(pooled) + time(node(stem.backward));
+        total({time(normalize), time(node(stem.pool)), time(pooled), time(node(stem.backward))});
     if (!choose(graph_[pool.outputs[0]], fused, apart))
       return;
     graph_.nodes[stem.pool] = std::move(pool);

@@ -6,7 +6,8 @@ set(TROUPE_CUDNN_TESTS
   cudnn_plan_test.cpp
   lowering_network_test.cpp
   lowering_ops_test.cpp
-  missing_plan.cpp)
+  missing_plan.cpp
+  step_count_test.cpp)
 set(TROUPE_CUDNN_DEVICE_TESTS
   cudnn_choose_device_test.cpp
   cudnn_device_fixture.cpp

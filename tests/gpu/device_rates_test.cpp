@@ -27,11 +27,10 @@ TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
 }
 
 TEST_CASE("a kernel takes as long as the slower of moving and computing, and its launch") {
-  const gpu::DeviceRates rates{1e12, 1e14, 1e13};
-  const double launch = rates.microseconds(0);
-  CHECK(launch > 0);
-  CHECK(rates.microseconds(1e7) == Approx(launch + 10));
-  CHECK(rates.microseconds(1e7, 1e9, DType::f16) == Approx(launch + 10));
-  CHECK(rates.microseconds(1e7, 2e9, DType::f16) == Approx(launch + 20));
-  CHECK(rates.microseconds(1e7, 2e9, DType::f32) == Approx(launch + 200));
+  const gpu::DeviceRates rates{1e12, 1e14, 1e13, 2e-6};
+  CHECK(rates.microseconds({.launches = 1}) == Approx(2));
+  CHECK(rates.microseconds({.read = 4e6, .written = 6e6, .launches = 2}) == Approx(14));
+  CHECK(rates.microseconds({.read = 1e7, .operations = 1e9, .type = DType::f16}) == Approx(10));
+  CHECK(rates.microseconds({.read = 1e7, .operations = 2e9, .type = DType::f16}) == Approx(20));
+  CHECK(rates.microseconds({.read = 1e7, .operations = 2e9, .type = DType::f32}) == Approx(200));
 }

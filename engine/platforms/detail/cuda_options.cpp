@@ -30,17 +30,34 @@ bool fuses_statistics(const Config& config) {
   return config.devices.fusion == "full" && precision && compute_type(*precision) != DType::f32;
 }
 
-} // namespace
-
-Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device) {
+EngineOptions without_fusion(const Config& config) {
   auto options = common_options(config);
   options.passes.memory.alignment = gpu::tensor_alignment;
   options.compile.tf32 = config.precision.mode == "tf32";
-  if (!fuses_statistics(config))
-    return options;
-  TROUPE_TRY(const auto plans, device.plans());
-  options.passes.fuse_statistics = fusion_support(*plans, options.compile);
   return options;
+}
+
+} // namespace
+
+EngineOptions cuda_options(const Config& config, gpu::PlanBook& plans) {
+  auto options = without_fusion(config);
+  if (fuses_statistics(config))
+    options.passes.fuse_statistics = fusion_support(plans, options.compile);
+  return options;
+}
+
+/// Plans are not asked for where nothing can be fused: opening cuDNN takes long.
+Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device) {
+  if (!fuses_statistics(config))
+    return without_fusion(config);
+  TROUPE_TRY(auto* const plans, device.plans());
+  return cuda_options(config, *plans);
+}
+
+/// Images of different sizes are augmented on the host, which writes f32.
+nn::InputFormat cuda_input(const Config& config, bool same_size) {
+  return same_size ? nn::InputFormat{.dtype = nn::image_type(config), .channels = 4}
+                   : nn::InputFormat{};
 }
 
 } // namespace troupe::engine

@@ -4,10 +4,16 @@
 #include "../platform.hpp"
 
 #include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/lowering/plan_book.hpp"
 
 namespace troupe::engine {
 
 /// The device must outlive them. Errors: unsupported where there is no cuDNN.
 Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device);
+/// The same by a device's plans, which must outlive them; the device need not be here.
+EngineOptions cuda_options(const Config& config, gpu::PlanBook& plans);
+
+/// What the loader would like to write; `same_size`: it writes images, which all have one size.
+nn::InputFormat cuda_input(const Config& config, bool same_size);
 
 } // namespace troupe::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../../cuda_stream.hpp"
+#include "../../traffic.hpp"
 #include "../alignment.hpp"
 #include "troupe/core/device/placement.hpp"
 
@@ -39,6 +40,7 @@ public:
   /// For errors and profiles: the op, the engine behind it, the shapes.
   std::string name;
   std::size_t node_index = 0; ///< in the graph
+  Traffic traffic;            ///< of what it enqueues (traffic.hpp)
 };
 using StepPtr = std::unique_ptr<Step>;
 

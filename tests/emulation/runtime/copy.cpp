@@ -1,4 +1,5 @@
 // Copies and fills. What is wrong with an address is said by the call, not by the copy.
+#include "loading.hpp"
 #include "memory.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
@@ -79,6 +80,7 @@ extern "C" {
 /// through a small buffer, piece by piece; to pageable memory it returns when they are there.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
+  note_launch();
   const End target{to}, source{from};
   if (!fits(to, bytes) || !fits(from, bytes) || !agrees(kind, target, source))
     return remember(cudaErrorInvalidValue);
@@ -105,6 +107,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  note_launch();
   if (bytes == 0)
     return cudaSuccess;
   if (!Memory::instance().covers(memory, bytes) || !End{memory}.on_device())

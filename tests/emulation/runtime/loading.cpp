@@ -4,6 +4,8 @@
 #include "stream.hpp"
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <set>
 #include <shared_mutex>
 
@@ -17,6 +19,8 @@ struct Loaded {
   std::set<const void*> codes;
 };
 
+std::atomic<std::uint64_t> launches = 0;
+
 Loaded& loaded_on(int device) {
   static auto* const all = new std::array<Loaded, 8>; // as long as the devices' threads
   return (*all)[static_cast<std::size_t>(device)];
@@ -24,7 +28,12 @@ Loaded& loaded_on(int device) {
 
 } // namespace
 
+void note_launch() {
+  ++launches;
+}
+
 void load(int device, const void* code) {
+  note_launch();
   auto& loaded = loaded_on(device);
   {
     const std::lock_guard lock{loaded.mutex};
@@ -42,3 +51,7 @@ void wait_for_loading(int device) {
 }
 
 } // namespace emulation
+
+extern "C" std::uint64_t troupe_emulated_launches() {
+  return emulation::launches;
+}

@@ -1,6 +1,8 @@
 /// Kernels are loaded when they are first launched, as CUDA does by default (CUDA_MODULE_LOADING).
 #pragma once
 
+#include <cstdint>
+
 namespace emulation {
 
 /// To be called by what launches `code`. The first time on a device it waits until all that the
@@ -8,7 +10,14 @@ namespace emulation {
 /// for such a call waits for ever. In a capture nothing is waited for.
 void load(int device, const void* code);
 
+/// Of what has no code to be loaded: copies and fills of memory.
+void note_launch();
+
 /// Returns when no thread loads anything onto the device.
 void wait_for_loading(int device);
 
 } // namespace emulation
+
+/// For tests: how often anything was launched so far, by itself or into a capture. A plan of cuDNN
+/// and a product of cuBLASLt are one each.
+extern "C" std::uint64_t troupe_emulated_launches();

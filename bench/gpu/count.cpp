@@ -1,0 +1,100 @@
+// What a training step on a GPU moves, computes and launches, without the GPU: one JSON object with
+// the device's rates and each piece of work. bench/gpu/count makes tables of it; docs/gpu-count.md
+// has the rules.
+#include "step_count.hpp"
+
+#include "troupe/core/config/load.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/nn/config_check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <iterator>
+
+using namespace troupe;
+using namespace troupe::bench;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int wrong_input = 2;
+
+struct Arguments {
+  std::string config, device;
+  std::vector<std::string> overrides;
+};
+
+/// A book for the GPU that a file describes.
+Result<std::unique_ptr<gpu::PlanBook>> open_plans(const std::string& file) {
+  std::ifstream in{file, std::ios::binary};
+  if (!in)
+    return fail(Errc::invalid_input, "{} cannot be read", file);
+  TROUPE_TRY(const auto library,
+             gpu::open_cudnn(gpu::library_places(gpu::LibraryEnvironment::of_process())));
+  TROUPE_TRY(auto target,
+             gpu::cudnn::Target::of_properties(library, {std::istreambuf_iterator<char>{in}, {}}));
+  return std::make_unique<gpu::PlanBook>(std::move(target));
+}
+
+Json json_of(const CountedWork& work) {
+  return {{"kind", work.kind},
+          {"what", work.what},
+          {"unit", work.unit},
+          {"read", work.traffic.read},
+          {"written", work.traffic.written},
+          {"operations", work.traffic.operations},
+          {"narrow", work.traffic.type != DType::f32},
+          {"launches", work.traffic.launches}};
+}
+
+Json json_of(const gpu::PlanBook& plans) {
+  const auto& rates = plans.rates();
+  return {{"name", plans.target().key()},
+          {"bytes_per_second", rates.bytes_per_second},
+          {"narrow_operations", rates.narrow_operations},
+          {"wide_operations", rates.wide_operations},
+          {"launch_seconds", rates.launch_seconds}};
+}
+
+Result<Json> count(const Config& config, const std::string& device) {
+  TROUPE_TRY(const auto plans, open_plans(device));
+  TROUPE_TRY(const auto works, count_step(config, *plans));
+  Json result{{"model", config.model.name},
+              {"precision", config.precision.mode},
+              {"batch", config.data.batch_size},
+              {"size", config.data.image_size},
+              {"classes", config.model.num_classes},
+              {"optimizer", config.train.optimizer.name},
+              {"device", json_of(*plans)}};
+  for (const auto& work : works)
+    result["work"].push_back(json_of(work));
+  return result;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Counts what a training step on a CUDA device moves, computes and launches"};
+  app.add_option("config", arguments.config, "The config file")->required();
+  app.add_option("--set", arguments.overrides, "KEY=VALUE instead of what the file says");
+  app.add_option("--device", arguments.device, "A file that describes it")->required();
+  CLI11_PARSE(app, argc, argv);
+
+  const auto config = load_config(arguments.config, arguments.overrides, Capabilities::all(),
+                                  nn::model_catalogue());
+  if (!config) {
+    for (const auto& problem : config.error())
+      fmt::print(stderr, "{}\n", problem.to_string());
+    return wrong_input;
+  }
+  const auto counted = count(*config, arguments.device);
+  if (!counted) {
+    fmt::print(stderr, "bench_gpu_count: {}\n", counted.error().to_string());
+    return counted.error().exit_code();
+  }
+  fmt::print("{}\n", counted->dump());
+}

@@ -1,0 +1,160 @@
+#include "step_count.hpp"
+
+#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/device/loss_scale.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/engine/platforms/detail/cuda_options.hpp"
+#include "troupe/gpu/lowering/storage.hpp"
+#include "troupe/gpu/lowering/traffic.hpp"
+#include "troupe/nn/optimizer.hpp"
+
+#include <numeric>
+
+namespace troupe::bench {
+
+namespace {
+
+using gpu::Traffic;
+
+Status check_scope(const Config& config) {
+  if (config.workers() != 1)
+    return fail(Errc::unsupported,
+                "the step of one worker is counted, and this config has {}: "
+                "--set devices.count=1 --set cluster.min_nodes=1",
+                config.workers());
+  if (config.train.accumulate != 1)
+    return fail(Errc::unsupported,
+                "a step of one micro-batch is counted, and this config has {}: "
+                "--set train.accumulate=1",
+                config.train.accumulate);
+  return {};
+}
+
+/// What is fused to it makes an op another kind.
+std::string kind_of(const Node& node) {
+  std::string kind{to_string(node.op)};
+  if (const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes)) {
+    kind += convolution->prologue ? " + prologue" : "";
+    kind += convolution->statistics ? " + statistics" : "";
+    kind += convolution->batch_norm_relu ? " + mask and sums" : "";
+  }
+  if (const auto* const norm = std::get_if<BatchNormAttributes>(&node.attributes))
+    kind += norm->add ? " + add" : "";
+  if (node.op == Op::scale_shift && node.inputs.size() > 3)
+    kind += " + add";
+  return kind;
+}
+
+/// Values in f32 of which each kernel here reads and writes so many for each element.
+Traffic flat(std::size_t elements, int read, int written) {
+  const auto bytes = static_cast<double>(elements * sizeof(float));
+  return {.read = read * bytes, .written = written * bytes, .launches = elements > 0 ? 1 : 0};
+}
+
+class StepCounter {
+public:
+  StepCounter(const Config& config, gpu::PlanBook& plans) : config_{config}, plans_{plans} {}
+
+  Result<std::vector<CountedWork>> run() {
+    TROUPE_TRY(check_scope(config_));
+    TROUPE_TRY(prepare());
+    TROUPE_TRY(refresh());
+    TROUPE_TRY(nodes());
+    round_results();
+    TROUPE_TRY(optimize());
+    return std::move(works_);
+  }
+
+private:
+  Status prepare() {
+    auto engine = engine::cuda_options(config_, plans_);
+    engine.passes.input =
+        engine::cuda_input(config_, facts_of_data(config_.data.dataset).same_size);
+    TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::Purpose::training,
+                                         engine.passes));
+    policy_ = gpu::policy_of(engine.compile);
+    layout_ = gpu::store_parameters(model_.graph);
+    elements_ =
+        std::accumulate(layout_.unit_elements.begin(), layout_.unit_elements.end(), std::size_t{0});
+    precision_ = *precision_of(config_.precision.mode);
+    return {};
+  }
+
+  void add(std::string kind, std::string what, const std::string& unit, const Traffic& traffic) {
+    if (traffic.launches > 0)
+      works_.push_back({std::move(kind), std::move(what), unit, traffic});
+  }
+
+  /// The copies of parameters in the type of activations, of every unit that has one.
+  Status refresh() {
+    TROUPE_TRY(const auto types, gpu::copy_types(model_.graph));
+    for (std::size_t unit = 0; unit < types.size(); ++unit)
+      if (types[unit] != DType::f32)
+        add("refresh", "parameters", layout_.unit_names[unit],
+            gpu::cast_traffic(layout_.unit_elements[unit], DType::f32, types[unit]));
+    return {};
+  }
+
+  Status nodes() {
+    const auto& graph = model_.graph;
+    for (const auto& node : graph.nodes) {
+      TROUPE_TRY(const auto traffic, gpu::traffic_of(graph, node, model_.memory, &plans_, policy_));
+      add(kind_of(node), graph[node.outputs[0]].name,
+          graph.units[static_cast<std::size_t>(node.unit)], traffic);
+    }
+    return {};
+  }
+
+  /// Where all is stored in fewer bits than f32 (core/device/rounded_executable.hpp).
+  void round_results() {
+    if (stored_type(precision_) == DType::f32)
+      return;
+    add("round", "statistics", "", flat(layout_.statistic_elements, 1, 1));
+    for (std::size_t unit = 0; unit < layout_.unit_elements.size(); ++unit)
+      add("round", "gradients", layout_.unit_names[unit], flat(layout_.unit_elements[unit], 1, 1));
+  }
+
+  /// As engine/exchange ends a step of a worker that is alone.
+  Status optimize() {
+    TROUPE_TRY(const auto arguments, nn::optimizer_arguments(config_.train.optimizer));
+    const bool scaled = loss_scale_options(config_.precision).has_value();
+    const Traffic scalar = flat(1, 1, 1);
+    if (scaled)
+      add("check_finite", "gradients", "", flat(elements_, 1, 0));
+    if (config_.train.clip_grad_norm) {
+      add("zero", "squared norm", "", flat(1, 0, 1));
+      add("add_squared_norm", "gradients", "", flat(elements_, 1, 0));
+      add("clip_factor", "squared norm", "", scalar);
+    }
+    const int slots = arguments.state_slots();
+    add("optimizer", config_.train.optimizer.name, "", flat(elements_, 2 + slots, 1 + slots));
+    if (scaled)
+      add("update_loss_scale", "loss scale", "",
+          {.read = sizeof(LossScaleState), .written = sizeof(LossScaleState), .launches = 1});
+    return {};
+  }
+
+  const Config& config_;
+  gpu::PlanBook& plans_;
+  nn::PreparedModel model_;
+  gpu::cudnn::PlanPolicy policy_;
+  StorageLayout layout_;
+  std::size_t elements_ = 0; ///< of all parameters, as they are stored
+  Precision precision_ = Precision::fp32;
+  std::vector<CountedWork> works_;
+};
+
+} // namespace
+
+Result<std::vector<CountedWork>> count_step(const Config& config, gpu::PlanBook& plans) {
+  return StepCounter{config, plans}.run();
+}
+
+gpu::Traffic total(const std::vector<CountedWork>& works) {
+  Traffic all;
+  for (const auto& work : works)
+    all += work.traffic;
+  return all;
+}
+
+} // namespace troupe::bench

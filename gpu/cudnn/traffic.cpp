@@ -1,0 +1,74 @@
+#include "traffic.hpp"
+
+#include <algorithm>
+
+namespace troupe::gpu::cudnn {
+
+namespace {
+
+/// What an operation writes.
+struct Results {
+  std::vector<Uid> operator()(const ConvolutionOp& op) const {
+    using Direction = ConvolutionOp::Direction;
+    return {op.direction == Direction::forward         ? op.y
+            : op.direction == Direction::backward_data ? op.x
+                                                       : op.w};
+  }
+  std::vector<Uid> operator()(const PointwiseOp& op) const { return {op.y}; }
+  std::vector<Uid> operator()(const GenStatsOp& op) const { return {op.sum, op.square_sum}; }
+  std::vector<Uid> operator()(const BnFinalizeOp& op) const {
+    return {op.new_mean,      op.new_variance,     op.saved_mean,
+            op.saved_inv_std, op.equivalent_scale, op.equivalent_bias};
+  }
+  std::vector<Uid> operator()(const BnBackwardWeightsOp& op) const {
+    return {op.dscale, op.dbias, op.a, op.b, op.c};
+  }
+  std::vector<Uid> operator()(const ReductionOp& op) const { return {op.y}; }
+  std::vector<Uid> operator()(const ResampleOp& op) const {
+    return op.forward ? std::vector{op.y, op.index} : std::vector{op.x};
+  }
+};
+
+bool is_written(const OperationGraph& graph, Uid uid) {
+  return std::ranges::any_of(graph.operations, [uid](const Operation& operation) {
+    return std::ranges::count(std::visit(Results{}, operation), uid) > 0;
+  });
+}
+
+double elements_of(const TensorSpec& tensor) {
+  double elements = 1;
+  for (const auto size : tensor.dims)
+    elements *= static_cast<double>(size);
+  return elements;
+}
+
+double bytes_per_element(cudnnDataType_t type) {
+  return type == CUDNN_DATA_FLOAT ? 4 : 2;
+}
+
+/// For each element of y a product with every weight of its channel, in each direction.
+double operations_of(const OperationGraph& graph, const ConvolutionOp& convolution) {
+  const auto& w = *graph.find(convolution.w);
+  return 2 * elements_of(*graph.find(convolution.y)) * elements_of(w) /
+         static_cast<double>(w.dims[0]);
+}
+
+} // namespace
+
+Traffic traffic_of(const OperationGraph& graph) {
+  Traffic traffic{.launches = 1};
+  for (const auto& tensor : graph.tensors) {
+    if (tensor.is_virtual || tensor.is_by_value)
+      continue;
+    const double bytes = elements_of(tensor) * bytes_per_element(tensor.type);
+    (is_written(graph, tensor.uid) ? traffic.written : traffic.read) += bytes;
+    if (tensor.type != CUDNN_DATA_FLOAT)
+      traffic.type = DType::f16; // bf16 is multiplied as fast
+  }
+  for (const auto& operation : graph.operations)
+    if (const auto* const convolution = std::get_if<ConvolutionOp>(&operation))
+      traffic.operations += operations_of(graph, *convolution);
+  return traffic;
+}
+
+} // namespace troupe::gpu::cudnn

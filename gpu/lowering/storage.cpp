@@ -1,0 +1,55 @@
+#include "storage.hpp"
+
+#include "../krsc_codec.hpp"
+#include "troupe/core/device/storage_layout.hpp"
+#include "troupe/core/fail.hpp"
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Parameters start at multiples of 256 bytes, so do their copies in half the size.
+constexpr std::size_t slot_alignment = 128;
+
+/// Channels that a convolution weight is stored with.
+std::int64_t stored_inputs(const Graph& graph, TensorId weight) {
+  for (const auto& node : graph.nodes)
+    if (node.op == Op::conv2d && node.inputs[1] == weight)
+      return graph[node.inputs[0]].shape[3];
+  return graph[weight].shape[1];
+}
+
+/// Its second input is a parameter, which it reads in the type of its first.
+bool reads_copy(const Node& node) {
+  return node.op == Op::conv2d || node.op == Op::conv2d_backward_data || node.op == Op::matmul ||
+         node.op == Op::matmul_backward_data;
+}
+
+} // namespace
+
+StorageLayout store_parameters(const Graph& graph) {
+  return lay_out_storage(graph, slot_alignment, [&graph](TensorId id, Slot& slot) {
+    if (slot.shape.rank() != 4)
+      return;
+    const auto codec = std::make_shared<KrscCodec>(slot.shape, stored_inputs(graph, id));
+    slot.elements = codec->stored_elements();
+    slot.codec = codec;
+  });
+}
+
+Result<std::vector<DType>> copy_types(const Graph& graph) {
+  std::vector<DType> types(graph.units.size(), DType::f32);
+  for (const auto& node : graph.nodes) {
+    const auto type = graph[node.inputs[0]].dtype;
+    if (!reads_copy(node) || type == DType::f32)
+      continue;
+    const auto unit = static_cast<std::size_t>(graph[node.inputs[1]].unit);
+    if (types[unit] != DType::f32 && types[unit] != type)
+      return fail(Errc::unsupported, "unit {} computes in both {} and {}", graph.units[unit],
+                  to_string(types[unit]), to_string(type));
+    types[unit] = type;
+  }
+  return types;
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,19 @@
+/// How a device stores a graph's parameters, and in which types its nodes read them.
+#pragma once
+
+#include "troupe/core/device/executable.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/graph/graph.hpp"
+
+#include <vector>
+
+namespace troupe::gpu {
+
+/// Convolution weights as KrscCodec has them, with the channels of the images they read.
+StorageLayout store_parameters(const Graph& graph);
+
+/// By unit: the type other than f32 in which nodes read its parameters, of which there is a copy;
+/// f32: none. Errors: unsupported when a unit's are read in two types besides f32.
+Result<std::vector<DType>> copy_types(const Graph& graph);
+
+} // namespace troupe::gpu

@@ -1,0 +1,230 @@
+#include "traffic.hpp"
+
+#include "../cudnn/traffic.hpp"
+#include "convolution_graph.hpp"
+#include "pool_index.hpp"
+#include "weight_gradient.hpp"
+
+#include "troupe/core/device/sum_over_ranks.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <cmath>
+
+namespace troupe::gpu {
+
+namespace {
+
+double bytes_of(const Tensor& tensor, DType type) {
+  return static_cast<double>(tensor.shape.elements()) * static_cast<double>(size_of(type));
+}
+
+double bytes_of(const Graph& graph, const std::vector<TensorId>& tensors) {
+  double bytes = 0;
+  for (const auto id : tensors)
+    bytes += bytes_of(graph[id], graph[id].dtype);
+  return bytes;
+}
+
+/// One kernel that reads all its inputs and writes all its outputs.
+Traffic once(const Graph& graph, const Node& node) {
+  return {.read = bytes_of(graph, node.inputs),
+          .written = bytes_of(graph, node.outputs),
+          .launches = 1};
+}
+
+/// The sums that are made in one kernel and, once all ranks' are in them, read in the next.
+Traffic rank_sums(const Graph& graph, const Node& node) {
+  if (!std::get<BatchNormAttributes>(node.attributes).synchronized)
+    return {};
+  const auto channels = graph[node.inputs[0]].shape.dims.back();
+  const auto bytes =
+      static_cast<double>(RankSums::count(static_cast<std::size_t>(channels)) * sizeof(double));
+  return {.read = bytes, .written = bytes};
+}
+
+/// Statistics, which of all ranks' are a kernel more, then what is made of them.
+Traffic batch_norm(const Graph& graph, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  auto traffic = once(graph, node);
+  if (!attributes.training)
+    return traffic;
+  traffic.read += bytes_of(graph, {node.inputs[0], node.outputs[1], node.outputs[2]});
+  traffic.written += bytes_of(graph, {node.inputs[3], node.inputs[4]});
+  traffic.launches += attributes.synchronized ? 2 : 1;
+  return traffic += rank_sums(graph, node);
+}
+
+/// The running statistics are read and written.
+Traffic batch_norm_finalize(const Graph& graph, const Node& node) {
+  auto traffic = once(graph, node);
+  traffic.written += bytes_of(graph, {node.inputs[4], node.inputs[5]});
+  return traffic;
+}
+
+/// Sums, then dx. Without a residual ReLU's mask is found from x, scale and shift in both; with one
+/// it is found from y, and the second kernel reads dresidual, which is behind the mask.
+Traffic batch_norm_backward(const Graph& graph, const Node& node) {
+  const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
+  const auto dy = node.inputs[0], x = node.inputs[1], scale = node.inputs[2], mean = node.inputs[3],
+             inv_std = node.inputs[4];
+  const auto gradient = attributes.add ? node.outputs[3] : dy;
+  Traffic traffic{.read = bytes_of(graph, {dy, x, mean, inv_std}) +
+                          bytes_of(graph, {gradient, x, scale, mean, inv_std, node.outputs[1],
+                                           node.outputs[2]}),
+                  .written = bytes_of(graph, node.outputs),
+                  .launches = 2};
+  if (attributes.relu)
+    traffic.read += attributes.add ? bytes_of(graph, {node.inputs[5]})
+                                   : bytes_of(graph, {scale, scale, scale}); // shift is as large
+  return traffic += rank_sums(graph, node);
+}
+
+/// Sums, then dx, each from the pooling's gradient and index.
+Traffic pooled_batch_norm_backward(const Graph& graph, const Node& node) {
+  const auto& index = graph[node.inputs[7]];
+  const auto& in = node.inputs;
+  Traffic traffic{.read = bytes_of(graph, {in[0], in[1], in[3], in[4], in[5], in[6]}) +
+                          bytes_of(graph, {in[0], in[1], in[2], in[3], in[4], in[5], in[6],
+                                           node.outputs[1], node.outputs[2]}),
+                  .written = bytes_of(graph, node.outputs),
+                  .launches = 2};
+  const auto& pooled = *std::get<BatchNormAttributes>(node.attributes).pooled;
+  traffic.read += 2 * bytes_of(index, pool_index_type(pooled));
+  return traffic;
+}
+
+/// The running statistics are read and written.
+Traffic batch_norm_statistics(const Graph& graph, const Node& node) {
+  auto traffic = once(graph, node);
+  traffic.written += bytes_of(graph, {node.inputs[3], node.inputs[4]});
+  return traffic;
+}
+
+Traffic layer_norm_backward(const Graph& graph, const Node& node) {
+  auto traffic = once(graph, node);
+  traffic.read += bytes_of(graph, {node.inputs[0], node.inputs[1], node.inputs[3], node.inputs[4]});
+  traffic.launches += 1;
+  return traffic;
+}
+
+Traffic max_pool(const Graph& graph, const Node& node) {
+  return {.read = bytes_of(graph, node.inputs),
+          .written = bytes_of(graph, {node.outputs[0]}) +
+                     bytes_of(graph[node.outputs[1]], pool_index_type(node)),
+          .launches = 1};
+}
+
+Traffic max_pool_backward(const Graph& graph, const Node& node) {
+  return {.read = bytes_of(graph, {node.inputs[0]}) +
+                  bytes_of(graph[node.inputs[1]], pool_index_type(node)),
+          .written = bytes_of(graph, node.outputs),
+          .launches = 1};
+}
+
+/// Both factors are of one type: of a weight its unit's copy is read. A bias is added by a launch
+/// of its own, in place, where the result is not f32.
+Traffic matmul(const Graph& graph, const Node& node) {
+  const auto& first = graph[node.inputs[0]];
+  const auto& second = graph[node.inputs[1]];
+  const auto& result = graph[node.outputs[0]];
+  Traffic traffic{.read = bytes_of(first, first.dtype) + bytes_of(second, first.dtype),
+                  .written = bytes_of(result, result.dtype),
+                  .operations = 2 * std::sqrt(static_cast<double>(first.shape.elements()) *
+                                              static_cast<double>(second.shape.elements()) *
+                                              static_cast<double>(result.shape.elements())),
+                  .type = first.dtype,
+                  .launches = 1};
+  if (node.inputs.size() < 3)
+    return traffic;
+  traffic.read += bytes_of(graph, {node.inputs[2]});
+  if (result.dtype != DType::f32)
+    traffic += {.read = bytes_of(result, result.dtype),
+                .written = bytes_of(result, result.dtype),
+                .launches = 1};
+  return traffic;
+}
+
+Traffic weight_gradient_traffic(const Graph& graph, const Node& node, DType written) {
+  auto traffic = cudnn::traffic_of(backward_weight_graph(graph, node, written));
+  traffic += narrowing_traffic(graph, node);
+  if (written != DType::f32)
+    traffic += cast_traffic(weight_gradient_elements(graph, node), written, DType::f32);
+  return traffic;
+}
+
+/// Without a plan every tensor has a place of its own.
+bool share_place(const MemoryPlan& memory, const Node& node) {
+  if (memory.offsets.empty())
+    return false;
+  const auto from = memory.offsets[static_cast<std::size_t>(node.inputs[0])];
+  return from != MemoryPlan::not_in_arena &&
+         from == memory.offsets[static_cast<std::size_t>(node.outputs[0])];
+}
+
+} // namespace
+
+Traffic cast_traffic(std::size_t elements, DType from, DType to) {
+  return {.read = static_cast<double>(elements * size_of(from)),
+          .written = static_cast<double>(elements * size_of(to)),
+          .launches = 1};
+}
+
+Traffic narrowing_traffic(const Graph& graph, const Node& node) {
+  Traffic traffic;
+  if (std::get<Conv2dAttributes>(node.attributes).prologue)
+    for (const auto vector : {node.inputs[2], node.inputs[3]})
+      traffic += cast_traffic(static_cast<std::size_t>(graph[vector].shape.elements()), DType::f32,
+                              graph[node.inputs[node.op == Op::conv2d ? 0 : 1]].dtype);
+  return traffic;
+}
+
+Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions) {
+  switch (node.op) {
+  case Op::conv2d:
+    return cudnn::traffic_of(forward_graph(graph, node)) += narrowing_traffic(graph, node);
+  case Op::conv2d_backward_data:
+    return cudnn::traffic_of(backward_data_graph(graph, node));
+  case Op::conv2d_backward_weight:
+    return weight_gradient_traffic(graph, node, decisions.weight_gradient);
+  case Op::batch_norm:
+    return batch_norm(graph, node);
+  case Op::batch_norm_finalize:
+    return batch_norm_finalize(graph, node);
+  case Op::batch_norm_statistics:
+    return batch_norm_statistics(graph, node);
+  case Op::batch_norm_backward:
+    return std::get<BatchNormAttributes>(node.attributes).pooled
+               ? pooled_batch_norm_backward(graph, node)
+               : batch_norm_backward(graph, node);
+  case Op::layer_norm_backward:
+    return layer_norm_backward(graph, node);
+  case Op::max_pool:
+    return max_pool(graph, node);
+  case Op::max_pool_backward:
+    return max_pool_backward(graph, node);
+  case Op::matmul:
+  case Op::matmul_backward_data:
+  case Op::matmul_backward_weight:
+    return matmul(graph, node);
+  case Op::flatten:
+  case Op::unflatten:
+    return decisions.in_place ? Traffic{} : once(graph, node);
+  default:
+    return once(graph, node);
+  }
+}
+
+Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPlan& memory,
+                           PlanBook* plans, const cudnn::PlanPolicy& policy) {
+  Decisions decisions{.in_place = share_place(memory, node)};
+  if (node.op == Op::conv2d_backward_weight) {
+    TROUPE_TRY(const auto way, weight_gradient(*plans, policy, graph, node));
+    decisions.weight_gradient = way.written;
+  } else {
+    for (const auto& convolution : convolution_graphs(graph, node))
+      TROUPE_TRY(plans->plan(convolution, policy));
+  }
+  return traffic_of(graph, node, decisions);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,29 @@
+/// What each node moves and computes as it is lowered: the rules by which kernels of our own are
+/// reckoned where nothing is measured, and steps are counted (docs/gpu-count.md).
+#pragma once
+
+#include "../traffic.hpp"
+#include "plan_book.hpp"
+
+#include "troupe/core/device/executable.hpp"
+#include "troupe/core/graph/graph.hpp"
+
+namespace troupe::gpu {
+
+/// What lowering decides about a node beyond what the graph says.
+struct Decisions {
+  DType weight_gradient = DType::f32; ///< as a convolution's plan writes it
+  bool in_place = false;              ///< another shape of what already lies there
+};
+
+Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions = {});
+
+/// As this memory and these plans make it. Errors: as PlanBook::plan, for a convolution.
+Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPlan& memory,
+                           PlanBook* plans, const cudnn::PlanPolicy& policy);
+
+Traffic cast_traffic(std::size_t elements, DType from, DType to);
+/// Of the casts of a prologue's factor and offset; nothing where a convolution has none.
+Traffic narrowing_traffic(const Graph& graph, const Node& node);
+
+} // namespace troupe::gpu

@@ -1,0 +1,67 @@
+// What a step moves and launches, by the plans of GPUs that are only described.
+#include "../../bench/gpu/step_count.hpp"
+#include "cudnn_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+/// ResNet-50 at 224 pixels, 1000 classes, batch 128, SGD with momentum.
+Config resnet50(const std::string& precision) {
+  Config config;
+  config.model.name = "resnet50";
+  config.model.stem = "imagenet";
+  config.model.num_classes = 1000;
+  config.data.image_size = 224;
+  config.data.batch_size = 128;
+  config.precision.mode = precision;
+  return config;
+}
+
+gpu::Traffic count(const std::string& device, const Config& config) {
+  gpu::PlanBook plans{described_gpu(device)};
+  const auto works = bench::count_step(config, plans);
+  if (!works)
+    FAIL(works.error().to_string());
+  return total(*works);
+}
+
+/// Of a step in amp_fp16. Who makes it move or launch less lowers the bound with it, so that it
+/// stays so.
+struct Bound {
+  const char* device;
+  double gigabytes;
+  int launches;
+};
+
+} // namespace
+
+TEST_CASE("a step of ResNet-50 moves and launches no more than it did") {
+  for (const auto& bound : {Bound{"h100_sxm", 43.59, 534}, Bound{"h200", 43.65, 519}}) {
+    const auto step = count(bound.device, resnet50("amp_fp16"));
+    CAPTURE(bound.device);
+    CHECK(step.moved() <= 1e9 * bound.gigabytes);
+    CHECK(step.launches <= bound.launches);
+  }
+}
+
+TEST_CASE("a step of ResNet-50 computes what its layers are") {
+  // 4.089 billion multiplications an image, three times but for the stem's, which has no gradient
+  // of images; its fourth channel of zeros is multiplied too.
+  constexpr double stem = 112 * 112 * 64 * 49, layers = 4.089184256e9 - 3 * stem;
+  CHECK(count("h100_sxm", resnet50("amp_fp16")).operations ==
+        2 * 128 * (3 * layers + 2 * 4 * stem));
+}
+
+TEST_CASE("what no step of one worker is, is not counted") {
+  gpu::PlanBook plans{described_gpu("h100_sxm")};
+  auto several = resnet50("amp_fp16");
+  several.train.accumulate = 2;
+  const auto counted = bench::count_step(several, plans);
+  REQUIRE_FALSE(counted);
+  CHECK_THAT(counted.error().message, Catch::Matchers::ContainsSubstring("micro-batch"));
+}
