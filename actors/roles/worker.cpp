@@ -132,13 +132,12 @@ void WorkerState::forward(const Use& use) {
   auto& flight = *passes_.at(use.index);
   if (!alone() || use.unit == 0)
     flight.begin = stream.record();
-  // Parameters change between steps, not between the passes of one.
-  if (use.index % setup_.accumulate == 0) {
+  if (alone())
+    return use.unit + 1 == units() ? run_whole(use.index) : void();
+  if (begins_step(use.index)) {
     const auto span = setup_.stream_row.span(stream, label("refresh", use));
     executable.refresh(stream, use.unit);
   }
-  if (alone())
-    return use.unit + 1 == units() ? run_whole(use.index) : void();
   {
     const auto span = setup_.stream_row.span(stream, label("forward", use));
     executable.forward(stream, use.unit);
@@ -165,6 +164,11 @@ void WorkerState::backward(const Use& use) {
 
 void WorkerState::run_whole(Pass pass) {
   auto& stream = *setup_.replica->compute;
+  if (begins_step(pass)) {
+    const auto span = setup_.stream_row.span(
+        stream, {metrics::SpanKind::compute, "refresh", "", pass / setup_.accumulate});
+    setup_.replica->train().refresh_all(stream);
+  }
   {
     const auto span = setup_.stream_row.span(
         stream, {metrics::SpanKind::compute, "forward and backward", "", pass / setup_.accumulate});

@@ -74,6 +74,8 @@ private:
   metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;
   bool releases(UnitId unit) const;
+  /// Parameters change between steps, not between the passes of one.
+  bool begins_step(Pass pass) const { return pass % setup_.accumulate == 0; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
   const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
   const collectives::FlatPlan& plan() const { return setup_.replica->state->plan(); }

@@ -6,9 +6,11 @@
 #include "troupe/engine/platforms/detail/cuda_options.hpp"
 #include "troupe/gpu/lowering/storage.hpp"
 #include "troupe/gpu/lowering/traffic.hpp"
+#include "troupe/gpu/lowering/weight_gradient.hpp"
 #include "troupe/nn/optimizer.hpp"
 
 #include <numeric>
+#include <set>
 
 namespace troupe::bench {
 
@@ -85,22 +87,32 @@ private:
       works_.push_back({std::move(kind), std::move(what), unit, traffic});
   }
 
-  /// The copies of parameters in the type of activations, of every unit that has one.
+  /// The copies of parameters in the type of activations, of every unit that has one: in one launch
+  /// for each type.
   Status refresh() {
     TROUPE_TRY(const auto types, gpu::copy_types(model_.graph));
-    for (std::size_t unit = 0; unit < types.size(); ++unit)
-      if (types[unit] != DType::f32)
-        add("refresh", "parameters", layout_.unit_names[unit],
-            gpu::cast_traffic(layout_.unit_elements[unit], DType::f32, types[unit]));
+    for (const auto type : {DType::f16, DType::bf16}) {
+      std::size_t elements = 0;
+      for (std::size_t unit = 0; unit < types.size(); ++unit)
+        elements += types[unit] == type ? layout_.unit_elements[unit] : 0;
+      if (elements > 0)
+        add("refresh", "parameters", "", gpu::cast_traffic(elements, DType::f32, type));
+    }
     return {};
   }
 
   Status nodes() {
     const auto& graph = model_.graph;
+    std::set<std::string> widening; // units
     for (const auto& node : graph.nodes) {
+      const auto& unit = graph.units[static_cast<std::size_t>(node.unit)];
       TROUPE_TRY(const auto traffic, gpu::traffic_of(graph, node, model_.memory, &plans_, policy_));
-      add(kind_of(node), graph[node.outputs[0]].name,
-          graph.units[static_cast<std::size_t>(node.unit)], traffic);
+      add(kind_of(node), graph[node.outputs[0]].name, unit, traffic);
+      if (node.op != Op::conv2d_backward_weight)
+        continue;
+      TROUPE_TRY(const auto way, gpu::weight_gradient(plans_, policy_, graph, node));
+      if (way.written != DType::f32 && widening.insert(unit).second)
+        add("widen", "weight gradients", unit, {.launches = 1}); // the bytes are the nodes'
     }
     return {};
   }

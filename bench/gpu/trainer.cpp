@@ -97,9 +97,7 @@ void Trainer::warm_up() {
 }
 
 void Trainer::step() {
-  const auto units = static_cast<UnitId>(executable_->layout().unit_elements.size());
-  for (UnitId unit = 0; unit < units; ++unit)
-    executable_->refresh(*stream_, unit);
+  executable_->refresh_all(*stream_);
   executable_->run(*stream_);
   for (const auto& all : state_->pieces()) { // one worker has its state in one piece
     if (state_->loss_scale())

@@ -18,6 +18,12 @@ float StepOutputs::operator[](std::string_view name) const {
   return find(name).value_or(std::numeric_limits<float>::quiet_NaN());
 }
 
+void Executable::refresh_all(Stream& stream) {
+  const auto units = static_cast<UnitId>(layout().unit_elements.size());
+  for (UnitId unit = 0; unit < units; ++unit)
+    refresh(stream, unit);
+}
+
 void Executable::run(Stream& stream) {
   const auto units = static_cast<UnitId>(layout().unit_elements.size());
   for (UnitId unit = 0; unit < units; ++unit)

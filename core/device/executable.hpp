@@ -95,6 +95,8 @@ public:
   virtual void bind_sum_over_ranks(SumOverRanks sum) = 0;
   /// Parameters of the unit have changed: derived copies (blocked, bf16) are made again.
   virtual void refresh(Stream& stream, UnitId unit) = 0;
+  /// Likewise of all units, which may take less than one after the other.
+  virtual void refresh_all(Stream& stream);
   /// What a batch must have: the graph's inputs and targets, without data.
   virtual const BatchView& batch() const = 0;
   /// The micro-batch that forward calls enqueued from now on read, in this device's memory. It must

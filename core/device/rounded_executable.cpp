@@ -25,6 +25,7 @@ public:
     executable_->bind_sum_over_ranks(std::move(sum));
   }
   void refresh(Stream& stream, UnitId unit) override { executable_->refresh(stream, unit); }
+  void refresh_all(Stream& stream) override { executable_->refresh_all(stream); }
   const BatchView& batch() const override { return executable_->batch(); }
   Status set_batch(const BatchView& batch) override { return executable_->set_batch(batch); }
 

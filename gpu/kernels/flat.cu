@@ -19,6 +19,44 @@ struct Cast {
   }
 };
 
+/// So many are arguments of one kernel.
+constexpr int most_ranges = 64;
+
+struct CastRanges {
+  CastRange all[most_ranges];
+};
+
+/// A row of blocks (blockIdx.y) for each range.
+template <int Width, class From, class To>
+__global__ void __launch_bounds__(each_threads) cast_ranges_kernel(CastRanges ranges) {
+  const auto& range = ranges.all[blockIdx.y];
+  const Cast<From, To> cast{static_cast<const From*>(range.from), static_cast<To*>(range.to)};
+  const std::size_t packs = range.elements / Width;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (std::size_t i = first; i < packs; i += stride)
+    cast.template run<Width>(i * Width);
+  for (std::size_t i = packs * Width + first; i < range.elements; i += stride)
+    cast.template run<1>(i);
+}
+
+template <class From, class To>
+void launch_ranges(cudaStream_t stream, std::span<const CastRange> ranges) {
+  CastRanges arguments{};
+  std::size_t largest = 0;
+  bool aligned = true;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    arguments.all[i] = ranges[i];
+    largest = std::max(largest, ranges[i].elements);
+    aligned = aligned && aligned_for_packs(ranges[i].from, ranges[i].to);
+  }
+  const dim3 blocks(grid_for((largest + 7) / 8), static_cast<unsigned>(ranges.size()));
+  if (aligned)
+    cast_ranges_kernel<8, From, To><<<blocks, each_threads, 0, stream>>>(arguments);
+  else
+    cast_ranges_kernel<1, From, To><<<blocks, each_threads, 0, stream>>>(arguments);
+}
+
 template <class T>
 struct Add {
   T* y;
@@ -131,6 +169,21 @@ void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* t
       using To = decltype(target);
       launch_each<8>(stream, Cast<From, To>{static_cast<const From*>(from), static_cast<To*>(to)},
                      elements, aligned_for_packs(from, to));
+    });
+  });
+}
+
+void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from_type,
+                        DType to_type) {
+  with_type(from_type, [&](auto source) {
+    with_type(to_type, [&](auto target) {
+      using From = decltype(source);
+      using To = decltype(target);
+      for (auto left = ranges; !left.empty();) {
+        const auto count = std::min<std::size_t>(left.size(), most_ranges);
+        launch_ranges<From, To>(stream, left.first(count));
+        left = left.subspan(count);
+      }
     });
   });
 }

@@ -9,12 +9,21 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <span>
 
 namespace troupe::gpu {
 
 /// Rounds to nearest, ties to even.
 void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
                  std::size_t elements);
+struct CastRange {
+  const void* from;
+  void* to;
+  std::size_t elements;
+};
+/// Several at once: a launch for each 64 of them.
+void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, DType from,
+                        DType to);
 /// y = a + b; y may be a or b.
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
                 std::size_t elements);

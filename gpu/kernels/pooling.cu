@@ -52,6 +52,14 @@ struct MaxPool {
     store_index(at, where);
   }
 
+  template <int Width>
+  __device__ static void normalize(float (&values)[Width], const float (&factors)[Width],
+                                   const float (&offsets)[Width]) {
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      values[i] = to_float(from_float<T>(normalized_relu(values[i], factors[i], offsets[i])));
+  }
+
   /// Stores the indices in pieces of 16 bytes at most.
   template <int Width>
   __device__ void store_index(std::size_t at, const Pack<Index, Width>& where) const {

@@ -28,16 +28,13 @@ public:
   void bind_narrowed(cudnn::Uid uid, TensorId tensor, std::int64_t channels, DType type) {
     narrowed_.push_back({uid, tensor, static_cast<std::size_t>(channels), type});
   }
-  /// The plan writes `elements` of `type`; they are widened into the f32 tensor.
-  void bind_widened(cudnn::Uid uid, TensorId tensor, std::size_t elements, DType type) {
-    widened_.push_back({uid, tensor, elements, type});
-  }
+  /// In Launch::staging.
+  void bind_staged(cudnn::Uid uid, std::size_t offset) { staged_.push_back({uid, offset}); }
 
   std::size_t workspace_bytes() const override {
     std::size_t bytes = aligned(plan_->workspace_bytes());
-    for (const auto* all : {&narrowed_, &widened_})
-      for (const auto& converted : *all)
-        bytes += aligned(converted.elements * size_of(converted.type));
+    for (const auto& converted : narrowed_)
+      bytes += aligned(converted.elements * size_of(converted.type));
     return bytes;
   }
 
@@ -53,19 +50,10 @@ public:
       bindings.push_back({c.uid, at});
       at += aligned(c.elements * size_of(c.type));
     }
-    auto* const wide = at;
-    for (const auto& c : widened_) {
-      bindings.push_back({c.uid, at});
-      at += aligned(c.elements * size_of(c.type));
-    }
+    for (const auto& [uid, offset] : staged_)
+      bindings.push_back({uid, launch.staging + offset});
     TROUPE_TRY(target_.use_stream(launch.stream));
-    TROUPE_TRY(plan_->execute(target_, bindings, launch.workspace()));
-    at = wide;
-    for (const auto& c : widened_) {
-      launch_cast(launch.stream, at, c.type, launch.data(c.tensor), DType::f32, c.elements);
-      at += aligned(c.elements * size_of(c.type));
-    }
-    return {};
+    return plan_->execute(target_, bindings, launch.workspace());
   }
 
 private:
@@ -80,7 +68,8 @@ private:
   std::shared_ptr<const cudnn::Plan> plan_;
   std::vector<std::pair<cudnn::Uid, TensorId>> tensors_;
   std::vector<std::pair<cudnn::Uid, WeightView>> weights_;
-  std::vector<Converted> narrowed_, widened_;
+  std::vector<Converted> narrowed_;
+  std::vector<std::pair<cudnn::Uid, std::size_t>> staged_;
 };
 
 /// A step that reads the node's weight.
@@ -141,8 +130,9 @@ Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& nod
   if (way.written == DType::f32)
     step->bind(uid::dw, node.outputs[0]);
   else
-    step->bind_widened(uid::dw, node.outputs[0], weight_gradient_elements(lowering.graph, node),
-                       way.written);
+    step->bind_staged(
+        uid::dw, lowering.narrow_gradients[static_cast<std::size_t>(node.unit)].add(
+                     node.outputs[0], weight_gradient_elements(lowering.graph, node), way.written));
   return StepPtr{std::move(step)};
 }
 

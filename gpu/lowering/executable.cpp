@@ -87,6 +87,12 @@ Status CudaExecutable::lower_nodes(Lowering& lowering) {
     auto& unit = units_[static_cast<std::size_t>(node.unit)];
     (node.phase == Phase::forward ? unit.forward : unit.backward).push_back(std::move(step));
   }
+  for (std::size_t unit = 0; unit < units_.size(); ++unit)
+    if (auto widen = widen_gradients(lowering.narrow_gradients[unit])) {
+      auto& backward = units_[unit].backward;
+      widen->node_index = backward.back()->node_index;
+      backward.push_back(std::move(widen));
+    }
   return {};
 }
 
@@ -109,6 +115,7 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
   TROUPE_TRY(take(lowering.placement.own_bytes, MemoryKind::activations, own_));
   TROUPE_TRY(take(workspace, MemoryKind::workspace, workspace_));
   TROUPE_TRY(take(copies, MemoryKind::workspace, copy_memory_));
+  TROUPE_TRY(take(lowering.staging_bytes(), MemoryKind::workspace, staging_));
   auto* at = copy_memory_->data();
   for (const auto& unit : units_) {
     const bool copied = unit.copy_type != DType::f32;
@@ -146,6 +153,18 @@ void CudaExecutable::refresh(Stream& stream, UnitId unit) {
   });
 }
 
+void CudaExecutable::refresh_all(Stream& stream) {
+  for (const auto type : {DType::f16, DType::bf16}) {
+    std::vector<CastRange> ranges;
+    for (std::size_t unit = 0; unit < units_.size(); ++unit)
+      if (units_[unit].copy_type == type)
+        ranges.push_back({units_[unit].parameters, copies_[unit], units_[unit].elements});
+    if (!ranges.empty())
+      cuda_stream(stream).enqueue(
+          "refresh", [&](cudaStream_t raw) { launch_cast_ranges(raw, ranges, DType::f32, type); });
+  }
+}
+
 Binding CudaExecutable::binding_of(UnitId unit) const {
   const auto& bound = units_[static_cast<std::size_t>(unit)];
   return {bound.parameters, bound.gradients, statistics_, loss_scale_, ports_.addresses()};
@@ -155,7 +174,7 @@ void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
                              std::span<const StepPtr> steps) {
   const Frame frame{places_, binding, memory_};
   const auto launch = [&](cudaStream_t raw) {
-    return Launch{raw, frame, stream.scratch(), copies_.data()};
+    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data()};
   };
   for (const auto& step : steps) {
     if (const auto sums = step->rank_sums(); sums > 0) {

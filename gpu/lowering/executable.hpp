@@ -36,6 +36,7 @@ public:
   void bind_loss_scale(const float* scale) override;
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
+  void refresh_all(Stream& stream) override;
   const BatchView& batch() const override { return ports_.batch(); }
   Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override;
@@ -73,7 +74,7 @@ private:
   StorageLayout layout_;
   std::vector<Place> places_;
   std::vector<Unit> units_;
-  BufferPtr arena_, own_, workspace_, copy_memory_;
+  BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
   std::vector<std::byte*> copies_; ///< by unit
   ExecutableMemory memory_;
   float* statistics_ = nullptr;

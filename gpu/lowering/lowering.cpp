@@ -45,6 +45,10 @@ Status Lowering::find_plans() {
   return {};
 }
 
+std::size_t Lowering::staging_bytes() const {
+  return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes();
+}
+
 Result<std::shared_ptr<CublasLt>> Lowering::cublas() {
   if (cublas_)
     return cublas_;

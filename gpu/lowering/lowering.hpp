@@ -3,6 +3,7 @@
 #pragma once
 
 #include "detail/step.hpp"
+#include "narrow_gradients.hpp"
 #include "plan_book.hpp"
 
 #include "../cublas/matmul.hpp"
@@ -42,6 +43,7 @@ public:
   PlanBook* plans = nullptr;     ///< the device's; null for a graph without convolutions
   cudnn::PlanPolicy policy;      ///< for them
   std::vector<DType> copy_types; ///< by unit (storage.hpp)
+  std::vector<NarrowGradients> narrow_gradients; ///< by unit
 
   const Tensor& input(const Node& node, std::size_t i) const { return graph[node.inputs[i]]; }
   const Tensor& output(const Node& node, std::size_t i = 0) const { return graph[node.outputs[i]]; }
@@ -49,12 +51,15 @@ public:
   TensorId shift_of(TensorId saved_mean) const;
   /// As a node with activations of this type reads it.
   WeightView view_weight(TensorId parameter, DType type) const;
+  /// Memory that the unit with the largest narrow gradients takes for them.
+  std::size_t staging_bytes() const;
   /// The library is opened for the first node that asks. Errors: unsupported where it is missing.
   Result<std::shared_ptr<CublasLt>> cublas();
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
-      : graph{graph_}, options{options_}, policy{policy_of(options_)}, device_{device} {}
+      : graph{graph_}, options{options_}, policy{policy_of(options_)},
+        narrow_gradients(graph_.units.size()), device_{device} {}
   /// Convolutions' plans, all at once.
   Status find_plans();
 

@@ -147,9 +147,12 @@ Traffic matmul(const Graph& graph, const Node& node) {
 Traffic weight_gradient_traffic(const Graph& graph, const Node& node, DType written) {
   auto traffic = cudnn::traffic_of(backward_weight_graph(graph, node, written));
   traffic += narrowing_traffic(graph, node);
-  if (written != DType::f32)
-    traffic += cast_traffic(weight_gradient_elements(graph, node), written, DType::f32);
-  return traffic;
+  if (written == DType::f32)
+    return traffic;
+  // All of a unit's are widened in one launch, which is not this node's.
+  auto widening = cast_traffic(weight_gradient_elements(graph, node), written, DType::f32);
+  widening.launches = 0;
+  return traffic += widening;
 }
 
 /// Without a plan every tensor has a place of its own.

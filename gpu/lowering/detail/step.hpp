@@ -19,6 +19,9 @@ struct Launch {
   const ReductionScratch& reductions;
   /// By unit: copies of the parameters in the type of activations; null where there are none.
   std::byte* const* copies;
+  /// Of the unit that is running backward: its weight gradients in the type in which they were
+  /// computed (narrow_gradients.hpp).
+  std::byte* staging;
 
   template <class T = void>
   T* data(TensorId id) const {

@@ -1,0 +1,42 @@
+#include "narrow_gradients.hpp"
+
+#include "../kernels/flat.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::gpu {
+
+namespace {
+
+class WidenStep final : public Step {
+public:
+  explicit WidenStep(const std::vector<NarrowGradient>& gradients) : gradients_{gradients} {
+    name = fmt::format("widen {} weight gradients", gradients.size());
+    traffic.launches = 1; // the bytes are their convolutions'
+  }
+
+  Status enqueue(const Launch& launch) override {
+    std::vector<CastRange> ranges;
+    for (const auto& one : gradients_)
+      ranges.push_back({launch.staging + one.offset, launch.data(one.gradient), one.elements});
+    launch_cast_ranges(launch.stream, ranges, gradients_.front().type, DType::f32);
+    return {};
+  }
+
+private:
+  std::vector<NarrowGradient> gradients_;
+};
+
+} // namespace
+
+std::size_t NarrowGradients::add(TensorId gradient, std::size_t elements, DType type) {
+  all_.push_back({gradient, elements, type, bytes_});
+  bytes_ += aligned(elements * size_of(type));
+  return all_.back().offset;
+}
+
+StepPtr widen_gradients(const NarrowGradients& gradients) {
+  return gradients.all().empty() ? nullptr : std::make_unique<WidenStep>(gradients.all());
+}
+
+} // namespace troupe::gpu
