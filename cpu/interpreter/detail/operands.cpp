@@ -85,12 +85,21 @@ Values Operands::read_weight(std::size_t i, std::size_t like) const {
 
 Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
   auto values = read(i);
-  if (!attributes<Conv2dAttributes>().prologue)
+  const auto& a = attributes<Conv2dAttributes>();
+  if (!a.prologue)
     return values;
   const auto factor = read(prologue), offset = read(prologue + 1);
+  const auto residual = a.residual == Residual::none ? Values{} : read(prologue + 2);
+  const bool scaled = a.residual == Residual::normalized;
+  const auto residual_factor = scaled ? read(prologue + 3) : Values{};
+  const auto residual_offset = scaled ? read(prologue + 4) : Values{};
   for (std::size_t at = 0; at < values.size(); ++at) {
     const auto c = at % factor.size();
-    const double value = values[at] * factor[c] + offset[c];
+    double value = values[at] * factor[c] + offset[c];
+    if (scaled)
+      value += residual[at] * residual_factor[c] + residual_offset[c];
+    else if (!residual.empty())
+      value += residual[at];
     values[at] = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
   }
   return values;

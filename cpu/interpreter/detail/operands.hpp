@@ -47,8 +47,8 @@ public:
   /// A weight in the precision it is multiplied in: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
-  /// The input of a convolution: after its prologue, whose factor and offset are inputs `prologue`
-  /// and the next, when there is one.
+  /// The input of a convolution: after its prologue, when there is one, whose factor, offset and
+  /// residual are inputs `prologue` and the next.
   Values read_convolved(std::size_t i, std::size_t prologue) const;
   /// Statistics are updated where they were read.
   void write_back(std::size_t i, const Values& values) const;
