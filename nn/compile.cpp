@@ -6,6 +6,7 @@
 #include "passes/autodiff.hpp"
 #include "passes/choose_recompute.hpp"
 #include "passes/drop_casts.hpp"
+#include "passes/fuse_block_ends.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
 #include "passes/sync_batch_norm.hpp"
@@ -27,6 +28,19 @@ Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options
   const auto operations = operations_of(graph);
   graph = recompute(graph, again);
   return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
+}
+
+/// What fuse_block_ends joins cannot be made again: it comes where nothing is.
+Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
+  const auto& recompute = options.recompute;
+  const bool fit = recompute.kind == RecomputeConfig::Kind::fit;
+  if (recompute.kind != RecomputeConfig::Kind::none && !fit)
+    return graph;
+  auto joined = fuse_block_ends(graph, options.fuse_statistics, options.memory.keep);
+  if (!fit)
+    return joined;
+  TROUPE_TRY(const auto planned, plan_memory(joined, options.memory));
+  return planned.plan.arena_bytes <= recompute.fit_bytes ? std::move(joined) : std::move(graph);
 }
 
 } // namespace
@@ -51,6 +65,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
+    TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
   PreparedModel prepared;
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {
