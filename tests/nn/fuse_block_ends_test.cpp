@@ -1,7 +1,7 @@
 #include "fused_steps.hpp"
 #include "graph_runner.hpp"
 
-#include "troupe/nn/validate.hpp"
+#include "troupe/nn/builder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -43,12 +43,25 @@ std::vector<Graph> networks() {
           forward_of("resnet18", 16, 4, "cifar")};
 }
 
-/// The nodes that read or write a tensor of another unit that only its own may touch: none, in a
-/// graph that was validated.
-void check_units(const Graph& graph) {
-  const auto valid = validate(graph);
-  INFO((valid ? "" : valid.error().to_string()));
-  CHECK(valid.has_value());
+/// Convolution, batch norm and ReLU, three times in each of two units.
+Graph chain() {
+  GraphBuilder b;
+  b.begin_unit("a");
+  auto x = b.input("images", {4, 8, 8, 3});
+  const auto labels = b.target("labels", {4}, DType::i32);
+  for (const std::string unit : {"a", "b"}) {
+    if (unit == "b")
+      b.begin_unit(unit);
+    for (const std::string layer : {".1", ".2", ".3"}) {
+      x = b.conv2d(unit + layer + ".conv", x, 8, {3, 1, 1});
+      x = b.relu(unit + layer + ".relu", b.batch_norm(unit + layer + ".bn", x, true));
+    }
+  }
+  const auto logits = b.linear("logits", b.flatten("flat", b.global_avg_pool("average", x)), 10);
+  b.softmax_cross_entropy("loss", logits, labels, 0);
+  auto graph = std::move(b).finish();
+  REQUIRE(graph.has_value());
+  return *graph;
 }
 
 } // namespace
@@ -118,7 +131,21 @@ TEST_CASE("gradients of a batch norm without residual cross units") {
   // The stem of CIFAR's networks is read by a convolution and by the first shortcut.
   const auto graph = prepared(forward_of("resnet20", 8, 4, "cifar"), everything).graph;
   CHECK(ends(graph, Op::conv2d_backward_data, Residual::none) == 1);
-  check_units(graph);
+}
+
+TEST_CASE("a batch norm between two units is taken apart as those inside of one") {
+  const auto forward = chain();
+  const auto plain = prepared(forward, {}).graph;
+  for (const auto precision : {Precision::fp32, Precision::amp_fp16}) {
+    const auto graph = prepared(forward, everything, precision).graph;
+    CHECK(count(graph, Op::batch_norm_backward) == 1); // the last one's, behind a pool
+    CHECK(count(graph, Op::batch_norm_input_gradient) == 5);
+    CHECK(count(graph, [](const Node& node) {
+            const auto* const a = std::get_if<FinalizeAttributes>(&node.attributes);
+            return a && a->also_f32;
+          }) == 0);
+    CHECK(distance(graph, plain) < (precision == Precision::fp32 ? f32_tolerance : 0.1));
+  }
 }
 
 TEST_CASE("a convolution's unit reads copies of scale and shift, and gives sums to copy") {
