@@ -6,6 +6,7 @@
 #include "passes/autodiff.hpp"
 #include "passes/choose_recompute.hpp"
 #include "passes/drop_casts.hpp"
+#include "passes/fuse_block_ends.hpp"
 #include "passes/fuse_max_pool.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
@@ -30,6 +31,19 @@ Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options
   return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
 }
 
+/// What fuse_block_ends joins cannot be made again: it comes where nothing is.
+Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
+  const auto& recompute = options.recompute;
+  const bool fit = recompute.kind == RecomputeConfig::Kind::fit;
+  if (recompute.kind != RecomputeConfig::Kind::none && !fit)
+    return graph;
+  auto joined = fuse_block_ends(graph, options.fuse_statistics, options.memory.keep);
+  if (!fit)
+    return joined;
+  TROUPE_TRY(const auto planned, plan_memory(joined, options.memory));
+  return planned.plan.arena_bytes <= recompute.fit_bytes ? std::move(joined) : std::move(graph);
+}
+
 } // namespace
 
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
@@ -52,6 +66,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
+    TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
     graph = fuse_max_pool(graph, options.fuse_statistics, options.memory.keep);
   }
   PreparedModel prepared;

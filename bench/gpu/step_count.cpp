@@ -37,11 +37,16 @@ std::string kind_of(const Node& node) {
   std::string kind{to_string(node.op)};
   if (const auto* const convolution = std::get_if<Conv2dAttributes>(&node.attributes)) {
     kind += convolution->prologue ? " + prologue" : "";
+    kind += convolution->residual != Residual::none ? " + residual" : "";
     kind += convolution->statistics ? " + statistics" : "";
     kind += convolution->batch_norm_relu ? " + mask and sums" : "";
   }
-  if (const auto* const norm = std::get_if<BatchNormAttributes>(&node.attributes))
+  if (const auto* const norm = std::get_if<BatchNormAttributes>(&node.attributes)) {
     kind += norm->add ? " + add" : "";
+    kind += norm->pooled ? " + pooled" : "";
+  }
+  if (const auto* const pool = std::get_if<PoolAttributes>(&node.attributes))
+    kind += pool->prologue ? " + prologue" : "";
   if (node.op == Op::scale_shift && node.inputs.size() > 3)
     kind += " + add";
   return kind;

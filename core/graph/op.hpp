@@ -1,6 +1,8 @@
 /// The ops that a graph is made of, and what sets one node of an op apart from another.
 #pragma once
 
+#include "tensor.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,18 +29,28 @@ inline constexpr std::size_t op_count = all_ops.size();
 
 std::string_view to_string(Op op);
 
+/// What is added to a batch norm's result before ReLU, at the end of a residual block.
+enum class Residual : std::uint8_t {
+  none,
+  plain,      ///< a tensor
+  normalized, ///< another batch norm's result
+};
+
 struct Conv2dAttributes {
   std::int64_t kernel = 3, stride = 1, padding = 1;
   /// So many last channels of x have no weight. They are zero, and a device may or may not read
   /// them. Images alone are padded (nn/passes/format_input), so no dx is ever asked for.
   std::int64_t padded_channels = 0;
-  /// What is convolved is relu(x * factor + offset), factor and offset (C) f32, rounded to x's
-  /// dtype: batch norm and ReLU on the way in. The border's padding is 0 after that.
+  /// What is convolved is relu(x * factor + offset), factor and offset (C) of x's dtype, rounded to
+  /// it: batch norm and ReLU on the way in. The border's padding is 0 after that.
   bool prologue = false;
   /// Also gives sum and sum_of_squares (O) f32 of y over N, H and W. The interpreter sums what is
   /// stored; a device may sum before it rounds y.
   bool statistics = false;
   bool batch_norm_relu = false; ///< conv2d_backward_data alone
+  /// Of the prologue, which then also gives what is convolved; or of batch_norm_relu.
+  Residual residual = Residual::none;
+  bool add_gradient = false; ///< with batch_norm_relu: to dx, before the mask
   bool operator==(const Conv2dAttributes&) const = default;
 };
 
@@ -73,6 +85,9 @@ struct LayerNormAttributes {
 struct FinalizeAttributes {
   float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
   std::int64_t count = 0;             ///< values per channel that were summed
+  DType type = DType::f32;            ///< of factor and offset: that of who reads them
+  bool also_f32 = false;              ///< gives factor and offset in f32, too
+  bool copies = false; ///< gives scale and shift as they are: other units cannot read parameters
   bool operator==(const FinalizeAttributes&) const = default;
 };
 

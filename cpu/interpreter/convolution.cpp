@@ -82,6 +82,8 @@ Status conv2d(const Operands& operands) {
   operands.write(0, y);
   if (operands.attributes<Conv2dAttributes>().statistics)
     write_statistics(operands, y);
+  if (operands.attributes<Conv2dAttributes>().residual != Residual::none)
+    operands.write(operands.outputs() - 1, x);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace troupe::cpu {
 
@@ -26,8 +27,14 @@ Status finalize(const Operands& operands, std::size_t scale_at, const Values& me
   }
   operands.write(0, mean);
   operands.write(1, inv_std);
-  operands.write(2, factor);
-  operands.write(3, offset);
+  for (std::size_t at = 2, end = a.also_f32 ? 6 : 4; at < end; at += 2) {
+    operands.write(at, factor);
+    operands.write(at + 1, offset);
+  }
+  if (a.copies) {
+    operands.write(operands.outputs() - 2, scale);
+    operands.write(operands.outputs() - 1, shift);
+  }
   operands.write_back(scale_at + 2, running_mean);
   operands.write_back(scale_at + 3, running_var);
   return {};
@@ -80,20 +87,36 @@ Status scale_shift(const Operands& operands) {
   return {};
 }
 
+namespace {
+
+/// A batch norm as five inputs of a node, and what becomes of it as five outputs.
+struct BatchNorm {
+  Values x, scale, shift, mean, inv_std;
+
+  BatchNorm(const Operands& operands, std::size_t first)
+      : x{operands.read(first)}, scale{operands.read(first + 1)}, shift{operands.read(first + 2)},
+        mean{operands.read(first + 3)}, inv_std{operands.read(first + 4)} {}
+
+  double normalized(std::size_t i) const {
+    const auto c = i % mean.size();
+    return (x[i] - mean[c]) * inv_std[c];
+  }
+  double result(std::size_t i) const {
+    const auto c = i % mean.size();
+    return normalized(i) * scale[c] + shift[c];
+  }
+  void reduce(const Operands& operands, std::size_t first, const Values& dz) const;
+};
+
 // With h = (x - mean) * inv_std, M values per channel and k = scale * inv_std, the gradient of x is
 // k * (dz - dshift / M - h * dscale / M) (batch_norm.cpp): linear in dz and x.
-void write_masked_and_reduced(const Operands& operands, Values dx) {
-  const auto x = operands.read(2), scale = operands.read(3), shift = operands.read(4),
-             mean = operands.read(5), inv_std = operands.read(6);
+void BatchNorm::reduce(const Operands& operands, std::size_t first, const Values& dz) const {
   const auto channels = scale.size();
   const auto rows = static_cast<double>(x.size()) / static_cast<double>(channels);
   Values dscale(channels), dshift(channels);
-  for (std::size_t i = 0; i < dx.size(); ++i) {
-    const auto c = i % channels;
-    const double normalized = (x[i] - mean[c]) * inv_std[c];
-    dx[i] = normalized * scale[c] + shift[c] > 0 ? round_to(operands.output(0).dtype, dx[i]) : 0;
-    dscale[c] += dx[i] * normalized;
-    dshift[c] += dx[i];
+  for (std::size_t i = 0; i < dz.size(); ++i) {
+    dscale[i % channels] += dz[i] * normalized(i);
+    dshift[i % channels] += dz[i];
   }
   Values dy_factor(channels), x_factor(channels), offset(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -101,12 +124,29 @@ void write_masked_and_reduced(const Operands& operands, Values dx) {
     x_factor[c] = -dy_factor[c] * inv_std[c] * dscale[c] / rows;
     offset[c] = -dy_factor[c] * dshift[c] / rows - x_factor[c] * mean[c];
   }
+  for (const auto* values : {&dscale, &dshift, &dy_factor, &x_factor, &offset})
+    operands.write(first++, *values);
+}
+
+} // namespace
+
+void write_masked_and_reduced(const Operands& operands, Values dx) {
+  const auto& a = operands.attributes<Conv2dAttributes>();
+  const BatchNorm first{operands, 2};
+  const auto plain = a.residual == Residual::plain ? operands.read(7) : Values{};
+  std::optional<BatchNorm> second;
+  if (a.residual == Residual::normalized)
+    second.emplace(operands, 7);
+  const auto other = a.add_gradient ? operands.read(operands.inputs() - 1) : Values(dx.size());
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const double residual = second ? second->result(i) : plain.empty() ? 0 : plain[i];
+    const bool passes = first.result(i) + residual > 0;
+    dx[i] = passes ? round_to(operands.output(0).dtype, dx[i] + other[i]) : 0;
+  }
   operands.write(0, dx);
-  operands.write(1, dscale);
-  operands.write(2, dshift);
-  operands.write(3, dy_factor);
-  operands.write(4, x_factor);
-  operands.write(5, offset);
+  first.reduce(operands, 1, dx);
+  if (second)
+    second->reduce(operands, 6, dx);
 }
 
 Status batch_norm_input_gradient(const Operands& operands) {
@@ -117,6 +157,8 @@ Status batch_norm_input_gradient(const Operands& operands) {
     const auto c = i % offset.size();
     dx[i] = dx[i] * dy_factor[c] + x[i] * x_factor[c] + offset[c];
   }
+  for (std::size_t i = 5; i < operands.inputs(); ++i)
+    operands.write(i - 4, operands.read(i));
   operands.write(0, dx);
   return {};
 }

@@ -26,9 +26,13 @@ struct BatchNormStatistics {
   float *saved_mean = nullptr, *saved_inv_std = nullptr;
   float *running_mean = nullptr, *running_variance = nullptr; ///< updated; variance unbiased
   float eps = 1e-5f, momentum = 0.1f;
-  /// For a kernel that takes y = x·equivalent_scale + equivalent_shift, written when not null.
+  /// For a kernel that takes y = x·equivalent_scale + equivalent_shift. In f32, and in `narrow`,
+  /// f16 or bf16: each written when not null.
   const float *scale = nullptr, *shift = nullptr;
   float *equivalent_scale = nullptr, *equivalent_shift = nullptr;
+  DType narrow = DType::f16;
+  void *narrow_scale = nullptr, *narrow_shift = nullptr;
+  float *scale_copy = nullptr, *shift_copy = nullptr; ///< written when not null
 };
 
 /// Mean and variance of x, by channel.
@@ -87,7 +91,14 @@ void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape,
 
 /// dx = a·dy + b·x + c, by channel: the end of a batch norm's backward whose sums another kernel
 /// made. dx may be dy or x.
-void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const void* dy,
-                      const void* x, const float* a, const float* b, const float* c, void* dx);
+struct DbnApply {
+  const void *dy = nullptr, *x = nullptr;
+  const float *a = nullptr, *b = nullptr, *c = nullptr;
+  void* dx = nullptr;
+  /// Sums that the other kernel made, copied when not null.
+  const float *dscale = nullptr, *dshift = nullptr;
+  float *dscale_copy = nullptr, *dshift_copy = nullptr;
+};
+void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const DbnApply& arguments);
 
 } // namespace troupe::gpu

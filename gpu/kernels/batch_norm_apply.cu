@@ -49,9 +49,15 @@ struct LinearGradient {
   struct Coefficients {
     float a, b, c;
   };
-  const float *a, *b, *c;
+  DbnApply arguments;
 
-  __device__ Coefficients load(int channel) const { return {a[channel], b[channel], c[channel]}; }
+  __device__ Coefficients load(int channel) const {
+    if (arguments.dscale && blockIdx.y == 0) { // each channel's threads write the same
+      arguments.dscale_copy[channel] = arguments.dscale[channel];
+      arguments.dshift_copy[channel] = arguments.dshift[channel];
+    }
+    return {arguments.a[channel], arguments.b[channel], arguments.c[channel]};
+  }
   __device__ float apply(const Coefficients& k, float dy, float x, float) const {
     return fmaf(k.a, dy, fmaf(k.b, x, k.c));
   }
@@ -85,9 +91,8 @@ void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape, const S
                     ScaleShift{a.scale, a.shift, a.z_scale, a.z_shift, a.relu});
 }
 
-void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const void* dy,
-                      const void* x, const float* a, const float* b, const float* c, void* dx) {
-  launch_one_or_two(stream, shape, dy, x, dx, LinearGradient{a, b, c});
+void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const DbnApply& a) {
+  launch_one_or_two(stream, shape, a.dy, a.x, a.dx, LinearGradient{a});
 }
 
 } // namespace troupe::gpu

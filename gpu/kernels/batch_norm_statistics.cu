@@ -6,6 +6,30 @@ namespace troupe::gpu {
 
 namespace {
 
+__device__ inline void store_narrow(DType type, void* to, int at, float value) {
+  if (type == DType::f16)
+    static_cast<__half*>(to)[at] = from_float<__half>(value);
+  else
+    static_cast<__nv_bfloat16*>(to)[at] = from_float<__nv_bfloat16>(value);
+}
+
+__device__ void write_equivalent(const BatchNormStatistics& to, int channel, float mean,
+                                 float inv_std) {
+  const float scale = to.scale[channel] * inv_std, shift = to.shift[channel] - mean * scale;
+  if (to.equivalent_scale) {
+    to.equivalent_scale[channel] = scale;
+    to.equivalent_shift[channel] = shift;
+  }
+  if (to.narrow_scale) {
+    store_narrow(to.narrow, to.narrow_scale, channel, scale);
+    store_narrow(to.narrow, to.narrow_shift, channel, shift);
+  }
+  if (to.scale_copy) {
+    to.scale_copy[channel] = to.scale[channel];
+    to.shift_copy[channel] = to.shift[channel];
+  }
+}
+
 __device__ void write_statistics(const BatchNormStatistics& to, int channel,
                                  const ChannelMoments& moments, double rows) {
   const float inv_std = inverse_deviation(moments.variance, to.eps);
@@ -18,11 +42,8 @@ __device__ void write_statistics(const BatchNormStatistics& to, int channel,
   if (to.running_variance)
     to.running_variance[channel] =
         running(to.running_variance[channel], unbiased(moments.variance, rows), to.momentum);
-  if (to.equivalent_scale) {
-    const float gain = to.scale[channel] * inv_std;
-    to.equivalent_scale[channel] = gain;
-    to.equivalent_shift[channel] = to.shift[channel] - moments.mean * gain;
-  }
+  if (to.scale)
+    write_equivalent(to, channel, moments.mean, inv_std);
 }
 
 /// Sums of distances from an origin near the mean.

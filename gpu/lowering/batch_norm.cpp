@@ -212,22 +212,44 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
       });
 }
 
+namespace {
+
+BatchNormStatistics finalized(const Launch& l, const Node& node,
+                              const FinalizeAttributes& attributes) {
+  const auto output = [&](std::size_t i) { return l.data<float>(node.outputs[i]); };
+  BatchNormStatistics statistics{.saved_mean = output(0),
+                                 .saved_inv_std = output(1),
+                                 .running_mean = l.data<float>(node.inputs[4]),
+                                 .running_variance = l.data<float>(node.inputs[5]),
+                                 .eps = attributes.eps,
+                                 .momentum = attributes.momentum,
+                                 .scale = l.data<float>(node.inputs[2]),
+                                 .shift = l.data<float>(node.inputs[3])};
+  const bool narrow = attributes.type != DType::f32;
+  if (narrow) {
+    statistics.narrow = attributes.type;
+    statistics.narrow_scale = l.data(node.outputs[2]);
+    statistics.narrow_shift = l.data(node.outputs[3]);
+  }
+  if (!narrow || attributes.also_f32) {
+    statistics.equivalent_scale = output(narrow ? 4 : 2);
+    statistics.equivalent_shift = output(narrow ? 5 : 3);
+  }
+  if (attributes.copies) {
+    statistics.scale_copy = output(node.outputs.size() - 2);
+    statistics.shift_copy = output(node.outputs.size() - 1);
+  }
+  return statistics;
+}
+
+} // namespace
+
 Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<FinalizeAttributes>(node.attributes);
   const auto channels = lowering.input(node, 0).shape[0];
   return kernel_step(node.op, [node, attributes, channels](const Launch& l) {
     launch_batch_norm_finalize(l.stream, attributes.count, channels, l.data<float>(node.inputs[0]),
-                               l.data<float>(node.inputs[1]),
-                               {.saved_mean = l.data<float>(node.outputs[0]),
-                                .saved_inv_std = l.data<float>(node.outputs[1]),
-                                .running_mean = l.data<float>(node.inputs[4]),
-                                .running_variance = l.data<float>(node.inputs[5]),
-                                .eps = attributes.eps,
-                                .momentum = attributes.momentum,
-                                .scale = l.data<float>(node.inputs[2]),
-                                .shift = l.data<float>(node.inputs[3]),
-                                .equivalent_scale = l.data<float>(node.outputs[2]),
-                                .equivalent_shift = l.data<float>(node.outputs[3])});
+                               l.data<float>(node.inputs[1]), finalized(l, node, attributes));
   });
 }
 
@@ -252,9 +274,19 @@ Result<StepPtr> lower_scale_shift(Lowering& lowering, const Node& node) {
 
 Result<StepPtr> lower_batch_norm_input_gradient(Lowering& lowering, const Node& node) {
   return kernel_step(node.op, [node, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-    launch_dbn_apply(l.stream, shape, l.data(node.inputs[0]), l.data(node.inputs[1]),
-                     l.data<float>(node.inputs[2]), l.data<float>(node.inputs[3]),
-                     l.data<float>(node.inputs[4]), l.data(node.outputs[0]));
+    DbnApply arguments{.dy = l.data(node.inputs[0]),
+                       .x = l.data(node.inputs[1]),
+                       .a = l.data<float>(node.inputs[2]),
+                       .b = l.data<float>(node.inputs[3]),
+                       .c = l.data<float>(node.inputs[4]),
+                       .dx = l.data(node.outputs[0])};
+    if (node.inputs.size() > 5) {
+      arguments.dscale = l.data<float>(node.inputs[5]);
+      arguments.dshift = l.data<float>(node.inputs[6]);
+      arguments.dscale_copy = l.data<float>(node.outputs[1]);
+      arguments.dshift_copy = l.data<float>(node.outputs[2]);
+    }
+    launch_dbn_apply(l.stream, shape, arguments);
   });
 }
 

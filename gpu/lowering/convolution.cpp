@@ -24,19 +24,10 @@ public:
 
   void bind(cudnn::Uid uid, TensorId tensor) { tensors_.push_back({uid, tensor}); }
   void bind(cudnn::Uid uid, const WeightView& weight) { weights_.push_back({uid, weight}); }
-  /// A per-channel f32 tensor that the plan wants in the type of activations.
-  void bind_narrowed(cudnn::Uid uid, TensorId tensor, std::int64_t channels, DType type) {
-    narrowed_.push_back({uid, tensor, static_cast<std::size_t>(channels), type});
-  }
   /// In Launch::staging.
   void bind_staged(cudnn::Uid uid, std::size_t offset) { staged_.push_back({uid, offset}); }
 
-  std::size_t workspace_bytes() const override {
-    std::size_t bytes = aligned(plan_->workspace_bytes());
-    for (const auto& converted : narrowed_)
-      bytes += aligned(converted.elements * size_of(converted.type));
-    return bytes;
-  }
+  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
   Status enqueue(const Launch& launch) override {
     std::vector<cudnn::Binding> bindings;
@@ -44,12 +35,6 @@ public:
       bindings.push_back({uid, launch.data(tensor)});
     for (const auto& [uid, weight] : weights_)
       bindings.push_back({uid, weight.data(launch)});
-    auto* at = launch.workspace() + aligned(plan_->workspace_bytes());
-    for (const auto& c : narrowed_) {
-      launch_cast(launch.stream, launch.data(c.tensor), DType::f32, at, c.type, c.elements);
-      bindings.push_back({c.uid, at});
-      at += aligned(c.elements * size_of(c.type));
-    }
     for (const auto& [uid, offset] : staged_)
       bindings.push_back({uid, launch.staging + offset});
     TROUPE_TRY(target_.use_stream(launch.stream));
@@ -57,18 +42,10 @@ public:
   }
 
 private:
-  struct Converted {
-    cudnn::Uid uid;
-    TensorId tensor;
-    std::size_t elements;
-    DType type;
-  };
-
   const cudnn::Target& target_;
   std::shared_ptr<const cudnn::Plan> plan_;
   std::vector<std::pair<cudnn::Uid, TensorId>> tensors_;
   std::vector<std::pair<cudnn::Uid, WeightView>> weights_;
-  std::vector<Converted> narrowed_;
   std::vector<std::pair<cudnn::Uid, std::size_t>> staged_;
 };
 
@@ -81,10 +58,31 @@ Result<std::unique_ptr<ConvolutionStep>> make_step(Lowering& lowering, const Nod
   return step;
 }
 
-/// Factor and offset of what the convolution reads.
-void bind_prologue(ConvolutionStep& step, const Node& node, const Tensor& x) {
-  step.bind_narrowed(uid::scale, node.inputs[2], x.shape[3], x.dtype);
-  step.bind_narrowed(uid::bias, node.inputs[3], x.shape[3], x.dtype);
+/// To inputs, or outputs, that stand side by side from `first`.
+void bind_all(ConvolutionStep& step, const std::vector<TensorId>& tensors, std::size_t first,
+              std::initializer_list<cudnn::Uid> uids, cudnn::Uid offset = 0) {
+  for (const auto uid : uids)
+    step.bind(uid + offset, tensors[first++]);
+}
+
+/// Factor, offset and residual of what the convolution reads.
+void bind_prologue(ConvolutionStep& step, const Node& node, Residual residual) {
+  bind_all(step, node.inputs, 2, {uid::scale, uid::bias});
+  if (residual == Residual::none)
+    return;
+  step.bind(uid::dual_x, node.inputs[4]);
+  if (residual == Residual::normalized)
+    bind_all(step, node.inputs, 5, {uid::dual_scale, uid::dual_bias});
+  step.bind(uid::activation, node.outputs.back());
+}
+
+/// A batch norm that backward data masks by and reduces for: five inputs and five outputs.
+void bind_batch_norm(ConvolutionStep& step, const Node& node, std::size_t first_input,
+                     std::size_t first_output, cudnn::Uid offset) {
+  bind_all(step, node.inputs, first_input,
+           {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean, uid::bn_inv_std}, offset);
+  bind_all(step, node.outputs, first_output, {uid::dscale, uid::dbias, uid::a, uid::b, uid::c},
+           offset);
 }
 
 } // namespace
@@ -95,7 +93,7 @@ Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   step->bind(uid::x, node.inputs[0]);
   step->bind(uid::y, node.outputs[0]);
   if (attributes.prologue)
-    bind_prologue(*step, node, lowering.input(node, 0));
+    bind_prologue(*step, node, attributes.residual);
   if (attributes.statistics) {
     step->bind(uid::sum, node.outputs[1]);
     step->bind(uid::square_sum, node.outputs[2]);
@@ -107,26 +105,25 @@ Result<StepPtr> lower_conv2d_backward_data(Lowering& lowering, const Node& node)
   TROUPE_TRY(auto step, make_step(lowering, node, backward_data_graph(lowering.graph, node)));
   step->bind(uid::dy, node.inputs[0]);
   step->bind(uid::dx, node.outputs[0]);
-  if (std::get<Conv2dAttributes>(node.attributes).batch_norm_relu) {
-    constexpr cudnn::Uid read[] = {uid::bn_x, uid::bn_scale, uid::bn_bias, uid::bn_mean,
-                                   uid::bn_inv_std};
-    for (std::size_t i = 0; i < std::size(read); ++i)
-      step->bind(read[i], node.inputs[2 + i]);
-    constexpr cudnn::Uid written[] = {uid::dscale, uid::dbias, uid::a, uid::b, uid::c};
-    for (std::size_t i = 0; i < std::size(written); ++i)
-      step->bind(written[i], node.outputs[1 + i]);
-  }
+  const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  if (attributes.batch_norm_relu)
+    bind_batch_norm(*step, node, 2, 1, 0);
+  if (attributes.residual == Residual::plain)
+    step->bind(uid::shortcut, node.inputs[7]);
+  if (attributes.residual == Residual::normalized)
+    bind_batch_norm(*step, node, 7, 6, uid::dual_offset);
+  if (attributes.add_gradient)
+    step->bind(uid::other_dx, node.inputs.back());
   return StepPtr{std::move(step)};
 }
 
 Result<StepPtr> lower_conv2d_backward_weight(Lowering& lowering, const Node& node) {
-  const auto& x = lowering.input(node, 1);
   TROUPE_TRY(auto way, weight_gradient(*lowering.plans, lowering.policy, lowering.graph, node));
   auto step = std::make_unique<ConvolutionStep>(node, std::move(way.plan));
   step->bind(uid::x, node.inputs[1]);
   step->bind(uid::dy, node.inputs[0]);
   if (std::get<Conv2dAttributes>(node.attributes).prologue)
-    bind_prologue(*step, node, x);
+    bind_prologue(*step, node, Residual::none);
   if (way.written == DType::f32)
     step->bind(uid::dw, node.outputs[0]);
   else

@@ -26,9 +26,19 @@ cudnn::ConvolutionProblem problem_of(const Tensor& x, const Tensor& y,
 
 } // namespace
 
+bool has_pattern(const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  if (a.residual != Residual::none && (a.kernel != 1 || a.stride != 1 || a.padding != 0))
+    return false;
+  return a.statistics || !a.prologue;
+}
+
 cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
   const auto problem = problem_of(graph[node.inputs[0]], graph[node.outputs[0]], attributes);
+  if (attributes.residual != Residual::none)
+    return cudnn::residual_convolution_statistics(problem,
+                                                  attributes.residual == Residual::normalized);
   return attributes.prologue     ? cudnn::normalized_convolution_statistics(problem)
          : attributes.statistics ? cudnn::convolution_statistics(problem)
                                  : cudnn::convolution_forward(problem);
@@ -37,8 +47,12 @@ cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node) {
 cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
   const auto problem = problem_of(graph[node.outputs[0]], graph[node.inputs[0]], attributes);
-  return attributes.batch_norm_relu ? cudnn::backward_data_batch_norm(problem)
-                                    : cudnn::convolution_backward_data(problem);
+  if (!attributes.batch_norm_relu)
+    return cudnn::convolution_backward_data(problem);
+  const auto shortcut = attributes.residual == Residual::none    ? cudnn::Shortcut::none
+                        : attributes.residual == Residual::plain ? cudnn::Shortcut::plain
+                                                                 : cudnn::Shortcut::normalized;
+  return cudnn::backward_data_batch_norm(problem, shortcut, attributes.add_gradient);
 }
 
 cudnn::OperationGraph backward_weight_graph(const Graph& graph, const Node& node, DType gradient) {

@@ -8,6 +8,10 @@
 
 namespace troupe::gpu {
 
+/// Whether there is one of a conv2d at all; an engine may refuse it still. None normalizes its
+/// input and keeps the statistics to itself, and blocks end in 1x1 convolutions alone.
+bool has_pattern(const Node& node);
+
 cudnn::OperationGraph forward_graph(const Graph& graph, const Node& node);
 cudnn::OperationGraph backward_data_graph(const Graph& graph, const Node& node);
 /// The weight gradient is written as `gradient`: f32, or the type of activations.

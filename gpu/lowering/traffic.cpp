@@ -146,7 +146,6 @@ Traffic matmul(const Graph& graph, const Node& node) {
 
 Traffic weight_gradient_traffic(const Graph& graph, const Node& node, DType written) {
   auto traffic = cudnn::traffic_of(backward_weight_graph(graph, node, written));
-  traffic += narrowing_traffic(graph, node);
   if (written == DType::f32)
     return traffic;
   // All of a unit's are widened in one launch, which is not this node's.
@@ -172,19 +171,10 @@ Traffic cast_traffic(std::size_t elements, DType from, DType to) {
           .launches = 1};
 }
 
-Traffic narrowing_traffic(const Graph& graph, const Node& node) {
-  Traffic traffic;
-  if (std::get<Conv2dAttributes>(node.attributes).prologue)
-    for (const auto vector : {node.inputs[2], node.inputs[3]})
-      traffic += cast_traffic(static_cast<std::size_t>(graph[vector].shape.elements()), DType::f32,
-                              graph[node.inputs[node.op == Op::conv2d ? 0 : 1]].dtype);
-  return traffic;
-}
-
 Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisions) {
   switch (node.op) {
   case Op::conv2d:
-    return cudnn::traffic_of(forward_graph(graph, node)) += narrowing_traffic(graph, node);
+    return cudnn::traffic_of(forward_graph(graph, node));
   case Op::conv2d_backward_data:
     return cudnn::traffic_of(backward_data_graph(graph, node));
   case Op::conv2d_backward_weight:

@@ -23,7 +23,5 @@ Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPla
                            PlanBook* plans, const cudnn::PlanPolicy& policy);
 
 Traffic cast_traffic(std::size_t elements, DType from, DType to);
-/// Of the casts of a prologue's factor and offset; nothing where a convolution has none.
-Traffic narrowing_traffic(const Graph& graph, const Node& node);
 
 } // namespace troupe::gpu

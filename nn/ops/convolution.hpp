@@ -5,9 +5,29 @@
 
 namespace troupe::nn::ops {
 
+/// How many inputs it has besides x and weight.
+inline std::size_t prologue_inputs(const Conv2dAttributes& a) {
+  if (!a.prologue)
+    return 0;
+  return a.residual == Residual::none ? 2 : a.residual == Residual::plain ? 3 : 5;
+}
+
+inline Status check_prologue(const Conv2dAttributes& a, Types inputs) {
+  const auto& x = inputs[0];
+  const auto channels = x.shape[3];
+  TROUPE_TRY(expect_channels_of(x.dtype, inputs.subspan(2), channels, "factor", "offset"));
+  if (a.residual == Residual::none)
+    return {};
+  TROUPE_TRY(expect_type(inputs[4], x, "residual"));
+  return a.residual == Residual::plain
+             ? Status{}
+             : expect_channels_of(x.dtype, inputs.subspan(5), channels, "the residual's factor",
+                                  "the residual's offset");
+}
+
 inline OutputTypes infer_conv2d(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<Conv2dAttributes>(attributes);
-  TROUPE_TRY(expect_count(inputs, a.prologue ? 4 : 2));
+  TROUPE_TRY(expect_count(inputs, 2 + prologue_inputs(a)));
   const auto& x = inputs[0];
   const auto& w = inputs[1];
   TROUPE_TRY(expect_rank(x, 4, "x (N, H, W, C)"));
@@ -19,15 +39,19 @@ inline OutputTypes infer_conv2d(const Attributes& attributes, Types inputs) {
   if (w.shape[1] + a.padded_channels != x.shape[3])
     return wrong("x has {} channels, the weight takes {}", x.shape[3], w.shape[1]);
   if (a.prologue)
-    TROUPE_TRY(expect_channels(inputs.subspan(2), x.shape[3], "factor", "offset"));
+    TROUPE_TRY(check_prologue(a, inputs));
   const auto h = window_count(x.shape[1], a.kernel, a.stride, a.padding);
   const auto width = window_count(x.shape[2], a.kernel, a.stride, a.padding);
   if (h < 1 || width < 1)
     return wrong("an image of {} is too small for kernel {}, stride {}, padding {}",
                  x.shape.to_string(), a.kernel, a.stride, a.padding);
   const TensorType y{{x.shape[0], h, width, w.shape[0]}, x.dtype};
-  const TensorType sums{{w.shape[0]}, DType::f32};
-  return a.statistics ? std::vector{y, sums, sums} : std::vector{y};
+  std::vector outputs{y};
+  if (a.statistics)
+    outputs.resize(3, {{w.shape[0]}, DType::f32});
+  if (a.prologue && a.residual != Residual::none)
+    outputs.push_back(x);
+  return outputs;
 }
 
 inline Status differentiate_conv2d(Propagation& to, const Node& node, TensorId dy) {
@@ -37,28 +61,50 @@ inline Status differentiate_conv2d(Propagation& to, const Node& node, TensorId d
   return {};
 }
 
+/// None at a block's end: it would read what another unit gave to nobody else.
+inline std::optional<Node> convolve_again(const Node& node) {
+  const bool ends_block = std::get<Conv2dAttributes>(node.attributes).residual != Residual::none;
+  return ends_block ? std::nullopt : same_node(node);
+}
+
 inline constexpr OpRecord conv2d = {
     .op = Op::conv2d,
     .infer = infer_conv2d,
     .autocast = Autocast{AutocastRule::lower_precision, "conv2d"},
     .rounded = InputSet::only({1}),
     .gradient = differentiate_conv2d,
-    .clone = same_node,
+    .clone = convolve_again,
     .cost = cost_of_forward,
 };
 
-/// dy, weight, x, scale, shift, saved_mean, saved_inv_std -> dz, dscale, dshift, three factors.
+/// x, scale, shift, saved_mean, saved_inv_std.
+inline Status expect_batch_norm(Types in, const TensorType& x) {
+  TROUPE_TRY(expect_type(in[0], x, "x"));
+  return expect_channels(in.subspan(1), x.shape[3], "scale", "shift", "saved_mean",
+                         "saved_inv_std");
+}
+
+inline Status expect_sums(Types out, std::int64_t channels) {
+  return expect_channels(out, channels, "dscale", "dshift", "dy_factor", "x_factor", "offset");
+}
+
+/// dy, weight, a batch norm [, residual or a second batch norm] [, other] -> dz, sums [, second's].
 inline Status check_backward_data_batch_norm(const Attributes& attributes, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 7));
-  if (out.size() != 6)
-    return wrong("gives 6 outputs with batch_norm_relu, has {}", out.size());
+  const auto& a = std::get<Conv2dAttributes>(attributes);
+  const bool plain = a.residual == Residual::plain, two = a.residual == Residual::normalized;
+  const std::size_t others = 7 + (plain ? 1 : two ? 5 : 0);
+  TROUPE_TRY(expect_count(in, others + (a.add_gradient ? 1 : 0)));
+  TROUPE_TRY(expect_outputs(out, two ? 11 : 6));
   TROUPE_TRY(expect_inverse(Op::conv2d, attributes, {out[0], in[1]}, in[0]));
-  TROUPE_TRY(expect_type(in[2], out[0], "x"));
-  const auto channels = out[0].shape[3];
-  TROUPE_TRY(
-      expect_channels(in.subspan(3), channels, "scale", "shift", "saved_mean", "saved_inv_std"));
-  return expect_channels(out.subspan(1), channels, "dscale", "dshift", "dy_factor", "x_factor",
-                         "offset");
+  TROUPE_TRY(expect_batch_norm(in.subspan(2), out[0]));
+  TROUPE_TRY(expect_sums(out.subspan(1), out[0].shape[3]));
+  if (plain)
+    TROUPE_TRY(expect_type(in[7], out[0], "residual"));
+  if (two) {
+    TROUPE_TRY(expect_batch_norm(in.subspan(7), out[0]));
+    TROUPE_TRY(expect_sums(out.subspan(6), out[0].shape[3]));
+  }
+  return a.add_gradient ? expect_type(in[others], out[0], "the other gradient") : Status{};
 }
 
 inline Status check_conv2d_backward_data(const Attributes& attributes, Types in, Types out) {

@@ -37,7 +37,12 @@ inline OutputTypes infer_batch_norm_finalize(const Attributes& attributes, Types
                              "running_mean", "running_var"));
   if (a.count < 2)
     return wrong("needs more than one value per channel, has {}", a.count);
-  return std::vector(4, inputs[0]);
+  if (a.also_f32 && a.type == DType::f32)
+    return wrong("gives factor and offset in f32 twice");
+  std::vector outputs(4, inputs[0]);
+  outputs[2].dtype = outputs[3].dtype = a.type;
+  outputs.resize(4 + (a.also_f32 ? 2 : 0) + (a.copies ? 2 : 0), inputs[0]);
+  return outputs;
 }
 
 // No clone: it updates running statistics.
@@ -72,13 +77,19 @@ inline constexpr OpRecord scale_shift = {
 };
 
 inline Status check_batch_norm_input_gradient(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 5));
-  if (out.size() != 1 || in[0].shape.rank() < 2)
-    return wrong("takes dy (N, ..., C) and gives dx");
+  const bool passes_on = in.size() == 7;
+  TROUPE_TRY(expect_count(in, passes_on ? 7 : 5));
+  TROUPE_TRY(expect_outputs(out, passes_on ? 3 : 1));
   TROUPE_TRY(expect_floating(in[0], "dy"));
+  if (in[0].shape.rank() < 2)
+    return wrong("dy must be (N, ..., C), is {}", in[0].shape.to_string());
   TROUPE_TRY(expect_type(in[1], in[0], "x"));
-  TROUPE_TRY(
-      expect_channels(in.subspan(2), in[0].shape.dims.back(), "dy_factor", "x_factor", "offset"));
+  const auto channels = in[0].shape.dims.back();
+  TROUPE_TRY(expect_channels(in.subspan(2), channels, "dy_factor", "x_factor", "offset"));
+  if (passes_on) {
+    TROUPE_TRY(expect_channels(in.subspan(5), channels, "dscale", "dshift"));
+    TROUPE_TRY(expect_channels(out.subspan(1), channels, "dscale", "dshift"));
+  }
   return expect_type(out[0], in[0], "dx");
 }
 

@@ -1,115 +1,53 @@
 #include "fuse_statistics.hpp"
 
-#include "detail/rewrite.hpp"
+#include "detail/fusion_draft.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace troupe::nn {
 
 namespace {
 
-using NodeIndex = std::size_t;
-
-/// Microseconds; none where a device does not run it.
-using Time = std::optional<double>;
-
-Time operator+(const Time& a, const Time& b) {
-  return a && b ? Time{*a + *b} : std::nullopt;
-}
-
-/// Times of the same work, done in two ways.
-struct Ways {
-  Time fused, apart;
-};
-
-class StatisticsFuser {
+class StatisticsFuser : FusionDraft {
 public:
   StatisticsFuser(const Graph& training, const FusionSupport& support,
                   const std::vector<std::string>& keep)
-      : graph_{training}, nodes_{training.nodes}, support_{support}, keep_{keep},
-        makers_(training.tensors.size()), readers_(training.tensors.size()),
-        replacements_(training.nodes.size()), sums_(training.nodes.size()) {
-    for (NodeIndex i = 0; i < nodes_.size(); ++i) {
-      for (const auto id : nodes_[i].outputs)
-        makers_[static_cast<std::size_t>(id)] = i;
-      for (const auto id : nodes_[i].inputs)
-        readers_[static_cast<std::size_t>(id)].push_back(i);
-    }
-  }
+      : FusionDraft{training, support, keep}, sums_(training.nodes.size()) {}
 
   Graph run() && {
     for (NodeIndex i = 0; i < nodes_.size(); ++i)
       if (can_be_taken_apart(nodes_[i]))
         rewrite(i);
-    graph_.nodes.clear();
-    for (NodeIndex i = 0; i < nodes_.size(); ++i)
-      if (replacements_[i].empty())
-        graph_.add_node(std::move(nodes_[i]));
-      else
-        for (auto& node : replacements_[i])
-          graph_.add_node(std::move(node));
-    return drop_unused_tensors(graph_);
+    return std::move(*this).take();
   }
 
 private:
   /// A batch norm, and what it becomes.
   struct Parts {
     NodeIndex forward;
+    Node whole; ///< as it was
     std::optional<NodeIndex> backward;
     BatchNormAttributes attributes;
     TensorId x, y;
-    TensorId factor = -1, offset = -1; ///< once it has been taken apart
-    bool masks_elsewhere = false;      ///< its backward does not look at y any more
+    TensorId factor = -1, offset = -1;           ///< once it has been taken apart
+    TensorId read_factor = -1, read_offset = -1; ///< by prologues, in the type of x
+    bool masks_elsewhere = false;                ///< its backward does not look at y any more
   };
 
   /// Synchronized batch norms stay whole: the sums of a convolution are this rank's alone.
   static bool can_be_taken_apart(const Node& node) {
-    if (node.op != Op::batch_norm)
-      return false;
-    const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-    return attributes.training && !attributes.synchronized;
-  }
-  static Conv2dAttributes& convolution(Node& node) {
-    return std::get<Conv2dAttributes>(node.attributes);
-  }
-  const std::vector<NodeIndex>& readers(TensorId id) const {
-    return readers_[static_cast<std::size_t>(id)];
-  }
-  /// The node of this kind that makes a tensor; graph inputs have no maker.
-  std::optional<NodeIndex> maker(TensorId id, Op op) const {
-    const auto made = makers_[static_cast<std::size_t>(id)];
-    return made && nodes_[*made].op == op && nodes_[*made].outputs[0] == id ? made : std::nullopt;
-  }
-  bool is_kept(TensorId id) const {
-    return graph_[id].role != Role::activation || std::ranges::count(keep_, graph_[id].name) > 0;
-  }
-  Time time(const Node& node) const { return support_.microseconds(graph_, node); }
-  bool runs(const Node& node) const { return time(node).has_value(); }
-  bool choose(std::string_view what, TensorId at, const Ways& ways) const {
-    if (!ways.fused)
-      return false;
-    const bool taken = !ways.apart || *ways.fused <= *ways.apart;
-    if (support_.chosen)
-      support_.chosen({what, graph_[at], *ways.fused, ways.apart, taken});
-    return taken;
-  }
-
-  /// A new tensor of f32 values by channel.
-  TensorId by_channel(TensorId like, const char* suffix) {
-    const auto& tensor = graph_[like];
-    return graph_.add_tensor({tensor.name + suffix, Shape{tensor.shape.dims.back()}, DType::f32,
-                              Role::activation, tensor.unit});
+    return is_batch_norm_of_this_rank(node, Op::batch_norm);
   }
 
   void rewrite(NodeIndex forward) {
     const auto& node = nodes_[forward];
     Parts parts{.forward = forward,
+                .whole = node,
                 .backward = {},
                 .attributes = std::get<BatchNormAttributes>(node.attributes),
                 .x = node.inputs[0],
                 .y = node.outputs[0]};
-    for (const auto reader : readers(node.outputs[1]))
+    for (const auto reader : readers(parts.whole.outputs[1]))
       if (nodes_[reader].op == Op::batch_norm_backward)
         parts.backward = reader;
     take_apart(parts);
@@ -133,7 +71,7 @@ private:
     const auto made = maker(parts.x, Op::conv2d);
     if (!made || convolution(nodes_[*made]).statistics)
       return;
-    const auto& node = nodes_[parts.forward];
+    const auto& node = parts.whole;
     auto source = with_statistics(*made);
     const auto factor = by_channel(parts.y, ".factor"), offset = by_channel(parts.y, ".offset");
     const auto& a = parts.attributes;
@@ -156,7 +94,8 @@ private:
     if (a.add)
       apply_shortcut(apply);
     nodes_[*made] = std::move(source);
-    replacements_[parts.forward] = {finalize, std::move(apply)};
+    put_before(parts.forward, finalize);
+    nodes_[parts.forward] = std::move(apply);
     parts.factor = factor;
     parts.offset = offset;
   }
@@ -164,11 +103,10 @@ private:
   /// When the residual is another batch norm's, which nobody else reads, `apply` makes it, too.
   void apply_shortcut(Node& apply) {
     const auto residual = apply.inputs[3];
-    const auto other = maker(residual, Op::batch_norm);
-    if (!other || replacements_[*other].size() != 2 || readers(residual).size() != 1 ||
-        is_kept(residual))
+    const auto other = maker(residual, Op::scale_shift);
+    if (!other || readers(residual).size() != 1 || is_kept(residual))
       return;
-    const auto& shortcut = replacements_[*other][1];
+    const auto& shortcut = nodes_[*other];
     if (shortcut.inputs.size() != 3 || std::get<ScaleShiftAttributes>(shortcut.attributes).relu)
       return;
     auto both = apply;
@@ -177,7 +115,7 @@ private:
     if (!runs(both))
       return;
     apply = std::move(both);
-    replacements_[*other].pop_back();
+    drop(*other);
   }
 
   /// conv2d_backward_data, batch_norm_backward -> conv2d_backward_data {batch_norm_relu},
@@ -190,11 +128,11 @@ private:
     const auto made = maker(dy, Op::conv2d_backward_data);
     if (!made || readers(dy).size() != 1 || is_kept(dy) || nodes_[*made].unit != backward.unit)
       return;
-    const auto& forward = nodes_[parts.forward];
+    const auto& whole = parts.whole;
     auto data = nodes_[*made];
     convolution(data).batch_norm_relu = true;
-    data.inputs.insert(data.inputs.end(), {parts.x, forward.inputs[1], forward.inputs[2],
-                                           forward.outputs[1], forward.outputs[2]});
+    data.inputs.insert(data.inputs.end(), {parts.x, whole.inputs[1], whole.inputs[2],
+                                           whole.outputs[1], whole.outputs[2]});
     const auto dy_factor = by_channel(dy, ".dy_factor"), x_factor = by_channel(dy, ".x_factor"),
                offset = by_channel(dy, ".offset");
     data.outputs.insert(data.outputs.end(),
@@ -213,11 +151,22 @@ private:
     parts.masks_elsewhere = true;
   }
 
+  /// Factor and offset in the type of what prologues read.
+  void narrow_factor(Parts& parts) {
+    const auto type = graph_[parts.x].dtype;
+    parts.read_factor = parts.factor;
+    parts.read_offset = parts.offset;
+    if (type == DType::f32)
+      return;
+    parts.read_factor = by_channel(parts.factor, ".narrow", type);
+    parts.read_offset = by_channel(parts.offset, ".narrow", type);
+  }
+
   /// A convolution or weight gradient that reads x instead of the batch norm's result.
   Node with_prologue(Node node, const Parts& parts) const {
     convolution(node).prologue = true;
     node.inputs[node.op == Op::conv2d ? 0 : 1] = parts.x;
-    node.inputs.insert(node.inputs.end(), {parts.factor, parts.offset});
+    node.inputs.insert(node.inputs.end(), {parts.read_factor, parts.read_offset});
     return node;
   }
 
@@ -246,7 +195,8 @@ private:
   void move_into_readers(Parts& parts) {
     if (!parts.attributes.relu || parts.attributes.add || is_kept(parts.y))
       return;
-    Ways ways{0, time(replacements_[parts.forward].back())};
+    narrow_factor(parts);
+    Ways ways{0, time(nodes_[parts.forward])};
     std::optional<Node> backward;
     if (parts.backward && !parts.masks_elsewhere) {
       backward = nodes_[*parts.backward];
@@ -269,19 +219,15 @@ private:
       return;
     for (const auto reader : convolutions)
       nodes_[reader] = with_prologue(nodes_[reader], parts);
+    if (parts.read_factor != parts.factor)
+      narrow(before_[parts.forward].front(), parts.read_factor, parts.read_offset,
+             graph_[parts.x].dtype, backward.has_value());
     if (backward)
       nodes_[*parts.backward] = std::move(*backward);
-    replacements_[parts.forward].pop_back();
+    drop(parts.forward);
   }
 
-  Graph graph_;
-  std::vector<Node> nodes_; ///< as they become, by their place in the graph as it was
-  const FusionSupport& support_;
-  const std::vector<std::string>& keep_;
-  std::vector<std::optional<NodeIndex>> makers_; ///< by TensorId
-  std::vector<std::vector<NodeIndex>> readers_;  ///< by TensorId, in the graph as it was
-  std::vector<std::vector<Node>> replacements_;  ///< what stands for a batch norm
-  std::vector<std::vector<TensorId>> sums_;      ///< of a convolution's output, once asked about
+  std::vector<std::vector<TensorId>> sums_; ///< of a convolution's output, once asked about
 };
 
 } // namespace

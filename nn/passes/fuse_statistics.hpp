@@ -13,9 +13,10 @@ namespace troupe::nn {
 
 /// Whether nodes were joined, for a log.
 struct FusionChoice {
-  std::string_view what;       ///< "statistics", "mask and sums" or "prologue"
-  const Tensor& at;            ///< the result of the convolution, or of the batch norm, in question
-  double fused;                ///< microseconds of all nodes that would change
+  std::string_view
+      what;         ///< "statistics", "mask and sums", "prologue", "block's end" or its gradient
+  const Tensor& at; ///< the result of the convolution, or of the batch norm, in question
+  double fused;     ///< microseconds of all nodes that would change
   std::optional<double> apart; ///< nothing: the device does not run one of them
   bool taken;
 };
@@ -38,8 +39,9 @@ struct FusionSupport {
 ///   and offset of them, scale_shift applies these. The batch norm of a shortcut that is added here
 ///   is applied in the same scale_shift.
 /// - relu, no add, and convolutions alone read the result: each of them, and each of their weight
-///   gradients, applies factor and offset in its prologue, and the result is never stored. A
-///   convolution that can have a prologue or statistics, but not both, keeps the statistics.
+///   gradients, applies factor and offset in its prologue, and the result is never stored;
+///   batch_norm_finalize gives them in its type. A convolution that can have a prologue or
+///   statistics, but not both, keeps the statistics.
 /// - relu, no add, and one conv2d_backward_data in the same unit makes the whole gradient of the
 ///   result: it masks and reduces (batch_norm_relu), and batch_norm_input_gradient does the rest.
 ///

@@ -130,7 +130,27 @@ TEST_CASE_METHOD(GpuFixture, "statistics of values far from zero, and from sums 
     squares[i % k.c] += k.x[i] * k.x[i];
   }
   auto *const given_mean = float_room(k.c), *const given_inv_std = float_room(k.c),
-              *const running_variance = floats(k.running_variance);
+              *const running_variance = floats(k.running_variance),
+              *const equal_scale = float_room(k.c), *const equal_shift = float_room(k.c),
+              *const scale_copy = float_room(k.c), *const shift_copy = float_room(k.c);
+  for (const auto narrow : {DType::f16, DType::bf16}) {
+    auto *const narrow_scale = room(k.c, narrow), *const narrow_shift = room(k.c, narrow);
+    launch_batch_norm_finalize(handle(), 100, k.channels, floats(sum), floats(squares),
+                               {.saved_mean = given_mean,
+                                .saved_inv_std = given_inv_std,
+                                .scale = floats(k.scale),
+                                .shift = floats(k.shift),
+                                .equivalent_scale = equal_scale,
+                                .equivalent_shift = equal_shift,
+                                .narrow = narrow,
+                                .narrow_scale = narrow_scale,
+                                .narrow_shift = narrow_shift,
+                                .scale_copy = scale_copy,
+                                .shift_copy = shift_copy});
+    REQUIRE(download(narrow_scale, k.c, narrow) == rounded(download(equal_scale, k.c), narrow));
+    REQUIRE(download(narrow_shift, k.c, narrow) == rounded(download(equal_shift, k.c), narrow));
+  }
+  REQUIRE((download(scale_copy, k.c) == k.scale && download(shift_copy, k.c) == k.shift));
   launch_batch_norm_finalize(handle(), 100, k.channels, floats(sum), floats(squares),
                              {.saved_mean = given_mean,
                               .saved_inv_std = given_inv_std,
@@ -244,7 +264,18 @@ TEST_CASE_METHOD(GpuFixture, "two scaled inputs make one output, and dx is a dy 
                      .y = y,
                      .relu = true});
   require_near(download(y, k.n, k.dtype), dual, tolerance(k.dtype), "dual");
-  launch_dbn_apply(handle(), k.kernel_shape(), upload(k.dy, k.dtype), x, floats(k.scale), floats(a),
-                   floats(b), y);
+  auto *const dscale = float_room(k.c), *const dshift = float_room(k.c);
+  launch_dbn_apply(handle(), k.kernel_shape(),
+                   {.dy = upload(k.dy, k.dtype),
+                    .x = x,
+                    .a = floats(k.scale),
+                    .b = floats(a),
+                    .c = floats(b),
+                    .dx = y,
+                    .dscale = floats(a),
+                    .dshift = floats(b),
+                    .dscale_copy = dscale,
+                    .dshift_copy = dshift});
   require_near(download(y, k.n, k.dtype), linear, tolerance(k.dtype), "linear");
+  REQUIRE((download(dscale, k.c) == a && download(dshift, k.c) == b));
 }

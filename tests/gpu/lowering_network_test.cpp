@@ -19,18 +19,29 @@ namespace {
 
 struct Counts {
   int statistics = 0, prologues = 0, masked_data = 0, normalized_filters = 0, whole_batch_norms = 0;
+  /// At the ends of blocks, with what is added there as it is, or normalized too.
+  int plain_ends = 0, normalized_ends = 0, plain_gradients = 0, normalized_gradients = 0;
+  int adds = 0, whole_gradients = 0, applied = 0; ///< what is left of them
 };
 
 Counts count(const Graph& graph) {
   Counts counts;
   for (const auto& node : graph.nodes) {
     counts.whole_batch_norms += node.op == Op::batch_norm;
+    counts.whole_gradients += node.op == Op::batch_norm_backward;
+    counts.applied += node.op == Op::scale_shift;
+    counts.adds += node.op == Op::add;
     const auto* const conv = std::get_if<Conv2dAttributes>(&node.attributes);
     if (!conv)
       continue;
     counts.statistics += node.op == Op::conv2d && conv->statistics;
-    counts.prologues += node.op == Op::conv2d && conv->prologue;
-    counts.masked_data += conv->batch_norm_relu;
+    counts.prologues += rung_of(node) == Rung::prologue && node.op == Op::conv2d;
+    counts.masked_data += rung_of(node) == Rung::mask_and_sums;
+    const bool normalized = conv->residual == Residual::normalized;
+    counts.plain_ends += rung_of(node) == Rung::end && !normalized;
+    counts.normalized_ends += rung_of(node) == Rung::end && normalized;
+    counts.plain_gradients += rung_of(node) == Rung::end_gradient && !normalized;
+    counts.normalized_gradients += rung_of(node) == Rung::end_gradient && normalized;
     counts.normalized_filters += node.op == Op::conv2d_backward_weight && conv->prologue;
   }
   return counts;
@@ -41,6 +52,19 @@ struct Network {
   nn::PreparedModel model;
 };
 
+Network prepare(Config config, const std::string& device, std::int64_t batch, bool fused) {
+  const auto precision = config.precision.mode;
+  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device));
+  nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                         .input = {compute_type(*precision_of(precision)), 4}};
+  if (fused)
+    passes.fuse_statistics = wherever_it_runs(gpu::fusion_times(*plans, gpu::policy_of({})));
+  auto model = nn::prepare_model(config, batch, nn::Purpose::training, passes);
+  if (!model)
+    FAIL(model.error().to_string());
+  return {std::move(plans), *std::move(model)};
+}
+
 /// ResNet-50 at 224 pixels, batch 128.
 Network resnet50(const std::string& device, const std::string& precision, bool fused) {
   Config config;
@@ -48,15 +72,17 @@ Network resnet50(const std::string& device, const std::string& precision, bool f
   config.model.stem = "imagenet";
   config.data.image_size = 224;
   config.precision.mode = precision;
-  auto plans = std::make_shared<gpu::PlanBook>(described_gpu(device));
-  nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
-                         .input = {compute_type(*precision_of(precision)), 4}};
-  if (fused)
-    passes.fuse_statistics = wherever_it_runs(gpu::fusion_times(*plans, gpu::policy_of({})));
-  auto model = nn::prepare_model(config, 128, nn::Purpose::training, passes);
-  if (!model)
-    FAIL(model.error().to_string());
-  return {std::move(plans), *std::move(model)};
+  return prepare(config, device, 128, fused);
+}
+
+/// ResNet-18 for CIFAR, batch 512.
+Network resnet18(const std::string& device) {
+  Config config;
+  config.model.name = "resnet18";
+  config.model.stem = "cifar";
+  config.data.image_size = 32;
+  config.precision.mode = "amp_fp16";
+  return prepare(config, device, 512, true);
 }
 
 void require_plans(const Network& network) {
@@ -73,12 +99,37 @@ TEST_CASE("in fp16 on Hopper ResNet-50 normalizes inside its convolutions") {
     // 53 convolutions, of which the stem's has no engine with sums; two of each of the 16 blocks'
     // read what a batch norm and ReLU made.
     CHECK(counts.statistics == 52);
-    CHECK(counts.whole_batch_norms == 1);
+    CHECK(counts.whole_batch_norms == 0); // the stem's is taken apart for its pooling
     CHECK(counts.prologues == 32);
     CHECK(counts.masked_data == 32);
     CHECK(counts.normalized_filters == 32);
     require_plans(network);
   }
+}
+
+TEST_CASE("in fp16 on Hopper the ends of ResNet-50's blocks are joined to the next blocks") {
+  for (const auto* device : {"h200", "h100_sxm"}) {
+    const auto counts = count(resnet50(device, "amp_fp16", true).model.graph);
+    // Of 16 blocks four add a batch norm; behind the last one there is no convolution.
+    CHECK(counts.plain_ends == 11);
+    CHECK(counts.normalized_ends == 4);
+    CHECK(counts.plain_gradients == 11);
+    CHECK(counts.normalized_gradients == 4);
+    CHECK(counts.applied == 1);
+    CHECK(counts.whole_gradients == 2); // the last block's, and the stem's
+    CHECK(counts.adds == 1);            // the first block reads what the stem has pooled
+  }
+}
+
+TEST_CASE("in ResNet-18 gradients of block ends are joined where the stride is 1, ends nowhere") {
+  const auto network = resnet18("h200");
+  const auto counts = count(network.model.graph);
+  // Blocks end in front of 3x3 convolutions, which have no such prologue; three of these halve the
+  // image. The stem's batch norm is whole, so other units cannot have its parameters.
+  CHECK(counts.plain_ends + counts.normalized_ends == 0);
+  CHECK(counts.plain_gradients == 1);
+  CHECK(counts.normalized_gradients == 3);
+  require_plans(network);
 }
 
 TEST_CASE("what cuDNN does not fuse stays apart, and has plans too") {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::tests;
@@ -38,6 +39,22 @@ Graph resnet50() {
   return std::move(*graph);
 }
 
+const std::set<Rung> all_rungs{Rung::statistics, Rung::prologue, Rung::mask_and_sums, Rung::end,
+                               Rung::end_gradient};
+
+bool is_fused(const Node& node) {
+  return rung_of(node) != Rung::none;
+}
+
+/// Those that a graph stands on.
+std::set<Rung> rungs_of(const Graph& graph) {
+  std::set<Rung> rungs;
+  for (const auto& node : graph.nodes)
+    if (is_fused(node))
+      rungs.insert(rung_of(node));
+  return rungs;
+}
+
 struct Fixture {
   Fixture() : device{device_or_skip()} {}
 
@@ -54,15 +71,18 @@ struct Fixture {
     return std::move(*model);
   }
 
-  /// Rewritten for this device wherever it can be, faster or not. Skips the test where nothing of
-  /// it is fused.
-  nn::PreparedModel fused(const Graph& forward, Precision precision) const {
+  /// Rewritten for this device wherever it can be, faster or not, by these rungs. Skips the test
+  /// where nothing of it is fused.
+  nn::PreparedModel fused(const Graph& forward, Precision precision,
+                          const std::set<Rung>& rungs = all_rungs) const {
     const auto plans = static_cast<gpu::CudaDevice&>(*device).plans();
     if (!plans)
       FAIL(plans.error().to_string());
     const auto times = gpu::fusion_times(**plans, gpu::policy_of({.deterministic = true}));
-    auto model = prepare(forward, precision, wherever_it_runs(times));
-    if (std::ranges::count(model.graph.nodes, Op::batch_norm_finalize, &Node::op) == 0)
+    auto model = prepare(forward, precision, wherever_it_runs(times, [&](const Node& node) {
+                           return rung_of(node) == Rung::none || rungs.contains(rung_of(node));
+                         }));
+    if (std::ranges::count_if(model.graph.nodes, is_fused) == 0)
       SKIP("cuDNN fuses nothing in " << to_string(precision) << " on " << device->info().name);
     return model;
   }
@@ -95,6 +115,23 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "convolutions that normalize, sum and mask are what the graph says") {
   check_pass(fused(bottlenecks(), Precision::amp_fp16), Precision::amp_fp16);
+}
+
+TEST_CASE_METHOD(Fixture, "each rung of the ladder is what its graph says") {
+  const auto network = bottleneck_network({2, 32, 32, 3}, 64);
+  check_pass(prepare(network, Precision::amp_fp16), Precision::amp_fp16);
+  // Only what gives statistics can be normalized elsewhere, and has copies for other units.
+  for (const auto& rungs : {std::set{Rung::statistics},
+                            {Rung::mask_and_sums},
+                            {Rung::statistics, Rung::prologue},
+                            {Rung::statistics, Rung::end},
+                            {Rung::statistics, Rung::end_gradient},
+                            all_rungs}) {
+    const auto model = fused(network, Precision::amp_fp16, rungs);
+    INFO("rungs: " << rungs.size());
+    CHECK(rungs_of(model.graph) == rungs);
+    check_pass(model, Precision::amp_fp16);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "the same in bf16, as far as cuDNN fuses it") {

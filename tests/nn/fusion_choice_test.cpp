@@ -1,5 +1,5 @@
 // fuse_statistics joins what is faster joined, by the times that a device gives.
-#include "troupe/nn/compile.hpp"
+#include "fused_steps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -8,6 +8,7 @@
 
 using namespace troupe;
 using namespace troupe::nn;
+using test::ends_block;
 
 namespace {
 
@@ -51,6 +52,8 @@ FusionSupport with(bool Conv2dAttributes::*flag, double microseconds) {
   return {[=](const Graph&, const Node& node) -> std::optional<double> {
     if (!is_fused(node))
       return 10;
+    if (ends_block(node))
+      return std::nullopt;
     const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
     if (node.op == Op::conv2d && attributes.prologue && !attributes.statistics)
       return std::nullopt;
@@ -75,6 +78,19 @@ TEST_CASE("the sum of all nodes that change decides") {
   constexpr auto masked = &Conv2dAttributes::batch_norm_relu;
   CHECK(count(fused(with(masked, 10)), masked) == 9);
   CHECK(count(fused(with(masked, 11)), masked) == 0);
+}
+
+TEST_CASE("the end of a block is joined to the next where that takes no longer") {
+  const auto joined = [](double microseconds) {
+    const auto graph = fused({[=](const Graph&, const Node& node) -> std::optional<double> {
+      return ends_block(node) ? microseconds : node.op == Op::batch_norm ? 30 : 10;
+    }});
+    return std::ranges::count_if(graph.nodes, ends_block);
+  };
+  // One for two forward, two for three backward: of 9 blocks all but the last, and of the stem's
+  // batch norm the gradient.
+  CHECK(joined(20) == 8 + 8 + 1);
+  CHECK(joined(21) == 0);
 }
 
 TEST_CASE("what is apart and does not run is no rival") {

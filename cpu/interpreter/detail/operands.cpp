@@ -84,15 +84,24 @@ Values Operands::read_weight(std::size_t i, std::size_t like) const {
 }
 
 Values Operands::read_convolved(std::size_t i, std::size_t prologue) const {
-  return attributes<Conv2dAttributes>().prologue ? read_normalized(i, prologue) : read(i);
+  const auto& a = attributes<Conv2dAttributes>();
+  return a.prologue ? read_normalized(i, prologue, a.residual) : read(i);
 }
 
-Values Operands::read_normalized(std::size_t i, std::size_t prologue) const {
+Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual added) const {
   auto values = read(i);
   const auto factor = read(prologue), offset = read(prologue + 1);
+  const auto residual = added == Residual::none ? Values{} : read(prologue + 2);
+  const bool scaled = added == Residual::normalized;
+  const auto residual_factor = scaled ? read(prologue + 3) : Values{};
+  const auto residual_offset = scaled ? read(prologue + 4) : Values{};
   for (std::size_t at = 0; at < values.size(); ++at) {
     const auto c = at % factor.size();
-    const double value = values[at] * factor[c] + offset[c];
+    double value = values[at] * factor[c] + offset[c];
+    if (scaled)
+      value += residual[at] * residual_factor[c] + residual_offset[c];
+    else if (!residual.empty())
+      value += residual[at];
     values[at] = round_to(input(i).dtype, value < 0 ? 0 : value); // a NaN stays
   }
   return values;

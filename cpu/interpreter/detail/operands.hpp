@@ -47,10 +47,11 @@ public:
   /// A weight in the precision it is multiplied in: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
-  /// After relu(x * factor + offset), factor and offset being inputs `prologue` and the next,
-  /// rounded as if it had been stored.
-  Values read_normalized(std::size_t i, std::size_t prologue) const;
-  /// The input of a convolution: after its prologue when it has one.
+  /// After relu(x * factor + offset + what is added), rounded as if it had been stored. Factor,
+  /// offset and residual are inputs `prologue` and the next.
+  Values read_normalized(std::size_t i, std::size_t prologue,
+                         Residual added = Residual::none) const;
+  /// The input of a convolution: after its prologue, when there is one.
   Values read_convolved(std::size_t i, std::size_t prologue) const;
   /// Statistics are updated where they were read.
   void write_back(std::size_t i, const Values& values) const;

@@ -46,16 +46,22 @@ inline Status expect_floating(const TensorType& type, const char* what) {
   return {};
 }
 
-/// Values by channel, which are f32 whatever the activations are.
+/// Values by channel.
 template <class... Names>
-Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
-  const TensorType expected{{channels}, DType::f32};
+Status expect_channels_of(DType dtype, Types inputs, std::int64_t channels, Names... names) {
+  const TensorType expected{{channels}, dtype};
   Status status;
   std::size_t i = 0;
   for (const char* name : {names...})
     if (status)
       status = expect_type(inputs[i++], expected, name);
   return status;
+}
+
+/// Those that are f32 whatever the activations are.
+template <class... Names>
+Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
+  return expect_channels_of(DType::f32, inputs, channels, names...);
 }
 
 /// How many windows fit; 0 when none does.

@@ -40,10 +40,38 @@ bool widens(const Graph& graph) {
          graph.nodes.front().type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
 
+/// What the pattern of a block's end has besides: an activation that is written and convolved, or
+/// more than one batch norm to find the mask and its ReLU.
+bool ends_block(const Graph& graph) {
+  constexpr int mask = 5;
+  int pointwise = 0;
+  for (const auto& node : graph.nodes)
+    pointwise += node.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
+  if (has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR))
+    return pointwise > mask;
+  const auto written = graph.written();
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    if (node.type != CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)
+      return false;
+    const auto x = node.tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+    return !graph.tensors.at(x).is_virtual && std::ranges::count(written, x) > 0;
+  });
+}
+
+/// For f16 and a stride of 1 alone; forward, for single pixels.
+bool fuses_end(const Graph& graph) {
+  const auto node = *std::ranges::find_if(graph.nodes, is_convolution);
+  const bool backward = node.has(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W);
+  const auto& w = graph.at(node, backward ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W
+                                          : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+  return has_type(graph, Type::f16) && (backward || w.dims[2] == 1) &&
+         node.number(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES) == 1;
+}
+
 bool fuses(const Graph& graph) {
   if (has_type(graph, Type::f32) && !has_type(graph, Type::f16) && !has_type(graph, Type::bf16))
     return false;
-  if (reads_few_channels(graph))
+  if (reads_few_channels(graph) || (ends_block(graph) && !fuses_end(graph)))
     return false;
   if (has(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) || widens(graph))
     return true;
