@@ -66,8 +66,8 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
-    TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
     graph = fuse_max_pool(graph, options.fuse_statistics, options.memory.keep);
+    TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
   PreparedModel prepared;
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {

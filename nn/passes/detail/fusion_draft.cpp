@@ -14,7 +14,7 @@ bool is_batch_norm_of_this_rank(const Node& node, Op op) {
   if (node.op != op)
     return false;
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
-  return attributes.training && !attributes.synchronized;
+  return attributes.training && !attributes.synchronized && !attributes.pooled;
 }
 
 FusionDraft::FusionDraft(const Graph& training, const FusionSupport& support,

@@ -18,6 +18,7 @@ struct Ways {
   Time fused, apart;
 };
 
+/// Not synchronized, and not joined with a pooling.
 bool is_batch_norm_of_this_rank(const Node& node, Op op);
 
 /// A training graph that is being rewritten. Who makes and who reads a tensor is told as it was at
