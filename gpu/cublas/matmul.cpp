@@ -4,12 +4,16 @@
 #include "../kernels/elementwise.hpp"
 #include "troupe/core/fail.hpp"
 
+#include <cstdint>
 #include <tuple>
 #include <type_traits>
 
 namespace troupe::gpu {
 
 namespace {
+
+/// As aligned as all that run() is given; nothing is read there.
+const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
 
 cudaDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -95,6 +99,8 @@ Status Matmul::Plan::describe() {
   if (fused_bias()) {
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F));
+    // Algorithms are chosen by its alignment; run() sets the one that is read.
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_address));
   }
   for (auto [to, matrix, dtype] :
        {std::tuple{&a, map.a, options.operands}, std::tuple{&b, map.b, options.operands},

@@ -43,7 +43,7 @@ FusionSupport support(bool sums) {
   }};
 }
 
-Graph prepared(const Graph& forward, PassOptions options) {
+Graph prepared_stem(const Graph& forward, PassOptions options) {
   options.fuse = FusePatterns::all();
   const auto ready = run_passes(forward, Purpose::training, options);
   INFO((ready ? "" : ready.error().to_string()));
@@ -57,7 +57,7 @@ bool pools_what_it_normalizes(const Graph& graph) {
   });
 }
 
-void check_same_step(const Graph& plain, const Graph& fused, double tolerance) {
+void check_same_stem(const Graph& plain, const Graph& fused, double tolerance) {
   GraphRunner a{plain}, b{fused};
   const auto values = initial_values(plain, 1);
   REQUIRE(values.has_value());
@@ -79,31 +79,31 @@ void check_same_step(const Graph& plain, const Graph& fused, double tolerance) {
 
 TEST_CASE("a pooling reads what batch norm read, and gives its gradient straight back") {
   const bool sums = GENERATE(true, false);
-  const auto plain = prepared(stem(), {});
-  const auto fused = prepared(stem(), {.fuse_statistics = support(sums)});
+  const auto plain = prepared_stem(stem(), {});
+  const auto fused = prepared_stem(stem(), {.fuse_statistics = support(sums)});
   CHECK(pools_what_it_normalizes(fused));
   CHECK(count(fused, Op::batch_norm_statistics) == (sums ? 0 : 1));
   CHECK(count(fused, Op::batch_norm_finalize) == (sums ? 1 : 0));
   for (const auto op : {Op::batch_norm, Op::scale_shift, Op::max_pool_backward})
     CHECK(count(fused, op) == 0);
   CHECK(count(fused, Op::batch_norm_backward) == 1);
-  check_same_step(plain, fused, 1e-4);
+  check_same_stem(plain, fused, 1e-4);
 }
 
 TEST_CASE("a pooling stays behind its batch norm where that is asked for") {
   SECTION("another reads the result, too") {
-    const auto fused = prepared(stem(true), {.fuse_statistics = support(false)});
+    const auto fused = prepared_stem(stem(true), {.fuse_statistics = support(false)});
     CHECK_FALSE(pools_what_it_normalizes(fused));
-    check_same_step(prepared(stem(true), {}), fused, 1e-4);
+    check_same_stem(prepared_stem(stem(true), {}), fused, 1e-4);
   }
   SECTION("the result is kept") {
     PassOptions options{.fuse_statistics = support(false)};
     options.memory.keep = {"relu"};
-    CHECK_FALSE(pools_what_it_normalizes(prepared(stem(), options)));
+    CHECK_FALSE(pools_what_it_normalizes(prepared_stem(stem(), options)));
   }
   SECTION("the statistics are all ranks'") {
     CHECK_FALSE(pools_what_it_normalizes(
-        prepared(stem(), {.fuse_statistics = support(false), .sync_batch_norm = true})));
+        prepared_stem(stem(), {.fuse_statistics = support(false), .sync_batch_norm = true})));
   }
   SECTION("the device does not do it") {
     const FusionSupport no_statistics{[](const Graph&, const Node& node) {
@@ -111,13 +111,14 @@ TEST_CASE("a pooling stays behind its batch norm where that is asked for") {
       const bool sums = convolution && convolution->statistics;
       return sums || node.op == Op::batch_norm_statistics ? std::nullopt : std::optional{0.0};
     }};
-    CHECK_FALSE(pools_what_it_normalizes(prepared(stem(), {.fuse_statistics = no_statistics})));
+    CHECK_FALSE(
+        pools_what_it_normalizes(prepared_stem(stem(), {.fuse_statistics = no_statistics})));
   }
   SECTION("it takes longer") {
     const FusionSupport slow{[](const Graph&, const Node& node) {
       const auto* const pool = std::get_if<PoolAttributes>(&node.attributes);
       return std::optional{pool && pool->prologue ? 1.0 : 0.0};
     }};
-    CHECK_FALSE(pools_what_it_normalizes(prepared(stem(), {.fuse_statistics = slow})));
+    CHECK_FALSE(pools_what_it_normalizes(prepared_stem(stem(), {.fuse_statistics = slow})));
   }
 }
