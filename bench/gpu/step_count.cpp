@@ -9,8 +9,8 @@
 #include "troupe/gpu/lowering/weight_gradient.hpp"
 #include "troupe/nn/optimizer.hpp"
 
+#include <map>
 #include <numeric>
-#include <set>
 
 namespace troupe::bench {
 
@@ -108,7 +108,7 @@ private:
 
   Status nodes() {
     const auto& graph = model_.graph;
-    std::set<std::string> widening; // units
+    std::map<std::string, std::vector<Traffic>> casts; // by unit
     for (const auto& node : graph.nodes) {
       const auto& unit = graph.units[static_cast<std::size_t>(node.unit)];
       TROUPE_TRY(const auto traffic, gpu::traffic_of(graph, node, model_.memory, &plans_, policy_));
@@ -116,9 +116,12 @@ private:
       if (node.op != Op::conv2d_backward_weight)
         continue;
       TROUPE_TRY(const auto way, gpu::weight_gradient(plans_, policy_, graph, node));
-      if (way.written != DType::f32 && widening.insert(unit).second)
-        add("widen", "weight gradients", unit, {.launches = 1}); // the bytes are the nodes'
+      if (way.written != DType::f32)
+        casts[unit].push_back(
+            gpu::cast_traffic(gpu::weight_gradient_elements(graph, node), way.written, DType::f32));
     }
+    for (const auto& [unit, all] : casts)
+      add("widen", "weight gradients", unit, gpu::widening_traffic(all));
     return {};
   }
 

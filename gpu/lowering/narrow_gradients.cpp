@@ -1,6 +1,7 @@
 #include "narrow_gradients.hpp"
 
 #include "../kernels/flat.hpp"
+#include "traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,10 @@ class WidenStep final : public Step {
 public:
   explicit WidenStep(const std::vector<NarrowGradient>& gradients) : gradients_{gradients} {
     name = fmt::format("widen {} weight gradients", gradients.size());
-    traffic.launches = 1; // the bytes are their convolutions'
+    std::vector<Traffic> casts;
+    for (const auto& one : gradients)
+      casts.push_back(cast_traffic(one.elements, one.type, DType::f32));
+    traffic = widening_traffic(casts);
   }
 
   Status enqueue(const Launch& launch) override {

@@ -144,16 +144,6 @@ Traffic matmul(const Graph& graph, const Node& node) {
   return traffic;
 }
 
-Traffic weight_gradient_traffic(const Graph& graph, const Node& node, DType written) {
-  auto traffic = cudnn::traffic_of(backward_weight_graph(graph, node, written));
-  if (written == DType::f32)
-    return traffic;
-  // All of a unit's are widened in one launch, which is not this node's.
-  auto widening = cast_traffic(weight_gradient_elements(graph, node), written, DType::f32);
-  widening.launches = 0;
-  return traffic += widening;
-}
-
 /// Without a plan every tensor has a place of its own.
 bool share_place(const MemoryPlan& memory, const Node& node) {
   if (memory.offsets.empty())
@@ -164,6 +154,14 @@ bool share_place(const MemoryPlan& memory, const Node& node) {
 }
 
 } // namespace
+
+Traffic widening_traffic(const std::vector<Traffic>& casts) {
+  Traffic traffic;
+  for (const auto& cast : casts)
+    traffic += cast;
+  traffic.launches = 1;
+  return traffic;
+}
 
 Traffic cast_traffic(std::size_t elements, DType from, DType to) {
   return {.read = static_cast<double>(elements * size_of(from)),
@@ -178,7 +176,7 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
   case Op::conv2d_backward_data:
     return cudnn::traffic_of(backward_data_graph(graph, node));
   case Op::conv2d_backward_weight:
-    return weight_gradient_traffic(graph, node, decisions.weight_gradient);
+    return cudnn::traffic_of(backward_weight_graph(graph, node, decisions.weight_gradient));
   case Op::batch_norm:
     return batch_norm(graph, node);
   case Op::batch_norm_finalize:

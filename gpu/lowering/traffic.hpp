@@ -8,6 +8,8 @@
 #include "troupe/core/device/executable.hpp"
 #include "troupe/core/graph/graph.hpp"
 
+#include <vector>
+
 namespace troupe::gpu {
 
 /// What lowering decides about a node beyond what the graph says.
@@ -23,5 +25,7 @@ Result<Traffic> traffic_of(const Graph& graph, const Node& node, const MemoryPla
                            PlanBook* plans, const cudnn::PlanPolicy& policy);
 
 Traffic cast_traffic(std::size_t elements, DType from, DType to);
+/// Of weight gradients' casts that share a launch (narrow_gradients.hpp).
+Traffic widening_traffic(const std::vector<Traffic>& casts);
 
 } // namespace troupe::gpu

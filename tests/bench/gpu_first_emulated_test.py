@@ -33,7 +33,9 @@ class FirstRunOnEmulatedDevice(GpuRunCase):
         nodes = self.report["roofline"]["nodes"]
         self.assertGreater(len(nodes), 50)
         self.assertGreater(sum(node["operations"] for node in nodes), 0)
-        self.assertTrue(all(node["us"] > 0 and node["bytes"] > 0 for node in nodes))
+        self.assertTrue(all(node["us"] > 0 for node in nodes))
+        still = [node["name"] for node in nodes if node["bytes"] == 0]  # another shape of what lies there
+        self.assertTrue(all("flatten" in name for name in still), still)
         self.assertIn("## Roofline of a step", self.text)
         self.assertEqual(self.report["machine"]["device"], "Emulated GPU")
         row = self.report["step"][AMP]["summary"]
