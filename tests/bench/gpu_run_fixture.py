@@ -21,6 +21,7 @@ AMP = "resnet50-224-b128-amp_fp16"
 
 class GpuRunCase(unittest.TestCase):
     wait = 100  # seconds for a run
+    said = ""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="troupe-gpu-run-")

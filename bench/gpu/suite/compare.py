@@ -88,15 +88,15 @@ def keep_row(found, row, output):
     found.setdefault("runs", []).extend(json.loads((output / "compare.json").read_text())["runs"])
 
 
-def note(found, row, trouble, is_last):
-    kind = "left_out" if is_last and isinstance(trouble, OutOfTime) else "failed"
+def note(found, row, trouble, has_own_limit):
+    kind = "failed" if has_own_limit or not isinstance(trouble, OutOfTime) else "left_out"
     found.setdefault(kind, {})[row.name] = str(trouble)
 
 
 def run_part(suite, log, deadline):
     cifar10.check(suite)
     found, rows = suite.report.data["compare"], chosen(suite)
-    found["steps"] = suite.options.steps
+    found["steps"] = TINY["train.max_steps"] if suite.options.tiny else suite.options.steps
     for i, row in enumerate(rows):
         left = deadline - time.monotonic() - LEAST * len(rows[i + 1 :])
         if left < LEAST:
@@ -106,7 +106,7 @@ def run_part(suite, log, deadline):
         try:
             run_row(suite, row, log, min(left, ROW_LIMIT))
         except Trouble as trouble:
-            note(found, row, trouble, left < ROW_LIMIT)
+            note(found, row, trouble, left >= ROW_LIMIT)
         suite.report.save()
     if found.get("failed"):
         raise Trouble(f"rows that failed: {', '.join(found['failed'])}")
