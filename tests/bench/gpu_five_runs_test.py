@@ -93,7 +93,7 @@ class FiveRuns(GpuRunCase):
         self.fake.script("bench_gpu_train_step", "sleep 1000")
         program = self.start("--third")
         self.wait_for(lambda: "running" in self.saved())
-        program.send_signal(signal.SIGINT)
+        program.send_signal(signal.SIGTERM)
         self.said = program.communicate(timeout=60)[0]
         self.assertEqual(program.returncode, 1)
         self.assertIn("interrupted: what was measured is in the report", self.said)
@@ -247,7 +247,7 @@ class Fourth(GpuRunCase):
         sums = self.make_data()
         summary = {"epochs": 5, "seconds": 0.5, "accuracy": 0.5, "samples_per_second": 9.0}
         summary["workers"] = [{"peak_memory_bytes": 2**30}]
-        self.fake.doctor(DOCTOR, train=self.fake.write_summary(summary))
+        self.fake.doctor(DOCTOR, train="sleep 1;" + self.fake.write_summary(summary))
         self.fake.python(epochs="echo '{\"epochs\": 5, \"accuracy\": 0.4, \"peak_memory_mib\": 2048}'")
         self.assertEqual(self.run_suite("--fourth", sums=sums), 0, self.said)
         self.assertEqual(list(self.report["epochs"]), ["epochs-amp_fp16", "epochs-fp32"])
