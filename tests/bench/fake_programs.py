@@ -13,6 +13,9 @@ DOCTOR = {
     },
 }
 WITHOUT_GPU = {"version": "0.1.0", "cuda": {"build": {"value": "with CUDA"}, "driver": {"value": "none"}}}
+EMULATED = {"cuda": {"device 0": {"value": "Emulated GPU"}}}
+# What `troupe compare` writes: two lines of a head, and of each row its mode and the rest.
+COMPARED = {"head": "| strategy | precision | time |\n|---|---|---|", "rest": "| 2.0 s |"}
 
 GREEN = """
 0.001 s: one
@@ -60,7 +63,7 @@ class Folder:
         self.path.mkdir()
         self.doctor(DOCTOR)
         self.script("bench_gpu_train_step", f"echo '{result(300, 800, idle_ratio=0.01)}'")
-        self.script("troupe_gpu_tests", f"cat <<'END'{GREEN}END")
+        self.gpu_tests()
         self.python()
 
     def script(self, name, text):
@@ -68,11 +71,46 @@ class Folder:
         path.write_text("#!/bin/sh\n" + textwrap.dedent(text) + "\n")
         path.chmod(0o755)
 
-    def doctor(self, found, train="exit 3", code=0):
+    def gpu_tests(self, run=f"cat <<'END'{GREEN}END"):
+        """Two tests of each file that is asked for."""
+        self.script(
+            "troupe_gpu_tests",
+            f"""case "$*" in *--list-tests*) file=${{2#??}}; file=${{file%]}}
+            echo "casts of $file"; echo "relu, and [more] of $file"; exit ;; esac\n{run}""",
+        )
+
+    def sanitizer(self, run=""):
+        """`run`: what it does before it says that all was well."""
+        self.script(
+            "compute-sanitizer",
+            f"""case "$*" in *--version*) echo 'Version 2026.1'; exit ;; esac
+            echo '========= COMPUTE-SANITIZER'
+            {run}
+            case "$*" in *racecheck*) echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)' ;;
+            *) echo '========= ERROR SUMMARY: 0 errors' ;; esac""",
+        )
+
+    @staticmethod
+    def write_summary(summary):
+        return (
+            "for word in $*; do case $word in "
+            "run.output=*) out=${word#*=} ;; run.name=*) name=${word#*=} ;; esac; done;"
+            f"mkdir -p $out/$name; echo '{json.dumps(summary)}' >$out/$name/summary.json"
+        )
+
+    @staticmethod
+    def compares():
+        """`troupe compare` of one mode."""
+        return (
+            f"mkdir -p $8; echo '{COMPARED['head']}' >$8/compare.md; echo \"| $4 | $6 {COMPARED['rest']}\" >>$8/compare.md\n"
+            'echo \'{"runs": [{}]}\' >$8/compare.json; echo "what $4-$6 has said" >$8/$4-$6.log'
+        )
+
+    def doctor(self, found, train="exit 3", code=0, compare="exit 3"):
         self.script(
             "troupe",
             f"case $*:$1 in\n*--json*) echo '{json.dumps(found)}' ;;\n"
-            f"*:train) {train} ;;\n*) echo text ;;\nesac\nexit {code}",
+            f"*:train) {train} ;;\n*:compare) {compare} ;;\n*) echo text ;;\nesac\nexit {code}",
         )
 
     def python(self, **variants):

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,19 @@ class GpuBundle(unittest.TestCase):
         missed = self.start("bin/troupe_nn_tests", "*schedule*")
         shutil.move(self.bundle / "tests/away", self.bundle / "tests/golden")
         self.assertNotEqual(missed.returncode, 0, missed.stdout)
+
+    def test_what_the_five_runs_name_is_in_it(self):
+        for name in ("first", "second", "third", "fourth", "fifth"):
+            ran = self.start("bench/gpu/run", self.scratch / "out", f"--{name}", "--dry-run")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            commands = [line for line in ran.stdout.splitlines() if not line.startswith("#")]
+            words = {word for line in commands for word in shlex.split(line)}
+            named = {word for word in words if word.startswith(f"{self.bundle}/")}
+            self.assertGreaterEqual(len(named), 1, ran.stdout)
+            lost = {word for word in named if not pathlib.Path(word).exists()}
+            # The data is brought apart, and a build without CUDA has no programs for it.
+            lost -= {str(self.bundle / "data/cifar10")}
+            self.assertEqual({word for word in lost if "/bin/" not in word}, set())
 
     def test_the_suite_runs_from_it(self):
         ran = self.start("bench/gpu/run", self.scratch / "out", "--dry-run")

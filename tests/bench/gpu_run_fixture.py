@@ -1,12 +1,16 @@
 """bench/gpu/run started with programs that only pretend."""
 
+import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from fake_programs import Folder
@@ -17,6 +21,7 @@ AMP = "resnet50-224-b128-amp_fp16"
 
 class GpuRunCase(unittest.TestCase):
     wait = 100  # seconds for a run
+    said = ""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="troupe-gpu-run-")
@@ -30,18 +35,21 @@ class GpuRunCase(unittest.TestCase):
         fakes += ["--data", self.scratch / "data"]
         return [sys.executable, self.suite / "run", self.scratch / "out", *words, *fakes]
 
-    def start(self, *words):
+    def start(self, *words, **variables):
         command = [str(word) for word in self.command(*words)]
         path = f"{self.fake.path}:{os.environ['PATH']}"  # for nvidia-smi
-        environment = {**os.environ, "PATH": path, "TMPDIR": str(self.scratch)}  # what is killed leaves files
+        environment = {**os.environ, "PATH": path, "TMPDIR": str(self.scratch), **variables}  # what is killed leaves files
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-    def change_suite(self, changed):
-        """A copy of it: {file: {text: another}}."""
+    def change_suite(self, changed, sums=None):
+        """A copy of it: {file: {text: another}}, and with other checksums of CIFAR-10."""
         (self.scratch / "tree/bench").mkdir(parents=True)
         (self.scratch / "tree/tools/checksums").mkdir(parents=True)
-        shutil.copy(ROOT / "tools/checksums/cifar10.sha256", self.scratch / "tree/tools/checksums")
+        sums = sums or (ROOT / "tools/checksums/cifar10.sha256").read_text()
+        (self.scratch / "tree/tools/checksums/cifar10.sha256").write_text(sums)
         shutil.copytree(self.suite, self.scratch / "tree/bench/gpu")
+        (self.scratch / "tree/configs").symlink_to(ROOT / "configs")
+        (self.scratch / "tree/bench/peers").symlink_to(ROOT / "bench/peers")
         self.suite = self.scratch / "tree/bench/gpu"
         for name, changes in changed.items():
             text = (self.suite / name).read_text()
@@ -50,13 +58,43 @@ class GpuRunCase(unittest.TestCase):
                 text = text.replace(old, new)
             (self.suite / name).write_text(text)
 
-    def run_suite(self, *words, changed=None):
-        """Exit code; report.json and report.md are in self.report and self.text."""
-        if changed:
-            self.change_suite(changed)
-        program = self.start(*words)
+    def make_data(self):
+        """Files of CIFAR-10's names, and the checksums that are theirs."""
+        (self.scratch / "data").mkdir()
+        names = re.findall(r"\S+$", (ROOT / "tools/checksums/cifar10.sha256").read_text(), re.MULTILINE)
+        for name in names:
+            (self.scratch / "data" / name).write_text(name)
+        return "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in names)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if condition():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        self.fail("it did not come")
+
+    def run_suite(self, *words, changed=None, sums=None, **variables):
+        """Exit code; report.json and report.md are in self.report and self.text. `changed`: as change_suite's;
+        `sums`: checksums for the copy that this makes.
+        """
+        if changed or sums:
+            self.change_suite(changed or {}, sums)
+        program = self.start(*words, **variables)
         self.said = program.communicate(timeout=self.wait)[0]
         if (self.scratch / "out/report.json").exists():
             self.report = json.loads((self.scratch / "out/report.json").read_text())
             self.text = (self.scratch / "out/report.md").read_text()
         return program.returncode
+
+    def end_the_orphans(self):
+        """What a run that was killed had started, and cannot end any more."""
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.fake.path) in (path / "cmdline").read_text():
+                    os.kill(int(path.name), signal.SIGKILL)
+            except OSError:
+                pass

@@ -1,19 +1,16 @@
 """bench/gpu/run with programs that only pretend: tables, ratios, time limits, exit codes."""
 
-import hashlib
 import json
 import os
 import pathlib
-import re
 import signal
-import subprocess
 import sys
 import time
 import unittest
 
 sys.dont_write_bytecode = True
 from fake_programs import DOCTOR, RED, WITHOUT_GPU, result  # noqa: E402
-from gpu_run_fixture import AMP, ROOT, GpuRunCase  # noqa: E402
+from gpu_run_fixture import AMP, GpuRunCase  # noqa: E402
 
 
 class GpuRun(GpuRunCase):
@@ -181,14 +178,6 @@ class GpuRun(GpuRunCase):
         self.assertEqual(reasons, {"no CUDA device on this machine"})
         self.assertLessEqual(len(list((self.scratch / "out").iterdir())), 8)
 
-    def make_data(self):
-        """Files of the right names; a copy of the suite whose checksums are theirs."""
-        (self.scratch / "data").mkdir()
-        names = re.findall(r"\S+$", (ROOT / "tools/checksums/cifar10.sha256").read_text(), re.MULTILINE)
-        for name in names:
-            (self.scratch / "data" / name).write_text(name)
-        return "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in names)
-
     def test_epochs_are_skipped_without_the_data_and_fail_with_other_data(self):
         self.assertEqual(self.run_suite("epochs"), 0)
         self.assertEqual(self.report["parts"]["epochs"]["state"], "skipped")
@@ -198,25 +187,14 @@ class GpuRun(GpuRunCase):
         self.assertIn("recorded checksum", self.report["parts"]["epochs"]["why"])
 
     def test_epochs_compare_seconds_an_epoch(self):
-        tree = self.scratch / "tree"
-        (tree / "tools/checksums").mkdir(parents=True)
-        (tree / "bench").mkdir()
-        (tree / "tools/checksums/cifar10.sha256").write_text(self.make_data())
-        subprocess.run(["cp", "-r", ROOT / "bench/gpu", tree / "bench/gpu"], check=True)
+        sums = self.make_data()
         summary = {"epochs": 2, "seconds": 0.5, "accuracy": 0.5, "samples_per_second": 9.0}
         summary["workers"] = [{"peak_memory_bytes": 2**30}]
-        write = (
-            "for word in $*; do case $word in "
-            "run.output=*) out=${word#*=} ;; run.name=*) name=${word#*=} ;; esac; done;"
-            f"sleep 1; mkdir -p $out/$name; echo '{json.dumps(summary)}' >$out/$name/summary.json"
-        )
-        self.fake.doctor(DOCTOR, train=write)
+        self.fake.doctor(DOCTOR, train="sleep 1;" + self.fake.write_summary(summary))
         line = '{"epochs": %d, "accuracy": 0.4, "peak_memory_mib": 2048}'
         self.fake.python(epochs=f"sleep 1; echo '{line % 1}'; sleep 3; echo '{line % 2}'")
-        command = self.command("epochs", "--epochs", "2", "--only", "amp")
-        command[1] = tree / "bench/gpu/run"
-        subprocess.run(command, check=True, timeout=100, stdout=subprocess.DEVNULL)
-        row = json.loads((self.scratch / "out/report.json").read_text())["epochs"]["epochs-amp_fp16"]
+        self.assertEqual(self.run_suite("epochs", "--epochs", "2", "--only", "amp", sums=sums), 0, self.said)
+        row = self.report["epochs"]["epochs-amp_fp16"]
         self.assertEqual(row["results"]["ours"]["peak_memory_mib"], 1024)
         self.assertEqual(row["results"]["workers"]["epochs"], 2)
         self.assertGreater(row["summary"]["ratio_workers"], 1.2)
@@ -237,17 +215,6 @@ class GpuRun(GpuRunCase):
         report = json.loads((self.scratch / "out/report.json").read_text())
         self.assertEqual(report["parts"]["step"]["state"], "INTERRUPTED")
         self.assertEqual(report["step"][AMP]["summary"]["ratio_eager"], 3.0)
-
-    def wait_for(self, condition):
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                if condition():
-                    return
-            except OSError:
-                pass
-            time.sleep(0.05)
-        self.fail("it did not come")
 
     def test_dry_run_starts_nothing_and_writes_nothing(self):
         self.assertEqual(self.run_suite("--dry-run"), 0)

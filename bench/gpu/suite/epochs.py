@@ -1,42 +1,20 @@
 """The part `epochs`: CIFAR-10 at 224, from its files to the accuracy, ours and PyTorch's."""
 
-import hashlib
 import json
 import pathlib
 import tempfile
 import time
 
-from suite import programs
+from suite import cifar10, programs
 from suite.programs import OutOfTime, Trouble
 from suite.rows import TRAININGS
 from suite.step import OURS
 
 TINY = {"model.name": "linear", "model.stem": "cifar", "data.image_size": 32, "data.limit": 1280}
 LEAST = 20.0  # seconds; nothing is begun with less
-
-
-class Skipped(Exception):
-    """Why there is nothing to do; no failure."""
-
-
-def wanted_data(suite):
-    """{file: checksum}"""
-    sums = suite.root / "tools/checksums/cifar10.sha256"
-    return dict(reversed(line.split()) for line in sums.read_text().splitlines())
-
-
-def missing_data(suite):
-    return [name for name in wanted_data(suite) if not (suite.data / name).is_file()]
-
-
-def check_data(suite):
-    """Raises Skipped where files are missing, Trouble where one is not what it should be."""
-    folder = suite.data
-    if missing := missing_data(suite):
-        raise Skipped(f"no CIFAR-10 in {folder}: {', '.join(missing)} missing")
-    for name, digest in wanted_data(suite).items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            raise Trouble(f"{folder / name} does not have the recorded checksum")
+WHAT = "CIFAR-10 at 224 from its files to the accuracy, ours and PyTorch's"
+NEEDS = ("the seven files of CIFAR-10", "PyTorch")
+why_skipped = cifar10.why_skipped
 
 
 def our_command(suite, training, output):
@@ -133,7 +111,7 @@ def chosen(suite):
 
 
 def run_part(suite, log, deadline):
-    check_data(suite)
+    cifar10.check(suite)
     for training in chosen(suite):
         row = suite.report.row("epochs", training.name)
         row.update(wanted=suite.options.epochs, results={}, summary={})

@@ -20,6 +20,8 @@ except ImportError:
     pass
 print(json.dumps(found))
 """
+WHAT = "what troupe doctor finds, driver, versions; which calls stand still while a stream waits for the host"
+EMULATED = "Emulated GPU"  # tests/emulation's
 FREE_PORTS = ["--set", "cluster.listen=127.0.0.1:0", "--set", "metrics.listen=127.0.0.1:0"]
 PLACES = "TROUPE_CUDA_LIBRARIES"
 HOST_WAITS = "bench_gpu_host_waits"  # what the design takes for granted, asked of the driver
@@ -35,6 +37,10 @@ print(json.dumps({"libraries": [found for place in sys.path for found in glob.gl
 def doctor_command(suite, *words):
     free_ports = [suite.root / "configs/debug.yaml", *FREE_PORTS]  # another run's ports are no matter here
     return [suite.program("troupe"), "doctor", *words, *free_ports]
+
+
+def is_emulated(suite):
+    return suite.report.data["machine"].get("device") == EMULATED
 
 
 def left(until, most):
@@ -123,10 +129,10 @@ def plan(suite):
 
 
 def run_part(suite, log, deadline):
-    """What was looked at before the run, for people, and whether it was in order. With --first the looking
-    itself comes here.
+    """What was looked at before the run, for people, and whether it was in order. Where nothing is looked
+    at before the parts, the looking itself comes here.
     """
-    if suite.options.first:
+    if not suite.run.looks_first:
         look(suite, log, deadline)
     elif not suite.report.data.get("doctor_trouble"):
         with contextlib.suppress(Trouble):

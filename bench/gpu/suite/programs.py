@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 
+running = []  # programs that have been started and not been ended
 GRACE = 8.0  # seconds from SIGTERM, which lets a program say where it was, to SIGKILL
 
 
@@ -21,9 +22,8 @@ class OutOfTime(Trouble):
     """The time limit came first."""
 
 
-def open_log(path):
-    """For appending, each write at once, so that a killed run leaves all it had said."""
-    return open(path, "a", encoding="utf-8", errors="replace", buffering=1)
+class Skipped(Exception):
+    """Why there is nothing to do; no failure."""
 
 
 @contextlib.contextmanager
@@ -63,6 +63,7 @@ class Program:
                     errors="replace",
                     process_group=0,
                 )
+                running.append(self)
             except OSError as error:
                 log.write(f"{error}\n")
                 raise Trouble(f"cannot start {command[0]}: {error.strerror}") from None
@@ -70,10 +71,10 @@ class Program:
             self.end()
             raise KeyboardInterrupt
         self.lines = queue.Queue()  # of standard output; None after the last
-        pipes = (self.process.stdout, self.process.stderr)
-        self.readers = [threading.Thread(target=self._read, args=(pipe,), daemon=True) for pipe in pipes]
-        for reader in self.readers:
+        for pipe in (self.process.stdout, self.process.stderr):
+            reader = threading.Thread(target=self._read, args=(pipe,), daemon=True)
             reader.start()
+            self.readers.append(reader)
 
     def _read(self, pipe):
         for line in map(str.rstrip, pipe):
@@ -120,9 +121,9 @@ class Program:
             code = self.process.wait(timeout=max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise OutOfTime("closed its output and went on") from None
+        self._finish_reading()
         if code == 0:
             return None
-        self._finish_reading()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"{how}: {self.last.strip()}" if self.last else how
 
@@ -146,6 +147,14 @@ class Program:
         self._finish_reading()
         with contextlib.suppress(OSError):
             self.process.stdin.close()
+        if self in running:
+            running.remove(self)
+
+
+def end_all():
+    """Also what an interrupt has left to nobody, between its start and the care of whoever started it."""
+    for program in list(running):
+        program.end()
 
 
 def as_object(line):

@@ -3,16 +3,19 @@
 import json
 import os
 
-from suite import roofline
+from suite import compare, roofline, sanitizer
 from suite.rows import GOALS, TRAININGS
 from suite.step import OURS
+
+PARTS = ("start", "tests", "sanitizer", "step", "data", "epochs", "compare", "trace")
 
 
 class Report:
     def __init__(self, folder, date):
         self.folder = folder
+        self.path = folder / "report.md"
         self.data = {"date": date, "machine": {}, "parts": {}}
-        self.data.update({part: {} for part in ("start", "tests", "step", "epochs", "trace")})
+        self.data.update({part: {} for part in PARTS})
 
     def rows(self, part):
         return self.data[part]
@@ -43,8 +46,12 @@ class Report:
         yield from table("Start-up", START_HEAD, self.start_rows())
         yield from table("Training step", STEP_HEAD, self.step_rows())
         yield from table("End to end, CIFAR-10 at 224", EPOCHS_HEAD, self.epochs_rows())
+        yield from compare.section(data["compare"])
+        yield from table("CIFAR-10", ["file", "state"], data["data"].items())
         yield from table("Tests", ["program", "passed", "failed", "skipped", "seconds"], self.test_rows())
         yield from listing("Tests that failed or were skipped", self.test_notes())
+        yield from table("compute-sanitizer", sanitizer.HEAD, sanitizer.rows(data["sanitizer"]))
+        yield from listing("What compute-sanitizer found", sanitizer.notes(data["sanitizer"]))
         yield from listing("What has no result", self.missing())
         if found := data.get("roofline"):
             yield from table("Roofline of a step", roofline.HEAD, roofline.rows(found), roofline.words(found))
@@ -119,6 +126,7 @@ class Report:
             yield from (f"{name}: {trouble}" for trouble in tests["troubles"])
 
     def missing(self):
+        yield from compare.missing(self.data["compare"])
         for part in ("step", "epochs"):
             for name, row in self.data[part].items():
                 yield from (f"{name}, {who}: FAILED, {why}" for who, why in row.get("failed", {}).items())

@@ -35,6 +35,8 @@ AMP = Case("resnet50", 224, 128, "amp_fp16")
 TF32 = Case("resnet50", 224, 128, "tf32")
 FP32 = Case("resnet50", 224, 128, "fp32")
 AMP_256 = Case("resnet50", 224, 256, "amp_fp16")
+BF16, AMP_BF16, FP16 = (Case("resnet50", 224, 128, name) for name in ("bf16", "amp_bf16", "fp16"))
+PRECISIONS = (AMP, TF32, FP32, AMP_BF16, FP16, BF16)  # of one step
 CIFAR = Case("resnet18", 32, 512, "amp_fp16")
 MNIST = Case("resnet101", 224, 128, "amp_fp16", channels=1)
 
@@ -49,9 +51,9 @@ SITTINGS = [
     (CIFAR, EAGER),
     (CIFAR, COMPILED),
     (AMP_256, COMPILED),
-    *((Case("resnet50", 224, 128, precision), EAGER) for precision in ("amp_bf16", "fp16", "bf16")),
+    *((case, EAGER) for case in (AMP_BF16, FP16, BF16)),
     (MNIST, EAGER),
-    (Case("resnet50", 224, 128, "amp_bf16"), COMPILED),
+    (AMP_BF16, COMPILED),
     (TF32, COMPILED),
     (FP32, COMPILED),
     *((Case("resnet50", 224, 256, precision), EAGER) for precision in ("tf32", "fp32", "amp_bf16")),

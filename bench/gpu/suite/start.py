@@ -9,6 +9,8 @@ from suite import programs
 from suite.programs import Trouble
 from suite.rows import AMP
 
+WHAT = "a start of the AMP step beside a clock, again with the plans found, and with --fusion basic"
+
 # Name, the program's options, and seconds that it may take. What the first has found is on disk for the
 # second, also where the first was cut.
 STARTS = [

@@ -5,8 +5,10 @@ import time
 
 from suite import programs
 from suite.programs import OutOfTime, Trouble
-from suite.rows import AMP, EAGER, INSTEAD, SITTINGS
+from suite.rows import EAGER, INSTEAD, SITTINGS
 
+WHAT = "the training step on synthetic data, ours and PyTorch's in turns: rounds, medians"
+NEEDS = ("PyTorch",)
 OURS = "ours"
 FIRST_LIMIT = 300.0  # the first start on a device measures plans; later ones find them on disk
 OURS_LIMIT = 120.0
@@ -59,9 +61,14 @@ def peer_command(suite, case):
 
 
 def sittings(suite):
-    if suite.options.first:
-        return [sitting for sitting in SITTINGS if sitting[0] == AMP]
-    return [sitting for sitting in SITTINGS if suite.wanted(sitting[0].name)]
+    """In their order; those with a compiler last where time is shared among rows."""
+    chosen = [sitting for sitting in SITTINGS if suite.wanted(sitting[0].name)]
+    return sorted(chosen, key=lambda it: it[1] != EAGER) if suite.run.least_row else chosen
+
+
+def kept(suite, later):
+    """Seconds for the rows behind this one."""
+    return suite.run.least_row * sum(variants == EAGER for _, variants in later)
 
 
 def plan(suite):
@@ -82,7 +89,7 @@ def run_part(suite, log, deadline):
                 left.update({name: "no time left" for name in names})
             break
         suite.say(f"step: {case.name}, {', '.join(variants)}")
-        Sitting(suite, log, case, row).hold(variants, deadline)
+        Sitting(suite, log, case, row).hold(variants, deadline - kept(suite, chosen[i + 1 :]))
     rows = suite.report.rows("step")
     failed = [name for name, row in rows.items() if row.get("failed") or row.get("timed_out")]
     if failed:

@@ -1,14 +1,19 @@
 """The part `tests`: the GPU's test programs, in shards, so that a crash or a hang costs one shard."""
 
+import math
 import re
-import signal
 import time
 
-from suite import programs
+from suite import machine, programs, shards
 from suite.programs import OutOfTime, Trouble
 
+WHAT = "the programs with the tests labelled gpu, and those of the CUDA device that need no GPU"
+
 PROGRAMS = ["troupe_gpu_tests", "troupe_gpu_collectives_tests", "troupe_gpu_system_tests"]
+PROGRAMS += ["troupe_gpu_generations_tests"]
 PROGRAMS += ["troupe_cudnn_tests", "troupe_gpu_host_tests"]  # which need no GPU
+ASKS_CUDNN = "troupe_cudnn_tests"
+TINY = ["-#", "[#kernels_test],[#flat_kernels_test]"]  # by the files they are in
 SHARDS = 8
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS=32"  # as troupe itself asks for (gpu/wait_flags.hpp)
 
@@ -52,6 +57,8 @@ class Reading:
 
 
 class Shard:
+    until = math.inf
+
     def __init__(self, suite, log, name, index):
         self.what = f"shard {index + 1} of {SHARDS}"
         self.reading = Reading()
@@ -77,10 +84,15 @@ class Shard:
         return f"{self.what}: {reason} (last heard of: {self.reading.test or 'no test'})"
 
 
+    def cut(self):
+        return f"{self.what}: cut (last heard of: {self.reading.test or 'no test'})"
+
+
 def shard_command(suite, name, index):
     """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
     shard = ["--shard-count", str(SHARDS), "--shard-index", str(index)]
     options = ["--durations", "yes", "--colour-mode", "none", "--allow-running-no-tests"]
+    options += TINY if suite.options.tiny and name == PROGRAMS[0] else []
     return ["env", CONNECTIONS, "stdbuf", "-oL", suite.program(name), *shard, *options]
 
 
@@ -94,40 +106,37 @@ class ProgramTests:
         self.found.update(failures=[], skips=[], troubles=[])
 
     def run(self, deadline):
-        waiting, running = list(range(SHARDS)), []
+        waiting = [lambda i=i: Shard(self.suite, self.log, self.name, i) for i in range(SHARDS)]
         try:
-            while (waiting or running) and time.monotonic() < deadline:
-                while waiting and len(running) < self.suite.options.jobs:
-                    running.append(Shard(self.suite, self.log, self.name, waiting.pop(0)))
-                for shard in [shard for shard in running if shard.is_done()]:
-                    running.remove(shard)
-                    self.keep(shard, shard.trouble())
-                time.sleep(0.02)
+            shards.run_some(waiting, self.suite.options.jobs, deadline, self.keep)
         finally:
-            for shard in running:
-                shard.program.signal(signal.SIGTERM)  # at which Catch2 says which test it was
-            for shard in running:
-                shard.program.end()
-                time.sleep(0.1)
-                shard.is_done()
-                self.keep(shard, f"{shard.what}: cut (last heard of: {shard.reading.test or 'no test'})")
-            self.found["troubles"] += [f"shard {index + 1} of {SHARDS}: no time left" for index in waiting]
-            self.suite.report.save()
+            late = range(SHARDS - len(waiting), SHARDS)
+            self.found["troubles"] += [f"shard {index + 1} of {SHARDS}: no time left" for index in late]
+            self.put()
         return self.found
 
-    def keep(self, shard, trouble):
+    def skip(self, reason):
+        self.found["skips"].append(f"all: {reason}")
+        self.put()
+
+    def put(self):
+        self.suite.report.data["tests"][self.name] = self.found
+        self.suite.report.save()
+
+    def keep(self, shard, was_cut):
+        trouble = shard.cut() if was_cut else shard.trouble()
         for key, count in shard.reading.counts.items():
             self.found[key] += count
         self.found["failures"] += shard.reading.failures
         self.found["skips"] += shard.reading.skips
         self.found["troubles"] += [trouble] if trouble else []
         self.found["seconds"] = round(time.monotonic() - self.start, 1)
-        self.suite.report.data["tests"][self.name] = self.found
-        self.suite.report.save()
+        self.put()
 
 
 def chosen(suite):
-    return [name for name in PROGRAMS if suite.has(name) and suite.wanted(name)]
+    programs_here = [name for name in PROGRAMS if suite.has(name) and suite.wanted(name)]
+    return programs_here[:1] if suite.options.tiny else programs_here
 
 
 def plan(suite):
@@ -141,6 +150,9 @@ def run_part(suite, log, deadline):
         raise Trouble(f"{PROGRAMS[0]} is not here: built without CUDA?")
     bad = []
     for name in chosen(suite):
+        if name == ASKS_CUDNN and machine.is_emulated(suite):
+            ProgramTests(suite, log, name).skip("they ask the real cuDNN, which knows no emulated device")
+            continue
         suite.say(f"tests: {name}")
         found = ProgramTests(suite, log, name).run(deadline)
         if found["failed"] or found["troubles"]:
