@@ -3,7 +3,6 @@
 #include "lowering.hpp"
 #include "weight_gradient.hpp"
 
-#include "../kernels/flat.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <vector>
