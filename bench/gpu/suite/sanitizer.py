@@ -102,11 +102,7 @@ class Check:
         self.program = programs.Program(command(suite, tool, test), log, f"{tool}: ", hear=self.findings.line)
 
     def is_done(self):
-        lines = self.program.lines_now()
-        for line in lines:
-            if line is not None:
-                self.reading.line(line)
-        return None in lines
+        return shards.read_on(self.program, self.reading)
 
     def trouble(self):
         """Why it says nothing about the kernels, or None."""

@@ -25,6 +25,15 @@ def run_some(waiting, jobs, deadline, keep):
         cut(running, keep)
 
 
+def read_on(program, reading):
+    """Whether the program has ended; what it has said until now goes to the reading."""
+    lines = program.lines_now()
+    for line in lines:
+        if line is not None:
+            reading.line(line)
+    return None in lines
+
+
 def cut(running, keep):
     for shard in running:
         shard.program.signal(signal.SIGTERM)  # at which Catch2 says which test it was

@@ -65,12 +65,7 @@ class Shard:
         self.program = programs.Program(shard_command(suite, name, index), log, f"{index + 1}/{SHARDS} ")
 
     def is_done(self):
-        """Reads on."""
-        lines = self.program.lines_now()
-        for line in lines:
-            if line is not None:
-                self.reading.line(line)
-        return None in lines
+        return shards.read_on(self.program, self.reading)
 
     def trouble(self):
         """What the names of failed and skipped tests do not tell: None, or one line."""
