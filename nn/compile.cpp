@@ -6,6 +6,7 @@
 #include "passes/autodiff.hpp"
 #include "passes/choose_recompute.hpp"
 #include "passes/drop_casts.hpp"
+#include "passes/finish_block_ends.hpp"
 #include "passes/fuse_block_ends.hpp"
 #include "passes/fuse_max_pool.hpp"
 #include "passes/normalize_loss.hpp"
@@ -31,13 +32,15 @@ Result<RecomputeEffect> apply_recompute(Graph& graph, const PassOptions& options
   return RecomputeEffect{plain.plan.arena_bytes, operations_of(graph) / operations - 1};
 }
 
-/// What fuse_block_ends joins cannot be made again: it comes where nothing is.
+/// What is joined across units cannot be made again: it comes where nothing is.
 Result<Graph> join_block_ends(Graph graph, const PassOptions& options) {
   const auto& recompute = options.recompute;
   const bool fit = recompute.kind == RecomputeConfig::Kind::fit;
   if (recompute.kind != RecomputeConfig::Kind::none && !fit)
     return graph;
-  auto joined = fuse_block_ends(graph, options.fuse_statistics, options.memory.keep);
+  const auto& keep = options.memory.keep;
+  auto joined = finish_block_ends(fuse_block_ends(graph, options.fuse_statistics, keep),
+                                  options.fuse_statistics, keep);
   if (!fit)
     return joined;
   TROUPE_TRY(const auto planned, plan_memory(joined, options.memory));

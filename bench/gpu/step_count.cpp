@@ -44,6 +44,7 @@ std::string kind_of(const Node& node) {
   if (const auto* const norm = std::get_if<BatchNormAttributes>(&node.attributes)) {
     kind += norm->add ? " + add" : "";
     kind += norm->pooled ? " + pooled" : "";
+    kind += norm->add_gradient ? " + sum" : "";
   }
   if (const auto* const pool = std::get_if<PoolAttributes>(&node.attributes))
     kind += pool->prologue ? " + prologue" : "";

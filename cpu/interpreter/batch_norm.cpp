@@ -77,6 +77,8 @@ void write_normalized(const Operands& operands, const Values& mean, const Values
       y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
   }
   operands.write(0, y);
+  if (a.mask)
+    operands.write_mask(3, y);
 }
 
 } // namespace
@@ -113,14 +115,21 @@ Status normalize(const Operands& operands) {
 
 namespace {
 
-/// The gradient of what batch norm gave, which a pooling may have read; rounded as if it had been
-/// stored.
+Values sum(Values a, const Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] += b[i];
+  return a;
+}
+
+/// The gradient of what batch norm gave, which a pooling may have read, or which comes in two
+/// parts; rounded as if it had been stored.
 Values gradient_of_result(const Operands& operands) {
-  const auto& pooled = operands.attributes<BatchNormAttributes>().pooled;
-  if (!pooled)
+  const auto& a = operands.attributes<BatchNormAttributes>();
+  if (!a.pooled && !a.add_gradient)
     return operands.read(0);
-  auto dy = max_pool_gradient(operands.input(1), operands.input(0), *pooled, operands.read(0),
-                              operands.read(7));
+  auto dy = a.pooled ? max_pool_gradient(operands.input(1), operands.input(0), *a.pooled,
+                                         operands.read(0), operands.read(7))
+                     : sum(operands.read(0), operands.read(operands.inputs() - 1));
   for (auto& value : dy)
     value = round_to(operands.input(0).dtype, value);
   return dy;
@@ -129,11 +138,13 @@ Values gradient_of_result(const Operands& operands) {
 /// What comes through the fused relu.
 Values gradient_of_normalized(const Operands& operands, const Values& x) {
   auto dy = gradient_of_result(operands);
-  if (!operands.attributes<BatchNormAttributes>().relu)
+  const auto& a = operands.attributes<BatchNormAttributes>();
+  if (!a.relu)
     return dy;
-  // y, or factor and offset that give its sign.
-  const auto y = operands.read(5);
-  const auto offset = operands.inputs() > 6 ? operands.read(6) : Values{};
+  // y, or its mask, or factor and offset that give its sign.
+  const auto y = a.mask ? operands.read_mask(5) : operands.read(5);
+  const bool from_x = !a.add && operands.inputs() > 6;
+  const auto offset = from_x ? operands.read(6) : Values{};
   for (std::size_t i = 0; i < dy.size(); ++i) {
     const bool positive =
         (offset.empty() ? y[i] : x[i] * y[i % offset.size()] + offset[i % offset.size()]) > 0;

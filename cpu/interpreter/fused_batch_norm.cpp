@@ -84,6 +84,8 @@ Status scale_shift(const Operands& operands) {
       y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays
   }
   operands.write(0, y);
+  if (operands.attributes<ScaleShiftAttributes>().mask)
+    operands.write_mask(1, y);
   return {};
 }
 

@@ -10,7 +10,7 @@ Status check_dtypes(const Graph& graph, const Node& node) {
   for (const auto* ids : {&node.inputs, &node.outputs})
     for (const auto id : *ids) {
       const auto dtype = graph[id].dtype;
-      if (dtype == DType::u8)
+      if (dtype == DType::f64)
         return fail(Errc::unsupported, "the interpreter has no {} ({})", to_string(dtype),
                     graph[id].name);
     }

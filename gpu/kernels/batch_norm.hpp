@@ -3,7 +3,8 @@
 /// and writes dx. Element-wise parts may run in place; sums are bitwise repeatable.
 ///
 /// The shape needs no multiple of anything; channels in multiples of 16 bytes and 16-byte aligned
-/// tensors are fast. At most 16384 channels.
+/// tensors are fast. Where there is a mask, channels are a multiple of eight, and all tensors aligned
+/// to eight elements. At most 16384 channels.
 #pragma once
 
 #include "scratch.hpp"
@@ -54,6 +55,7 @@ struct BatchNormApply {
   const float* variance = nullptr; ///< biased, or the running one
   float eps = 1e-5f;
   bool relu = false;
+  std::uint8_t* mask = nullptr; ///< of y (core/graph/ops.def); may be null
 };
 /// y = (x - mean)·inv_std·scale + shift [+ residual] [relu].
 void launch_batch_norm_apply(cudaStream_t stream, const BatchNormShape& shape,
@@ -61,10 +63,12 @@ void launch_batch_norm_apply(cudaStream_t stream, const BatchNormShape& shape,
 
 struct BatchNormBackward {
   const void *dy = nullptr, *x = nullptr;
+  const void* other = nullptr; ///< a second part of dy; may be null, needs dresidual
   bool relu = false;
-  /// For relu's mask. Null: it is found again from x and `shift`, which saves reading y twice; only
-  /// right without a residual.
+  /// For relu: y, or its mask. Both null: what was clipped is found again from x and `shift`, which
+  /// saves reading y twice; only right without a residual.
   const void* y = nullptr;
+  const std::uint8_t* mask = nullptr; ///< needs dresidual
   const float *scale = nullptr, *shift = nullptr;
   const float *mean = nullptr, *inv_std = nullptr;
   void* dx = nullptr;
@@ -85,6 +89,7 @@ struct ScaleBias {
   const float *z_scale = nullptr, *z_shift = nullptr; ///< both or none
   void* y = nullptr;
   bool relu = false;
+  std::uint8_t* mask = nullptr; ///< of y; may be null
 };
 void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape,
                        const ScaleBias& arguments);

@@ -66,15 +66,16 @@ struct LinearGradient {
 /// One input or two, by whether there is a second.
 template <class Map>
 void launch_one_or_two(cudaStream_t stream, const BatchNormShape& shape, const void* first,
-                       const void* second, void* output, const Map& map) {
+                       const void* second, void* output, const Map& map,
+                       std::uint8_t* mask = nullptr) {
   with_type(shape.dtype, [&](auto type) {
     using T = decltype(type);
     const Inputs<T> in{static_cast<const T*>(first), static_cast<const T*>(second)};
     auto* const to = static_cast<T*>(output);
     if (second)
-      launch_per_channel<2>(stream, in, to, shape.rows, shape.channels, map);
+      launch_per_channel<2>(stream, in, to, shape.rows, shape.channels, map, mask);
     else
-      launch_per_channel<1>(stream, in, to, shape.rows, shape.channels, map);
+      launch_per_channel<1>(stream, in, to, shape.rows, shape.channels, map, mask);
   });
 }
 
@@ -83,12 +84,13 @@ void launch_one_or_two(cudaStream_t stream, const BatchNormShape& shape, const v
 void launch_batch_norm_apply(cudaStream_t stream, const BatchNormShape& shape,
                              const BatchNormApply& a) {
   launch_one_or_two(stream, shape, a.x, a.residual, a.y,
-                    Normalize{a.scale, a.shift, a.mean, a.inv_std, a.variance, a.eps, a.relu});
+                    Normalize{a.scale, a.shift, a.mean, a.inv_std, a.variance, a.eps, a.relu},
+                    a.mask);
 }
 
 void launch_scale_bias(cudaStream_t stream, const BatchNormShape& shape, const ScaleBias& a) {
   launch_one_or_two(stream, shape, a.x, a.z, a.y,
-                    ScaleShift{a.scale, a.shift, a.z_scale, a.z_shift, a.relu});
+                    ScaleShift{a.scale, a.shift, a.z_scale, a.z_shift, a.relu}, a.mask);
 }
 
 void launch_dbn_apply(cudaStream_t stream, const BatchNormShape& shape, const DbnApply& a) {

@@ -9,12 +9,20 @@ namespace troupe::gpu {
 namespace {
 
 /// Where relu's mask comes from.
-enum class Mask { none, from_y, from_x };
+enum class Mask { none, from_y, from_bits, from_x };
 
 /// How y was rounded decides whether it was positive.
 template <class T>
 __device__ inline bool was_positive(float x, float mean, float gain, float shift) {
   return to_float(from_float<T>(normalized(x, mean, gain, shift))) > 0;
+}
+
+/// Rounded as if the sum had been stored.
+template <int Width, class T>
+__device__ inline void add_to(Pack<T, Width>& sum, const Pack<T, Width>& other) {
+#pragma unroll
+  for (int i = 0; i < Width; ++i)
+    sum.values[i] = from_float<T>(to_float(sum.values[i]) + to_float(other.values[i]));
 }
 
 template <Mask From, int Width, class T>
@@ -25,6 +33,7 @@ __global__ void __launch_bounds__(column_threads)
   const auto* const dy = static_cast<const T*>(arguments.dy);
   const auto* const x = static_cast<const T*>(arguments.x);
   const auto* const y = static_cast<const T*>(arguments.y);
+  const auto* const other = static_cast<const T*>(arguments.other);
   auto* const dresidual = static_cast<T*>(arguments.dresidual);
   float shift_sum[Width] = {}, scale_sum[Width] = {};
   if (channel < columns.channels) {
@@ -47,12 +56,19 @@ __global__ void __launch_bounds__(column_threads)
       Values outputs = {};
       if constexpr (From == Mask::from_y)
         outputs = *reinterpret_cast<const Values*>(y + at);
+      unsigned bits = 0;
+      if constexpr (From == Mask::from_bits)
+        bits = arguments.mask[at / mask_width];
+      if (other)
+        add_to(d, *reinterpret_cast<const Values*>(other + at));
 #pragma unroll
       for (int i = 0; i < Width; ++i) {
         const float value = to_float(values.values[i]);
         bool positive = true;
         if constexpr (From == Mask::from_y)
           positive = to_float(outputs.values[i]) > 0;
+        if constexpr (From == Mask::from_bits)
+          positive = bits >> i & 1;
         if constexpr (From == Mask::from_x)
           positive = was_positive<T>(value, mean[i], gain[i], shift[i]);
         if (!positive)
@@ -113,16 +129,19 @@ struct BackwardMap {
 template <Mask From, class T>
 void launch_sums(cudaStream_t stream, const BatchNormShape& shape, const BatchNormBackward& a,
                  double* rank_sums, const ReductionScratch& scratch) {
-  constexpr int width = pack_width<T>;
-  if (shape.channels % width == 0 && aligned_for_packs(a.dy, a.x, a.y, a.dresidual)) {
-    const auto launch = spread(shape.rows, shape.channels, width, reduction_blocks);
-    backward_sums_kernel<From, width, T>
-        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, rank_sums, scratch);
-  } else {
-    const auto launch = spread(shape.rows, shape.channels, 1, reduction_blocks);
-    backward_sums_kernel<From, 1, T>
-        <<<launch.blocks, column_threads, 0, stream>>>(a, launch.columns, rank_sums, scratch);
-  }
+  const auto launch = [&](auto width) {
+    const auto on = spread(shape.rows, shape.channels, width, reduction_blocks);
+    backward_sums_kernel<From, width(), T>
+        <<<on.blocks, column_threads, 0, stream>>>(a, on.columns, rank_sums, scratch);
+  };
+  using std::integral_constant;
+  if constexpr (From == Mask::from_bits)
+    launch(integral_constant<int, mask_width>{});
+  else if (shape.channels % pack_width<T> == 0 &&
+           aligned_for_packs(a.dy, a.x, a.y, a.other, a.dresidual))
+    launch(integral_constant<int, pack_width<T>>{});
+  else
+    launch(integral_constant<int, 1>{});
 }
 
 template <Mask From, class T>
@@ -149,6 +168,8 @@ void with_mask_and_type(const BatchNormShape& shape, const BatchNormBackward& a,
   with_type(shape.dtype, [&](auto type) {
     if (!a.relu)
       fn(std::integral_constant<Mask, Mask::none>{}, type);
+    else if (a.mask)
+      fn(std::integral_constant<Mask, Mask::from_bits>{}, type);
     else if (a.y)
       fn(std::integral_constant<Mask, Mask::from_y>{}, type);
     else
@@ -170,10 +191,11 @@ void launch_batch_norm_backward_input(cudaStream_t stream, const BatchNormShape&
                                       const BatchNormBackward& a, const double* rank_sums) {
   with_mask_and_type(shape, a, [&](auto mask, auto type) {
     using T = decltype(type);
-    if (a.dresidual) // it is dy behind the mask: neither y nor the mask is needed again
+    constexpr auto from = decltype(mask)::value;
+    if (a.dresidual) // it is all of dy behind the mask: neither y nor the mask is needed again
       launch_dx<Mask::none, T>(stream, shape, a, a.dresidual, rank_sums);
-    else
-      launch_dx<decltype(mask)::value, T>(stream, shape, a, a.dy, rank_sums);
+    else if constexpr (from != Mask::from_bits)
+      launch_dx<from, T>(stream, shape, a, a.dy, rank_sums);
   });
 }
 

@@ -25,6 +25,7 @@ void apply(const Launch& l, const Node& node, const BatchNormAttributes& attribu
   by.scale = l.data<float>(node.inputs[1]);
   by.shift = l.data<float>(node.inputs[2]);
   by.relu = attributes.relu;
+  by.mask = attributes.mask ? l.data<std::uint8_t>(node.outputs[3]) : nullptr;
   launch_batch_norm_apply(l.stream, shape, by);
 }
 
@@ -185,10 +186,13 @@ Result<StepPtr> lower_batch_norm_backward(Lowering& lowering, const Node& node) 
   const bool from_x = attributes.relu && !attributes.add;
   const TensorId shift = from_x ? lowering.shift_of(node.inputs[3]) : -1;
   const auto arguments = [node, attributes, from_x, shift](const Launch& l) -> BatchNormBackward {
+    const bool from_y = attributes.relu && !from_x && !attributes.mask;
     return {.dy = l.data(node.inputs[0]),
             .x = l.data(node.inputs[1]),
+            .other = attributes.add_gradient ? l.data(node.inputs.back()) : nullptr,
             .relu = attributes.relu,
-            .y = attributes.relu && !from_x ? l.data(node.inputs[5]) : nullptr,
+            .y = from_y ? l.data(node.inputs[5]) : nullptr,
+            .mask = attributes.mask ? l.data<std::uint8_t>(node.inputs[5]) : nullptr,
             .scale = l.data<float>(node.inputs[2]),
             .shift = from_x ? l.data<float>(shift) : nullptr,
             .mean = l.data<float>(node.inputs[3]),
@@ -254,9 +258,9 @@ Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) 
 }
 
 Result<StepPtr> lower_scale_shift(Lowering& lowering, const Node& node) {
-  const bool relu = std::get<ScaleShiftAttributes>(node.attributes).relu;
+  const auto& attributes = std::get<ScaleShiftAttributes>(node.attributes);
   return kernel_step(node.op,
-                     [node, relu, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
+                     [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
                        const auto optional = [&](std::size_t i) {
                          return i < node.inputs.size() ? l.data<float>(node.inputs[i]) : nullptr;
                        };
@@ -268,7 +272,10 @@ Result<StepPtr> lower_scale_shift(Lowering& lowering, const Node& node) {
                                           .z_scale = optional(4),
                                           .z_shift = optional(5),
                                           .y = l.data(node.outputs[0]),
-                                          .relu = relu});
+                                          .relu = attributes.relu,
+                                          .mask = attributes.mask
+                                                      ? l.data<std::uint8_t>(node.outputs[1])
+                                                      : nullptr});
                      });
 }
 

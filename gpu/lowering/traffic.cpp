@@ -62,7 +62,8 @@ Traffic batch_norm_finalize(const Graph& graph, const Node& node) {
 }
 
 /// Sums, then dx. Without a residual ReLU's mask is found from x, scale and shift in both; with one
-/// it is found from y, and the second kernel reads dresidual, which is behind the mask.
+/// it is read, or found from y, and the second kernel reads dresidual, which is behind the mask and
+/// all of the gradient.
 Traffic batch_norm_backward(const Graph& graph, const Node& node) {
   const auto& attributes = std::get<BatchNormAttributes>(node.attributes);
   const auto dy = node.inputs[0], x = node.inputs[1], scale = node.inputs[2], mean = node.inputs[3],
@@ -76,6 +77,8 @@ Traffic batch_norm_backward(const Graph& graph, const Node& node) {
   if (attributes.relu)
     traffic.read += attributes.add ? bytes_of(graph, {node.inputs[5]})
                                    : bytes_of(graph, {scale, scale, scale}); // shift is as large
+  if (attributes.add_gradient)
+    traffic.read += bytes_of(graph, {node.inputs.back()});
   return traffic += rank_sums(graph, node);
 }
 

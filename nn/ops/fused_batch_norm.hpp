@@ -52,7 +52,7 @@ inline constexpr OpRecord batch_norm_finalize = {
     .autocast = Autocast{AutocastRule::given},
 };
 
-inline OutputTypes infer_scale_shift(const Attributes&, Types inputs) {
+inline OutputTypes infer_scale_shift(const Attributes& attributes, Types inputs) {
   if (inputs.size() != 3 && inputs.size() != 4 && inputs.size() != 6)
     return wrong("takes 3, 4 or 6 inputs, has {}", inputs.size());
   const auto& x = inputs[0];
@@ -66,7 +66,13 @@ inline OutputTypes infer_scale_shift(const Attributes&, Types inputs) {
   if (inputs.size() > 4)
     TROUPE_TRY(expect_channels(inputs.subspan(4), channels, "the residual's factor",
                                "the residual's offset"));
-  return std::vector{x};
+  std::vector outputs{x};
+  if (const auto& a = std::get<ScaleShiftAttributes>(attributes); a.mask) {
+    if (!a.relu || inputs.size() < 4)
+      return wrong("gives a mask with relu and a residual alone");
+    TROUPE_TRY(outputs.emplace_back(), mask_of(x));
+  }
+  return outputs;
 }
 
 inline constexpr OpRecord scale_shift = {

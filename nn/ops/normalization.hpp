@@ -18,11 +18,17 @@ inline OutputTypes infer_batch_norm(const Attributes& attributes, Types inputs) 
     TROUPE_TRY(expect_type(inputs[5], x, "residual"));
   if (!a.training)
     return std::vector{x};
+  if (a.mask && (!a.relu || !a.add))
+    return wrong("gives a mask with relu and a residual alone");
   // As PyTorch: one value has no variance.
   if (x.shape.elements() / x.shape.dims.back() < 2)
     return wrong("training needs more than one value per channel, x is {}", x.shape.to_string());
   const TensorType channels{{x.shape.dims.back()}, DType::f32};
-  return std::vector{x, channels, channels};
+  std::vector outputs{x, channels, channels};
+  if (a.mask) {
+    TROUPE_TRY(outputs.emplace_back(), mask_of(x));
+  }
+  return outputs;
 }
 
 inline Status differentiate_batch_norm(Propagation& to, const Node& node, TensorId dy) {
@@ -81,15 +87,26 @@ inline Status check_batch_norm_backward(const Attributes& attributes, Types in, 
   const auto& a = std::get<BatchNormAttributes>(attributes);
   if (a.pooled)
     return check_pooled_batch_norm_backward(a, in, out);
+  const auto& x = in[1];
+  if (a.add_gradient) {
+    TROUPE_TRY(expect_count(in, a.relu ? 7 : 6));
+    TROUPE_TRY(expect_type(in.back(), x, "the other part of the gradient"));
+    in = in.first(in.size() - 1);
+  }
+  if ((a.add_gradient || a.mask) && !a.add)
+    return wrong("takes a mask or another gradient with a residual alone");
   const std::size_t least = a.relu ? 6 : 5, most = a.relu && !a.add ? 7 : least;
   TROUPE_TRY(expect_count(in, least, most));
   TROUPE_TRY(expect_outputs(out, a.add ? 4 : 3));
-  const auto& x = in[1];
   const auto channels = x.shape.dims.back();
   TROUPE_TRY(expect_type(in[0], x, "dy"));
   TROUPE_TRY(expect_channels(in.subspan(2), channels, "scale", "saved_mean", "saved_inv_std"));
-  if (in.size() == 6)
+  if (in.size() == 6 && a.mask) {
+    TROUPE_TRY(const auto mask, mask_of(x));
+    TROUPE_TRY(expect_type(in[5], mask, "the mask"));
+  } else if (in.size() == 6) {
     TROUPE_TRY(expect_type(in[5], x, "y"));
+  }
   if (in.size() == 7)
     TROUPE_TRY(expect_channels(in.subspan(5), channels, "factor", "offset"));
   TROUPE_TRY(expect_type(out[0], x, "dx"));

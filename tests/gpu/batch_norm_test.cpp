@@ -5,6 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <limits>
+
 using namespace troupe;
 using namespace troupe::gpu;
 using namespace troupe::tests;
@@ -225,6 +227,106 @@ TEST_CASE_METHOD(GpuFixture, "batch norm backward, plain, with relu, with add, a
         require_near(download(dshift, k.c), out[2].values, 1e-4f, "dshift");
         if (add)
           require_near(download(dresidual, k.n, dtype), out[3].values, 0, "dresidual");
+      }
+}
+
+namespace {
+
+/// Bits of values that are above 0, eight to a byte, the first the lowest.
+Floats mask_of(const Floats& y) {
+  Floats bytes(y.size() / 8);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    bytes[i / 8] += y[i] > 0 ? static_cast<float>(1 << i % 8) : 0.0f;
+  return bytes;
+}
+
+const std::vector<Shape> shapes_in_eights = {
+    {4, 5, 7, 16}, {2, 4, 4, 24}, {8, 20, 20, 64}, {2, 3, 3, 600}, {1, 7, 7, 2048}};
+
+} // namespace
+
+TEST_CASE_METHOD(GpuFixture, "a mask is of y as it was stored") {
+  for (const auto& shape : shapes_in_eights)
+    for (const auto dtype : {DType::f32, DType::f16, DType::bf16}) {
+      Case k{shape, dtype};
+      k.residual[0] = -k.x[0]; // exactly 0, once the factors are 1
+      k.residual[1] = std::numeric_limits<float>::quiet_NaN();
+      INFO(shape.to_string() << ' ' << to_string(dtype));
+      auto *const x = upload(k.x, dtype), *const residual = upload(k.residual, dtype);
+      auto *const ones = floats(Floats(k.c, 1)), *const zeros = floats(Floats(k.c, 0));
+      auto* const y = room(k.n, dtype);
+      auto* const mask = static_cast<std::uint8_t*>(room(k.n / 8, DType::u8));
+      launch_batch_norm_apply(handle(), k.kernel_shape(),
+                              {.x = x,
+                               .residual = residual,
+                               .y = y,
+                               .scale = ones,
+                               .shift = zeros,
+                               .mean = zeros,
+                               .inv_std = ones,
+                               .relu = true,
+                               .mask = mask});
+      REQUIRE(download(mask, k.n / 8, DType::u8) == mask_of(download(y, k.n, dtype)));
+      launch_scale_bias(handle(), k.kernel_shape(),
+                        {.x = x,
+                         .scale = floats(k.scale),
+                         .shift = floats(k.shift),
+                         .z = residual,
+                         .y = y,
+                         .relu = true,
+                         .mask = mask});
+      REQUIRE(download(mask, k.n / 8, DType::u8) == mask_of(download(y, k.n, dtype)));
+    }
+}
+
+TEST_CASE_METHOD(GpuFixture, "batch norm backward adds up two gradients and reads a mask") {
+  for (const auto& shape : shapes_in_eights)
+    for (const auto dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const auto& [masked, two] : {std::pair{true, false}, {true, true}, {false, true}}) {
+        const Case k{shape, dtype};
+        INFO(shape.to_string() << ' ' << to_string(dtype) << ' ' << masked << two);
+        BatchNormAttributes a{.relu = true, .add = true};
+        const auto forward = truth(k, a);
+        const auto y = rounded(forward.y, dtype);
+        a.mask = masked;
+        auto gradient = k.dy; // added up here: the interpreter would round as f32
+        const auto other = normal_values(k.n, 9, dtype);
+        for (std::size_t i = 0; two && i < k.n; ++i)
+          gradient[i] += other[i];
+        std::vector<TruthTensor> in{{k.shape, rounded(gradient, dtype)},
+                                    {k.shape, k.x},
+                                    {{k.channels}, k.scale},
+                                    {{k.channels}, forward.mean},
+                                    {{k.channels}, forward.inv_std}};
+        auto bytes = k.shape;
+        bytes.dims.back() /= 8;
+        in.push_back(masked ? TruthTensor{bytes, mask_of(y), DType::u8} : TruthTensor{k.shape, y});
+        std::vector<TruthTensor> out{{k.shape}, {{k.channels}}, {{k.channels}}, {k.shape}};
+        run_truth(Op::batch_norm_backward, a, in, out);
+
+        auto* const dy = upload(k.dy, dtype);
+        auto *const dscale = float_room(k.c), *const dshift = float_room(k.c);
+        auto* const dresidual = room(k.n, dtype);
+        launch_batch_norm_backward(
+            handle(), k.kernel_shape(),
+            {.dy = dy,
+             .x = upload(k.x, dtype),
+             .other = two ? upload(other, dtype) : nullptr,
+             .relu = true,
+             .y = masked ? nullptr : upload(y, dtype),
+             .mask = masked ? static_cast<std::uint8_t*>(upload(mask_of(y), DType::u8)) : nullptr,
+             .scale = floats(k.scale),
+             .mean = floats(forward.mean),
+             .inv_std = floats(forward.inv_std),
+             .dx = dy, // in place
+             .dscale = dscale,
+             .dshift = dshift,
+             .dresidual = dresidual},
+            stream().scratch());
+        require_near(download(dresidual, k.n, dtype), out[3].values, 0, "dresidual");
+        require_near(download(dy, k.n, dtype), out[0].values, tolerance(dtype) + 1e-5f, "dx");
+        require_near(download(dscale, k.c), out[1].values, 1e-4f, "dscale");
+        require_near(download(dshift, k.c), out[2].values, 1e-4f, "dshift");
       }
 }
 

@@ -134,6 +134,24 @@ TEST_CASE_METHOD(Fixture, "each rung of the ladder is what its graph says") {
   }
 }
 
+TEST_CASE_METHOD(Fixture, "ends of blocks that no convolution takes are what the graph says") {
+  const auto plans = static_cast<gpu::CudaDevice&>(*device).plans();
+  REQUIRE(plans);
+  for (const auto precision : {Precision::fp32, Precision::amp_fp16, Precision::amp_bf16}) {
+    INFO(to_string(precision));
+    const auto times = gpu::fusion_times(**plans, gpu::policy_of({.deterministic = true}));
+    const auto model =
+        prepare(bottleneck_network({2, 32, 32, 3}, 64), precision,
+                wherever_it_runs(times, [](const Node& node) { return !is_fused(node); }));
+    CHECK(std::ranges::count_if(model.graph.nodes, is_fused) == 0);
+    CHECK(std::ranges::any_of(model.graph.nodes, [](const Node& node) {
+      const auto* const a = std::get_if<BatchNormAttributes>(&node.attributes);
+      return a && a->mask && a->add_gradient;
+    }));
+    check_pass(model, precision);
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "the same in bf16, as far as cuDNN fuses it") {
   check_pass(fused(bottlenecks(), Precision::amp_bf16), Precision::amp_bf16);
 }

@@ -29,7 +29,7 @@ Result<PreparedModel> prepare(const std::string& name, const RecomputeConfig& re
       .fuse = FusePatterns::all(), .precision = precision, .recompute = recompute, .memory = {}};
   options.memory.also_in_place.push_back(Op::batch_norm_backward);
   if (fused)
-    options.fuse_statistics = test::all_but(test::ends_block); // they stay apart in any case
+    options.fuse_statistics = test::without_ends; // they stay apart in any case
   return run_passes(*forward, Purpose::training, options);
 }
 

@@ -12,7 +12,6 @@ using namespace troupe::nn::test;
 namespace {
 
 /// The ends of blocks stay apart (fuse_block_ends_test.cpp).
-const FusionSupport without_ends = all_but(ends_block);
 
 void check_same_values(const Graph& fused, const Graph& plain) {
   const auto values = initial_values(fused, 1), expected = initial_values(plain, 1);
@@ -112,7 +111,9 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const Predicate& refused) {
     return prepared(forward,
-                    all_but([&](const Node& node) { return ends_block(node) || refused(node); }))
+                    all_but([&](const Node& node) {
+                      return ends_block(node) || finishes_end(node) || refused(node);
+                    }))
         .graph;
   };
   const auto has_prologue = [](const Node& node) { return has(node, &Conv2dAttributes::prologue); };

@@ -165,4 +165,14 @@ bool ends_block(const Node& node) {
   return a && (a->residual != Residual::none || a->add_gradient);
 }
 
+bool finishes_end(const Node& node) {
+  if (const auto* const a = std::get_if<BatchNormAttributes>(&node.attributes))
+    return a->mask || a->add_gradient;
+  const auto* const a = std::get_if<ScaleShiftAttributes>(&node.attributes);
+  return a && a->mask;
+}
+
+const FusionSupport without_ends =
+    all_but([](const Node& node) { return ends_block(node) || finishes_end(node); });
+
 } // namespace troupe::nn::test

@@ -32,6 +32,10 @@ std::ptrdiff_t count(const Graph& graph, const Predicate& what);
 bool has(const Node& node, bool Conv2dAttributes::*flag);
 /// A convolution at a block's end, or the gradient of one's input.
 bool ends_block(const Node& node);
+/// What finish_block_ends makes: gives or reads a mask, or adds up gradients.
+bool finishes_end(const Node& node);
+/// All but what stands at the ends of blocks.
+extern const FusionSupport without_ends;
 
 constexpr double f32_tolerance = 1e-4;
 

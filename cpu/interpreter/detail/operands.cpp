@@ -33,6 +33,7 @@ double round_to(DType dtype, double value) {
   case DType::f16:
     return static_cast<double>(float_from_f16(f16_from_float(static_cast<float>(value))));
   case DType::i32:
+  case DType::u8:
     return std::nearbyint(value);
   default:
     return static_cast<double>(static_cast<float>(value));
@@ -51,6 +52,8 @@ Values load(const Tensor& tensor, const void* memory) {
   case DType::i32:
     return load_as<std::int32_t>(memory, elements,
                                  [](std::int32_t v) { return static_cast<double>(v); });
+  case DType::u8:
+    return load_as<std::uint8_t>(memory, elements, [](std::uint8_t v) { return static_cast<double>(v); });
   default:
     return load_as<float>(memory, elements, [](float v) { return double{v}; });
   }
@@ -67,6 +70,9 @@ void store(const Tensor& tensor, void* memory, const Values& values) {
   case DType::i32:
     return store_as<std::int32_t>(memory, values,
                                   [](double v) { return static_cast<std::int32_t>(v); });
+  case DType::u8:
+    return store_as<std::uint8_t>(memory, values,
+                                  [](double v) { return static_cast<std::uint8_t>(v); });
   default:
     return store_as<float>(memory, values, [](double v) { return static_cast<float>(v); });
   }
@@ -109,6 +115,21 @@ Values Operands::read_normalized(std::size_t i, std::size_t prologue, Residual a
 
 void Operands::write(std::size_t i, const Values& values) const {
   store(output(i), at(node_.outputs[i]), values);
+}
+
+void Operands::write_mask(std::size_t i, const Values& y) const {
+  std::vector<unsigned> bits(y.size() / 8);
+  for (std::size_t at = 0; at < y.size(); ++at)
+    bits[at / 8] |= (round_to(output(0).dtype, y[at]) > 0 ? 1U : 0U) << (at % 8);
+  write(i, {bits.begin(), bits.end()});
+}
+
+Values Operands::read_mask(std::size_t i) const {
+  const auto bits = read(i);
+  Values mask(8 * bits.size());
+  for (std::size_t at = 0; at < mask.size(); ++at)
+    mask[at] = static_cast<unsigned>(bits[at / 8]) >> (at % 8) & 1U;
+  return mask;
 }
 
 void Operands::write_back(std::size_t i, const Values& values) const {

@@ -15,10 +15,10 @@ namespace troupe::cpu {
 
 using Values = std::vector<double>;
 
-/// What a value becomes in a tensor of this dtype (f32, bf16, f16, i32).
+/// What a value becomes in a tensor of this dtype (f32, bf16, f16, i32, u8).
 double round_to(DType dtype, double value);
 
-/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, f16, i32).
+/// Elements of a tensor in memory, by its shape and dtype (f32, bf16, f16, i32, u8).
 Values load(const Tensor& tensor, const void* memory);
 /// Rounds to the tensor's dtype.
 void store(const Tensor& tensor, void* memory, const Values& values);
@@ -47,6 +47,10 @@ public:
   /// A weight in the precision it is multiplied in: that of input `like`.
   Values read_weight(std::size_t i, std::size_t like) const;
   void write(std::size_t i, const Values& values) const;
+  /// A mask of these values, as they are when they are stored as output 0.
+  void write_mask(std::size_t i, const Values& y) const;
+  /// Of each element, 1 where its bit is set.
+  Values read_mask(std::size_t i) const;
   /// After relu(x * factor + offset + what is added), rounded as if it had been stored. Factor,
   /// offset and residual are inputs `prologue` and the next.
   Values read_normalized(std::size_t i, std::size_t prologue,

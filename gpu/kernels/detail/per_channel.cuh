@@ -3,6 +3,8 @@
 
 #include "columns.cuh"
 
+#include <type_traits>
+
 namespace troupe::gpu {
 
 /// Up to three inputs of one element type; those not used are null.
@@ -11,15 +13,29 @@ struct Inputs {
   const T *first = nullptr, *second = nullptr, *third = nullptr;
 };
 
+/// Channels that share a byte of a mask.
+inline constexpr int mask_width = 8;
+
+/// Bits of the elements that are above 0, the first the lowest.
+template <class T>
+__device__ inline std::uint8_t mask_of(const Pack<T, mask_width>& pack) {
+  unsigned bits = 0;
+#pragma unroll
+  for (int i = 0; i < mask_width; ++i)
+    bits |= (to_float(pack.values[i]) > 0 ? 1u : 0u) << i;
+  return static_cast<std::uint8_t>(bits);
+}
+
 /// output = map.apply(coefficients of the channel, one element of each input). `Map` has
-/// Coefficients load(channel) and float apply(Coefficients, float, float, float).
+/// Coefficients load(channel) and float apply(Coefficients, float, float, float). `mask`, of the
+/// output, may be null where Width is not mask_width.
 ///
 /// Two rows are in flight at once, read before they are written: the output may be an input. Rows
 /// are taken from the last to the first: what the sums before have read last is still in the
 /// second-level cache.
 template <int Width, int Count, class T, class Map>
 __global__ void __launch_bounds__(column_threads)
-    per_channel_kernel(Inputs<T> in, T* output, Columns columns, Map map) {
+    per_channel_kernel(Inputs<T> in, T* output, std::uint8_t* mask, Columns columns, Map map) {
   const int channel = columns.first_channel(Width);
   if (channel >= columns.channels)
     return;
@@ -40,6 +56,9 @@ __global__ void __launch_bounds__(column_threads)
                                                  Count > 1 ? to_float(b.values[i]) : 0.0f,
                                                  Count > 2 ? to_float(c.values[i]) : 0.0f));
     *reinterpret_cast<Values*>(output + at) = result;
+    if constexpr (Width == mask_width)
+      if (mask)
+        mask[at / mask_width] = mask_of(result);
   };
   const std::int64_t stride = columns.row_stride();
   for (std::int64_t i = columns.first_row(); i < columns.rows; i += 2 * stride) {
@@ -63,22 +82,26 @@ __global__ void __launch_bounds__(column_threads)
   }
 }
 
-/// Inputs that the map does not need are null; alignment decides between packs and single elements.
+/// Inputs that the map does not need are null, and so may be the mask; without one, alignment
+/// decides between packs and single elements.
 template <int Count, class T, class Map>
 void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std::int64_t rows,
-                        std::int64_t channels, const Map& map) {
-  constexpr int width = pack_width<T>;
+                        std::int64_t channels, const Map& map, std::uint8_t* mask = nullptr) {
   if (rows == 0)
     return;
-  if (channels % width == 0 && aligned_for_packs(in.first, in.second, in.third, output)) {
-    const auto launch = spread(rows, channels, width, element_blocks);
-    per_channel_kernel<width, Count>
-        <<<launch.blocks, column_threads, 0, stream>>>(in, output, launch.columns, map);
-  } else {
-    const auto launch = spread(rows, channels, 1, element_blocks);
-    per_channel_kernel<1, Count>
-        <<<launch.blocks, column_threads, 0, stream>>>(in, output, launch.columns, map);
-  }
+  const auto launch = [&](auto width) {
+    const auto on = spread(rows, channels, width, element_blocks);
+    per_channel_kernel<width(), Count>
+        <<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
+  };
+  using std::integral_constant;
+  if (mask)
+    launch(integral_constant<int, mask_width>{});
+  else if (channels % pack_width<T> == 0 &&
+           aligned_for_packs(in.first, in.second, in.third, output))
+    launch(integral_constant<int, pack_width<T>>{});
+  else
+    launch(integral_constant<int, 1>{});
 }
 
 } // namespace troupe::gpu

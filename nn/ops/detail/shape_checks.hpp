@@ -64,6 +64,17 @@ Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
   return expect_channels_of(DType::f32, inputs, channels, names...);
 }
 
+/// What a mask of y is.
+inline Result<TensorType> mask_of(TensorType y) {
+  constexpr std::int64_t bits = 8;
+  auto& channels = y.shape.dims.back();
+  if (channels % bits != 0)
+    return wrong("has a mask of channels in eights alone, not of {}", y.shape.to_string());
+  channels /= bits;
+  y.dtype = DType::u8;
+  return y;
+}
+
 /// How many windows fit; 0 when none does.
 inline std::int64_t window_count(std::int64_t size, std::int64_t kernel, std::int64_t stride,
                                  std::int64_t padding) {
