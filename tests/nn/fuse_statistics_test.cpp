@@ -11,8 +11,6 @@ using namespace troupe::nn::test;
 
 namespace {
 
-/// The ends of blocks stay apart (fuse_block_ends_test.cpp).
-
 void check_same_values(const Graph& fused, const Graph& plain) {
   const auto values = initial_values(fused, 1), expected = initial_values(plain, 1);
   INFO((values ? "" : values.error().to_string()));

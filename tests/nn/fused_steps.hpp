@@ -34,7 +34,7 @@ bool has(const Node& node, bool Conv2dAttributes::*flag);
 bool ends_block(const Node& node);
 /// What finish_block_ends makes: gives or reads a mask, or adds up gradients.
 bool finishes_end(const Node& node);
-/// All but what stands at the ends of blocks.
+/// All but what stands at the ends of blocks, which have tests of their own.
 extern const FusionSupport without_ends;
 
 constexpr double f32_tolerance = 1e-4;
