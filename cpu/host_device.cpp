@@ -151,6 +151,11 @@ void HostDevice::optimizer_step(Stream& stream, const OptimizerArguments& argume
       kernels().optimizer_step(taken, {views.parameters + begin, views.gradients + begin,
                                        views.state0 ? views.state0 + begin : nullptr,
                                        views.state1 ? views.state1 + begin : nullptr, end - begin});
+      if (views.copies)
+        with_element(views.copied, [&]<class T>(T) {
+          kernels().of<T>().narrow(views.parameters + begin,
+                                   reinterpret_cast<T*>(views.copies) + begin, end - begin);
+        });
     });
     return {};
   });

@@ -109,6 +109,7 @@ Status Formation::add_state(Replica& replica) const {
                               .snapshots = replica.rank == 0 && job_.plan.saves_while_training()}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
+  replica.state->write(replica.train().copies());
   if (replica.evaluates())
     bind(replica.evaluate(), *replica.state);
   return replica.state->load(*replica.compute, *generation_.host->state);

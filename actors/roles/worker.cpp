@@ -134,7 +134,7 @@ void WorkerState::forward(const Use& use) {
     flight.begin = stream.record();
   if (alone())
     return use.unit + 1 == units() ? run_whole(use.index) : void();
-  if (begins_step(use.index)) {
+  if (refreshes(use.index)) {
     const auto span = setup_.stream_row.span(stream, label("refresh", use));
     executable.refresh(stream, use.unit);
   }
@@ -164,7 +164,7 @@ void WorkerState::backward(const Use& use) {
 
 void WorkerState::run_whole(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  if (begins_step(pass)) {
+  if (refreshes(pass)) {
     const auto span = setup_.stream_row.span(
         stream, {metrics::SpanKind::compute, "refresh", "", pass / setup_.accumulate});
     setup_.replica->train().refresh_all(stream);

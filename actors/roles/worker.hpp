@@ -76,6 +76,11 @@ private:
   bool releases(UnitId unit) const;
   /// Parameters change between steps, not between the passes of one.
   bool begins_step(Pass pass) const { return pass % setup_.accumulate == 0; }
+  /// An optimizer that writes the copies of parameters leaves nothing to refresh.
+  bool refreshes(Pass pass) const {
+    return begins_step(pass) &&
+           (pass == setup_.first_pass || !setup_.replica->state->writes_copies());
+  }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
   const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
   const collectives::FlatPlan& plan() const { return setup_.replica->state->plan(); }

@@ -66,7 +66,7 @@ public:
   Result<std::vector<CountedWork>> run() {
     TROUPE_TRY(check_scope(config_));
     TROUPE_TRY(prepare());
-    TROUPE_TRY(refresh());
+    TROUPE_TRY(copies());
     TROUPE_TRY(nodes());
     round_results();
     TROUPE_TRY(optimize());
@@ -93,13 +93,14 @@ private:
       works_.push_back({std::move(kind), std::move(what), unit, traffic});
   }
 
-  /// The copies of parameters in the type of activations, of every unit that has one: in one launch
-  /// for each type.
-  Status refresh() {
+  /// The copies of parameters in the type of activations: the optimizer writes them where every
+  /// unit has one of the same type. Else they are refreshed, in one launch for each type.
+  Status copies() {
     TROUPE_TRY(const auto types, gpu::copy_types(model_.graph));
+    copied_ = gpu::common_copy_type(types, layout_.unit_elements);
     for (const auto type : {DType::f16, DType::bf16}) {
       std::size_t elements = 0;
-      for (std::size_t unit = 0; unit < types.size(); ++unit)
+      for (std::size_t unit = 0; unit < types.size() && copied_ == DType::f32; ++unit)
         elements += types[unit] == type ? layout_.unit_elements[unit] : 0;
       if (elements > 0)
         add("refresh", "parameters", "", gpu::cast_traffic(elements, DType::f32, type));
@@ -148,7 +149,10 @@ private:
       add("clip_factor", "squared norm", "", scalar);
     }
     const int slots = arguments.state_slots();
-    add("optimizer", config_.train.optimizer.name, "", flat(elements_, 2 + slots, 1 + slots));
+    auto step = flat(elements_, 2 + slots, 1 + slots);
+    if (copied_ != DType::f32)
+      step.written += static_cast<double>(elements_ * size_of(copied_));
+    add("optimizer", config_.train.optimizer.name, "", step);
     if (scaled)
       add("update_loss_scale", "loss scale", "",
           {.read = sizeof(LossScaleState), .written = sizeof(LossScaleState), .launches = 1});
@@ -162,6 +166,7 @@ private:
   StorageLayout layout_;
   std::size_t elements_ = 0; ///< of all parameters, as they are stored
   Precision precision_ = Precision::fp32;
+  DType copied_ = DType::f32; ///< what the optimizer copies parameters to; f32: it does not
   std::vector<CountedWork> works_;
 };
 

@@ -97,7 +97,8 @@ void Trainer::warm_up() {
 }
 
 void Trainer::step() {
-  executable_->refresh_all(*stream_);
+  if (!state_->writes_copies())
+    executable_->refresh_all(*stream_);
   executable_->run(*stream_);
   for (const auto& all : state_->pieces()) { // one worker has its state in one piece
     if (state_->loss_scale())
@@ -165,6 +166,8 @@ void Trainer::make_state() {
        .stored = stored_type(*precision_of(options_.precision))}));
   check(state_->load(*stream_, value_or_give_up(engine::initial_checkpoint(graph_, 1))));
   engine::bind(*executable_, *state_);
+  state_->write(executable_->copies());
+  executable_->refresh_all(*stream_);
 }
 
 void Trainer::make_batch() {

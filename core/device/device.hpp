@@ -108,6 +108,9 @@ struct OptimizerViews {
   float* state0 = nullptr; ///< momentum, or Adam's first moment
   float* state1 = nullptr; ///< Adam's second moment
   std::size_t elements = 0;
+  /// The new parameters too, in `copied` (f16 or bf16), for who reads these; may be null.
+  std::byte* copies = nullptr;
+  DType copied = DType::f16;
 };
 
 class Device {

@@ -78,6 +78,13 @@ struct StepOutputs {
   float operator[](std::string_view name) const;
 };
 
+/// What an executable reads instead of all its parameters: each of them in fewer bits, one unit
+/// behind the other, in memory that is the executable's.
+struct ParameterCopies {
+  std::byte* data = nullptr;
+  DType type = DType::f16;
+};
+
 /// Forward and backward of a model, unit by unit. Not thread-safe: one actor owns it. All calls
 /// only enqueue; everything happens in stream order.
 class Executable {
@@ -97,6 +104,9 @@ public:
   virtual void refresh(Stream& stream, UnitId unit) = 0;
   /// Likewise of all units, which may take less than one after the other.
   virtual void refresh_all(Stream& stream);
+  /// Where an optimizer may leave new parameters so that none of them has to be refreshed. Null:
+  /// what is derived is of another kind, or not of all.
+  virtual ParameterCopies copies() const { return {}; }
   /// What a batch must have: the graph's inputs and targets, without data.
   virtual const BatchView& batch() const = 0;
   /// The micro-batch that forward calls enqueued from now on read, in this device's memory. It must

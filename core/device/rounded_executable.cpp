@@ -26,6 +26,7 @@ public:
   }
   void refresh(Stream& stream, UnitId unit) override { executable_->refresh(stream, unit); }
   void refresh_all(Stream& stream) override { executable_->refresh_all(stream); }
+  ParameterCopies copies() const override { return executable_->copies(); }
   const BatchView& batch() const override { return executable_->batch(); }
   Status set_batch(const BatchView& batch) override { return executable_->set_batch(batch); }
 

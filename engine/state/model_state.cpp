@@ -123,6 +123,11 @@ HostShard::Range ModelState::range(const collectives::Bucket& bucket) const {
   return {first, first + (divided ? plan_.shard_elements(bucket) : bucket.elements)};
 }
 
+void ModelState::write(const ParameterCopies& copies) {
+  if (!strategy_.divides_optimizer && !strategy_.root_only && !strategy_.offloads())
+    copies_ = copies;
+}
+
 OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
   const auto [first, end] = range(bucket);
   const auto inside = strategy_.divides_optimizer ? shard_ * (end - first) : 0; // of the bucket
@@ -140,7 +145,9 @@ OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
                                                    : gradients(bucket) + inside,
           .state0 = state(0),
           .state1 = state(1),
-          .elements = end - first};
+          .elements = end - first,
+          .copies = copies_.data ? copies_.data + first * size_of(copies_.type) : nullptr,
+          .copied = copies_.type};
 }
 
 OptimizerViews ModelState::kept_piece(const collectives::Bucket& bucket) const {

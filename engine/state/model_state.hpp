@@ -91,6 +91,11 @@ public:
   float* accumulated(const collectives::Bucket& bucket) const;
   bool sums_shards() const { return strategy_.sums_shards(); }
 
+  /// Pieces have these copies from now on, where an optimizer of this rank's works on all
+  /// parameters whole: then writes_copies().
+  void write(const ParameterCopies& copies);
+  bool writes_copies() const { return copies_.data != nullptr; }
+
   /// The part of a bucket that this rank's optimizer works on: its shard, or all of it. Gradients
   /// are there in any case; state that is offloaded, and parameters that are, are not.
   OptimizerViews piece(const collectives::Bucket& bucket) const;
@@ -155,6 +160,7 @@ private:
   BufferPtr snapshot_;
   std::vector<SavedPiece> saved_;
   std::vector<BufferPtr> optimizer_;
+  ParameterCopies copies_; ///< in the flat space too
   std::size_t kept_ = 0; ///< elements of the optimizer's part that are not offloaded
   std::optional<HostShard> host_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId

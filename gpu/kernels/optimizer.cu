@@ -37,6 +37,16 @@ struct Update {
       store_floats(views.state0 + at, state0);
     if constexpr (States == 2)
       store_floats(views.state1 + at, state1);
+    if (views.copies)
+      copy(at, parameter);
+  }
+
+  template <int Width>
+  __device__ void copy(std::size_t at, const float (&parameter)[Width]) const {
+    if (views.copied == DType::f16)
+      store_floats(reinterpret_cast<__half*>(views.copies) + at, parameter);
+    else
+      store_floats(reinterpret_cast<__nv_bfloat16*>(views.copies) + at, parameter);
   }
 };
 
@@ -73,7 +83,7 @@ void launch(cudaStream_t stream, const OptimizerArguments& arguments, const Opti
             const float* clip, const LossScaleState* scaler) {
   const auto* const state0 = States >= 1 ? views.state0 : nullptr;
   const auto* const state1 = States == 2 ? views.state1 : nullptr;
-  if (aligned_for_packs(views.parameters, views.gradients, state0, state1))
+  if (aligned_for_packs(views.parameters, views.gradients, state0, state1, views.copies))
     optimizer_kernel<States, 4><<<grid_for((views.elements + 3) / 4), each_threads, 0, stream>>>(
         arguments, views, clip, scaler);
   else

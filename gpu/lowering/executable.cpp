@@ -116,6 +116,7 @@ Status CudaExecutable::allocate(const Lowering& lowering) {
   TROUPE_TRY(take(workspace, MemoryKind::workspace, workspace_));
   TROUPE_TRY(take(copies, MemoryKind::workspace, copy_memory_));
   TROUPE_TRY(take(lowering.staging_bytes(), MemoryKind::workspace, staging_));
+  common_copy_type_ = common_copy_type(lowering.copy_types, lowering.layout.unit_elements);
   auto* at = copy_memory_->data();
   for (const auto& unit : units_) {
     const bool copied = unit.copy_type != DType::f32;
@@ -163,6 +164,12 @@ void CudaExecutable::refresh_all(Stream& stream) {
       cuda_stream(stream).enqueue(
           "refresh", [&](cudaStream_t raw) { launch_cast_ranges(raw, ranges, DType::f32, type); });
   }
+}
+
+ParameterCopies CudaExecutable::copies() const {
+  return common_copy_type_ == DType::f32
+             ? ParameterCopies{}
+             : ParameterCopies{copy_memory_->data(), common_copy_type_};
 }
 
 Binding CudaExecutable::binding_of(UnitId unit) const {

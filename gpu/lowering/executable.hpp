@@ -37,6 +37,7 @@ public:
   void bind_sum_over_ranks(SumOverRanks sum) override { sum_over_ranks_ = std::move(sum); }
   void refresh(Stream& stream, UnitId unit) override;
   void refresh_all(Stream& stream) override;
+  ParameterCopies copies() const override;
   const BatchView& batch() const override { return ports_.batch(); }
   Status set_batch(const BatchView& batch) override { return ports_.bind(batch); }
   void forward(Stream& stream, UnitId unit) override;
@@ -76,6 +77,7 @@ private:
   std::vector<Unit> units_;
   BufferPtr arena_, own_, workspace_, copy_memory_, staging_;
   std::vector<std::byte*> copies_; ///< by unit
+  DType common_copy_type_ = DType::f32;
   ExecutableMemory memory_;
   float* statistics_ = nullptr;
   const float* loss_scale_ = nullptr;

@@ -52,4 +52,16 @@ Result<std::vector<DType>> copy_types(const Graph& graph) {
   return types;
 }
 
+DType common_copy_type(std::span<const DType> types, std::span<const std::size_t> unit_elements) {
+  DType common = DType::f32;
+  for (std::size_t unit = 0; unit < types.size(); ++unit) {
+    if (unit_elements[unit] == 0)
+      continue;
+    if (types[unit] == DType::f32 || (common != DType::f32 && common != types[unit]))
+      return DType::f32;
+    common = types[unit];
+  }
+  return common;
+}
+
 } // namespace troupe::gpu
