@@ -8,6 +8,7 @@
 #include "passes/drop_casts.hpp"
 #include "passes/finish_block_ends.hpp"
 #include "passes/fuse_block_ends.hpp"
+#include "passes/fuse_loss.hpp"
 #include "passes/fuse_max_pool.hpp"
 #include "passes/normalize_loss.hpp"
 #include "passes/scale_loss.hpp"
@@ -70,6 +71,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     graph = drop_casts(graph, options.memory.keep);
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
     graph = fuse_max_pool(graph, options.fuse_statistics, options.memory.keep);
+    graph = fuse_loss(graph, options.fuse_statistics, options.memory.keep);
     TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
   PreparedModel prepared;

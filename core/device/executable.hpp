@@ -95,7 +95,7 @@ public:
   /// may be null for a graph without backward.
   virtual void bind(UnitId unit, float* parameters, float* gradients) = 0;
   virtual void bind_statistics(float* statistics) = 0;
-  /// What gradients are multiplied with, a value in device memory that is read at each backward.
+  /// What gradients are multiplied with, a value in device memory that is read in each pass.
   /// For graphs that have a loss_scale (nn/passes/scale_loss); others ignore it.
   virtual void bind_loss_scale(const float* scale) = 0;
   /// For graphs with synchronized batch norms; others never call it.

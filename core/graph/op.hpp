@@ -115,6 +115,8 @@ struct LossAttributes {
   float label_smoothing = 0.0f; ///< softmax_cross_entropy alone
   /// What sums over rows are divided by, instead of by how many rows have a label; 0: by those.
   double rows = 0;
+  bool gradient = false; ///< softmax_cross_entropy alone: it gives dlogits, not probabilities
+  bool correct = false;  ///< with gradient: gives what count_correct does
   bool operator==(const LossAttributes&) const = default;
 };
 

@@ -64,6 +64,30 @@ double loss_scale(const Operands& operands) {
   return operands.inputs() == 3 ? operands.read(2)[0] : 1;
 }
 
+/// Of the logits, from their probabilities.
+Values cross_entropy_gradient(const Operands& operands, Values d, const Labels& labels) {
+  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
+  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  const double scale = loss_scale(operands), rows = mean_rows(operands, labels.counted);
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    const auto label = labels.classes[i / classes];
+    const double difference = d[i] - smoothed(label, i % classes, classes, smoothing);
+    d[i] = label < 0 ? 0 : difference / rows * scale;
+  }
+  return d;
+}
+
+/// Rows whose first largest logit is the label's.
+double correct_rows(const Operands& operands, const Values& logits, const Labels& labels) {
+  const auto classes = static_cast<std::ptrdiff_t>(operands.input(0).shape[1]);
+  double correct = 0;
+  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * classes;
+    correct += std::max_element(row, row + classes) - row == labels.classes[n] ? 1 : 0;
+  }
+  return correct;
+}
+
 /// prediction - target, 0 in rows that are not counted; how many rows are, and how many elements
 /// the mean is over.
 struct Differences {
@@ -119,24 +143,23 @@ Status softmax_cross_entropy(const Operands& operands) {
       loss += smoothed(labels.classes[n], c, classes, smoothing) * (total - row[c]);
   }
   const double rows = mean_rows(operands, labels.counted);
+  const auto& a = operands.attributes<LossAttributes>();
+  if (a.gradient) {
+    for (auto& value : probabilities)
+      value = round_to(DType::f32, value); // as if they had been stored
+    probabilities = cross_entropy_gradient(operands, std::move(probabilities), labels);
+  }
   operands.write(0, {rows > 0 ? loss / rows : 0});
   operands.write(1, probabilities);
   operands.write(2, {labels.counted});
+  if (a.correct)
+    operands.write(3, {correct_rows(operands, logits, labels)});
   return {};
 }
 
 Status softmax_cross_entropy_backward(const Operands& operands) {
-  auto d = operands.read(0);
-  const auto classes = static_cast<std::size_t>(operands.input(0).shape[1]);
   TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
-  const double scale = loss_scale(operands), rows = mean_rows(operands, labels.counted);
-  for (std::size_t i = 0; i < d.size(); ++i) {
-    const auto label = labels.classes[i / classes];
-    const double difference = d[i] - smoothed(label, i % classes, classes, smoothing);
-    d[i] = label < 0 ? 0 : difference / rows * scale;
-  }
-  operands.write(0, d);
+  operands.write(0, cross_entropy_gradient(operands, operands.read(0), labels));
   return {};
 }
 
@@ -159,15 +182,8 @@ Status mean_squared_error_backward(const Operands& operands) {
 }
 
 Status count_correct(const Operands& operands) {
-  const auto logits = operands.read(0);
-  const auto classes = static_cast<std::ptrdiff_t>(operands.input(0).shape[1]);
   TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
-  double correct = 0;
-  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
-    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * classes;
-    correct += std::max_element(row, row + classes) - row == labels.classes[n] ? 1 : 0;
-  }
-  operands.write(0, {correct});
+  operands.write(0, {correct_rows(operands, operands.read(0), labels)});
   return {};
 }
 

@@ -12,7 +12,7 @@ struct Rows {
       : rows{static_cast<int>(logits.shape[0])}, classes{static_cast<int>(logits.shape[1])} {}
 };
 
-/// Backward ops may have a loss scale behind their two inputs.
+/// What gives a gradient may have a loss scale behind its two inputs.
 const float* loss_scale(const Node& node, const Launch& l) {
   return node.inputs.size() > 2 ? l.data<float>(node.inputs[2]) : nullptr;
 }
@@ -34,20 +34,24 @@ SquaredError squared_error(const Node& node, bool labels, const Rows& size, cons
 } // namespace
 
 Result<StepPtr> lower_softmax_cross_entropy(Lowering& lowering, const Node& node) {
-  return kernel_step(
-      node.op, [node, size = Rows{lowering.input(node, 0)},
-                attributes = std::get<LossAttributes>(node.attributes)](const Launch& l) {
-        launch_softmax_cross_entropy(l.stream,
-                                     {.logits = l.data<float>(node.inputs[0]),
-                                      .labels = l.data<std::int32_t>(node.inputs[1]),
-                                      .rows = size.rows,
-                                      .classes = size.classes,
-                                      .attributes = attributes,
-                                      .loss = l.data<float>(node.outputs[0]),
-                                      .probabilities = l.data<float>(node.outputs[1]),
-                                      .counted = l.data<float>(node.outputs[2])},
-                                     l.reductions);
-      });
+  return kernel_step(node.op, [node, size = Rows{lowering.input(node, 0)},
+                               a = std::get<LossAttributes>(node.attributes)](const Launch& l) {
+    auto* const of_logits = l.data<float>(node.outputs[1]);
+    launch_softmax_cross_entropy(
+        l.stream,
+        {.logits = l.data<float>(node.inputs[0]),
+         .labels = l.data<std::int32_t>(node.inputs[1]),
+         .rows = size.rows,
+         .classes = size.classes,
+         .attributes = a,
+         .loss = l.data<float>(node.outputs[0]),
+         .probabilities = a.gradient ? nullptr : of_logits,
+         .dlogits = a.gradient ? of_logits : nullptr,
+         .loss_scale = loss_scale(node, l),
+         .correct = a.correct ? l.data<float>(node.outputs[3]) : nullptr,
+         .counted = l.data<float>(node.outputs[2])},
+        l.reductions);
+  });
 }
 
 Result<StepPtr> lower_softmax_cross_entropy_backward(Lowering& lowering, const Node& node) {

@@ -21,10 +21,18 @@ inline Status expect_labels(Types inputs) {
   return expect_type(inputs[1], {{inputs[0].shape[0]}, DType::i32}, "labels");
 }
 
-inline OutputTypes infer_softmax_cross_entropy(const Attributes&, Types inputs) {
+inline OutputTypes infer_softmax_cross_entropy(const Attributes& attributes, Types inputs) {
+  const auto& a = std::get<LossAttributes>(attributes);
+  if (a.gradient && inputs.size() == 3) {
+    TROUPE_TRY(expect_type(inputs[2], scalar(), "loss_scale"));
+    inputs = inputs.first(2);
+  }
   TROUPE_TRY(expect_prediction(inputs));
   TROUPE_TRY(expect_labels(inputs));
-  return std::vector{scalar(), inputs[0], scalar()};
+  std::vector outputs{scalar(), inputs[0], scalar()};
+  if (a.correct)
+    outputs.push_back(scalar());
+  return outputs;
 }
 
 inline Status differentiate_softmax_cross_entropy(Propagation& to, const Node& node, TensorId) {
@@ -83,7 +91,7 @@ template <Op loss>
 Status check_loss_backward(const Attributes&, Types in, Types out) {
   TROUPE_TRY(expect_count(in, 2, 3));
   TROUPE_TRY(expect_outputs(out, 1));
-  TROUPE_TRY(infer_outputs(loss, {}, in.first(2)));
+  TROUPE_TRY(infer_outputs(loss, LossAttributes{}, in.first(2)));
   if (in.size() == 3)
     TROUPE_TRY(expect_type(in[2], scalar(), "loss_scale"));
   return expect_type(out[0], in[0], "dprediction");

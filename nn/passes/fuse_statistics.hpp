@@ -14,7 +14,7 @@ namespace troupe::nn {
 /// Whether nodes were joined, for a log.
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
-                         ///< or its gradient, "sum of gradients", "mask"
+                         ///< or its gradient, "sum of gradients", "mask", "loss"
   const Tensor& at;      ///< the result of the convolution, or of the batch norm, in question
   double fused;          ///< microseconds of all nodes that would change
   std::optional<double> apart; ///< nothing: the device does not run one of them

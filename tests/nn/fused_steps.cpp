@@ -113,9 +113,8 @@ Values values_of_step(const Graph& graph) {
   runner.run();
   runner.run();
   Values values;
-  for (const char* name : {"logits", "loss"})
-    values[name] = runner.get(name);
-  for (const auto role : {Role::gradient, Role::statistic})
+  values["logits"] = runner.get("logits");
+  for (const auto role : {Role::gradient, Role::statistic, Role::output})
     for (const auto id : graph.with_role(role))
       values[graph[id].name] = runner.get(graph[id].name);
   if (runner.has("loss_scale"))

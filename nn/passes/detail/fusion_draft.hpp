@@ -1,5 +1,5 @@
 /// What the passes share that join nodes where a device is faster with it (fuse_statistics,
-/// fuse_max_pool, fuse_block_ends, finish_block_ends).
+/// fuse_max_pool, fuse_loss, fuse_block_ends, finish_block_ends).
 #pragma once
 
 #include "../fuse_statistics.hpp"
