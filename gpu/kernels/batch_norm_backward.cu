@@ -130,8 +130,9 @@ template <Mask From, class T>
 void launch_sums(cudaStream_t stream, const BatchNormShape& shape, const BatchNormBackward& a,
                  double* rank_sums, const ReductionScratch& scratch) {
   const auto launch = [&](auto width) {
-    const auto on = spread(shape.rows, shape.channels, width, reduction_blocks);
-    backward_sums_kernel<From, width(), T>
+    constexpr int wide = width;
+    const auto on = spread(shape.rows, shape.channels, wide, reduction_blocks);
+    backward_sums_kernel<From, wide, T>
         <<<on.blocks, column_threads, 0, stream>>>(a, on.columns, rank_sums, scratch);
   };
   using std::integral_constant;

@@ -90,8 +90,9 @@ void launch_per_channel(cudaStream_t stream, const Inputs<T>& in, T* output, std
   if (rows == 0)
     return;
   const auto launch = [&](auto width) {
-    const auto on = spread(rows, channels, width, element_blocks);
-    per_channel_kernel<width(), Count>
+    constexpr int wide = width;
+    const auto on = spread(rows, channels, wide, element_blocks);
+    per_channel_kernel<wide, Count>
         <<<on.blocks, column_threads, 0, stream>>>(in, output, mask, on.columns, map);
   };
   using std::integral_constant;
