@@ -3,6 +3,7 @@
 #include "../device_guard.hpp"
 #include "../engines.hpp"
 #include "../kernels/flat.hpp"
+#include "storage.hpp"
 #include "traffic.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/float16.hpp"

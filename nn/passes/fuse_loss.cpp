@@ -38,7 +38,7 @@ private:
       fused.outputs.push_back(nodes_[*count].outputs[0]);
       apart = apart + time(nodes_[*count]);
     }
-    if (!choose("loss", nodes_[loss].outputs[0], {time(fused), apart}))
+    if (!choose("loss", nodes_[loss].inputs[0], {time(fused), apart}))
       return;
     nodes_[loss] = std::move(fused);
     drop(backward);

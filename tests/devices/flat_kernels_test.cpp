@@ -162,6 +162,34 @@ TEST_CASE_METHOD(KernelFixture,
     }
 }
 
+TEST_CASE_METHOD(KernelFixture, "an optimizer leaves copies as narrow makes them, or as they were") {
+  constexpr std::size_t n = 40001;
+  for (const auto type : {DType::f16, DType::bf16})
+    for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw})
+      for (const std::size_t skew : {0u, 1u}) // the second is not aligned
+        for (const float found_inf : {0.0f, 1.0f}) {
+          const auto parameters = upload(random_values(n + skew, 4)),
+                     gradients = upload(random_values(n + skew, 6)),
+                     state0 = upload(random_values(n + skew, 7)),
+                     state1 = upload(std::vector<float>(n + skew, 0.1f));
+          const std::vector<std::uint16_t> before(n + skew, 7);
+          const auto copies = upload(before), expected = upload(before);
+          const auto scaler = upload(std::vector<LossScaleState>{{.found_inf = found_inf}});
+          device->optimizer_step(*stream, {.kind = kind, .lr = 0.01f, .momentum = 0.9f, .step = 2},
+                                 {.parameters = parameters.data() + skew,
+                                  .gradients = gradients.data() + skew,
+                                  .state0 = state0.data() + skew,
+                                  .state1 = state1.data() + skew,
+                                  .elements = n,
+                                  .copies = reinterpret_cast<std::byte*>(copies.data() + skew),
+                                  .copied = type},
+                                 nullptr, scaler.data());
+          if (found_inf == 0)
+            device->narrow(*stream, parameters.data() + skew, expected.data() + skew, type, n);
+          REQUIRE(copies.read() == expected.read());
+        }
+}
+
 TEST_CASE_METHOD(KernelFixture, "the clip factor is that of clip_grad_norm_, and never above one") {
   const auto squared_norm = upload(std::vector<double>{100.0});
   const auto factor = upload(std::vector<float>(1));

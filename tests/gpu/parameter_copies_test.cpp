@@ -1,0 +1,84 @@
+// Copies of parameters in fewer bits, which an optimizer leaves as a refresh would.
+#include "../devices/networks.hpp"
+#include "../devices/test_device.hpp"
+#include "troupe/engine/resume.hpp"
+#include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/lowering/alignment.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+struct Trained {
+  explicit Trained(Precision precision, nn::AutocastRegions off = {},
+                   collectives::Strategy strategy = {})
+      : device{device_or_skip()}, stream{device->create_stream({.name = "compute"})} {
+    nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                           .precision = precision,
+                           .autocast_off = std::move(off),
+                           .memory = {.alignment = gpu::tensor_alignment}};
+    auto model = nn::run_passes(bottleneck_network({2, 16, 16, 4}, 8), nn::Purpose::training, passes);
+    REQUIRE(model);
+    graph = std::move(model->graph);
+    auto compiled = device->compile(graph, {.memory = model->memory});
+    REQUIRE(compiled);
+    executable = std::move(*compiled);
+    auto made = engine::ModelState::create(*device, executable->layout(),
+                                           {.optimizer_slots = {"momentum"}, .strategy = strategy});
+    REQUIRE(made);
+    state = std::move(*made);
+    REQUIRE(state->load(*stream, *engine::initial_checkpoint(graph, 1)));
+    engine::bind(*executable, *state);
+    state->write(executable->copies());
+  }
+
+  std::vector<std::uint16_t> copies() const {
+    std::size_t elements = 0;
+    for (const auto of_unit : executable->layout().unit_elements)
+      elements += of_unit;
+    std::vector<std::uint16_t> values(elements);
+    device->copy(*stream, values.data(), executable->copies().data, elements * sizeof values[0]);
+    REQUIRE(stream->synchronize());
+    return values;
+  }
+
+  Graph graph;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Executable> executable;
+  std::shared_ptr<engine::ModelState> state;
+};
+
+} // namespace
+
+TEST_CASE("an optimizer leaves the copies that a refresh would make") {
+  for (const auto precision : {Precision::amp_fp16, Precision::amp_bf16}) {
+    const Trained run{precision};
+    REQUIRE(run.state->writes_copies());
+    CHECK(run.executable->copies().type == compute_type(precision));
+    for (const auto& views : run.state->pieces()) {
+      run.device->zero(*run.stream, const_cast<float*>(views.gradients),
+                       views.elements * sizeof(float));
+      run.device->optimizer_step(*run.stream, {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.1f},
+                                 views, nullptr, nullptr);
+    }
+    const auto written = run.copies();
+    run.executable->refresh_all(*run.stream);
+    CHECK(written == run.copies());
+  }
+}
+
+TEST_CASE("where copies are not of all parameters, or not this rank's to write, they are refreshed") {
+  CHECK_FALSE(Trained{Precision::fp32}.state->writes_copies());
+  CHECK_FALSE(Trained{Precision::amp_fp16, nn::AutocastRegions{"fc"}}.state->writes_copies());
+  CHECK_FALSE(Trained(Precision::amp_fp16, {},
+                      {.world_size = 2, .shards = 2, .divides_optimizer = true})
+                  .state->writes_copies());
+  CHECK_FALSE(Trained(Precision::amp_fp16, {}, {.world_size = 2, .root_only = true})
+                  .state->writes_copies());
+  CHECK(Trained(Precision::amp_fp16, {}, {.world_size = 2}).state->writes_copies());
+}
