@@ -70,7 +70,7 @@ struct BatchNormAttributes {
   /// Training: statistics of all ranks' values, where ranks can be summed over
   /// (Executable::bind_sum_over_ranks). Op::normalize takes them as they were saved.
   bool synchronized = false;
-  bool mask = false; ///< with add and relu: gives, or takes, what relu let pass (ops.def)
+  bool mask = false;         ///< with add and relu: gives, or takes, what relu let pass (ops.def)
   bool add_gradient = false; ///< batch_norm_backward alone, with add: to dy
   /// batch_norm_backward alone, with relu and without add: dy is the gradient of what this max_pool
   /// made of the result.

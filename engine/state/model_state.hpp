@@ -161,7 +161,7 @@ private:
   std::vector<SavedPiece> saved_;
   std::vector<BufferPtr> optimizer_;
   ParameterCopies copies_; ///< in the flat space too
-  std::size_t kept_ = 0; ///< elements of the optimizer's part that are not offloaded
+  std::size_t kept_ = 0;   ///< elements of the optimizer's part that are not offloaded
   std::optional<HostShard> host_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
 };

@@ -3,8 +3,8 @@
 /// and writes dx. Element-wise parts may run in place; sums are bitwise repeatable.
 ///
 /// The shape needs no multiple of anything; channels in multiples of 16 bytes and 16-byte aligned
-/// tensors are fast. Where there is a mask, channels are a multiple of eight, and all tensors aligned
-/// to eight elements. At most 16384 channels.
+/// tensors are fast. Where there is a mask, channels are a multiple of eight, and all tensors
+/// aligned to eight elements. At most 16384 channels.
 #pragma once
 
 #include "scratch.hpp"

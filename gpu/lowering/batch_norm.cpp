@@ -259,24 +259,22 @@ Result<StepPtr> lower_batch_norm_finalize(Lowering& lowering, const Node& node) 
 
 Result<StepPtr> lower_scale_shift(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<ScaleShiftAttributes>(node.attributes);
-  return kernel_step(node.op,
-                     [node, attributes, shape = shape_of(lowering.input(node, 0))](const Launch& l) {
-                       const auto optional = [&](std::size_t i) {
-                         return i < node.inputs.size() ? l.data<float>(node.inputs[i]) : nullptr;
-                       };
-                       launch_scale_bias(l.stream, shape,
-                                         {.x = l.data(node.inputs[0]),
-                                          .scale = l.data<float>(node.inputs[1]),
-                                          .shift = l.data<float>(node.inputs[2]),
-                                          .z = optional(3),
-                                          .z_scale = optional(4),
-                                          .z_shift = optional(5),
-                                          .y = l.data(node.outputs[0]),
-                                          .relu = attributes.relu,
-                                          .mask = attributes.mask
-                                                      ? l.data<std::uint8_t>(node.outputs[1])
-                                                      : nullptr});
-                     });
+  return kernel_step(node.op, [node, attributes,
+                               shape = shape_of(lowering.input(node, 0))](const Launch& l) {
+    const auto optional = [&](std::size_t i) {
+      return i < node.inputs.size() ? l.data<float>(node.inputs[i]) : nullptr;
+    };
+    launch_scale_bias(l.stream, shape,
+                      {.x = l.data(node.inputs[0]),
+                       .scale = l.data<float>(node.inputs[1]),
+                       .shift = l.data<float>(node.inputs[2]),
+                       .z = optional(3),
+                       .z_scale = optional(4),
+                       .z_shift = optional(5),
+                       .y = l.data(node.outputs[0]),
+                       .relu = attributes.relu,
+                       .mask = attributes.mask ? l.data<std::uint8_t>(node.outputs[1]) : nullptr});
+  });
 }
 
 Result<StepPtr> lower_batch_norm_input_gradient(Lowering& lowering, const Node& node) {

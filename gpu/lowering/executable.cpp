@@ -168,9 +168,8 @@ void CudaExecutable::refresh_all(Stream& stream) {
 }
 
 ParameterCopies CudaExecutable::copies() const {
-  return common_copy_type_ == DType::f32
-             ? ParameterCopies{}
-             : ParameterCopies{copy_memory_->data(), common_copy_type_};
+  return common_copy_type_ == DType::f32 ? ParameterCopies{}
+                                         : ParameterCopies{copy_memory_->data(), common_copy_type_};
 }
 
 Binding CudaExecutable::binding_of(UnitId unit) const {

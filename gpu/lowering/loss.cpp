@@ -37,20 +37,19 @@ Result<StepPtr> lower_softmax_cross_entropy(Lowering& lowering, const Node& node
   return kernel_step(node.op, [node, size = Rows{lowering.input(node, 0)},
                                a = std::get<LossAttributes>(node.attributes)](const Launch& l) {
     auto* const of_logits = l.data<float>(node.outputs[1]);
-    launch_softmax_cross_entropy(
-        l.stream,
-        {.logits = l.data<float>(node.inputs[0]),
-         .labels = l.data<std::int32_t>(node.inputs[1]),
-         .rows = size.rows,
-         .classes = size.classes,
-         .attributes = a,
-         .loss = l.data<float>(node.outputs[0]),
-         .probabilities = a.gradient ? nullptr : of_logits,
-         .dlogits = a.gradient ? of_logits : nullptr,
-         .loss_scale = loss_scale(node, l),
-         .correct = a.correct ? l.data<float>(node.outputs[3]) : nullptr,
-         .counted = l.data<float>(node.outputs[2])},
-        l.reductions);
+    launch_softmax_cross_entropy(l.stream,
+                                 {.logits = l.data<float>(node.inputs[0]),
+                                  .labels = l.data<std::int32_t>(node.inputs[1]),
+                                  .rows = size.rows,
+                                  .classes = size.classes,
+                                  .attributes = a,
+                                  .loss = l.data<float>(node.outputs[0]),
+                                  .probabilities = a.gradient ? nullptr : of_logits,
+                                  .dlogits = a.gradient ? of_logits : nullptr,
+                                  .loss_scale = loss_scale(node, l),
+                                  .correct = a.correct ? l.data<float>(node.outputs[3]) : nullptr,
+                                  .counted = l.data<float>(node.outputs[2])},
+                                 l.reductions);
   });
 }
 

@@ -15,7 +15,7 @@ namespace troupe::nn {
 struct FusionChoice {
   std::string_view what; ///< "statistics", "mask and sums", "prologue", "max pool", "block's end"
                          ///< or its gradient, "sum of gradients", "mask", "loss"
-  const Tensor& at; ///< the result of the convolution or batch norm in question, or the logits
+  const Tensor& at;      ///< the result of the convolution or batch norm in question, or the logits
   double fused;          ///< microseconds of all nodes that would change
   std::optional<double> apart; ///< nothing: the device does not run one of them
   bool taken;

@@ -162,7 +162,8 @@ TEST_CASE_METHOD(KernelFixture,
     }
 }
 
-TEST_CASE_METHOD(KernelFixture, "an optimizer leaves copies as narrow makes them, or as they were") {
+TEST_CASE_METHOD(KernelFixture,
+                 "an optimizer leaves copies as narrow makes them, or as they were") {
   constexpr std::size_t n = 40001;
   for (const auto type : {DType::f16, DType::bf16})
     for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adamw})

@@ -2,6 +2,7 @@
 #include "../devices/networks.hpp"
 #include "../devices/test_device.hpp"
 #include "troupe/engine/resume.hpp"
+#include "troupe/engine/state/model_state.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/alignment.hpp"
 #include "troupe/nn/compile.hpp"
@@ -21,7 +22,8 @@ struct Trained {
                            .precision = precision,
                            .autocast_off = std::move(off),
                            .memory = {.alignment = gpu::tensor_alignment}};
-    auto model = nn::run_passes(bottleneck_network({2, 16, 16, 4}, 8), nn::Purpose::training, passes);
+    auto model =
+        nn::run_passes(bottleneck_network({2, 16, 16, 4}, 8), nn::Purpose::training, passes);
     REQUIRE(model);
     graph = std::move(model->graph);
     auto compiled = device->compile(graph, {.memory = model->memory});
@@ -72,12 +74,13 @@ TEST_CASE("an optimizer leaves the copies that a refresh would make") {
   }
 }
 
-TEST_CASE("where copies are not of all parameters, or not this rank's to write, they are refreshed") {
+TEST_CASE(
+    "where copies are not of all parameters, or not this rank's to write, they are refreshed") {
   CHECK_FALSE(Trained{Precision::fp32}.state->writes_copies());
   CHECK_FALSE(Trained{Precision::amp_fp16, nn::AutocastRegions{"fc"}}.state->writes_copies());
-  CHECK_FALSE(Trained(Precision::amp_fp16, {},
-                      {.world_size = 2, .shards = 2, .divides_optimizer = true})
-                  .state->writes_copies());
+  CHECK_FALSE(
+      Trained(Precision::amp_fp16, {}, {.world_size = 2, .shards = 2, .divides_optimizer = true})
+          .state->writes_copies());
   CHECK_FALSE(Trained(Precision::amp_fp16, {}, {.world_size = 2, .root_only = true})
                   .state->writes_copies());
   CHECK(Trained(Precision::amp_fp16, {}, {.world_size = 2}).state->writes_copies());

@@ -30,10 +30,9 @@ gpu::Traffic count(const std::string& device, const Config& config) {
   return total(*works);
 }
 
-/// Of a step in amp_fp16. Who makes it move or launch less lowers the bound with it, so that it
-/// stays so.
+/// Of a step. Who makes it move or launch less lowers the bound with it, so that it stays so.
 struct Bound {
-  const char* device;
+  const char *device, *precision;
   double gigabytes;
   int launches;
 };
@@ -41,9 +40,11 @@ struct Bound {
 } // namespace
 
 TEST_CASE("a step of ResNet-50 moves and launches no more than it did") {
-  for (const auto& bound : {Bound{"h100_sxm", 34.93, 302}, Bound{"h200", 34.93, 302}}) {
-    const auto step = count(bound.device, resnet50("amp_fp16"));
-    CAPTURE(bound.device);
+  for (const auto& bound :
+       {Bound{"h100_sxm", "amp_fp16", 34.80, 299}, Bound{"h200", "amp_fp16", 34.80, 299},
+        Bound{"h100_sxm", "amp_bf16", 44.35, 399}}) {
+    const auto step = count(bound.device, resnet50(bound.precision));
+    CAPTURE(bound.device, bound.precision);
     CHECK(step.moved() <= 1e9 * bound.gigabytes);
     CHECK(step.launches <= bound.launches);
   }

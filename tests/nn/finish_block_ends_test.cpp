@@ -84,8 +84,7 @@ TEST_CASE("what is kept, made again, or slower stays as it is") {
     const auto add = std::ranges::find_if(plain.nodes, adds_in_backward);
     PlanOptions memory;
     memory.keep = {plain[add->outputs[0]].name};
-    const auto kept =
-        prepared(forward, batch_norm_alone, Precision::fp32, memory).graph;
+    const auto kept = prepared(forward, batch_norm_alone, Precision::fp32, memory).graph;
     CHECK(count(kept, adds_in_backward) == 2);
   }
   SECTION("activations are made again") {

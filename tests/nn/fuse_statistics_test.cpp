@@ -108,8 +108,7 @@ TEST_CASE("each rung of the ladder alone keeps the step") {
   const auto forward = forward_of("resnet20", 8, 4, "cifar");
   const auto plain = prepared(forward, {}).graph;
   const auto without = [&](const Predicate& refused) {
-    return prepared(forward,
-                    all_but([&](const Node& node) {
+    return prepared(forward, all_but([&](const Node& node) {
                       return ends_block(node) || finishes_end(node) || refused(node);
                     }))
         .graph;

@@ -53,7 +53,8 @@ Values load(const Tensor& tensor, const void* memory) {
     return load_as<std::int32_t>(memory, elements,
                                  [](std::int32_t v) { return static_cast<double>(v); });
   case DType::u8:
-    return load_as<std::uint8_t>(memory, elements, [](std::uint8_t v) { return static_cast<double>(v); });
+    return load_as<std::uint8_t>(memory, elements,
+                                 [](std::uint8_t v) { return static_cast<double>(v); });
   default:
     return load_as<float>(memory, elements, [](float v) { return double{v}; });
   }
