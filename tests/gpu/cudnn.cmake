@@ -11,4 +11,6 @@ set(TROUPE_CUDNN_TESTS
 set(TROUPE_CUDNN_DEVICE_TESTS
   cudnn_choose_device_test.cpp
   cudnn_device_fixture.cpp
-  cudnn_patterns_device_test.cpp)
+  cudnn_patterns_device_test.cpp
+  relu_edge.cpp
+  relu_masks_test.cpp)
