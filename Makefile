@@ -4,6 +4,8 @@
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+# How many seeds of delays the emulated GPU's tests run with, one after the other; 0: once, without delays.
+SEEDS ?= 1
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
 WERROR ?= OFF
 
@@ -16,7 +18,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
 	@echo "make test       set up, build, run all tests: about 12 minutes on 2 cores"
-	@echo "make test-emulated  the tests labelled gpu on a GPU in software"
+	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
@@ -48,12 +50,11 @@ demo: build
 test: everything
 	@$(CTEST) --preset release
 
-# Two devices, for NCCL: a test that wants one takes the first.
 test-emulated: bootstrap
 	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) >/dev/null
 	@cmake --build --preset emulated -j $(JOBS) --target troupe troupe_gpu_tests \
 	  troupe_gpu_collectives_tests troupe_gpu_generations_tests troupe_gpu_system_tests bench_gpu_train_step bench_gpu_host_waits
-	@TROUPE_EMULATED_DEVICES=2 XDG_CACHE_HOME=$(CURDIR)/build/emulated/cache $(CTEST) --preset emulated
+	@tools/test-emulated $(SEEDS) $(CTEST)
 
 asan: bootstrap
 	@cmake --preset debug >/dev/null

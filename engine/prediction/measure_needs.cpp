@@ -34,6 +34,7 @@ public:
     TROUPE_TRY(equipment_.device, devices_->add());
     TROUPE_TRY(open_data());
     TROUPE_TRY(compile());
+    add_streams();
     FillerMaker maker{*devices_,
                       {.training = training_,
                        .evaluation = evaluation_,
@@ -49,6 +50,7 @@ public:
 private:
   Status open_data();
   Status compile();
+  void add_streams();
   Status compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,
                  std::unique_ptr<Executable>& executable);
   Result<WorkerNeeds> needs() const;
@@ -58,6 +60,7 @@ private:
   std::unique_ptr<PlatformDevices> devices_;
   Equipment equipment_;
   std::vector<LoaderStream> streams_;
+  std::vector<std::unique_ptr<Stream>> job_streams_;
   std::shared_ptr<const data::BatchAssembler> training_, evaluation_;
   std::uint64_t statistics_bytes_ = 0;
 };
@@ -84,6 +87,15 @@ Status Measurement::compile() {
   engine.compile.layout = &equipment_.train->layout();
   return compile(config_.data.eval_batch_size, nn::Purpose::evaluation, engine,
                  equipment_.evaluate);
+}
+
+/// Each has memory of its own on a device. A worker among others has one for what it sends, and so
+/// has its communicator.
+void Measurement::add_streams() {
+  job_streams_.push_back(equipment_.device->create_stream({.name = "compute"}));
+  for (const char* name : {"communication", "collectives"})
+    if (world_ > 1)
+      job_streams_.push_back(equipment_.device->create_stream({.name = name}));
 }
 
 Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptions& engine,

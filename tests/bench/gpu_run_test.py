@@ -148,11 +148,11 @@ class GpuRun(GpuRunCase):
     def test_tests_are_counted_and_the_failed_are_named(self):
         self.assertEqual(self.run_suite("tests"), 0)
         tests = self.report["tests"]["troupe_gpu_tests"]
-        self.assertEqual((tests["passed"], tests["failed"]), (16, 0))  # two in each of eight shards
+        self.assertEqual((tests["passed"], tests["failed"]), (18, 0))  # two in each of eight shards, two that run alone
         self.fake.script("troupe_gpu_tests", f"cat <<'END'{RED}END\nexit 1")
         self.assertEqual(self.run_suite("tests"), 1)
         tests = self.report["tests"]["troupe_gpu_tests"]
-        self.assertEqual((tests["passed"], tests["failed"], tests["skipped"]), (16, 8, 8))
+        self.assertEqual((tests["passed"], tests["failed"], tests["skipped"]), (18, 9, 9))
         long_name = "a test with a name so long that it has to be broken into two lines because of its length"
         self.assertEqual(set(tests["failures"]), {long_name})
         self.assertEqual(set(tests["skips"]), {"another: needs two devices"})
@@ -167,7 +167,8 @@ class GpuRun(GpuRunCase):
         self.assertEqual(self.run_suite("tests", "--limit", "tests=8"), 1)
         tests = self.report["tests"]["troupe_gpu_tests"]
         self.assertEqual(tests["passed"], 6)
-        self.assertEqual(len(tests["troubles"]), 2)
+        self.assertEqual(len(tests["troubles"]), 3)
+        self.assertIn("tests that run alone: no time left", tests["troubles"])
         self.assertRegex(" ".join(tests["troubles"]), "shard 1 of 8: (signal SIGSEGV|exit code 139)")
         self.assertRegex(" ".join(tests["troubles"]), "shard 2 of 8: cut")
 

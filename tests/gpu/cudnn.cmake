@@ -1,14 +1,22 @@
 set(TROUPE_CUDNN_TESTS
+  cudnn_bf16_test.cpp
+  cudnn_deterministic_test.cpp
   cudnn_graph_test.cpp
   cudnn_libraries_test.cpp
   cudnn_networks_test.cpp
   cudnn_plan_cache_test.cpp
   cudnn_plan_test.cpp
+  engine_notes.cpp
   lowering_network_test.cpp
   lowering_ops_test.cpp
   missing_plan.cpp
   step_count_test.cpp)
 set(TROUPE_CUDNN_DEVICE_TESTS
+  bf16_engines_test.cpp
   cudnn_choose_device_test.cpp
   cudnn_device_fixture.cpp
-  cudnn_patterns_device_test.cpp)
+  cudnn_patterns_device_test.cpp
+  deterministic_plans_test.cpp
+  engine_notes.cpp
+  relu_edge.cpp
+  relu_masks_test.cpp)

@@ -4,6 +4,7 @@
 #include "cudnn_device_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -120,7 +121,7 @@ TEST_CASE("a stem's convolution of four channels agrees with loops", "[device]")
 
 TEST_CASE("the statistics of a convolution's epilogue agree with loops", "[device]") {
   const auto target = gpu_or_skip();
-  for (const auto& p : problems_of(CUDNN_DATA_HALF)) {
+  for (const auto& p : problems_of(GENERATE(CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16))) {
     const auto x = random(p.x(), 1, p.type);
     const auto w = random(p.w(), 2, p.type);
     const auto values =
@@ -131,7 +132,7 @@ TEST_CASE("the statistics of a convolution's epilogue agree with loops", "[devic
 
 TEST_CASE("a convolution that normalizes its input agrees with loops", "[device]") {
   const auto target = gpu_or_skip();
-  for (const auto& p : problems_of(CUDNN_DATA_HALF)) {
+  for (const auto& p : problems_of(GENERATE(CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16))) {
     const auto x = random(p.x(), 1, p.type);
     const auto w = random(p.w(), 2, p.type);
     const auto scale = random({1, p.in, 1, 1}, 4, p.type);

@@ -15,6 +15,8 @@ PROGRAMS += ["troupe_cudnn_tests", "troupe_gpu_host_tests"]  # which need no GPU
 ASKS_CUDNN = "troupe_cudnn_tests"
 TINY = ["-#", "[#kernels_test],[#flat_kernels_test]"]  # by the files they are in
 SHARDS = 8
+ALONE = "[alone]"  # of the first program: hidden, since nothing may run beside them
+LONELY = "tests that run alone"
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS=32"  # as troupe itself asks for (gpu/wait_flags.hpp)
 
 RULE = re.compile(r"^-{70,}$")
@@ -59,10 +61,10 @@ class Reading:
 class Shard:
     until = math.inf
 
-    def __init__(self, suite, log, name, index):
-        self.what = f"shard {index + 1} of {SHARDS}"
+    def __init__(self, what, command, log, prefix):
+        self.what = what
         self.reading = Reading()
-        self.program = programs.Program(shard_command(suite, name, index), log, f"{index + 1}/{SHARDS} ")
+        self.program = programs.Program(command, log, prefix)
 
     def is_done(self):
         return shards.read_on(self.program, self.reading)
@@ -83,12 +85,24 @@ class Shard:
         return f"{self.what}: cut (last heard of: {self.reading.test or 'no test'})"
 
 
+def has_lonely_tests(suite, name):
+    return name == PROGRAMS[0] and not suite.options.tiny
+
+
+def shard_name(index):
+    return f"shard {index + 1} of {SHARDS}"
+
+
 def shard_command(suite, name, index):
-    """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
     shard = ["--shard-count", str(SHARDS), "--shard-index", str(index)]
+    tiny = TINY if suite.options.tiny and name == PROGRAMS[0] else []
+    return command(suite, name, *shard, *tiny)
+
+
+def command(suite, name, *arguments):
+    """stdbuf: whole lines at once, so that what a killed program had said is in the log."""
     options = ["--durations", "yes", "--colour-mode", "none", "--allow-running-no-tests"]
-    options += TINY if suite.options.tiny and name == PROGRAMS[0] else []
-    return ["env", CONNECTIONS, "stdbuf", "-oL", suite.program(name), *shard, *options]
+    return ["env", CONNECTIONS, "stdbuf", "-oL", suite.program(name), *arguments, *options]
 
 
 class ProgramTests:
@@ -101,14 +115,24 @@ class ProgramTests:
         self.found.update(failures=[], skips=[], troubles=[])
 
     def run(self, deadline):
-        waiting = [lambda i=i: Shard(self.suite, self.log, self.name, i) for i in range(SHARDS)]
+        waiting = [lambda i=i: self.shard(i) for i in range(SHARDS)]
+        last = [self.alone] if has_lonely_tests(self.suite, self.name) else []
         try:
             shards.run_some(waiting, self.suite.options.jobs, deadline, self.keep)
+            shards.run_some(last, 1, deadline, self.keep)
         finally:
-            late = range(SHARDS - len(waiting), SHARDS)
-            self.found["troubles"] += [f"shard {index + 1} of {SHARDS}: no time left" for index in late]
+            late = [shard_name(index) for index in range(SHARDS - len(waiting), SHARDS)]
+            late += [LONELY for _ in last]
+            self.found["troubles"] += [f"{what}: no time left" for what in late]
             self.put()
         return self.found
+
+    def shard(self, index):
+        words = shard_command(self.suite, self.name, index)
+        return Shard(shard_name(index), words, self.log, f"{index + 1}/{SHARDS} ")
+
+    def alone(self):
+        return Shard(LONELY, command(self.suite, self.name, ALONE), self.log, "alone ")
 
     def skip(self, reason):
         self.found["skips"].append(f"all: {reason}")
@@ -138,6 +162,8 @@ def plan(suite):
     for name in chosen(suite):
         yield f"# {SHARDS} shards, {suite.options.jobs} at a time"
         yield shard_command(suite, name, 0)
+        if has_lonely_tests(suite, name):
+            yield command(suite, name, ALONE)
 
 
 def run_part(suite, log, deadline):

@@ -59,6 +59,8 @@ Result<std::unique_ptr<DeviceFiller>> DeviceFiller::create(gpu::CudaDevice& devi
     filler->slots_.push_back(std::move(slot));
   }
   filler->augment(filler->slots_.front()); // loads the kernel (gpu/detail/load_kernels.hpp)
+  // Who only asks what a job needs ends the filler, and its memory with it, at once.
+  TROUPE_TRY(filler->options_.stream.stream->synchronize());
   return filler;
 }
 

@@ -1,0 +1,62 @@
+// What cuDNN proposes for bf16 where a driver can be loaded: engines that are compiled at run time.
+// The toolkit's stub of the driver is enough for that; that the kernels then run is for a device to
+// show (bf16_engines_test.cpp).
+#include "../../bench/gpu/network_problems.hpp"
+#include "cudnn_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <dlfcn.h>
+
+using namespace troupe;
+using namespace troupe::gpu::cudnn;
+
+namespace {
+
+/// For the rest of the process: cuDNN looks for it by its name, which the stub has.
+void load_driver_or_skip() {
+  if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) &&
+      !dlopen(TROUPE_DRIVER_STUB, RTLD_NOW | RTLD_GLOBAL))
+    SKIP("neither a driver nor the toolkit's stub of it: " << dlerror());
+}
+
+std::vector<ConvolutionProblem> convolutions() {
+  const auto graph = bench::probed_network("resnet50", 128, 224, "imagenet");
+  REQUIRE(graph);
+  return bench::convolutions_of(*graph, CUDNN_DATA_BFLOAT16);
+}
+
+void check_proposed(const Target& target, const OperationGraph& graph) {
+  const auto tags = proposed_engines(target, graph, {});
+  INFO(graph.name << ": " << (tags ? "" : tags.error().message));
+  CHECK(tags);
+}
+
+} // namespace
+
+TEST_CASE("on Hopper general engines give bf16 statistics, behind normalized inputs too") {
+  load_driver_or_skip();
+  const auto target = tests::described_gpu("h100_sxm");
+  for (const auto& problem : convolutions()) {
+    check_proposed(target, convolution_statistics(problem));
+    if (problem.in > 4)
+      check_proposed(target, normalized_convolution_statistics(problem));
+  }
+}
+
+TEST_CASE("on Hopper nothing else fuses in bf16, with a driver either") {
+  load_driver_or_skip();
+  const auto target = tests::described_gpu("h100_sxm");
+  for (const auto& problem : convolutions()) {
+    if (problem.in == 4)
+      continue;
+    INFO(problem.to_string());
+    CHECK_FALSE(proposed_engines(target, normalized_backward_filter(problem, problem.type), {}));
+    CHECK_FALSE(proposed_engines(target, backward_data_batch_norm(problem), {}));
+    for (const auto shortcut : {Shortcut::none, Shortcut::plain, Shortcut::normalized})
+      CHECK_FALSE(proposed_engines(target, backward_data_batch_norm(problem, shortcut, true), {}));
+    for (const bool both : {false, true})
+      if (problem.kernel == 1)
+        CHECK_FALSE(proposed_engines(target, residual_convolution_statistics(problem, both), {}));
+  }
+}

@@ -1,0 +1,122 @@
+// With run.deterministic two runs that know no plans find the same ones, and end at the same bits.
+#include "../devices/graph_runner.hpp"
+#include "../devices/networks.hpp"
+#include "empty_plan_cache.hpp"
+#include "engine_notes.hpp"
+#include "troupe/gpu/cuda_device.hpp"
+#include "troupe/gpu/lowering/alignment.hpp"
+#include "troupe/gpu/lowering/convolution_graph.hpp"
+#include "troupe/gpu/lowering/fusion.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+/// Lines about plans and choices, without the seconds that a search took.
+class Said {
+public:
+  gpu::Say say() {
+    return [this](const std::string& line) {
+      const std::lock_guard lock{mutex_};
+      const bool search = line.starts_with("plan of ") || line.starts_with("no plan");
+      lines_.insert(search ? line.substr(0, line.rfind(" (")) : line);
+    };
+  }
+  const std::multiset<std::string>& lines() const { return lines_; }
+
+private:
+  std::mutex mutex_;
+  std::multiset<std::string> lines_;
+};
+
+/// A device whose book of plans is empty, and a network rewritten for it as a job does it.
+struct FreshRun {
+  explicit FreshRun(Precision precision_) : precision{precision_} {
+    auto made = gpu::make_cuda_device(0, said.say());
+    if (!made)
+      SKIP("no CUDA device: " << made.error().to_string());
+    device = std::move(*made);
+    auto opened = device->plans();
+    REQUIRE(opened);
+    plans = *opened;
+    nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
+                           .precision = precision,
+                           .input = {compute_type(precision), 4},
+                           .memory = {.alignment = gpu::tensor_alignment}};
+    if (compute_type(precision) != DType::f32)
+      passes.fuse_statistics = {gpu::fusion_times(*plans, policy())};
+    auto ready =
+        nn::run_passes(bottleneck_network({4, 32, 32, 3}, 64), nn::Purpose::training, passes);
+    REQUIRE(ready);
+    model = std::move(*ready);
+  }
+
+  gpu::cudnn::PlanPolicy policy() const { return gpu::policy_of({.deterministic = true}); }
+
+  /// Three steps, of which the later ones run as a CUDA graph.
+  RunResult train() const {
+    auto options = options_for(precision, model.memory);
+    options.compile = [](Device& on, const Graph& graph, CompileOptions compile) {
+      compile.deterministic = true;
+      return on.compile(graph, compile);
+    };
+    return run_graph(*device, model.graph, options,
+                     {.count = 3, .batches = 2, .whole = true, .learn = true});
+  }
+
+  EmptyPlanCache cache;
+  Precision precision;
+  Said said;
+  std::unique_ptr<gpu::CudaDevice> device;
+  gpu::PlanBook* plans = nullptr;
+  nn::PreparedModel model;
+};
+
+} // namespace
+
+TEST_CASE("deterministic runs that know no plans take the same ones, and end at the same bits") {
+  const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp32);
+  CAPTURE(to_string(precision));
+  const FreshRun first{precision};
+  const auto before = first.train();
+  const FreshRun second{precision};
+  const auto after = second.train();
+  CHECK(first.said.lines() == second.said.lines());
+  CHECK(after.parameters == before.parameters);
+  CHECK(after.statistics == before.statistics);
+  CHECK(after.raw_gradients == before.raw_gradients);
+  CHECK(after.losses() == before.losses());
+  std::size_t found = 0;
+  for (const auto& line : first.said.lines())
+    if (line.starts_with("plan of ")) {
+      INFO(line);
+      CHECK(line.ends_with(", not measured"));
+      ++found;
+    }
+  CHECK(found > 0);
+}
+
+TEST_CASE("deterministic runs take no engine that cuDNN marks as not deterministic") {
+  const auto precision = GENERATE(Precision::amp_fp16, Precision::amp_bf16, Precision::fp32);
+  CAPTURE(to_string(precision));
+  const FreshRun run{precision};
+  for (const auto& node : run.model.graph.nodes)
+    for (const auto& graph : gpu::convolution_graphs(run.model.graph, node)) {
+      const auto plan = run.plans->plan(graph, run.policy());
+      if (!plan)
+        continue; // a weight gradient in f32
+      INFO(graph.name << ": " << plan->plan->tag());
+      const auto notes = proposed_notes(*plan->target, graph);
+      REQUIRE(notes.contains(plan->plan->tag()));
+      CHECK_FALSE(notes.at(plan->plan->tag()).nondeterministic);
+    }
+}

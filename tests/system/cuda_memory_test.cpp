@@ -1,0 +1,70 @@
+// `troupe plan` against what a run on a GPU then measures.
+#include "experiment.hpp"
+
+#include "troupe/gpu/cuda_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// ResNet-50 as it is measured on a GPU, with a quarter of the batch; on an emulated one what
+/// software can compute.
+Settings job_for_device() {
+  const auto device = gpu::make_cuda_device(0);
+  if (!device)
+    SKIP("no CUDA device: " << device.error().to_string());
+  const Settings common = {"devices.kind=cuda", "train.max_steps=4"};
+  if (has((*device)->info().name, "Emulated"))
+    return common;
+  return common + Settings{"model.name=resnet50",     "model.stem=imagenet",
+                           "data.image_size=224",     "data.batch_size=32",
+                           "data.eval_batch_size=32", "data.synthetic_samples=128"};
+}
+
+nlohmann::json planned(const Experiment& experiment, const Settings& settings,
+                       const std::string& strategy) {
+  const auto ended =
+      RunningProgram{experiment.command("plan", "planned", settings + Settings{"--json"})}.wait();
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto plan = nlohmann::json::parse(ended.out);
+  for (const auto& row : plan.at("strategies"))
+    if (row.at("strategy") == strategy)
+      return row;
+  FAIL("the plan has no " << strategy);
+  return {};
+}
+
+} // namespace
+
+/// NCCL's barrier sends a number that no plan knows.
+constexpr double of_communicator = sizeof(std::int32_t);
+
+// The least is what the host's plan has to meet, too (plan_test.cpp). Workspaces of cuDNN's plans
+// are part of it.
+TEST_CASE("a GPU needs at most what was planned, and not much less, kind by kind") {
+  const Experiment experiment{job_for_device()};
+  const std::string strategy = GENERATE("single", "zero2");
+  const auto settings = workers(strategy, strategy == "single" ? 1 : 2) +
+                        Settings{"precision.mode=" + std::string{GENERATE("amp_fp16", "fp32")}};
+  CAPTURE(settings);
+  // Where plans are still searched, the memory that candidates are measured in counts as workspace:
+  // not in the second plan.
+  (void)planned(experiment, settings, strategy);
+  const auto plan = planned(experiment, settings, strategy);
+  const auto worker = experiment.completed("run", settings).summary().at("workers").at(0);
+  for (const auto& [kind, bytes] : worker.at("peak_bytes_by_kind").items()) {
+    INFO(kind);
+    const auto most = plan.at("bytes_by_kind").at(kind).get<double>();
+    CHECK(bytes.get<double>() <= most + of_communicator);
+    CHECK(bytes.get<double>() >= 0.95 * most);
+  }
+  const auto peak = worker.at("peak_memory_bytes").get<double>(),
+             total = plan.at("total_bytes").get<double>();
+  CHECK(peak <= total + of_communicator);
+  CHECK(peak >= 0.95 * total);
+}
