@@ -23,6 +23,15 @@ bool is_pageable(const void* address) {
          attributes.type == cudaMemoryTypeUnregistered;
 }
 
+/// As nvidia-smi writes it: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6".
+std::string text_of(const cudaUUID_t& id) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i)
+    text += fmt::format("{}{:02x}", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                        static_cast<unsigned char>(id.bytes[i]));
+  return text;
+}
+
 } // namespace
 
 CudaDevice::CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say)
@@ -180,6 +189,7 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
                   .index = index,
                   .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
                                       properties.major, properties.minor),
+                  .id = text_of(properties.uuid),
                   .pinned = properties.integrated == 0,
                   .memory_bytes = properties.totalGlobalMem};
   auto device = std::make_unique<CudaDevice>(std::move(context), std::move(info), std::move(say));

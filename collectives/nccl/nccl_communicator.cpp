@@ -8,6 +8,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// How often NCCL is asked whether a call that goes on has met an error.
+constexpr std::chrono::milliseconds look_interval{100};
+
 /// A call on its way; the owner's thread and the device's poller look at it.
 class Pending {
 public:
@@ -35,7 +38,11 @@ public:
     }
     const auto now = Clock::now();
     if (!came_at_ && came_->ready())
-      came_at_ = now;
+      came_at_ = looked_at_ = now;
+    if (came_at_ && now - looked_at_ > look_interval) {
+      looked_at_ = now;
+      connection_->owner().post([connection = connection_] { connection->look(); });
+    }
     if (came_at_ && now - *came_at_ > connection_->options().timeout)
       connection_->abort(
           {Errc::collective, fmt::format("timed out after {} ms: a rank did not come",
@@ -56,7 +63,8 @@ private:
   std::shared_ptr<NcclConnection> connection_;
   Call call_;
   EventPtr came_;
-  std::optional<Clock::time_point> came_at_; ///< poller's thread alone
+  std::optional<Clock::time_point> came_at_; ///< poller's thread alone, as what follows
+  Clock::time_point looked_at_;
   std::mutex mutex_;
   EventPtr finished_;
 };

@@ -56,7 +56,8 @@ void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
                   &c.sync_batch_norm,
                   {},
                   "Batch norm over all workers' micro-batches of one round, as PyTorch's "
-                  "SyncBatchNorm; with accumulate: 1 that is the global batch"});
+                  "SyncBatchNorm; with accumulate: 1 that is the global batch. Not over GPUs of "
+                  "several nodes"});
 }
 
 void add_data(Keys& keys, DataConfig& c) {

@@ -120,7 +120,7 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.train, c.precision));
   append(all, validate(c.precision, c.devices, capabilities));
   append(all, validate(c.devices, capabilities));
-  append(all, validate(c.parallel, c));
+  append(all, validate(c.parallel, c, capabilities));
   append(all, validate(c.parallel.offload, c, capabilities));
   append(all, validate(c.cluster, c.metrics));
   if (models.conflicts)

@@ -31,7 +31,8 @@ ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precis
 ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,
                          const Capabilities& capabilities);
 ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capabilities);
-ConfigConflicts validate(const ParallelConfig& parallel, const Config& config);
+ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
+                         const Capabilities& capabilities);
 ConfigConflicts validate(const OffloadConfig& offload, const Config& config,
                          const Capabilities& capabilities);
 ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metrics);

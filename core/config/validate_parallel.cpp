@@ -18,6 +18,12 @@ bool uses_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
          capabilities.cuda_devices > 0;
 }
 
+/// As far as the config says, and the machine that reads it.
+bool takes_cuda(const DevicesConfig& devices, const Capabilities& capabilities) {
+  return devices.kind == "cuda" || (!capabilities.any_machine && uses_cuda(devices, capabilities) &&
+                                    capabilities.cuda_devices >= devices.count);
+}
+
 /// Whether a global batch has a sample for each worker and micro-batch.
 ConfigConflicts validate_slices(const Config& config) {
   const std::vector<std::string> keys = {"data.batch_size", "devices.count", "cluster.min_nodes",
@@ -40,7 +46,8 @@ std::string dividing_parameters() {
 
 } // namespace
 
-ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
+ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
+                         const Capabilities& capabilities) {
   ConfigConflicts found;
   const auto workers = config.workers();
   const auto& facts = facts_of(parallel.strategy);
@@ -64,7 +71,8 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config) {
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
                      fmt::format("{} gathers no parameters", facts.name),
                      "fp32, or strategy " + dividing_parameters()});
-  if (config.model.sync_batch_norm && config.devices.kind == "cuda" && config.cluster.max_nodes > 1)
+  if (config.model.sync_batch_norm && config.cluster.max_nodes > 1 &&
+      takes_cuda(config.devices, capabilities))
     found.push_back({{"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},
                      "CUDA workers of several nodes cannot synchronize batch norm yet",
                      "false; devices.kind: cpu; one node"});

@@ -97,6 +97,7 @@ struct DeviceInfo {
   bool on_host = true; ///< computes in the host's memory
   int index = 0;
   std::string name;    ///< "host:0 (2 threads, avx512_core_bf16)"
+  std::string id = {}; ///< no other device of any machine has it; empty of the host's
   bool pinned = false; ///< allocates MemoryKind::pinned, which is not its own memory
   std::size_t memory_bytes = 0;
 };

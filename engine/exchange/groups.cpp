@@ -77,7 +77,8 @@ private:
                      .apart = ranks.apart};
     if (std::ssize(here) < ranks.size) {
       place.store = options_.store;
-      place.address = parse_endpoint(options_.generation.node_of(here.front()->rank).address)->host;
+      place.node = options_.generation.node_of(here.front()->rank).address;
+      place.address = parse_endpoint(place.node)->host;
     }
     return devices_.make_group(members, place);
   }

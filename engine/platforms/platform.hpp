@@ -58,7 +58,8 @@ struct GroupPlace {
   int world_size = 1;
   /// Null, as the address is empty, where all ranks are in this process.
   std::shared_ptr<collectives::KeyValueStore> store = nullptr;
-  std::string address = {};                      ///< of this node
+  std::string address = {};                      ///< of this node's host
+  std::string node = {};                         ///< its name, for people
   std::chrono::milliseconds collective, connect; ///< timeouts
   /// Its calls have no order among those of other groups (ADR 0011).
   bool apart = false;

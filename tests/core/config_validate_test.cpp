@@ -85,6 +85,17 @@ TEST_CASE("batch norm is not synchronized over GPUs of several nodes") {
         "allowed: false; devices.kind: cpu; one node");
 }
 
+TEST_CASE("batch norm of several nodes is refused where devices.kind auto takes GPUs") {
+  const std::vector<std::string> nodes = {"model.sync_batch_norm=true", "parallel.strategy=ddp",
+                                          "cluster.max_nodes=2"};
+  const auto refused = [&](const Capabilities& machine) {
+    return conflict(nodes, machine).starts_with("model.sync_batch_norm: CUDA workers of several");
+  };
+  CHECK(refused({.cuda_build = true, .cuda_devices = 1}));
+  CHECK_FALSE(refused({.cuda_build = true, .cuda_devices = 0}));
+  CHECK_FALSE(refused(Capabilities::all()));
+}
+
 TEST_CASE("every worker's micro-batch has a sample") {
   CHECK(conflict({"train.accumulate=1000000"}).starts_with("data.batch_size: "));
   CHECK(conflict({"model.name=mlp", "data.batch_size=5", "train.accumulate=6"}) ==

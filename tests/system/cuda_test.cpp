@@ -1,7 +1,6 @@
 // Jobs on GPUs, beside the same on the host.
 #include "experiment.hpp"
-
-#include "troupe/gpu/cuda_device.hpp"
+#include "gpus.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,11 +11,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-void need_gpus(int count) {
-  if (gpu::cuda_device_count() < count)
-    SKIP("no " << count << " CUDA devices");
-}
 
 /// Few and small steps: a rounding that moves a value over relu's edge makes another training of
 /// it.

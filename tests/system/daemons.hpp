@@ -29,16 +29,20 @@ public:
   Daemons(const Experiment& experiment, std::string run, Settings settings)
       : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)} {}
 
-  RunningProgram& lead(const Settings& more = {}) {
-    auto& leader = programs_.emplace_back(experiment_.command("node", run_, settings_ + more));
+  /// `under`: a command that starts another, {"env", "NAME=VALUE"}.
+  RunningProgram& lead(const Settings& more = {}, const std::vector<std::string>& under = {}) {
+    auto& leader =
+        programs_.emplace_back(under + experiment_.command("node", run_, settings_ + more));
     address_ = daemon_address(leader);
     return leader;
   }
-  RunningProgram& join(const Settings& more = {}) {
+  RunningProgram& join(const Settings& more = {}, const std::vector<std::string>& under = {}) {
     const auto folder = experiment_ / ("node" + std::to_string(programs_.size()));
-    return programs_.emplace_back(experiment_.command(
-        "node", run_,
-        settings_ + Settings{"--join=" + address_, "run.output=" + folder.string()} + more));
+    return programs_.emplace_back(
+        under +
+        experiment_.command(
+            "node", run_,
+            settings_ + Settings{"--join=" + address_, "run.output=" + folder.string()} + more));
   }
   const std::string& address() const { return address_; }
 

@@ -112,6 +112,17 @@ ncclResult_t NcclConnection::gather(const Call& call) {
   return result == ncclSuccess ? ended : result;
 }
 
+void NcclConnection::look() {
+  if (!communicator_)
+    return;
+  const auto& library = owner_->library();
+  auto state = ncclInProgress;
+  const auto asked = library.async_error(communicator_, &state);
+  const auto sound = library.check(asked == ncclSuccess ? state : asked, "connection");
+  if (!sound)
+    abort(sound.error());
+}
+
 Status NcclConnection::close() {
   if (!communicator_)
     return {};

@@ -36,6 +36,9 @@ public:
   Status connect();
   /// Has the call run on a stream of NCCL's own after `came`; gives the event of its end.
   Result<EventPtr> issue(const Call& call, const EventPtr& came);
+  /// Aborts when NCCL has met an error behind calls that were issued: that a peer has gone, say. It
+  /// ends no call for that.
+  void look();
   /// Lets go of the buffers, and begins to free the rest, for which all ranks have to close.
   Status close();
 

@@ -34,11 +34,7 @@ Status check_between_nodes(std::span<const GpuMember> members, const GroupPlace&
     return fail(Errc::unsupported,
                 "CUDA workers of several nodes cannot synchronize batch norm yet; set "
                 "model.sync_batch_norm to false");
-  if (!one_each(members))
-    return fail(Errc::unsupported,
-                "workers of several nodes need a GPU each: NCCL has no two ranks "
-                "on one; lower devices.count to the GPUs there are");
-  return {};
+  return check_one_gpu_each(members, place);
 }
 
 /// The group's first rank makes it; those of other processes find it in the store.

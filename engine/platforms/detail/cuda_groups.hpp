@@ -1,20 +1,14 @@
 /// Communicators of workers on GPUs.
 #pragma once
 
-#include "../platform.hpp"
+#include "gpu_claims.hpp"
 
 #include "troupe/collectives/nccl/nccl_communicator.hpp"
 
 #include <map>
 #include <memory>
-#include <span>
 
 namespace troupe::engine {
-
-struct GpuMember {
-  std::shared_ptr<gpu::CudaDevice> device;
-  int rank = 0; ///< in the group
-};
 
 class GpuGroups {
 public:

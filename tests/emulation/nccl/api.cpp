@@ -1,14 +1,15 @@
 // libnccl, as collectives/nccl/library.hpp asks for it: non-blocking communicators of ranks that
-// are all in this process.
-#include "group.hpp"
+// are all on this machine.
+#include "communicator.hpp"
+#include "distant_group.hpp"
+#include "last_error.hpp"
+#include "reception.hpp"
 
 #include "runtime/memory.hpp"
 #include "runtime/settings.hpp"
 #include "runtime/stream.hpp"
 
-#include <array>
 #include <cstring>
-#include <string>
 
 using namespace emulation;
 using namespace emulation::nccl;
@@ -20,29 +21,17 @@ struct ncclComm {
 
 namespace {
 
-using Id = std::array<char, NCCL_UNIQUE_ID_BYTES>;
+/// What an id says: the process that made it, and the group there.
+struct Id {
+  std::uint64_t place, number;
+};
 
-/// Groups whose ranks may still come.
-std::shared_ptr<Group> group_of(const ncclUniqueId& id, int size) {
-  static std::mutex mutex;
-  static auto* const groups = new std::map<Id, std::weak_ptr<Group>>;
-  Id key;
-  std::copy(std::begin(id.internal), std::end(id.internal), key.begin());
-  const std::lock_guard lock{mutex};
-  auto group = (*groups)[key].lock();
-  if (!group)
-    (*groups)[key] = group = std::make_shared<Group>(size);
-  return group;
-}
-
-std::string& reason() {
-  static std::string text;
-  return text;
-}
-
-ncclResult_t refuse(ncclResult_t code, const char* why) {
-  reason() = why;
-  return code;
+std::shared_ptr<Group> group_at(const ncclUniqueId& bytes, int size) {
+  Id id;
+  std::memcpy(&id, bytes.internal, sizeof id);
+  if (id.place == reception())
+    return group_of(id.number, size);
+  return std::make_shared<DistantGroup>(id.place, id.number, size);
 }
 
 /// The calls between ncclGroupStart and ncclGroupEnd.
@@ -50,7 +39,7 @@ struct OpenGroup {
   int depth = 0;
   ncclComm_t communicator = nullptr;
   cudaStream_t stream = nullptr;
-  std::vector<Operation> operations;
+  std::vector<Call> calls;
 };
 thread_local OpenGroup open_group;
 
@@ -60,11 +49,11 @@ ncclResult_t begin(Communicator& communicator) {
   return ncclInProgress;
 }
 
-ncclResult_t run(ncclComm_t communicator, cudaStream_t stream, std::vector<Operation> operations) {
+ncclResult_t run(ncclComm_t communicator, cudaStream_t stream, std::vector<Call> calls) {
   const auto& shared = communicator->shared;
   ++shared->running;
-  const auto code = enqueue(stream, [shared, operations = std::move(operations)] {
-    shared->group->run(*shared, operations);
+  const auto code = enqueue(stream, [shared, calls = std::move(calls)] {
+    shared->run(calls);
     --shared->running;
   });
   if (code != cudaSuccess)
@@ -77,24 +66,27 @@ bool reaches(const void* address, std::size_t bytes, int device) {
   return found && found->device == device && Memory::instance().covers(address, bytes);
 }
 
-ncclResult_t call(ncclComm_t communicator, cudaStream_t stream, const Operation& operation,
-                  std::size_t sent, std::size_t received) {
+/// `sent` and `received` are elements.
+ncclResult_t call(ncclComm_t communicator, cudaStream_t stream, Call call, std::size_t sent,
+                  std::size_t received) {
   const auto& shared = communicator->shared;
   const auto* const of = stream_of(stream);
+  const auto& operation = call.operation;
   if (communicator->finalized || shared->aborted || shared->looks_left > 0)
     return refuse(ncclInvalidUsage, "the communicator is busy, or gone");
-  if (!of || of->device != shared->device)
+  if (!of || of->device != shared->device())
     return refuse(ncclInvalidArgument, "a stream of another device");
   const auto bytes = size_of(operation.type);
-  if (operation.peer < 0 || operation.peer >= shared->group->size() ||
-      (operation.from && !reaches(operation.from, sent * bytes, shared->device)) ||
-      (operation.to && !reaches(operation.to, received * bytes, shared->device)))
+  if (operation.peer < 0 || operation.peer >= shared->size() ||
+      (call.from && !reaches(call.from, sent * bytes, shared->device())) ||
+      (call.to && !reaches(call.to, received * bytes, shared->device())))
     return refuse(ncclInvalidArgument, "a rank, or memory, that is not there");
+  call.sent = sent * bytes;
   if (open_group.depth == 0)
-    return run(communicator, stream, {operation});
+    return run(communicator, stream, {call});
   open_group.communicator = communicator;
   open_group.stream = stream;
-  open_group.operations.push_back(operation);
+  open_group.calls.push_back(call);
   return ncclSuccess;
 }
 
@@ -109,9 +101,9 @@ ncclResult_t ncclGetVersion(int* version) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static std::atomic<std::uint64_t> made = 0;
+  const Id words{reception(), ++made};
   *id = {};
-  const auto number = ++made;
-  std::memcpy(id->internal, &number, sizeof number);
+  std::memcpy(id->internal, &words, sizeof words);
   return ncclSuccess;
 }
 
@@ -125,34 +117,34 @@ const char* ncclGetErrorString(ncclResult_t result) {
     return "invalid usage";
   case ncclInProgress:
     return "NCCL operation in progress";
+  case ncclSystemError:
+    return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+  case ncclRemoteError:
+    return "remote process exited or there was a network error";
   default:
     return "unhandled cuda error";
   }
 }
 
 const char* ncclGetLastError(ncclComm_t) {
-  return reason().c_str();
+  return last_error;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (config->magic != 0xcafebeef || config->blocking != 0 || rank < 0 || rank >= size)
     return refuse(ncclInvalidArgument, "a configuration that is not emulated");
-  auto shared = std::make_shared<Communicator>();
-  shared->group = group_of(id, size);
-  shared->rank = rank;
-  shared->device = current_device();
-  if (const auto joined = shared->group->join(shared); joined != ncclSuccess)
-    return refuse(joined, "two ranks are one, or have one GPU");
+  auto shared = std::make_shared<Communicator>(group_at(id, size), size, current_device());
+  shared->join(rank);
   *communicator = new ncclComm{shared};
   return begin(*shared);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state) {
   auto& shared = *communicator->shared;
-  const bool waits = communicator->finalized ? shared.running > 0 : !shared.group->complete();
-  if (shared.failure != ncclSuccess)
-    *state = shared.failure;
+  const bool waits = communicator->finalized ? shared.running > 0 : !shared.is_complete();
+  if (shared.failure() != ncclSuccess)
+    *state = shared.failure();
   else if (shared.looks_left > 0 && --shared.looks_left >= 0)
     *state = ncclInProgress;
   else
@@ -162,14 +154,14 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
 
 ncclResult_t ncclCommRegister(ncclComm_t communicator, void* buffer, std::size_t bytes,
                               void** handle) {
-  if (!reaches(buffer, bytes, communicator->shared->device))
+  if (!reaches(buffer, bytes, communicator->shared->device()))
     return refuse(ncclInvalidArgument, "registered memory that is not the device's");
   *handle = buffer;
   return begin(*communicator->shared);
 }
 
 ncclResult_t ncclCommDeregister(ncclComm_t communicator, void* handle) {
-  return reaches(handle, 1, communicator->shared->device)
+  return reaches(handle, 1, communicator->shared->device())
              ? ncclSuccess
              : refuse(ncclInvalidArgument, "what was registered is gone");
 }
@@ -184,12 +176,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   if (!communicator->finalized || communicator->shared->running > 0)
     return refuse(ncclInvalidUsage, "destroyed before it was finalized");
+  communicator->shared->leave();
   delete communicator;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  communicator->shared->group->abort(*communicator->shared);
+  communicator->shared->abort();
   delete communicator;
   return ncclSuccess;
 }
@@ -200,45 +193,45 @@ ncclResult_t ncclGroupStart() {
 }
 
 ncclResult_t ncclGroupEnd() {
-  if (--open_group.depth > 0 || open_group.operations.empty())
+  if (--open_group.depth > 0 || open_group.calls.empty())
     return ncclSuccess;
-  return run(open_group.communicator, open_group.stream, std::exchange(open_group.operations, {}));
+  return run(open_group.communicator, open_group.stream, std::exchange(open_group.calls, {}));
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t, ncclComm_t communicator, cudaStream_t stream) {
-  return call(communicator, stream, {Kind::all_reduce, from, to, count, type}, count, count);
+  return call(communicator, stream, {{Kind::all_reduce, count, type}, from, to}, count, count);
 }
 
 ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
                                ncclRedOp_t, ncclComm_t communicator, cudaStream_t stream) {
-  const auto all = count * static_cast<std::size_t>(communicator->shared->group->size());
-  return call(communicator, stream, {Kind::reduce_scatter, from, to, count, type}, all, count);
+  const auto all = count * static_cast<std::size_t>(communicator->shared->size());
+  return call(communicator, stream, {{Kind::reduce_scatter, count, type}, from, to}, all, count);
 }
 
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t communicator, cudaStream_t stream) {
-  const auto all = count * static_cast<std::size_t>(communicator->shared->group->size());
-  return call(communicator, stream, {Kind::all_gather, from, to, count, type}, count, all);
+  const auto all = count * static_cast<std::size_t>(communicator->shared->size());
+  return call(communicator, stream, {{Kind::all_gather, count, type}, from, to}, count, all);
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            int root, ncclComm_t communicator, cudaStream_t stream) {
-  return call(communicator, stream, {Kind::broadcast, from, to, count, type, root}, count, count);
+  return call(communicator, stream, {{Kind::broadcast, count, type, root}, from, to}, count, count);
 }
 
 ncclResult_t ncclReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
                         ncclRedOp_t, int root, ncclComm_t communicator, cudaStream_t stream) {
-  return call(communicator, stream, {Kind::reduce, from, to, count, type, root}, count, count);
+  return call(communicator, stream, {{Kind::reduce, count, type, root}, from, to}, count, count);
 }
 
 ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer,
                       ncclComm_t communicator, cudaStream_t stream) {
-  return call(communicator, stream, {Kind::send, from, nullptr, count, type, peer}, count, 0);
+  return call(communicator, stream, {{Kind::send, count, type, peer}, from, nullptr}, count, 0);
 }
 
 ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer,
                       ncclComm_t communicator, cudaStream_t stream) {
-  return call(communicator, stream, {Kind::receive, nullptr, to, count, type, peer}, 0, count);
+  return call(communicator, stream, {{Kind::receive, count, type, peer}, nullptr, to}, 0, count);
 }
 }

@@ -34,13 +34,15 @@ T rounded(double value) {
 
 /// Of `count` elements that begin `skip` elements into what each rank brought.
 template <class T>
-std::vector<std::byte> sum(const std::map<int, Operation>& came, std::size_t skip,
-                           std::size_t count) {
+Bytes sum(const std::vector<Contribution>& brought, std::size_t skip, std::size_t count) {
   std::vector<double> sums(count);
-  for (const auto& [rank, operation] : came)
-    for (std::size_t i = 0; i < count; ++i)
-      sums[i] += as_double(static_cast<const T*>(operation.from)[skip + i]);
-  std::vector<std::byte> result(count * sizeof(T));
+  for (const auto& [operation, data] : brought)
+    for (std::size_t i = 0; i < count; ++i) {
+      T value;
+      std::memcpy(&value, data.data() + (skip + i) * sizeof(T), sizeof(T));
+      sums[i] += as_double(value);
+    }
+  Bytes result(count * sizeof(T));
   for (std::size_t i = 0; i < count; ++i) {
     const auto value = rounded<T>(sums[i]);
     std::memcpy(result.data() + i * sizeof(T), &value, sizeof(T));
@@ -48,27 +50,49 @@ std::vector<std::byte> sum(const std::map<int, Operation>& came, std::size_t ski
   return result;
 }
 
-std::vector<std::byte> sum_of(ncclDataType_t type, const std::map<int, Operation>& came,
-                              std::size_t skip, std::size_t count) {
+Bytes sum_of(const std::vector<Contribution>& brought, std::size_t part) {
+  const auto& [kind, count, type, peer] = brought.front().operation;
+  const auto skip = part * count;
   switch (type) {
   case ncclFloat16:
-    return sum<__half>(came, skip, count);
+    return sum<__half>(brought, skip, count);
   case ncclBfloat16:
-    return sum<__nv_bfloat16>(came, skip, count);
+    return sum<__nv_bfloat16>(brought, skip, count);
   case ncclFloat64:
-    return sum<double>(came, skip, count);
+    return sum<double>(brought, skip, count);
   case ncclInt32:
-    return sum<std::int32_t>(came, skip, count);
+    return sum<std::int32_t>(brought, skip, count);
   case ncclUint8:
-    return sum<std::uint8_t>(came, skip, count);
+    return sum<std::uint8_t>(brought, skip, count);
   default:
-    return sum<float>(came, skip, count);
+    return sum<float>(brought, skip, count);
   }
 }
 
-void append(std::vector<std::byte>& to, const Operation& operation) {
-  const auto* const begin = static_cast<const std::byte*>(operation.from);
-  to.insert(to.end(), begin, begin + operation.count * size_of(operation.type));
+Bytes all_of(const std::vector<Contribution>& brought) {
+  Bytes result;
+  for (const auto& each : brought)
+    result.insert(result.end(), each.data.begin(), each.data.end());
+  return result;
+}
+
+using Results = std::vector<BytesPtr>;
+
+Results to_all(std::size_t ranks, Bytes result) {
+  return Results(ranks, std::make_shared<const Bytes>(std::move(result)));
+}
+
+Results to_root(std::size_t ranks, int root, Bytes result) {
+  auto results = to_all(ranks, {});
+  results[static_cast<std::size_t>(root)] = std::make_shared<const Bytes>(std::move(result));
+  return results;
+}
+
+Results scattered(const std::vector<Contribution>& brought) {
+  Results results;
+  for (std::size_t rank = 0; rank < brought.size(); ++rank)
+    results.push_back(std::make_shared<const Bytes>(sum_of(brought, rank)));
+  return results;
 }
 
 } // namespace
@@ -87,23 +111,22 @@ std::size_t size_of(ncclDataType_t type) {
   }
 }
 
-std::vector<std::byte> result_of(const std::map<int, Operation>& came, int rank) {
-  const auto& own = came.at(rank);
-  std::vector<std::byte> result;
-  switch (own.kind) {
+std::vector<BytesPtr> results_of(const std::vector<Contribution>& brought) {
+  const auto& operation = brought.front().operation;
+  const auto ranks = brought.size();
+  switch (operation.kind) {
   case Kind::all_reduce:
-    return sum_of(own.type, came, 0, own.count);
+    return to_all(ranks, sum_of(brought, 0));
   case Kind::reduce:
-    return rank == own.peer ? sum_of(own.type, came, 0, own.count) : result;
+    return to_root(ranks, operation.peer, sum_of(brought, 0));
   case Kind::reduce_scatter:
-    return sum_of(own.type, came, static_cast<std::size_t>(rank) * own.count, own.count);
+    return scattered(brought);
   case Kind::all_gather:
-    for (const auto& [other, operation] : came)
-      append(result, operation);
-    return result;
-  default:
-    append(result, came.at(own.peer)); // a broadcast's root
-    return result;
+    return to_all(ranks, all_of(brought));
+  case Kind::broadcast:
+    return to_all(ranks, brought[static_cast<std::size_t>(operation.peer)].data);
+  default: // a message: what the sender brought is the receiver's
+    return to_root(ranks, 1, brought[0].data);
   }
 }
 

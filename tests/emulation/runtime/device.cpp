@@ -68,6 +68,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return remember(cudaErrorInvalidDevice);
   *properties = {};
   std::strcpy(properties->name, "Emulated GPU");
+  std::strcpy(properties->uuid.bytes, "emulated");
+  properties->uuid.bytes[15] =
+      static_cast<char>(settings().visible[static_cast<std::size_t>(device)]);
   properties->major = 9;
   properties->totalGlobalMem = settings().memory;
   properties->multiProcessorCount = multiprocessors;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <numeric>
 #include <random>
+#include <sstream>
+#include <string>
 #include <thread>
 
 namespace emulation {
@@ -17,14 +20,41 @@ std::optional<std::uint64_t> number(const char* name) {
   return std::strtoull(text, nullptr, 0);
 }
 
+/// As CUDA reads its variable: up to the first that is not there, or there already.
+std::vector<int> visible_of(int devices, const char* list) {
+  std::vector<int> visible;
+  std::istringstream in{list};
+  for (std::string item; std::getline(in, item, ',');) {
+    char* end = nullptr;
+    const auto device = static_cast<int>(std::strtol(item.c_str(), &end, 10));
+    if (end == item.c_str() || *end != '\0' || device < 0 || device >= devices ||
+        std::ranges::count(visible, device) > 0)
+      break;
+    visible.push_back(device);
+  }
+  return visible;
+}
+
+std::vector<int> visible_devices() {
+  const auto devices =
+      static_cast<int>(std::min<std::uint64_t>(number("TROUPE_EMULATED_DEVICES").value_or(1), 8));
+  if (const char* const list = std::getenv("CUDA_VISIBLE_DEVICES"))
+    return visible_of(devices, list);
+  std::vector<int> all(static_cast<std::size_t>(devices));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 Settings from_environment() {
   Settings read;
-  read.devices =
-      static_cast<int>(std::min<std::uint64_t>(number("TROUPE_EMULATED_DEVICES").value_or(1), 8));
+  read.visible = visible_devices();
+  read.devices = static_cast<int>(read.visible.size());
   read.memory = number("TROUPE_EMULATED_MEMORY").value_or(read.memory);
   read.connections = static_cast<int>(
       std::clamp<std::uint64_t>(number("CUDA_DEVICE_MAX_CONNECTIONS").value_or(8), 1, 32));
   read.seed = number("TROUPE_EMULATED_DELAYS");
+  const char* const losses = std::getenv("TROUPE_EMULATED_LOSSES");
+  read.losses_seen = !losses || std::string_view{losses} != "unseen";
   return read;
 }
 

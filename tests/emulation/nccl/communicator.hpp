@@ -1,0 +1,61 @@
+/// A rank of this process: its calls run on its hardware queue, and hold it until every rank that
+/// they need has come. Aborting it lets its own calls go, and nobody else's.
+#pragma once
+
+#include "group.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+namespace emulation::nccl {
+
+struct Call {
+  Operation operation;
+  const void* from; ///< null of a receive
+  void* to;         ///< null of a send
+  std::size_t sent; ///< bytes
+};
+
+class Communicator final : public Member, public std::enable_shared_from_this<Communicator> {
+public:
+  Communicator(std::shared_ptr<Group> group, int size, int device)
+      : size_{size}, device_{device}, group_{std::move(group)} {}
+
+  int size() const { return size_; }
+  int device() const { return device_; }
+
+  void join(int rank);
+  /// Blocks until they are done, or it is aborted. What a group of calls sends waits for nobody's
+  /// receives in front of it.
+  void run(const std::vector<Call>& calls);
+  void abort();
+  /// Nothing is asked of it any more.
+  void leave() { group_->leave(*this); }
+
+  void complete() override;
+  void answer(std::uint64_t ticket, BytesPtr result) override;
+  void fail(ncclResult_t why) override;
+
+  bool is_complete() const { return complete_; }
+  ncclResult_t failure() const { return failure_; }
+
+  std::atomic<bool> aborted = false;
+  std::atomic<int> running = 0;    ///< runs that are enqueued
+  std::atomic<int> looks_left = 0; ///< until a non-blocking call has been carried out
+
+private:
+  BytesPtr wait(std::uint64_t ticket);
+
+  int size_, device_;
+  std::shared_ptr<Group> group_;
+  std::atomic<bool> complete_ = false;
+  std::atomic<ncclResult_t> failure_ = ncclSuccess;
+  std::uint64_t tickets_ = 0; ///< queue's thread alone
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, BytesPtr> results_; ///< by ticket
+};
+
+} // namespace emulation::nccl

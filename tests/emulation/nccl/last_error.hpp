@@ -1,0 +1,16 @@
+/// Why the last call, or rank, of this process failed: what ncclGetLastError says.
+#pragma once
+
+#include <atomic>
+#include <nccl.h>
+
+namespace emulation::nccl {
+
+inline std::atomic<const char*> last_error = "";
+
+inline ncclResult_t refuse(ncclResult_t code, const char* why) {
+  last_error = why;
+  return code;
+}
+
+} // namespace emulation::nccl

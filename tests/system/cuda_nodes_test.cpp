@@ -1,0 +1,169 @@
+// One job on several daemons of one machine, each with GPUs of its own, which NCCL connects.
+#include "daemons.hpp"
+#include "gpus.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings on_gpus(const std::string& strategy) {
+  return for_nodes(2, strategy) +
+         Settings{"devices.kind=cuda", "run.deterministic=true", "train.optimizer.lr=0.01"};
+}
+
+/// The job to its end on two daemons that see these GPUs.
+RunFiles trained(const Experiment& experiment, const Settings& settings,
+                 const std::vector<int>& first, const std::vector<int>& second) {
+  Daemons daemons{experiment, "nodes", settings};
+  auto& leader = daemons.lead({}, seeing(first));
+  const auto followed = daemons.join({}, seeing(second)).wait();
+  const auto led = stop(leader);
+  INFO("follower: " << followed.out << followed.err << "\nleader: " << led.out << led.err);
+  CHECK(followed.code == 0);
+  CHECK(led.code == 0);
+  auto run = experiment.run("nodes");
+  REQUIRE(run.summary().at("status") == "completed");
+  return run;
+}
+
+/// The job in one process.
+RunFiles trained_alone(const Experiment& experiment, const Settings& settings,
+                       const std::vector<int>& gpus) {
+  const auto ended =
+      RunningProgram{
+          seeing(gpus) +
+          experiment.command("train", "alone",
+                             settings + Settings{"cluster.min_nodes=1", "cluster.max_nodes=1",
+                                                 "devices.count=" + std::to_string(gpus.size())})}
+          .wait();
+  INFO(ended.out << ended.err);
+  REQUIRE(ended.code == 0);
+  return experiment.run("alone");
+}
+
+/// How a node goes, and what the others hear of it. Over sockets NCCL tells ranks that another has
+/// gone; over memory that GPUs share their calls wait for ever.
+struct Loss {
+  int signal;
+  const char* losses; ///< as GPUs in software have it
+  const char* said;
+};
+
+const Loss seen{SIGKILL, "seen", "is gone: its connection was closed"};
+const Loss unseen{SIGKILL, "unseen", "is gone: its connection was closed"};
+const Loss frozen{SIGSTOP, "seen", "is gone: it has been silent for 2s"};
+
+std::vector<std::string> node_on(int gpu, const Loss& loss) {
+  return seeing({gpu}) +
+         std::vector<std::string>{std::string{"TROUPE_EMULATED_LOSSES="} + loss.losses};
+}
+
+} // namespace
+
+// A sum of two has one order, so the bits are the same whatever adds.
+TEST_CASE("two daemons with a GPU each train what two workers of one process do, bit for bit") {
+  need_machine(2);
+  const std::string strategy = GENERATE("ddp", "zero3", "zero2", "dp");
+  CAPTURE(strategy);
+  const Experiment experiment;
+  const auto settings = on_gpus(strategy) + Settings{"train.max_steps=6"};
+  const auto run = trained(experiment, settings, {0}, {1});
+  CHECK(run.summary().at("world_size") == 2);
+  check_same(run, trained_alone(experiment, settings, {0, 1}));
+}
+
+TEST_CASE("two daemons with two GPUs each train what four workers of one process do, bit for bit") {
+  need_machine(4);
+  const Experiment experiment;
+  const auto settings = on_gpus("hsdp") + Settings{"parallel.shard_group=2", "devices.count=2",
+                                                   "data.eval_batch_size=12", "train.max_steps=4"};
+  const auto run = trained(experiment, settings, {0, 1}, {2, 3});
+  CHECK(run.summary().at("world_size") == 4);
+  check_same(run, trained_alone(experiment, settings, {0, 1, 2, 3}));
+}
+
+TEST_CASE("a node with GPUs that dies ends the job, which names it, and goes on later") {
+  need_machine(2);
+  const std::string strategy = GENERATE("ddp", "zero3");
+  const auto loss = GENERATE(seen, unseen, frozen);
+  CAPTURE(strategy, loss.losses, loss.said);
+  const Experiment experiment;
+  const auto run = experiment.run("nodes");
+  const auto job = on_gpus(strategy) + Settings{"train.epochs=100000"};
+  {
+    Daemons daemons{experiment, "nodes", job};
+    auto& leader = daemons.lead({}, node_on(0, loss));
+    auto& second = daemons.join({}, node_on(1, loss));
+    const auto dying = daemon_address(second);
+    REQUIRE(becomes_true([&] { return run.steps_done() > 5 || !leader.running(); }));
+    second.send(loss.signal);
+    const auto ended = leader.wait();
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 1);
+    CHECK(has(ended.err, "node " + dying + " (rank 1) " + loss.said));
+    CHECK(run.summary().at("status") == "failed");
+  }
+  const auto saved = run.newest_checkpoint().step;
+  CHECK(saved >= 3);
+  const auto last = saved + 3;
+  trained(experiment, job + Settings{"train.max_steps=" + std::to_string(last)}, {0}, {1});
+  CHECK(run.column<std::int64_t>("step") == all_steps(last));
+}
+
+TEST_CASE("nodes with GPUs whose leader dies end, and say so") {
+  need_machine(2);
+  const auto loss = GENERATE(seen, unseen);
+  CAPTURE(loss.losses);
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", on_gpus("ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead({}, node_on(0, loss));
+  auto& second = daemons.join({}, node_on(1, loss));
+  REQUIRE(
+      becomes_true([&] { return experiment.run("nodes").steps_done() > 5 || !leader.running(); }));
+  leader.kill();
+  const auto ended = second.wait();
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "the node that leads the job is gone"));
+}
+
+TEST_CASE("nodes that have one GPU between them end, and say which ranks and nodes have it") {
+  need_machine(1);
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", on_gpus("ddp")};
+  auto& leader = daemons.lead({}, seeing({0}));
+  auto& second = daemons.join({}, seeing({0}));
+  const auto follower = daemon_address(second);
+  const auto said =
+      "ranks 0 (node " + daemons.address() + ") and 1 (node " + follower + ") have one GPU, GPU-";
+  for (auto* const node : {&second, &leader}) {
+    const auto ended = node->wait();
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, said));
+    CHECK(has(ended.err, "CUDA_VISIBLE_DEVICES"));
+  }
+}
+
+TEST_CASE("nodes with GPUs refuse to synchronize batch norm before they begin") {
+  need_machine(1);
+  const std::string kind = GENERATE("cuda", "auto");
+  CAPTURE(kind);
+  const Experiment experiment;
+  const auto settings =
+      for_nodes(2, "ddp") + Settings{"devices.kind=" + kind, "model.sync_batch_norm=true"};
+  for (const auto& join : {Settings{}, Settings{"--join=127.0.0.1:1"}}) {
+    const auto ended =
+        RunningProgram{seeing({0}) + experiment.command("node", "nodes", settings + join)}.wait();
+    CAPTURE(ended.out, ended.err);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, "model.sync_batch_norm: CUDA workers of several nodes cannot synchronize "
+                         "batch norm yet; allowed: false; devices.kind: cpu; one node"));
+  }
+}
