@@ -71,7 +71,11 @@ void NodeState::form() {
             });
 }
 
+/// Nodes that go because the job has ended cannot be reached by one that still forms, which was
+/// told why.
 void NodeState::not_formed(Error error) {
+  if (error.code == Errc::network && end_ && end_->error)
+    error = *end_->error;
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {}, .error = std::move(error), .formed = false})});
 }

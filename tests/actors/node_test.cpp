@@ -109,9 +109,11 @@ struct Follower : test::Deterministic {
                                                       metrics::Trace{});
     former = test::spawn_stub<former_actor>(
         system,
-        [this](atom::form) {
+        [this](atom::form) -> caf::result<FormedPtr> {
           if (end_while_forming)
             caf::anon_send(node, atom::finish_v, *end_while_forming);
+          if (not_formed)
+            return carry(*not_formed);
           return FormedPtr{std::make_shared<const Formed>(
               Formed{.generation = generation, .info = generation->info(), .metrics = metrics})};
         },
@@ -139,6 +141,7 @@ struct Follower : test::Deterministic {
 
   int finishes = 0, releases = 0;
   std::optional<JobEnd> end_while_forming;
+  std::optional<Error> not_formed;
   std::shared_ptr<engine::Generation> generation;
   membership_actor membership;
   metrics_actor metrics;
@@ -272,6 +275,24 @@ TEST_CASE("a job that ends while a node still forms ends for it once it has form
       },
       [](const caf::error& error) { FAIL(caf::to_string(error)); });
   CHECK(follower.releases == 1);
+}
+
+TEST_CASE("a node that cannot reach the others any more says why the job has ended") {
+  const Error why{Errc::unsupported, "two ranks have one GPU", {.node = "a:1"}};
+  const Error unreachable{Errc::network, "the store is gone"}, own{Errc::data, "no images"};
+  const auto said = [&](const Error& error) {
+    Follower follower;
+    follower.end_while_forming = JobEnd{.result = {.status = "failed"}, .error = why};
+    follower.not_formed = error;
+    auto asked = follower.self->request(follower.node, caf::infinite, atom::run_v, follower.former);
+    follower.scheduler.run();
+    std::string text;
+    asked.receive([&](const RunOutcomePtr& outcome) { text = outcome->error->message; },
+                  [](const caf::error& answer) { FAIL(caf::to_string(answer)); });
+    return text;
+  };
+  CHECK(said(unreachable) == why.message);
+  CHECK(said(own) == own.message);
 }
 
 TEST_CASE("a leader that is gone is named by its address") {
