@@ -13,13 +13,15 @@
 namespace troupe::tests {
 
 using Communicators = std::vector<std::unique_ptr<collectives::Communicator>>;
+/// Of a group's ranks: which of a backend's devices each has.
+using Places = std::vector<int>;
 
 struct Backend {
   std::string name;
   /// A new group, by rank.
-  std::function<Communicators(int world_size, std::chrono::milliseconds timeout)> connect;
-  std::function<std::shared_ptr<Device>(int rank)> device;
-  int most_ranks = 8;
+  std::function<Communicators(const Places& places, std::chrono::milliseconds timeout)> connect;
+  std::function<std::shared_ptr<Device>(int place)> device;
+  int most_ranks = 8; ///< and places
   /// Sums are as if added in the order of ranks, in f32 for narrow types.
   bool in_rank_order = true;
   /// When a rank that calls something else is found.

@@ -21,17 +21,17 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device, int world_size,
+Communicators connect_on_one_gpu(const std::shared_ptr<gpu::CudaDevice>& device, std::size_t ranks,
                                  std::chrono::milliseconds timeout) {
-  return value_or_throw(collectives::make_shared_cuda_group(
-      Devices(static_cast<std::size_t>(world_size), device), timeout));
+  return value_or_throw(collectives::make_shared_cuda_group(Devices(ranks, device), timeout));
 }
 
-/// A rank on each GPU; they wait for each other, so each connects on a thread of its own.
-Communicators connect_by_nccl(const Owners& owners, int world_size,
+/// A GPU for each rank; they wait for each other, so each connects on a thread of its own.
+Communicators connect_by_nccl(const Owners& owners, const Places& places,
                               std::chrono::milliseconds timeout) {
   const auto id = value_or_throw(collectives::make_nccl_id(owners[0]->library()));
-  const auto ranks = static_cast<std::size_t>(world_size);
+  const auto ranks = places.size();
+  const auto world_size = static_cast<int>(ranks);
   std::vector<Result<std::unique_ptr<collectives::Communicator>>> results(ranks);
   std::vector<std::thread> threads;
   threads.reserve(ranks);
@@ -39,7 +39,7 @@ Communicators connect_by_nccl(const Owners& owners, int world_size,
     threads.emplace_back([&, rank] {
       const auto index = static_cast<std::size_t>(rank);
       results[index] = collectives::connect_nccl(
-          owners[index],
+          owners[static_cast<std::size_t>(places[index])],
           {.rank = rank, .world_size = world_size, .id = id, .buffers = {}, .timeout = timeout});
     });
   for (auto& thread : threads)
@@ -77,19 +77,19 @@ std::vector<Backend> backends(std::string& why) {
   std::vector<Backend> all = {
       {.name = "shared_device on one GPU",
        .connect =
-           [device = devices[0]](int world_size, std::chrono::milliseconds timeout) {
-             return connect_on_one_gpu(device, world_size, timeout);
+           [device = devices[0]](const Places& places, std::chrono::milliseconds timeout) {
+             return connect_on_one_gpu(device, places.size(), timeout);
            },
        .device = [device = devices[0]](int) -> std::shared_ptr<Device> { return device; }}};
   const auto owners = owners_of(devices);
   if (owners.size() == devices.size())
     all.push_back({.name = "nccl",
                    .connect =
-                       [owners](int world_size, std::chrono::milliseconds timeout) {
-                         return connect_by_nccl(owners, world_size, timeout);
+                       [owners](const Places& places, std::chrono::milliseconds timeout) {
+                         return connect_by_nccl(owners, places, timeout);
                        },
-                   .device = [devices](int rank) -> std::shared_ptr<Device> {
-                     return devices[static_cast<std::size_t>(rank)];
+                   .device = [devices](int place) -> std::shared_ptr<Device> {
+                     return devices[static_cast<std::size_t>(place)];
                    },
                    .most_ranks = static_cast<int>(devices.size()),
                    .in_rank_order = false,

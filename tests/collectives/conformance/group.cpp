@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace troupe::tests {
 
@@ -67,6 +68,12 @@ std::vector<std::byte> encode(DType type, const Numbers& numbers) {
   return with_type(type, [&]<class T>(T, auto to, auto) { return encode_as<T>(numbers, to); });
 }
 
+Places first_places(int world_size) {
+  Places places(static_cast<std::size_t>(world_size));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
 } // namespace
 
 Backend any_backend(int ranks) {
@@ -78,9 +85,13 @@ Backend any_backend(int ranks) {
   return all[GENERATE_REF(range(std::size_t{0}, all.size()))];
 }
 
-Group::Group(const Backend& backend, int world_size, std::chrono::milliseconds timeout) {
-  for (auto& communicator : backend.connect(world_size, timeout)) {
-    Member member{.device = backend.device(communicator->rank())};
+Group::Group(const Backend& backend, int world_size, std::chrono::milliseconds timeout)
+    : Group{backend, first_places(world_size), timeout} {}
+
+Group::Group(const Backend& backend, const Places& places, std::chrono::milliseconds timeout) {
+  for (auto& communicator : backend.connect(places, timeout)) {
+    const auto rank = static_cast<std::size_t>(communicator->rank());
+    Member member{.device = backend.device(places[rank])};
     member.communicator = std::move(communicator);
     member.stream = member.device->create_stream({.name = "communication"});
     members_.push_back(std::move(member));

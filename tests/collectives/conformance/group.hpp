@@ -20,6 +20,9 @@ struct Member {
 
 class Group {
 public:
+  Group(const Backend& backend, const Places& places,
+        std::chrono::milliseconds timeout = long_time);
+  /// At the first places.
   Group(const Backend& backend, int world_size, std::chrono::milliseconds timeout = long_time);
 
   std::size_t size() const { return members_.size(); }

@@ -16,9 +16,14 @@ std::shared_ptr<Device> host_device(int rank) {
   return cpu::make_host_device(rank, 1);
 }
 
+Communicators connect_in_process(const Places& places, std::chrono::milliseconds timeout) {
+  return collectives::make_shared_group(static_cast<int>(places.size()), timeout);
+}
+
 /// Over loopback; ranks find each other at the same time, so each on a thread of its own.
-Communicators connect_by_gloo(int world_size, std::chrono::milliseconds timeout) {
-  const auto ranks = static_cast<std::size_t>(world_size);
+Communicators connect_by_gloo(const Places& places, std::chrono::milliseconds timeout) {
+  const auto ranks = places.size();
+  const auto world_size = static_cast<int>(ranks);
   collectives::MemoryStore store;
   std::vector<Result<std::unique_ptr<collectives::Communicator>>> results(ranks);
   std::vector<std::thread> threads;
@@ -43,7 +48,7 @@ Communicators connect_by_gloo(int world_size, std::chrono::milliseconds timeout)
 
 std::vector<Backend> backends(std::string&) {
   return {
-      {.name = "shared_device", .connect = collectives::make_shared_group, .device = host_device},
+      {.name = "shared_device", .connect = connect_in_process, .device = host_device},
       {.name = "gloo",
        .connect = connect_by_gloo,
        .device = host_device,

@@ -250,8 +250,8 @@ TEST_CASE("a barrier holds work back until every rank has come") {
 TEST_CASE("ranks are in several groups at once") {
   const auto backend = any_backend(4);
   // Rows {0, 1}, {2, 3} and columns {0, 2}, {1, 3} of a square.
-  Group top{backend, 2}, bottom{backend, 2};
-  auto left = backend.connect(2, long_time), right = backend.connect(2, long_time);
+  Group top{backend, Places{0, 1}}, bottom{backend, Places{2, 3}};
+  auto left = backend.connect({0, 2}, long_time), right = backend.connect({1, 3}, long_time);
   const auto upper =
       values_of(top, DType::f32, [](std::size_t r) { return whole_numbers(r, 999); });
   const auto lower =
