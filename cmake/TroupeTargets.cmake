@@ -50,13 +50,14 @@ function(troupe_test name)
   if(NOT arg_LABEL)
     set(arg_LABEL ${name})
   endif()
+  # What devices.kind auto takes is the host, also where there is a GPU.
+  if(NOT arg_ENVIRONMENT)
+    set(arg_ENVIRONMENT CUDA_VISIBLE_DEVICES=-1)
+  endif()
   # Properties are pairs, of one value each: with none or two, those behind would be other ones, and
   # skips failures.
-  if(arg_ENVIRONMENT)
-    set(environment ENVIRONMENT "${arg_ENVIRONMENT}")
-  endif()
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ${environment})
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT ${arg_ENVIRONMENT})
   if(arg_AT_EVERY_LEVEL OR "AT_EVERY_LEVEL" IN_LIST arg_KEYWORDS_MISSING_VALUES)
     foreach(level ${TROUPE_LOWER_LEVELS})
       catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name} [${level}]: " DISCOVERY_MODE PRE_TEST
