@@ -139,8 +139,9 @@ void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float m
 void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                                 const OptimizerViews& views, const float* clip,
                                 const LossScaleState* scaler) {
-  cuda_stream(stream).enqueue("optimizer step", [&](cudaStream_t s) {
-    launch_optimizer_step(s, arguments, views, clip, scaler);
+  auto& on = cuda_stream(stream);
+  on.enqueue("optimizer step", [&](cudaStream_t s) {
+    launch_optimizer_step(s, arguments, views, clip, scaler, on.update_gate());
   });
 }
 
@@ -152,8 +153,10 @@ void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t e
 
 void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,
                                    LossScaleState* state) {
-  cuda_stream(stream).enqueue("update loss scale",
-                              [&](cudaStream_t s) { launch_update_loss_scale(s, options, state); });
+  auto& on = cuda_stream(stream);
+  on.enqueue("update loss scale", [&](cudaStream_t s) {
+    launch_update_loss_scale(s, options, state, on.update_gate());
+  });
 }
 
 int cuda_device_count() {

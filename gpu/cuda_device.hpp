@@ -20,6 +20,9 @@ using Say = std::function<void(const std::string& line)>;
 /// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
 /// the host's too. Copies to the host never hold up the caller; copies from it do until the source
 /// has been read, unless it is page-locked.
+///
+/// optimizer_step and update_loss_scale behind a wait for the host that fails change nothing, also
+/// when they were enqueued before (kernels/update_gate.hpp).
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say);
