@@ -1,5 +1,6 @@
 #include "cuda_device.hpp"
 
+#include "cublas/matmul_book.hpp"
 #include "detail/load_kernels.hpp"
 #include "engines.hpp"
 #include "kernels/flat.hpp"
@@ -35,6 +36,13 @@ Result<PlanBook*> CudaDevice::plans() {
     TROUPE_TRY(plans_, PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
   }
   return plans_.get();
+}
+
+Result<MatmulBook*> CudaDevice::products() {
+  if (!products_) {
+    TROUPE_TRY(products_, MatmulBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
+  }
+  return products_.get();
 }
 
 Result<BufferPtr> CudaDevice::allocate(std::size_t bytes, MemoryKind kind) {
