@@ -1,5 +1,6 @@
 #include "cuda_device.hpp"
 
+#include "cublas/matmul_book.hpp"
 #include "detail/load_kernels.hpp"
 #include "engines.hpp"
 #include "kernels/flat.hpp"
@@ -44,6 +45,13 @@ Result<PlanBook*> CudaDevice::plans() {
     TROUPE_TRY(plans_, PlanBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
   }
   return plans_.get();
+}
+
+Result<MatmulBook*> CudaDevice::products() {
+  if (!products_) {
+    TROUPE_TRY(products_, MatmulBook::open(*this, {.cache = PlanBook::usual_cache(), .say = say_}));
+  }
+  return products_.get();
 }
 
 Result<BufferPtr> CudaDevice::allocate(std::size_t bytes, MemoryKind kind) {
@@ -148,8 +156,9 @@ void CudaDevice::clip_factor(Stream& stream, const double* squared_norm, float m
 void CudaDevice::optimizer_step(Stream& stream, const OptimizerArguments& arguments,
                                 const OptimizerViews& views, const float* clip,
                                 const LossScaleState* scaler) {
-  cuda_stream(stream).enqueue("optimizer step", [&](cudaStream_t s) {
-    launch_optimizer_step(s, arguments, views, clip, scaler);
+  auto& on = cuda_stream(stream);
+  on.enqueue("optimizer step", [&](cudaStream_t s) {
+    launch_optimizer_step(s, arguments, views, clip, scaler, on.update_gate());
   });
 }
 
@@ -161,8 +170,10 @@ void CudaDevice::check_finite(Stream& stream, const float* values, std::size_t e
 
 void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& options,
                                    LossScaleState* state) {
-  cuda_stream(stream).enqueue("update loss scale",
-                              [&](cudaStream_t s) { launch_update_loss_scale(s, options, state); });
+  auto& on = cuda_stream(stream);
+  on.enqueue("update loss scale", [&](cudaStream_t s) {
+    launch_update_loss_scale(s, options, state, on.update_gate());
+  });
 }
 
 int cuda_device_count() {

@@ -11,6 +11,7 @@
 
 namespace troupe::gpu {
 
+class MatmulBook;
 class PlanBook;
 
 /// Told what takes long while graphs are compiled, and what was chosen: a line each, from several
@@ -20,6 +21,9 @@ using Say = std::function<void(const std::string& line)>;
 /// Flat kernels are enqueued on streams of this device and take memory of this device; copy() takes
 /// the host's too. Copies to the host never hold up the caller; copies from it do until the source
 /// has been read, unless it is page-locked.
+///
+/// optimizer_step and update_loss_scale behind a wait for the host that fails change nothing, also
+/// when they were enqueued before (kernels/update_gate.hpp).
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, Say say);
@@ -33,6 +37,8 @@ public:
   /// The book of cuDNN's plans, opened at the first call. For setting up: one thread at a time.
   /// Errors: unsupported, where there is no cuDNN.
   Result<PlanBook*> plans();
+  /// The book of cuBLASLt's algorithms, likewise.
+  Result<MatmulBook*> products();
   /// Kernels of another device of this process may read and write this one's memory from now on.
   /// Errors: unsupported, when it cannot reach it.
   Status open_memory_to(const CudaDevice& peer) const;
@@ -69,7 +75,9 @@ private:
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
   Say say_;
-  std::unique_ptr<PlanBook> plans_; ///< last: it has streams and measures in memory of this device
+  // Last: they have streams and measure in memory of this device.
+  std::unique_ptr<PlanBook> plans_;
+  std::unique_ptr<MatmulBook> products_;
 };
 
 /// 0 where there is no driver or no device.

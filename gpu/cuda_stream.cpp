@@ -4,31 +4,15 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <atomic>
-#include <mutex>
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace troupe::gpu {
 
-/// What the poller's entries need of a stream that may be gone when they are done.
-struct CudaStream::State {
-  mutable std::mutex mutex;
-  Status status;
-  std::atomic<bool> ending = false;
-
-  void note(Status outcome) {
-    const std::lock_guard lock{mutex};
-    if (status && !outcome)
-      status = std::move(outcome);
-  }
-  Status current() const {
-    const std::lock_guard lock{mutex};
-    return status;
-  }
-};
-
 CudaStream::CudaStream(std::shared_ptr<DeviceContext> context, const StreamOptions& options)
-    : context_{std::move(context)}, state_{std::make_shared<State>()},
+    : context_{std::move(context)}, state_{std::make_shared<StreamState>(context_)},
       lane_{context_->poller().new_lane()} {
   const DeviceGuard guard{device()};
   int lowest = 0, highest = 0;
@@ -79,7 +63,7 @@ bool CudaStream::capturing() const {
 
 std::shared_ptr<CudaEvent> CudaStream::record(bool timed) {
   if (auto failure_so_far = status(); !failure_so_far)
-    return std::make_shared<CudaEvent>(context_, nullptr, std::move(failure_so_far));
+    return std::make_shared<CudaEvent>(context_, nullptr, std::move(failure_so_far), waits_);
   const DeviceGuard guard{device()};
   auto event = PooledEvent::take(context_->events(), timed);
   if (event)
@@ -88,7 +72,7 @@ std::shared_ptr<CudaEvent> CudaStream::record(bool timed) {
     note(failure(event.error()));
   auto outcome = status();
   auto recorded = outcome ? std::move(*event) : nullptr;
-  return std::make_shared<CudaEvent>(context_, std::move(recorded), std::move(outcome));
+  return std::make_shared<CudaEvent>(context_, std::move(recorded), std::move(outcome), waits_);
 }
 
 EventPtr CudaStream::record() {
@@ -107,6 +91,7 @@ void CudaStream::wait(EventPtr event) {
     });
   }
   note(cuda_event->recorded_status());
+  stand_behind(cuda_event->waits());
   enqueue("waiting for an event", [&](cudaStream_t stream) {
     if (cuda_event->handle())
       cudaStreamWaitEvent(stream, cuda_event->handle(), 0);
@@ -122,25 +107,58 @@ void CudaStream::wait_for(Poller::Check poll) {
   if (!taken)
     return note(failure(std::move(taken).error()));
   auto* const flag = *taken;
-  enqueue("waiting for the host",
-          [&](cudaStream_t stream) { return context_->flags().enqueue_wait(stream, flag); });
-  if (failed())
+  // Not record(): an earlier wait may fail meanwhile, and the flag is looked at all the same.
+  std::shared_ptr<CudaEvent> passed;
+  enqueue("waiting for the host", [&](cudaStream_t stream) -> Status {
+    TROUPE_TRY(auto event, PooledEvent::take(context_->events(), false));
+    TROUPE_TRY(context_->flags().enqueue_wait(stream, flag));
+    const auto code = cudaEventRecord(event->handle(), stream);
+    passed = std::make_shared<CudaEvent>(context_, std::move(event), Status{}, waits_);
+    return cuda_status(code, "recording an event", device());
+  });
+  if (!passed)
     return context_->flags().give_back(flag); // nothing looks at it
+  const auto wait = std::make_shared<HostWait>();
+  stand_behind(std::make_shared<HostWaits::element_type>(1, wait));
   auto& poller = context_->poller();
   poller.add(
       poller.new_lane(),
       [poll = std::move(poll), state = state_]() -> std::optional<Status> {
         if (state->ending)
-          return Status{};
+          return fail(Errc::stopped, "the stream ended while it waited for the host");
         return poll();
       },
-      [context = context_, state = state_, flag](const Status& outcome) {
-        state->note(outcome); // before what waited goes on, so that its callbacks hear of it
+      [context = context_, wait, flag](const Status& outcome) {
+        wait->end(outcome); // before what waited goes on
         WaitFlags::raise(flag);
       });
   poller.add(
-      lane_, [passed = record(false)] { return passed->poll(); },
+      lane_, [passed] { return passed->poll(); },
       [context = context_, flag](const Status&) { context->flags().give_back(flag); });
+}
+
+/// What comes next waits for these, too. Waits that have ended well need not be followed.
+void CudaStream::stand_behind(const HostWaits& waits) {
+  std::vector<std::shared_ptr<HostWait>> all;
+  std::ranges::remove_copy_if(*waits_, std::back_inserter(all), &HostWait::ended_well);
+  const auto known = all.size();
+  for (const auto& wait : *waits)
+    if (std::ranges::find(all, wait) == all.end())
+      all.push_back(wait);
+  if (all.size() == known)
+    return;
+  ++last_wait_;
+  for (auto wait = all.begin() + static_cast<std::ptrdiff_t>(known); wait != all.end(); ++wait)
+    (*wait)->add(state_, last_wait_);
+  waits_ = std::make_shared<HostWaits::element_type>(std::move(all));
+}
+
+UpdateGate CudaStream::update_gate() const {
+  if (capturing()) // the graph may be launched behind waits that are still to come
+    return {state_->first_failed_wait(), std::numeric_limits<std::uint32_t>::max()};
+  if (std::ranges::all_of(*waits_, &HostWait::ended_well))
+    return {};
+  return {state_->first_failed_wait(), last_wait_};
 }
 
 void CudaStream::on_complete(Callback callback) {

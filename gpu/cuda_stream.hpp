@@ -2,9 +2,11 @@
 #pragma once
 
 #include "cuda_error.hpp"
+#include "detail/stream_state.hpp"
 #include "device_context.hpp"
 #include "device_guard.hpp"
 #include "kernels/scratch.hpp"
+#include "kernels/update_gate.hpp"
 #include "troupe/core/device/device.hpp"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +20,8 @@ namespace troupe::gpu {
 /// Errors of launches and of the device are kept: after the first, nothing more is enqueued.
 ///
 /// Destruction waits for what is enqueued, and for its callbacks; foreign events are not waited for
-/// any more then. From a callback of the device's poller it waits for nothing.
+/// any more then: what stands behind them fails. From a callback of the device's poller it waits
+/// for nothing.
 class CudaStream final : public Stream {
 public:
   /// A stream that cannot be made has failed from the start.
@@ -42,7 +45,8 @@ public:
   }
 
   /// Work enqueued from now on starts once `poll` gives an outcome; one that is an error fails the
-  /// stream. `poll` runs on the device's poller. See WaitFlags for what may wait at a time.
+  /// stream, and streams that wait for what stands behind it, and closes their gates before that
+  /// work starts. `poll` runs on the device's poller. See WaitFlags for what may wait at a time.
   void wait_for(Poller::Check poll);
 
   EventPtr record() override;
@@ -63,16 +67,21 @@ public:
   /// Memory for the reductions of this stream's kernels, which run one after the other. A graph
   /// captured here must not run beside this stream's own work.
   const ReductionScratch& scratch() const { return scratch_; }
+  /// Of a kernel that changes the training state and is enqueued next. In a graph: any wait of the
+  /// stream that captured it closes the gate by failing, also one behind; that stream must live as
+  /// long as the graph is launched.
+  UpdateGate update_gate() const;
   /// Whether what is enqueued is being captured into a graph.
   bool capturing() const;
 
 private:
-  struct State;
-
   std::shared_ptr<CudaEvent> record(bool timed);
+  void stand_behind(const HostWaits& waits);
 
   std::shared_ptr<DeviceContext> context_;
-  std::shared_ptr<State> state_; ///< shared with entries of the poller
+  std::shared_ptr<StreamState> state_; ///< shared with entries of the poller
+  HostWaits waits_ = std::make_shared<HostWaits::element_type>(); ///< it stands behind them
+  std::uint32_t last_wait_ = 0;
   cudaStream_t stream_ = nullptr;
   Poller::Lane lane_;
   BufferPtr scratch_memory_;

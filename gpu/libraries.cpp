@@ -190,6 +190,8 @@ Result<CublasLtLibrary> open_cublas_lt(const LibraryPlaces& places) {
   fill("cublasLtMatmulPreferenceDestroy", table.destroy_preference);
   fill("cublasLtMatmulPreferenceSetAttribute", table.set_preference_attribute);
   fill("cublasLtMatmulAlgoGetHeuristic", table.find_algorithms);
+  fill("cublasLtMatmulAlgoCheck", table.check_algorithm);
+  fill("cublasLtMatmulAlgoConfigGetAttribute", table.get_algorithm_attribute);
   fill("cublasLtMatmul", table.matmul);
   TROUPE_TRY(fill.done());
   return table;

@@ -86,6 +86,8 @@ struct CublasLtLibrary {
   decltype(&::cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference_attribute = nullptr;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) find_algorithms = nullptr;
+  decltype(&::cublasLtMatmulAlgoCheck) check_algorithm = nullptr;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) get_algorithm_attribute = nullptr;
   decltype(&::cublasLtMatmul) matmul = nullptr;
 };
 

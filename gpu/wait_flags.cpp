@@ -49,6 +49,13 @@ void WaitFlags::give_back(std::uint32_t* flag) {
   free_.push_back(flag);
 }
 
+Result<const std::uint32_t*> WaitFlags::address_on_device(std::uint32_t* flag) const {
+  const DeviceGuard guard{device_};
+  void* address = nullptr;
+  TROUPE_TRY(cuda_status(cudaHostGetDevicePointer(&address, flag, 0), "mapping a flag", device_));
+  return static_cast<const std::uint32_t*>(address);
+}
+
 /// Through the runtime: nothing links to the driver's library.
 Status WaitFlags::find_driver_function() {
   if (wait_value_)
@@ -77,8 +84,7 @@ Status WaitFlags::enqueue_wait(cudaStream_t stream, std::uint32_t* flag) {
     const std::lock_guard lock{mutex_};
     TROUPE_TRY(find_driver_function());
   }
-  void* address = nullptr;
-  TROUPE_TRY(cuda_status(cudaHostGetDevicePointer(&address, flag, 0), "mapping a flag", device_));
+  TROUPE_TRY(const auto* const address, address_on_device(flag));
   const auto wait_value = reinterpret_cast<PFN_cuStreamWaitValue32_v11070>(wait_value_);
   const auto code =
       wait_value(stream, reinterpret_cast<CUdeviceptr>(address), 1, CU_STREAM_WAIT_VALUE_GEQ);

@@ -27,9 +27,11 @@ public:
   WaitFlags(const WaitFlags&) = delete;
   WaitFlags& operator=(const WaitFlags&) = delete;
 
-  /// A flag that is down. It must be given back when no stream looks at it any more.
+  /// A flag that is down: 0. It must be given back when no stream looks at it any more.
   Result<std::uint32_t*> take();
   void give_back(std::uint32_t* flag);
+  /// As work of the device reads it.
+  Result<const std::uint32_t*> address_on_device(std::uint32_t* flag) const;
   /// Work enqueued on the stream from now on starts after raise(flag).
   Status enqueue_wait(cudaStream_t stream, std::uint32_t* flag);
   /// Lets the streams that wait for the flag go on. May be called from any thread.

@@ -4,6 +4,8 @@
 #include "../kernels/elementwise.hpp"
 #include "troupe/core/fail.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -12,7 +14,7 @@ namespace troupe::gpu {
 
 namespace {
 
-/// As aligned as all that run() is given; nothing is read there.
+/// As aligned as all that run() is given, which algorithms are chosen by; nothing is read there.
 const float* const aligned_address = reinterpret_cast<const float*>(std::uintptr_t{256});
 
 cudaDataType_t type_of(DType dtype) {
@@ -55,53 +57,56 @@ using Owned = std::shared_ptr<std::remove_pointer_t<Pointer>>;
 
 } // namespace
 
+/// What describes a product. Nothing of it changes once it is made.
 struct Matmul::Plan {
   std::shared_ptr<CublasLt> handle; ///< first: it outlives the descriptors
   MatmulOptions options;
   Mapping map;
-  Owned<cublasLtMatmulDesc_t> operation;
+  Owned<cublasLtMatmulDesc_t> operation; ///< where run() has no bias of its own to describe
   Owned<cublasLtMatrixLayout_t> a, b, result;
-  cublasLtMatmulAlgo_t algorithm = {};
 
   bool fused_bias() const { return options.bias && options.result == DType::f32; }
-
-  Result<Owned<cublasLtMatrixLayout_t>> layout(const Layout& matrix, DType dtype) const {
-    const auto& library = handle->library();
-    cublasLtMatrixLayout_t made = nullptr;
-    TROUPE_TRY(handle->check(
-        library.create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(matrix.rows),
-                              static_cast<std::uint64_t>(matrix.columns), matrix.rows),
-        "describing a matrix"));
-    return Owned<cublasLtMatrixLayout_t>{made, library.destroy_layout};
-  }
-
-  template <class Value>
-  Status set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
-    return handle->check(
-        handle->library().set_matmul_attribute(operation.get(), attribute, &value, sizeof value),
-        "describing a product");
-  }
-
   Status describe();
-  Status choose();
+  Result<Owned<cublasLtMatrixLayout_t>> layout(const Layout& matrix, DType dtype) const;
+  Result<Owned<cublasLtMatmulDesc_t>> operation_with(const float* bias) const;
+  Result<std::vector<cublasLtMatmulAlgo_t>> algorithms(int most) const;
 };
 
-Status Matmul::Plan::describe() {
+Result<Owned<cublasLtMatrixLayout_t>> Matmul::Plan::layout(const Layout& matrix,
+                                                           DType dtype) const {
+  const auto& library = handle->library();
+  cublasLtMatrixLayout_t made = nullptr;
+  TROUPE_TRY(handle->check(
+      library.create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(matrix.rows),
+                            static_cast<std::uint64_t>(matrix.columns), matrix.rows),
+      "describing a matrix"));
+  return Owned<cublasLtMatrixLayout_t>{made, library.destroy_layout};
+}
+
+Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bias) const {
   const auto& library = handle->library();
   const auto compute = options.tf32 && options.operands == DType::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                       : CUBLAS_COMPUTE_32F;
+  constexpr auto describing = "describing a product";
   cublasLtMatmulDesc_t made = nullptr;
-  TROUPE_TRY(
-      handle->check(library.create_matmul(&made, compute, CUDA_R_32F), "describing a product"));
-  operation = {made, library.destroy_matmul};
+  TROUPE_TRY(handle->check(library.create_matmul(&made, compute, CUDA_R_32F), describing));
+  Owned<cublasLtMatmulDesc_t> operation{made, library.destroy_matmul};
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return handle->check(library.set_matmul_attribute(made, attribute, &value, sizeof value),
+                         describing);
+  };
   TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, map.transpose_a));
   TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, map.transpose_b));
   if (fused_bias()) {
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F));
-    // Algorithms are chosen by its alignment; run() sets the one that is read.
-    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_address));
+    TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
   }
+  return operation;
+}
+
+Status Matmul::Plan::describe() {
+  TROUPE_TRY(operation, operation_with(aligned_address));
   for (auto [to, matrix, dtype] :
        {std::tuple{&a, map.a, options.operands}, std::tuple{&b, map.b, options.operands},
         std::tuple{&result, map.result, options.result}}) {
@@ -110,7 +115,7 @@ Status Matmul::Plan::describe() {
   return {};
 }
 
-Status Matmul::Plan::choose() {
+Result<std::vector<cublasLtMatmulAlgo_t>> Matmul::Plan::algorithms(int most) const {
   const auto& library = handle->library();
   cublasLtMatmulPreference_t made = nullptr;
   TROUPE_TRY(handle->check(library.create_preference(&made), "choosing an algorithm"));
@@ -120,17 +125,27 @@ Status Matmul::Plan::choose() {
       handle->check(library.set_preference_attribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                      &bytes, sizeof bytes),
                     "choosing an algorithm"));
-  cublasLtMatmulHeuristicResult_t found = {};
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
-  const auto status = library.find_algorithms(handle->handle(), operation.get(), a.get(), b.get(),
-                                              result.get(), result.get(), made, 1, &found, &count);
-  if (status != CUBLAS_STATUS_SUCCESS || count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-    return fail(Errc::unsupported,
-                "cuBLASLt has no algorithm for a product of {} x {} x {} ({} to {}): {}",
-                options.rows, options.in, options.out, to_string(options.operands),
-                to_string(options.result), library.status_string(status));
-  algorithm = found.algo;
-  return {};
+  const auto status =
+      library.find_algorithms(handle->handle(), operation.get(), a.get(), b.get(), result.get(),
+                              result.get(), made, most, found.data(), &count);
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
+    if (const auto& one = found[static_cast<std::size_t>(i)]; one.state == CUBLAS_STATUS_SUCCESS)
+      algorithms.push_back(one.algo);
+  if (algorithms.empty())
+    return fail(Errc::unsupported, "cuBLASLt has no algorithm for a {}: {}", to_string(options),
+                library.status_string(status));
+  return algorithms;
+}
+
+std::string to_string(const MatmulOptions& o) {
+  constexpr const char* names[] = {"forward", "backward data", "backward weight"};
+  const bool converts = o.result != o.operands;
+  return fmt::format("product {} {}x{} -> {} {}{}{}{}", names[static_cast<int>(o.product)], o.rows,
+                     o.in, o.out, to_string(o.operands), converts ? " -> f32" : "",
+                     o.tf32 ? ", tf32" : "", o.bias ? ", bias" : "");
 }
 
 Result<std::shared_ptr<CublasLt>> CublasLt::create(const CublasLtLibrary& library, int device) {
@@ -154,7 +169,8 @@ Status CublasLt::check(cublasStatus_t status, const char* operation) const {
               library_.status_string(status));
 }
 
-Result<Matmul> Matmul::create(std::shared_ptr<CublasLt> handle, const MatmulOptions& options) {
+Result<std::shared_ptr<const Matmul::Plan>> Matmul::describe(std::shared_ptr<CublasLt> handle,
+                                                             const MatmulOptions& options) {
   if (options.result != DType::f32 && options.result != options.operands)
     return fail(Errc::unsupported, "a product of {} cannot give {}", to_string(options.operands),
                 to_string(options.result));
@@ -165,21 +181,62 @@ Result<Matmul> Matmul::create(std::shared_ptr<CublasLt> handle, const MatmulOpti
   plan->options = options;
   plan->map = mapping(options);
   TROUPE_TRY(plan->describe());
-  TROUPE_TRY(plan->choose());
-  return Matmul{std::move(plan)};
+  return plan;
 }
 
+Result<std::vector<Matmul>> Matmul::candidates(std::shared_ptr<CublasLt> handle,
+                                               const MatmulOptions& options, int most) {
+  TROUPE_TRY(const auto plan, describe(std::move(handle), options));
+  TROUPE_TRY(const auto algorithms, plan->algorithms(most));
+  std::vector<Matmul> all;
+  for (const auto& algorithm : algorithms)
+    all.push_back(Matmul{plan, algorithm});
+  return all;
+}
+
+Result<Matmul> Matmul::with(std::shared_ptr<CublasLt> handle, const MatmulOptions& options,
+                            const cublasLtMatmulAlgo_t& algorithm) {
+  TROUPE_TRY(auto plan, describe(std::move(handle), options));
+  const auto& library = plan->handle->library();
+  cublasLtMatmulHeuristicResult_t checked = {};
+  const auto status = library.check_algorithm(plan->handle->handle(), plan->operation.get(),
+                                              plan->a.get(), plan->b.get(), plan->result.get(),
+                                              plan->result.get(), &algorithm, &checked);
+  if (status != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > options.workspace_bytes)
+    return fail(Errc::unsupported, "cuBLASLt does not take an algorithm for a {}: {}",
+                to_string(options), library.status_string(status));
+  return Matmul{std::move(plan), algorithm};
+}
+
+std::string Matmul::tag() const {
+  const auto attribute = [this](cublasLtMatmulAlgoConfigAttributes_t which) {
+    std::int32_t value = -1; // what an algorithm does not have
+    std::size_t written = 0;
+    plan_->handle->library().get_algorithm_attribute(&algorithm_, which, &value, sizeof value,
+                                                     &written);
+    return value;
+  };
+  return fmt::format("algorithm {} tile={} stages={} splitk={}", attribute(CUBLASLT_ALGO_CONFIG_ID),
+                     attribute(CUBLASLT_ALGO_CONFIG_TILE_ID),
+                     attribute(CUBLASLT_ALGO_CONFIG_STAGES_ID),
+                     attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+}
+
+/// The address of a bias is part of the description: each run that has one describes its own, which
+/// takes the library less than a microsecond, so that runs of several threads do not meet.
 Status Matmul::run(cudaStream_t stream, const void* first, const void* second, const float* bias,
                    void* result, void* workspace) const {
   const auto& plan = *plan_;
   const auto& o = plan.options;
-  if (plan.fused_bias())
-    TROUPE_TRY(plan.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
+  auto operation = plan.operation;
+  if (plan.fused_bias()) {
+    TROUPE_TRY(operation, plan.operation_with(bias));
+  }
   constexpr float one = 1, zero = 0;
   TROUPE_TRY(plan.handle->check(
-      plan.handle->library().matmul(plan.handle->handle(), plan.operation.get(), &one, second,
+      plan.handle->library().matmul(plan.handle->handle(), operation.get(), &one, second,
                                     plan.a.get(), first, plan.b.get(), &zero, result,
-                                    plan.result.get(), result, plan.result.get(), &plan.algorithm,
+                                    plan.result.get(), result, plan.result.get(), &algorithm_,
                                     workspace, o.workspace_bytes, stream),
       "a matrix product"));
   if (o.bias && !plan.fused_bias())

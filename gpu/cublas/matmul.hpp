@@ -9,6 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::gpu {
 
@@ -50,11 +53,26 @@ struct MatmulOptions {
   std::size_t workspace_bytes = 0; ///< that run() is given
 };
 
-/// One product of fixed shape with the algorithm that the library's heuristics rank first.
+/// "product forward 128x2048 -> 1000 f16 -> f32, bias": rows, in and out, the types.
+std::string to_string(const MatmulOptions& options);
+
+/// One product of fixed shape with one of the library's algorithms. Thread-safe; copies share what
+/// describes the product.
 class Matmul {
 public:
-  /// Errors: unsupported when the library has no algorithm; device.
-  static Result<Matmul> create(std::shared_ptr<CublasLt> handle, const MatmulOptions& options);
+  /// Up to `most`, one an algorithm, in the order of the library's heuristics. Errors: unsupported
+  /// when it has none; device.
+  static Result<std::vector<Matmul>> candidates(std::shared_ptr<CublasLt> handle,
+                                                const MatmulOptions& options, int most);
+  /// With an algorithm() of the same version of the library. Errors: unsupported when the library
+  /// does not take it for this product on this device; device.
+  static Result<Matmul> with(std::shared_ptr<CublasLt> handle, const MatmulOptions& options,
+                             const cublasLtMatmulAlgo_t& algorithm);
+
+  /// "may be trivially serialized", as cublasLt.h says.
+  const cublasLtMatmulAlgo_t& algorithm() const { return algorithm_; }
+  /// For messages: "algorithm 66 tile=20 stages=35 splitk=1".
+  std::string tag() const;
 
   /// `first` and `second` in the order of Product's comments; `bias` null unless options.bias;
   /// `workspace` of options.workspace_bytes. All 256-byte aligned, as the heuristics take for
@@ -64,9 +82,13 @@ public:
 
 private:
   struct Plan;
-  explicit Matmul(std::shared_ptr<const Plan> plan) : plan_{std::move(plan)} {}
+  Matmul(std::shared_ptr<const Plan> plan, const cublasLtMatmulAlgo_t& algorithm)
+      : plan_{std::move(plan)}, algorithm_{algorithm} {}
+  static Result<std::shared_ptr<const Plan>> describe(std::shared_ptr<CublasLt> handle,
+                                                      const MatmulOptions& options);
 
   std::shared_ptr<const Plan> plan_;
+  cublasLtMatmulAlgo_t algorithm_;
 };
 
 } // namespace troupe::gpu

@@ -15,8 +15,7 @@ struct MeasuringBuffers {
   std::size_t workspace_bytes = 0;
 };
 
-/// Microseconds of a run: the median of three stretches of up to ten runs, which last a few
-/// milliseconds. Waits for the stream.
+/// As median_microseconds().
 Result<double> measure_microseconds(const Target& target, const Plan& plan, cudaStream_t stream,
                                     const MeasuringBuffers& buffers);
 

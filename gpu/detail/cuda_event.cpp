@@ -75,16 +75,25 @@ std::chrono::nanoseconds EventClock::time_of(const std::shared_ptr<PooledEvent>&
 }
 
 CudaEvent::CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-                     Status status)
-    : context_{std::move(context)}, event_{std::move(event)}, status_{std::move(status)} {}
+                     Status status, HostWaits waits)
+    : context_{std::move(context)}, event_{std::move(event)}, status_{std::move(status)},
+      waits_{std::move(waits)} {}
 
 std::chrono::nanoseconds CudaEvent::time() const {
   return event_ ? context_->clock().time_of(event_) : std::chrono::nanoseconds{};
 }
 
+/// Of an event that was reached: all waits in front of it have ended.
+Status CudaEvent::outcome() const {
+  for (const auto& wait : *waits_)
+    if (auto ended = wait->outcome(); ended && !*ended)
+      return *std::move(ended);
+  return status_;
+}
+
 std::optional<Status> CudaEvent::poll() const {
   if (!event_ || reached_)
-    return status_;
+    return outcome();
   const auto code = cudaEventQuery(event_->handle());
   if (code == cudaErrorNotReady) {
     cudaGetLastError(); // it is no error
@@ -95,7 +104,7 @@ std::optional<Status> CudaEvent::poll() const {
     return status_ ? cuda_status(code, "waiting for work", context_->index()) : status_;
   }
   reached_ = true;
-  return status_;
+  return outcome();
 }
 
 } // namespace troupe::gpu

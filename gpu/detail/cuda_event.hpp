@@ -1,6 +1,7 @@
 /// Events of a CUDA device, recycled, and the clock that their times are on.
 #pragma once
 
+#include "host_wait.hpp"
 #include "troupe/core/device/device.hpp"
 
 #include <cuda_runtime_api.h>
@@ -67,13 +68,14 @@ private:
   std::chrono::nanoseconds at_{};
 };
 
-/// A point in a CUDA stream's work. Carries the error of the stream that recorded it, so that
-/// streams that wait for it do not compute on what was never written.
+/// A point in a CUDA stream's work. Carries the error of the stream that recorded it, and of the
+/// waits for the host that it stands behind, so that streams that wait for it do not compute on
+/// what was never written.
 class CudaEvent final : public Event {
 public:
   /// `event` is empty when the stream had failed: such an event is ready, and at time 0.
   CudaEvent(std::shared_ptr<DeviceContext> context, std::shared_ptr<PooledEvent> event,
-            Status status);
+            Status status, HostWaits waits);
 
   bool ready() const override { return poll().has_value(); }
   std::chrono::nanoseconds time() const override;
@@ -84,11 +86,16 @@ public:
   cudaEvent_t handle() const { return event_ ? event_->handle() : nullptr; }
   /// The stream's status when the event was recorded.
   const Status& recorded_status() const { return status_; }
+  /// Those in front of it, save some that had ended well by then.
+  const HostWaits& waits() const { return waits_; }
 
 private:
+  Status outcome() const;
+
   std::shared_ptr<DeviceContext> context_; ///< first: it owns the pool
   std::shared_ptr<PooledEvent> event_;
   Status status_;
+  HostWaits waits_;
   mutable std::atomic<bool> reached_ = false;
 };
 

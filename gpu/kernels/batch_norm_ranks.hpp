@@ -4,15 +4,17 @@
 #pragma once
 
 #include "batch_norm.hpp"
+#include "update_gate.hpp"
 
 namespace troupe::gpu {
 
 /// This rank's sums of x and x².
 void launch_batch_norm_rank_sums(cudaStream_t stream, const BatchNormShape& shape, const void* x,
                                  double* sums, const ReductionScratch& scratch);
-/// What launch_batch_norm_statistics writes, from all ranks' sums.
+/// What launch_batch_norm_statistics writes, from all ranks' sums; behind a closed gate nothing:
+/// sums that did not come must not get into the running statistics.
 void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t channels, const double* sums,
-                                const BatchNormStatistics& statistics);
+                                const BatchNormStatistics& statistics, const UpdateGate& gate = {});
 
 /// This rank's dscale, dshift and dresidual, and its sums.
 void launch_batch_norm_backward_sums(cudaStream_t stream, const BatchNormShape& shape,

@@ -1,6 +1,7 @@
 #include "batch_norm_math.hpp"
 #include "batch_norm_ranks.hpp"
 #include "detail/columns.cuh"
+#include "detail/update_gate.cuh"
 
 namespace troupe::gpu {
 
@@ -129,7 +130,10 @@ __global__ void finalize_kernel(double rows, int channels, const float* sum,
                      rows);
 }
 
-__global__ void finalize_ranks_kernel(int channels, const double* sums, BatchNormStatistics to) {
+__global__ void finalize_ranks_kernel(int channels, const double* sums, BatchNormStatistics to,
+                                      UpdateGate gate) {
+  if (is_closed(gate))
+    return;
   const int channel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const double rows = sums[2 * channels];
   if (channel < channels)
@@ -157,9 +161,9 @@ void launch_batch_norm_rank_sums(cudaStream_t stream, const BatchNormShape& shap
 }
 
 void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t channels, const double* sums,
-                                const BatchNormStatistics& statistics) {
+                                const BatchNormStatistics& statistics, const UpdateGate& gate) {
   finalize_ranks_kernel<<<finalize_blocks(channels), finalize_threads, 0, stream>>>(
-      static_cast<int>(channels), sums, statistics);
+      static_cast<int>(channels), sums, statistics, gate);
 }
 
 void launch_batch_norm_finalize(cudaStream_t stream, std::int64_t rows, std::int64_t channels,

@@ -1,5 +1,6 @@
 #include "detail/each.cuh"
 #include "detail/reduce.cuh"
+#include "detail/update_gate.cuh"
 #include "flat.hpp"
 
 namespace troupe::gpu {
@@ -155,8 +156,10 @@ __global__ void clip_factor_kernel(const double* squared_norm, float max_norm, f
   *factor = clip_factor(*squared_norm, max_norm);
 }
 
-__global__ void update_loss_scale_kernel(LossScaleOptions options, LossScaleState* state) {
-  update_loss_scale(options, *state);
+__global__ void update_loss_scale_kernel(LossScaleOptions options, LossScaleState* state,
+                                         UpdateGate gate) {
+  if (!is_closed(gate))
+    update_loss_scale(options, *state);
 }
 
 } // namespace
@@ -227,8 +230,8 @@ void launch_check_finite(cudaStream_t stream, const float* values, std::size_t e
 }
 
 void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
-                              LossScaleState* state) {
-  update_loss_scale_kernel<<<1, 1, 0, stream>>>(options, state);
+                              LossScaleState* state, const UpdateGate& gate) {
+  update_loss_scale_kernel<<<1, 1, 0, stream>>>(options, state, gate);
 }
 
 } // namespace troupe::gpu

@@ -5,6 +5,7 @@
 #include "scratch.hpp"
 #include "troupe/core/device/loss_scale.hpp"
 #include "troupe/core/graph/tensor.hpp"
+#include "update_gate.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -41,8 +42,8 @@ void launch_clip_factor(cudaStream_t stream, const double* squared_norm, float m
 /// *found_inf = 1 where a value is inf or nan; never clears it.
 void launch_check_finite(cudaStream_t stream, const float* values, std::size_t elements,
                          float* found_inf);
-/// troupe::update_loss_scale, once a step, after the optimizer.
+/// troupe::update_loss_scale, once a step, after the optimizer; not behind a closed gate.
 void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
-                              LossScaleState* state);
+                              LossScaleState* state, const UpdateGate& gate = {});
 
 } // namespace troupe::gpu

@@ -1,4 +1,5 @@
 #include "detail/each.cuh"
+#include "detail/update_gate.cuh"
 #include "optimizer.hpp"
 
 namespace troupe::gpu {
@@ -53,7 +54,9 @@ struct Update {
 template <int States, int Width>
 __global__ void __launch_bounds__(each_threads)
     optimizer_kernel(OptimizerArguments arguments, OptimizerViews views, const float* clip,
-                     const LossScaleState* scaler) {
+                     const LossScaleState* scaler, UpdateGate gate) {
+  if (is_closed(gate))
+    return;
   if (scaler) {
     if (scaler->found_inf != 0)
       return;
@@ -80,31 +83,31 @@ __global__ void __launch_bounds__(each_threads)
 
 template <int States>
 void launch(cudaStream_t stream, const OptimizerArguments& arguments, const OptimizerViews& views,
-            const float* clip, const LossScaleState* scaler) {
+            const float* clip, const LossScaleState* scaler, const UpdateGate& gate) {
   const auto* const state0 = States >= 1 ? views.state0 : nullptr;
   const auto* const state1 = States == 2 ? views.state1 : nullptr;
   if (aligned_for_packs(views.parameters, views.gradients, state0, state1, views.copies))
     optimizer_kernel<States, 4><<<grid_for((views.elements + 3) / 4), each_threads, 0, stream>>>(
-        arguments, views, clip, scaler);
+        arguments, views, clip, scaler, gate);
   else
-    optimizer_kernel<States, 1>
-        <<<grid_for(views.elements), each_threads, 0, stream>>>(arguments, views, clip, scaler);
+    optimizer_kernel<States, 1><<<grid_for(views.elements), each_threads, 0, stream>>>(
+        arguments, views, clip, scaler, gate);
 }
 
 } // namespace
 
 void launch_optimizer_step(cudaStream_t stream, const OptimizerArguments& arguments,
                            const OptimizerViews& views, const float* clip,
-                           const LossScaleState* scaler) {
+                           const LossScaleState* scaler, const UpdateGate& gate) {
   if (views.elements == 0)
     return;
   switch (arguments.state_slots()) {
   case 0:
-    return launch<0>(stream, arguments, views, clip, scaler);
+    return launch<0>(stream, arguments, views, clip, scaler, gate);
   case 1:
-    return launch<1>(stream, arguments, views, clip, scaler);
+    return launch<1>(stream, arguments, views, clip, scaler, gate);
   default:
-    return launch<2>(stream, arguments, views, clip, scaler);
+    return launch<2>(stream, arguments, views, clip, scaler, gate);
   }
 }
 

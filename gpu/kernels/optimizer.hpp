@@ -4,15 +4,16 @@
 
 #include "troupe/core/device/device.hpp"
 #include "troupe/core/device/loss_scale.hpp"
+#include "update_gate.hpp"
 
 #include <cuda_runtime_api.h>
 
 namespace troupe::gpu {
 
 /// Everything the views point to is device memory. `clip` and `scaler` (device memory) may be null:
-/// see Device::optimizer_step.
+/// see Device::optimizer_step. Behind a closed gate nothing is written.
 void launch_optimizer_step(cudaStream_t stream, const OptimizerArguments& arguments,
                            const OptimizerViews& views, const float* clip,
-                           const LossScaleState* scaler);
+                           const LossScaleState* scaler, const UpdateGate& gate = {});
 
 } // namespace troupe::gpu

@@ -98,7 +98,7 @@ StepPtr synchronized_training_step(const Lowering& lowering, const Node& node) {
       },
       [node, attributes, shape](const Launch& l, const double* sums) {
         launch_batch_norm_finalize(l.stream, shape.channels, sums,
-                                   statistics_of(l, node, attributes));
+                                   statistics_of(l, node, attributes), l.gate);
         apply_saved(l, node, attributes, shape);
       });
 }

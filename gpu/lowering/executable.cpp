@@ -180,16 +180,19 @@ Binding CudaExecutable::binding_of(UnitId unit) const {
 void CudaExecutable::enqueue(CudaStream& stream, const Binding& binding,
                              std::span<const StepPtr> steps) {
   const Frame frame{places_, binding, memory_};
-  const auto launch = [&](cudaStream_t raw) {
-    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data()};
+  const auto launch = [&](cudaStream_t raw, const UpdateGate& gate = {}) {
+    return Launch{raw, frame, stream.scratch(), copies_.data(), staging_->data(), gate};
   };
   for (const auto& step : steps) {
-    if (const auto sums = step->rank_sums(); sums > 0) {
+    const auto sums = step->rank_sums();
+    if (sums > 0) {
       stream.enqueue(step->name, [&](cudaStream_t raw) { step->reduce(launch(raw)); });
       if (sum_over_ranks_)
         sum_over_ranks_(stream, reinterpret_cast<double*>(memory_.scratch), sums);
     }
-    stream.enqueue(step->name, [&](cudaStream_t raw) { return step->enqueue(launch(raw)); });
+    stream.enqueue(step->name, [&](cudaStream_t raw) {
+      return step->enqueue(launch(raw, sums > 0 ? stream.update_gate() : UpdateGate{}));
+    });
   }
 }
 

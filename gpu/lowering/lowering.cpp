@@ -49,14 +49,8 @@ std::size_t Lowering::staging_bytes() const {
   return std::ranges::max(narrow_gradients, {}, &NarrowGradients::bytes).bytes();
 }
 
-Result<std::shared_ptr<CublasLt>> Lowering::cublas() {
-  if (cublas_)
-    return cublas_;
-  TROUPE_TRY(const auto library, open_cublas_lt(library_places(LibraryEnvironment::of_process())));
-  auto opened = CublasLt::create(library, device_.info().index);
-  if (opened)
-    cublas_ = *opened;
-  return opened;
+Result<MatmulBook*> Lowering::products() {
+  return device_.products();
 }
 
 WeightView Lowering::view_weight(TensorId parameter, DType type) const {

@@ -1,12 +1,11 @@
 /// What lowering a graph shares between its nodes: how parameters are stored, where tensors lie,
-/// and the plans of cuDNN and cuBLASLt.
+/// and what is chosen of cuDNN and cuBLASLt.
 #pragma once
 
 #include "detail/step.hpp"
 #include "narrow_gradients.hpp"
 #include "plan_book.hpp"
 
-#include "../cublas/matmul.hpp"
 #include "../cuda_device.hpp"
 
 #include <optional>
@@ -53,8 +52,8 @@ public:
   WeightView view_weight(TensorId parameter, DType type) const;
   /// Memory that the unit with the largest narrow gradients takes for them.
   std::size_t staging_bytes() const;
-  /// The library is opened for the first node that asks. Errors: unsupported where it is missing.
-  Result<std::shared_ptr<CublasLt>> cublas();
+  /// Opened for the first node that asks. Errors: unsupported where cuBLASLt is missing.
+  Result<MatmulBook*> products();
 
 private:
   Lowering(CudaDevice& device, const Graph& graph_, const CompileOptions& options_)
@@ -64,7 +63,6 @@ private:
   Status find_plans();
 
   CudaDevice& device_;
-  std::shared_ptr<CublasLt> cublas_;
 };
 
 /// What each op becomes: a function of its name.

@@ -1,4 +1,4 @@
-#include "../cublas/matmul.hpp"
+#include "../cublas/matmul_book.hpp"
 
 #include "lowering.hpp"
 
@@ -40,16 +40,18 @@ private:
 /// factor is the node's first input.
 Result<Matmul> make_product(Lowering& lowering, const Node& node, Product product, const Tensor& y,
                             const Tensor& x, bool bias = false) {
-  TROUPE_TRY(auto cublas, lowering.cublas());
-  return Matmul::create(std::move(cublas), {.product = product,
-                                            .rows = y.shape[0],
-                                            .in = x.shape[1],
-                                            .out = y.shape[1],
-                                            .operands = lowering.input(node, 0).dtype,
-                                            .result = lowering.output(node).dtype,
-                                            .tf32 = lowering.options.tf32,
-                                            .bias = bias,
-                                            .workspace_bytes = matmul_workspace});
+  TROUPE_TRY(auto* const products, lowering.products());
+  TROUPE_TRY(auto chosen, products->product({.product = product,
+                                             .rows = y.shape[0],
+                                             .in = x.shape[1],
+                                             .out = y.shape[1],
+                                             .operands = lowering.input(node, 0).dtype,
+                                             .result = lowering.output(node).dtype,
+                                             .tf32 = lowering.options.tf32,
+                                             .bias = bias,
+                                             .workspace_bytes = matmul_workspace},
+                                            lowering.options.deterministic));
+  return std::move(chosen.matmul);
 }
 
 /// The second factor is a weight.

@@ -1,11 +1,16 @@
 // How products are described to cuBLASLt, with a library of our own in its place that computes on
 // the host what it is told: column by column, with the transposes and strides that were set.
+#include "troupe/core/fail.hpp"
 #include "troupe/gpu/cublas/matmul.hpp"
+#include "troupe/gpu/detail/measure.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <barrier>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
@@ -48,11 +53,16 @@ cublasStatus_t set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttribute
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// Where all threads that are counted meet before any computes; null: nobody waits.
+std::barrier<>* meeting = nullptr;
+
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void*,
                         const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                         cublasLtMatrixLayout_t b_layout, const void*, const void*,
                         cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
                         const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+  if (meeting)
+    meeting->arrive_and_wait();
   const auto& operation = *as<Operation>(description);
   const auto &left = *as<Matrix>(a_layout), &right = *as<Matrix>(b_layout),
              &result = *as<Matrix>(d_layout);
@@ -107,11 +117,21 @@ CublasLtLibrary host_library() {
                                         std::size_t) { return CUBLAS_STATUS_SUCCESS; };
   library.find_algorithms = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                               cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                               cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted,
                                cublasLtMatmulHeuristicResult_t* found, int* count) {
-    found->state = CUBLAS_STATUS_SUCCESS;
-    *count = 1;
+    for (*count = 0; *count < std::min(wanted, 3); ++*count) {
+      found[*count] = {};
+      found[*count].algo.data[0] = static_cast<std::uint64_t>(*count);
+      found[*count].state = *count == 1 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    }
     return CUBLAS_STATUS_SUCCESS;
+  };
+  library.check_algorithm = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                               cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm,
+                               cublasLtMatmulHeuristicResult_t* checked) {
+    checked->workspaceSize = algorithm->data[1];
+    return algorithm->data[0] < 3 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   };
   library.matmul = multiply;
   return library;
@@ -131,11 +151,11 @@ std::vector<float> run(Product product, const std::vector<float>& first,
                        const std::vector<float>& second, std::int64_t elements,
                        const float* bias = nullptr) {
   const auto handle = CublasLt::create(host_library(), 0).value();
-  const auto matmul = Matmul::create(
-      handle, {.product = product, .rows = rows, .in = in, .out = out, .bias = bias != nullptr});
-  REQUIRE(matmul);
+  const auto matmuls = Matmul::candidates(
+      handle, {.product = product, .rows = rows, .in = in, .out = out, .bias = bias != nullptr}, 1);
+  REQUIRE(matmuls);
   std::vector<float> result(static_cast<std::size_t>(elements));
-  REQUIRE(matmul->run(nullptr, first.data(), second.data(), bias, result.data(), nullptr));
+  REQUIRE(matmuls->front().run(nullptr, first.data(), second.data(), bias, result.data(), nullptr));
   return result;
 }
 
@@ -184,9 +204,67 @@ TEST_CASE("a product that the library cannot do is an error that names it") {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   };
   const auto handle = CublasLt::create(library, 0).value();
-  const auto matmul = Matmul::create(handle, {.rows = 3, .in = 4, .out = 2});
+  const auto matmul = Matmul::candidates(handle, {.rows = 3, .in = 4, .out = 2}, 8);
   REQUIRE_FALSE(matmul);
   CHECK(matmul.error().code == Errc::unsupported);
-  CHECK(matmul.error().message.find("3 x 4 x 2") != std::string::npos);
-  CHECK_FALSE(Matmul::create(handle, {.operands = DType::f16, .result = DType::bf16}));
+  CHECK(matmul.error().message.find("product forward 3x4 -> 2 f32") != std::string::npos);
+  CHECK_FALSE(Matmul::candidates(handle, {.operands = DType::f16, .result = DType::bf16}, 8));
+}
+
+TEST_CASE("two threads run one product with two biases at once") {
+  const auto x = pattern(rows * in, 0.5f), weight = pattern(out * in, 0.25f);
+  const std::vector<std::vector<float>> biases{pattern(out, 3), pattern(out, -7)};
+  std::vector<std::vector<float>> expected, results(2, std::vector<float>(rows * out));
+  for (const auto& bias : biases)
+    expected.push_back(run(Product::forward, x, weight, rows * out, bias.data()));
+  const auto handle = CublasLt::create(host_library(), 0).value();
+  const auto matmuls =
+      Matmul::candidates(handle, {.rows = rows, .in = in, .out = out, .bias = true}, 1);
+  REQUIRE(matmuls);
+  std::barrier both{2};
+  meeting = &both;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        (void)matmuls->front().run(nullptr, x.data(), weight.data(), biases[i].data(),
+                                   results[i].data(), nullptr);
+      });
+  }
+  meeting = nullptr;
+  CHECK(results == expected);
+}
+
+TEST_CASE("candidates are what the library says it can run, and may be had again") {
+  const auto handle = CublasLt::create(host_library(), 0).value();
+  const MatmulOptions options{.rows = rows, .in = in, .out = out, .workspace_bytes = 100};
+  const auto matmuls = Matmul::candidates(handle, options, 8);
+  REQUIRE(matmuls);
+  REQUIRE(matmuls->size() == 2); // it proposes three
+  const auto again = Matmul::with(handle, options, matmuls->back().algorithm());
+  REQUIRE(again);
+  CHECK(again->algorithm().data[0] == 2);
+  CHECK_FALSE(Matmul::with(handle, options, {{3}}));      // which the library does not take
+  CHECK_FALSE(Matmul::with(handle, options, {{0, 101}})); // which needs more workspace
+}
+
+TEST_CASE("products that differ are named otherwise") {
+  const MatmulOptions options{.rows = 128, .in = 2048, .out = 1000, .operands = DType::f16};
+  CHECK(to_string(options) == "product forward 128x2048 -> 1000 f16 -> f32");
+  auto other = options;
+  other.result = DType::f16;
+  other.bias = true;
+  CHECK(to_string(other) == "product forward 128x2048 -> 1000 f16, bias");
+  other = {.product = Product::backward_weight, .rows = 1, .in = 2, .out = 3, .tf32 = true};
+  CHECK(to_string(other) == "product backward weight 1x2 -> 3 f32, tf32");
+}
+
+TEST_CASE("the fastest of the candidates that ran is taken") {
+  using Times = std::vector<Result<double>>;
+  const Result<double> refused = fail(Errc::device, "refused");
+  CHECK(fastest(Times{3.0, refused, 1.0, 2.0}) == std::size_t{2});
+  CHECK(fastest(Times{2.0, 2.0}) == std::size_t{0});
+  const auto none = fastest(Times{refused, refused});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message == "no candidate ran; last: refused");
 }

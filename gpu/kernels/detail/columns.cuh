@@ -56,17 +56,75 @@ inline ColumnLaunch spread(std::int64_t rows, std::int64_t channels, int width, 
 /// About four blocks, and sixteen, for each of 132 multiprocessors.
 inline constexpr int reduction_blocks = 512, element_blocks = 2112;
 
+/// So many blocks along the rows are a stripe: a thread that adds up their partial sums has at most
+/// `Width` rows of them, all of which it can have on their way at once.
+inline constexpr unsigned stripe_blocks = 32;
+static_assert(reduction_blocks <= static_cast<int>(stripe_blocks * stripe_blocks));
+
+// The rows of stripes, of doubles, lie behind those of all blocks, of floats. Only a group of more
+// blocks than a stripe has such rows, and so at most two for as many blocks.
+static_assert(reduction_blocks + 2 * 2 * reduction_blocks / static_cast<int>(stripe_blocks) <=
+              static_cast<int>(ReductionScratch::blocks));
+
+/// Past the first-level cache: other blocks have written it.
+__device__ inline void load_written(const float* from, double (&to)[4]) {
+  const float4 values = __ldcg(reinterpret_cast<const float4*>(from));
+  to[0] = values.x, to[1] = values.y, to[2] = values.z, to[3] = values.w;
+}
+__device__ inline void load_written(const double* from, double (&to)[4]) {
+  const double2 low = __ldcg(reinterpret_cast<const double2*>(from));
+  const double2 high = __ldcg(reinterpret_cast<const double2*>(from) + 1);
+  to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+}
+
+/// What a block adds rows of `values` numbers with: at most one for each of its threads.
+struct RowSums {
+  double segments[column_threads][4];
+  double totals[column_threads];
+};
+
+/// The sums of `count` rows, at most as many as a stripe has, in shared.totals. Four values a
+/// thread; the rows are dealt out to segments of threads.
+template <int Width, class T>
+__device__ void add_rows(const T* rows, int count, int values, RowSums& shared) {
+  const int quads = values / 4, segments = column_threads / quads;
+  const int quad = threadIdx.x % quads, segment = threadIdx.x / quads;
+  double sums[4] = {};
+#pragma unroll
+  for (int k = 0; k < Width; ++k)
+    if (const int row = segment + k * segments; row < count) {
+      double part[4];
+      load_written(rows + row * values + quad * 4, part);
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        sums[i] += part[i];
+    }
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    shared.segments[threadIdx.x][i] = sums[i];
+  __syncthreads();
+  const int value = threadIdx.x;
+  double total = 0;
+  if (value < values)
+    for (int s = 0; s < std::min(segments, count); ++s)
+      total += shared.segments[s * quads + value / 4][value % 4];
+  shared.totals[value] = total;
+  __syncthreads();
+}
+
 /// Adds up two values per channel over all rows. Called by every thread of the grid; in the last
 /// block of a group, finish(channel, sum of a, sum of b) is called once per channel.
 ///
-/// Order: threads of a warp that share channels, warps, then blocks in segments, in double.
+/// Order: threads of a warp that share channels, warps, then in double the blocks of a stripe, and
+/// stripes. The last block of a stripe adds it while others are still at work; the last of all adds
+/// a few stripes.
 template <int Width, class Finish>
 __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b)[Width],
                             const ReductionScratch& scratch, Finish finish) {
   constexpr int warps = column_threads / 32, most_values = 2 * 16 * Width;
   __shared__ union {
     float warp[warps][most_values];
-    double segment[column_threads][4];
+    RowSums rows;
   } shared;
   const int group_channels = columns.threads_x * Width, values = 2 * group_channels;
   const int lane = threadIdx.x % 32;
@@ -93,38 +151,30 @@ __device__ void sum_columns(const Columns& columns, float (&a)[Width], float (&b
       sum += shared.warp[warp][threadIdx.x];
     partials[static_cast<std::size_t>(blockIdx.y) * values + threadIdx.x] = sum;
   }
-  if (!is_last_block(scratch.counters + blockIdx.x, gridDim.y))
-    return;
 
-  // Four values a thread; the blocks are dealt out to segments of threads.
-  const int quads = values / 4, segments = column_threads / quads;
-  const int quad = threadIdx.x % quads, segment = threadIdx.x / quads;
-  double sums[4] = {};
-#pragma unroll 8
-  for (unsigned block = segment; block < gridDim.y; block += segments) {
-    const float4 part = __ldcg(reinterpret_cast<const float4*>(
-        partials + static_cast<std::size_t>(block) * values + quad * 4));
-    sums[0] += part.x;
-    sums[1] += part.y;
-    sums[2] += part.z;
-    sums[3] += part.w;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    shared.segment[threadIdx.x][i] = sums[i];
-  __syncthreads();
-  if (static_cast<int>(threadIdx.x) >= group_channels)
+  const unsigned stripes = (gridDim.y + stripe_blocks - 1) / stripe_blocks;
+  const unsigned stripe = blockIdx.y / stripe_blocks, first = stripe * stripe_blocks;
+  const unsigned left = gridDim.y - first, blocks = left < stripe_blocks ? left : stripe_blocks;
+  if (!is_last_block(scratch.counters + blockIdx.x * stripes + stripe, blocks))
     return;
+  add_rows<Width>(partials + static_cast<std::size_t>(first) * values, blocks, values, shared.rows);
+  if (stripes > 1) {
+    // Of this group: one row of doubles for every stripe.
+    double* const sums =
+        reinterpret_cast<double*>(scratch.partials +
+                                  static_cast<std::size_t>(gridDim.x) * gridDim.y * values) +
+        static_cast<std::size_t>(blockIdx.x) * stripes * values;
+    if (static_cast<int>(threadIdx.x) < values)
+      sums[static_cast<std::size_t>(stripe) * values + threadIdx.x] =
+          shared.rows.totals[threadIdx.x];
+    if (!is_last_block(scratch.counters + gridDim.x * stripes + blockIdx.x, stripes))
+      return;
+    add_rows<Width>(sums, stripes, values, shared.rows);
+  }
   const int channel = static_cast<int>(blockIdx.x) * group_channels + threadIdx.x;
-  if (channel >= columns.channels)
-    return;
-  double total_a = 0, total_b = 0;
-  for (int s = 0; s < segments; ++s) {
-    const int at_a = threadIdx.x, at_b = group_channels + threadIdx.x;
-    total_a += shared.segment[s * quads + at_a / 4][at_a % 4];
-    total_b += shared.segment[s * quads + at_b / 4][at_b % 4];
-  }
-  finish(channel, total_a, total_b);
+  if (static_cast<int>(threadIdx.x) < group_channels && channel < columns.channels)
+    finish(channel, shared.rows.totals[threadIdx.x],
+           shared.rows.totals[group_channels + threadIdx.x]);
 }
 
 } // namespace troupe::gpu

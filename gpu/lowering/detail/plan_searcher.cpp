@@ -1,10 +1,9 @@
 #include "plan_searcher.hpp"
 
+#include "../../detail/random_memory.hpp"
 #include "../../device_guard.hpp"
 #include "../alignment.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/float16.hpp"
-#include "troupe/core/random.hpp"
 
 #include <algorithm>
 
@@ -17,26 +16,6 @@ std::size_t bytes_of(const cudnn::TensorSpec& tensor) {
   for (const auto size : tensor.dims)
     elements *= static_cast<std::size_t>(size);
   return aligned(elements * 4); // no type used here is wider
-}
-
-/// Numbers as activations have them: on zeros a device draws less power and runs faster. Read as
-/// bf16 or f32, the same bits are small numbers.
-std::vector<std::uint16_t> random_halves(std::size_t count) {
-  CounterRng random{1, 0};
-  std::vector<std::uint16_t> halves(count);
-  for (auto& half : halves)
-    half = f16_from_float(random.normal());
-  return halves;
-}
-
-/// Fills the memory with copies of one block of numbers.
-Status fill(CudaDevice& device, Stream& stream, std::byte* memory, std::size_t bytes) {
-  const auto block = random_halves(std::size_t{1} << 19);
-  const auto block_bytes = block.size() * sizeof block[0];
-  for (std::size_t at = 0; at < bytes; at += block_bytes)
-    device.copy(stream, memory + at, at == 0 ? static_cast<const void*>(block.data()) : memory,
-                std::min(block_bytes, bytes - at));
-  return stream.synchronize();
 }
 
 } // namespace
@@ -76,7 +55,7 @@ PlanSearcher::measure(const cudnn::OperationGraph& graph,
   TROUPE_TRY(const auto memory, device_->allocate(workspace + bytes, MemoryKind::workspace));
   auto* at = memory->data() + workspace;
   const auto stream = device_->create_stream({.name = "measure"});
-  TROUPE_TRY(fill(*device_, *stream, at, bytes));
+  TROUPE_TRY(fill_with_random_halves(*device_, *stream, at, bytes));
   std::vector<cudnn::Binding> bindings;
   for (const auto& tensor : graph.tensors)
     if (!tensor.is_virtual) {

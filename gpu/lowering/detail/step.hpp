@@ -22,6 +22,7 @@ struct Launch {
   /// Of the unit that is running backward: its weight gradients in the type in which they were
   /// computed (narrow_gradients.hpp).
   std::byte* staging;
+  UpdateGate gate = {}; ///< of steps that have sums of all ranks
 
   template <class T = void>
   T* data(TensorId id) const {

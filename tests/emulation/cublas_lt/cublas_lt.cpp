@@ -8,8 +8,11 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <set>
 
 using namespace emulation;
 
@@ -33,9 +36,12 @@ struct Layout {
 struct Algorithm {
   static constexpr std::uint64_t mark = 0x656d756c61746564; // "emulated"
 
-  std::uint64_t marked, alignment, workspace_bytes;
+  std::uint64_t marked, alignment, workspace_bytes, id;
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
+
+/// There are so many. The last is one that heuristics and checks let pass and that does not run.
+constexpr int algorithms = 3;
 
 /// cuBLASLt takes this for granted where a preference does not say otherwise.
 constexpr std::uint64_t default_alignment = 256;
@@ -134,6 +140,26 @@ struct Product {
     }
   }
 };
+
+/// What is loaded for a product at its first launch: the same for equal ones.
+const void* code_of(const Product& product, const Algorithm& algorithm) {
+  static std::mutex mutex;
+  static std::set<std::array<std::uint64_t, 7>> codes;
+  const auto& o = product.operation;
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  const std::lock_guard lock{mutex};
+  return &*codes
+               .insert({number(o.compute), number(o.transpose_a), number(o.transpose_b),
+                        number(o.epilogue), number(product.a.type), number(product.d.type),
+                        algorithm.id})
+               .first;
+}
+
+Algorithm from(const cublasLtMatmulAlgo_t* opaque) {
+  Algorithm algorithm;
+  std::memcpy(&algorithm, opaque, sizeof algorithm);
+  return algorithm;
+}
 
 bool aligned(const void* address, std::uint64_t alignment) {
   return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
@@ -248,7 +274,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d
   }
 }
 
-/// One algorithm, which wants its workspace where it may have one.
+/// All of them, each with another workspace where it may have one.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
@@ -264,13 +290,46 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   const auto& prefers = as<Preference>(preference);
   const auto alignment =
       *std::min_element(std::begin(prefers.alignment), std::end(prefers.alignment));
-  const Algorithm algorithm{Algorithm::mark, alignment,
-                            std::min<std::uint64_t>(prefers.workspace_bytes, 1 << 16)};
-  *results = {};
-  std::memcpy(&results->algo, &algorithm, sizeof algorithm);
-  results->workspaceSize = algorithm.workspace_bytes;
-  results->state = CUBLAS_STATUS_SUCCESS;
-  *count = 1;
+  for (*count = 0; *count < std::min(wanted, algorithms); ++*count) {
+    const auto id = static_cast<std::uint64_t>(*count);
+    const Algorithm algorithm{Algorithm::mark, alignment,
+                              std::min<std::uint64_t>(prefers.workspace_bytes, (1 << 16) >> id),
+                              id};
+    auto& result = results[*count];
+    result = {};
+    std::memcpy(&result.algo, &algorithm, sizeof algorithm);
+    result.workspaceSize = algorithm.workspace_bytes;
+    result.state = CUBLAS_STATUS_SUCCESS;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* chosen,
+                                       cublasLtMatmulHeuristicResult_t* result) {
+  const auto algorithm = from(chosen);
+  const Product product{as<Operation>(operation), as<Layout>(a), as<Layout>(b), as<Layout>(d)};
+  if (algorithm.marked != Algorithm::mark || !product.shapes_fit())
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (algorithm.id >= algorithms || !product.types_fit())
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  result->workspaceSize = algorithm.workspace_bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* chosen,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void* value, std::size_t bytes,
+                                                    std::size_t* written) {
+  const auto id = static_cast<std::int32_t>(from(chosen).id);
+  if (attribute != CUBLASLT_ALGO_CONFIG_ID)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (bytes != sizeof id)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(value, &id, sizeof id);
+  *written = sizeof id;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -280,8 +339,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                               const void*, cublasLtMatrixLayout_t, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* chosen,
                               void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  Algorithm algorithm;
-  std::memcpy(&algorithm, chosen, sizeof algorithm);
+  const auto algorithm = from(chosen);
   const Product product{as<Operation>(operation), as<Layout>(a_layout), as<Layout>(b_layout),
                         as<Layout>(d_layout)};
   const auto* const of = stream_of(stream);
@@ -291,7 +349,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
     return CUBLAS_STATUS_INVALID_VALUE;
-  load(of->device, operation);
+  if (algorithm.id + 1 >= algorithms)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  load(of->device, code_of(product, algorithm));
   const auto code =
       enqueue(stream, [=, factor = as<const float>(alpha), used = algorithm.workspace_bytes] {
         if (used > 0)

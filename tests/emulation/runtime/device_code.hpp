@@ -60,6 +60,11 @@ T __ldcg(const T* address) {
 }
 
 template <class T>
+T __ldcv(const T* address) {
+  return std::atomic_ref{const_cast<T&>(*address)}.load(std::memory_order_acquire);
+}
+
+template <class T>
 T __shfl_xor_sync(unsigned, T value, int lanes) {
   ::emulation::exchange_in_warp(&value, sizeof value, static_cast<unsigned>(lanes));
   return value;

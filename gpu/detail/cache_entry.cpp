@@ -1,0 +1,56 @@
+#include "cache_entry.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/sha256.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// The version of the files' format; another number makes old files count as absent.
+constexpr int version = 2;
+
+} // namespace
+
+std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& key) {
+  return folder / (digest(key).substr(0, 32) + ".json");
+}
+
+nlohmann::json read_entry(const std::filesystem::path& folder, const std::string& key) {
+  std::ifstream file(entry_path(folder, key), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto entry = nlohmann::json::parse(text, nullptr, false);
+  const auto is = [&entry](const char* name, const nlohmann::json& value) {
+    return entry.value(name, nlohmann::json()) == value;
+  };
+  return entry.is_object() && is("version", version) && is("key", key) ? std::move(entry) : nullptr;
+}
+
+Status write_entry(const std::filesystem::path& folder, const std::string& key,
+                   nlohmann::json entry) {
+  const auto path = entry_path(folder, key);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(Errc::io, "cannot make {}: {}", folder.string(), error.message());
+  entry["version"] = version;
+  entry["key"] = key;
+  try {
+    return write_file_atomically(path, entry.dump(1));
+  } catch (const nlohmann::json::exception& none) { // text that is no UTF-8
+    return fail(Errc::io, "cannot write {}: {}", path.string(), none.what());
+  }
+}
+
+std::string digest(const std::string& text) {
+  Sha256 sha;
+  sha.update(text);
+  return sha.hex_digest();
+}
+
+} // namespace troupe::gpu

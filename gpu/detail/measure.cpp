@@ -1,0 +1,88 @@
+#include "measure.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace troupe::gpu {
+
+namespace {
+
+Status check(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess)
+    return {};
+  return fail(Errc::device, "CUDA, {}: {}", doing, cudaGetErrorString(error));
+}
+
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+Result<EventHandle> make_event() {
+  cudaEvent_t event = nullptr;
+  TROUPE_TRY(check(cudaEventCreate(&event), "making an event"));
+  return EventHandle(event);
+}
+
+/// How long `runs` runs take on the device, each.
+class Stretch {
+public:
+  Stretch(cudaStream_t stream, const std::function<Status()>& enqueue)
+      : stream_{stream}, enqueue_{enqueue} {}
+
+  Result<double> microseconds(int runs) const {
+    const auto begin = make_event();
+    const auto end = make_event();
+    if (!begin || !end)
+      return failure(begin ? end.error() : begin.error());
+    TROUPE_TRY(check(cudaEventRecord(begin->get(), stream_), "recording an event"));
+    for (int i = 0; i < runs; ++i)
+      TROUPE_TRY(enqueue_());
+    TROUPE_TRY(check(cudaEventRecord(end->get(), stream_), "recording an event"));
+    TROUPE_TRY(check(cudaEventSynchronize(end->get()), "running a candidate"));
+    float milliseconds = 0;
+    TROUPE_TRY(check(cudaEventElapsedTime(&milliseconds, begin->get(), end->get()), "timing"));
+    return 1e3 * static_cast<double>(milliseconds) / runs;
+  }
+
+private:
+  cudaStream_t stream_;
+  const std::function<Status()>& enqueue_;
+};
+
+} // namespace
+
+/// The first run loads kernels; the second says how many fill a stretch.
+Result<double> median_microseconds(cudaStream_t stream, const std::function<Status()>& enqueue) {
+  constexpr double microseconds = 2000;
+  const Stretch stretch{stream, enqueue};
+  TROUPE_TRY(stretch.microseconds(1));
+  TROUPE_TRY(const double one, stretch.microseconds(1));
+  const int runs = static_cast<int>(std::clamp(microseconds / std::max(one, 1.0), 1.0, 10.0));
+  std::array<double, 3> times = {};
+  for (auto& time : times) {
+    TROUPE_TRY(time, stretch.microseconds(runs));
+  }
+  std::ranges::sort(times);
+  return times[1];
+}
+
+Result<std::size_t> fastest(std::span<const Result<double>> times) {
+  std::optional<std::size_t> best;
+  std::string refused = "there was none";
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (!times[i])
+      refused = times[i].error().message;
+    else if (!best || *times[i] < *times[*best])
+      best = i;
+  if (!best)
+    return fail(Errc::device, "no candidate ran; last: {}", refused);
+  return *best;
+}
+
+} // namespace troupe::gpu

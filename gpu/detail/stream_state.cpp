@@ -1,0 +1,46 @@
+#include "stream_state.hpp"
+
+#include "../device_context.hpp"
+
+#include <utility>
+
+namespace troupe::gpu {
+
+StreamState::StreamState(std::shared_ptr<DeviceContext> context) : context_{std::move(context)} {
+  status_ = take_word();
+}
+
+StreamState::~StreamState() {
+  if (word_)
+    context_->flags().give_back(word_);
+}
+
+Status StreamState::take_word() {
+  TROUPE_TRY(word_, context_->flags().take());
+  TROUPE_TRY(on_device_, context_->flags().address_on_device(word_));
+  return {};
+}
+
+void StreamState::note(Status outcome) {
+  const std::lock_guard lock{mutex_};
+  if (status_ && !outcome)
+    status_ = std::move(outcome);
+}
+
+Status StreamState::current() const {
+  const std::lock_guard lock{mutex_};
+  return status_;
+}
+
+void StreamState::fail_behind(std::uint32_t wait, const Status& outcome) {
+  const std::lock_guard lock{mutex_};
+  if (status_)
+    status_ = outcome;
+  if (!word_)
+    return;
+  const std::atomic_ref word{*word_};
+  if (const auto first = word.load(); first == 0 || wait < first)
+    word.store(wait, std::memory_order_release);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,181 @@
+// Products' algorithms: measured once on a device, and found again by the next start.
+#include "../core/scratch_folder.hpp"
+#include "truth.hpp"
+
+#include "troupe/gpu/cublas/matmul_book.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::tests;
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::ScratchFolder;
+
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{1} << 20;
+constexpr MatmulOptions with_bias{.rows = 6,
+                                  .in = 16,
+                                  .out = 8,
+                                  .operands = DType::f16,
+                                  .result = DType::f32,
+                                  .bias = true,
+                                  .workspace_bytes = workspace_bytes};
+
+struct Products : GpuFixture {
+  std::unique_ptr<MatmulBook> open() {
+    said.clear();
+    auto book = MatmulBook::open(
+        device(), {folder.path(), [this](const std::string& line) { said.push_back(line); }});
+    INFO((book ? "" : book.error().to_string()));
+    REQUIRE(book);
+    return std::move(*book);
+  }
+
+  /// x · weightᵀ + bias, of values that are the same at each call.
+  Floats result_of(const Matmul& matmul, const MatmulOptions& o) {
+    const auto rows = static_cast<std::size_t>(o.rows), in = static_cast<std::size_t>(o.in),
+               out = static_cast<std::size_t>(o.out);
+    const auto *const x = upload(normal_values(rows * in, 1, o.operands), o.operands),
+                      *const weight = upload(normal_values(out * in, 2, o.operands), o.operands);
+    auto* const y = room(rows * out, o.result);
+    auto* const workspace = room(workspace_bytes / sizeof(float));
+    stream().enqueue("product", [&](cudaStream_t raw) {
+      return matmul.run(raw, x, weight, o.bias ? floats(normal_values(out, 3)) : nullptr, y,
+                        workspace);
+    });
+    return download(y, rows * out, o.result);
+  }
+
+  Floats truth_of(const MatmulOptions& o) const {
+    const auto rows = static_cast<std::size_t>(o.rows), in = static_cast<std::size_t>(o.in),
+               out = static_cast<std::size_t>(o.out);
+    const auto x = normal_values(rows * in, 1, o.operands),
+               weight = normal_values(out * in, 2, o.operands), bias = normal_values(out, 3);
+    Floats y(rows * out);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < out; ++c) {
+        double sum = o.bias ? static_cast<double>(bias[c]) : 0;
+        for (std::size_t k = 0; k < in; ++k)
+          sum += static_cast<double>(x[r * in + k]) * static_cast<double>(weight[c * in + k]);
+        y[r * out + c] = static_cast<float>(sum);
+      }
+    return y;
+  }
+
+  /// As if another start, or a damaged disk, had written it.
+  void change_entry(const MatmulBook& book, const char* name, const nlohmann::json& value) const {
+    const auto path = book.cache().path_of(with_bias);
+    std::ifstream file{path};
+    auto entry = nlohmann::json::parse(file);
+    entry[name] = value;
+    std::ofstream{path} << entry.dump();
+  }
+
+  ScratchFolder folder;
+  std::vector<std::string> said;
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Products,
+                 "equal products are measured once, and the choice is a line in the log") {
+  const auto book = open();
+  const auto chosen = book->product(with_bias, false);
+  REQUIRE(chosen);
+  CHECK(chosen->microseconds > 0);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0],
+             ContainsSubstring("plan of product forward 6x16 -> 8 f16 -> f32, bias: algorithm "));
+  CHECK_THAT(said[0], ContainsSubstring(" us (") && ContainsSubstring(" candidates)"));
+  const auto again = book->product(with_bias, false);
+  REQUIRE(again);
+  CHECK(again->microseconds == chosen->microseconds);
+  CHECK(said.size() == 1);
+  require_near(result_of(chosen->matmul, with_bias), truth_of(with_bias), 1e-3f, "y");
+  auto larger = with_bias;
+  larger.rows = 7;
+  REQUIRE(book->product(larger, false));
+  CHECK(said.size() == 2);
+}
+
+TEST_CASE_METHOD(Products, "the next start finds what was measured, and computes the same") {
+  const auto first = open()->product(with_bias, false);
+  REQUIRE(first);
+  const auto book = open();
+  const auto second = book->product(with_bias, false);
+  REQUIRE(second);
+  CHECK(said.empty());
+  CHECK(second->microseconds == first->microseconds);
+  CHECK(second->matmul.tag() == first->matmul.tag());
+  CHECK(result_of(second->matmul, with_bias) == result_of(first->matmul, with_bias));
+}
+
+TEST_CASE_METHOD(Products, "an entry that is damaged is measured anew") {
+  const auto before = open();
+  REQUIRE(before->product(with_bias, false));
+  change_entry(*before, "algorithm", std::string(128, '0'));
+  const auto book = open();
+  REQUIRE(book->product(with_bias, false));
+  CHECK(said.size() == 1);
+  REQUIRE(open()->product(with_bias, false));
+  CHECK(said.empty());
+}
+
+TEST_CASE_METHOD(Products, "where bits must repeat, nothing is measured, kept or taken from disk") {
+  const auto book = open();
+  const auto first = book->product(with_bias, true);
+  REQUIRE(first);
+  CHECK(first->microseconds < 0);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], ContainsSubstring("not measured"));
+  CHECK_FALSE(std::filesystem::exists(book->cache().path_of(with_bias)));
+  require_near(result_of(first->matmul, with_bias), truth_of(with_bias), 1e-3f, "y");
+  REQUIRE(book->product(with_bias, false));
+  const auto again = open()->product(with_bias, true);
+  REQUIRE(again);
+  CHECK(again->matmul.tag() == first->matmul.tag());
+  CHECK(again->microseconds < 0);
+}
+
+TEST_CASE_METHOD(Products, "a folder that cannot be written is said, and no failure") {
+  std::ofstream{folder.path() / "file"} << "no folder";
+  std::string line;
+  const auto book = MatmulBook::open(
+      device(), {folder.path() / "file", [&](const std::string& said_line) { line = said_line; }});
+  REQUIRE(book);
+  REQUIRE((*book)->product(with_bias, false));
+  CHECK_THAT(line, ContainsSubstring("; not kept: "));
+}
+
+TEST_CASE_METHOD(Products, "two streams run one product with two biases") {
+  const auto book = open();
+  const auto chosen = book->product(with_bias, false);
+  REQUIRE(chosen);
+  constexpr std::size_t rows = 6, in = 16, out = 8, count = 2;
+  const auto *const x = upload(normal_values(rows * in, 1, DType::f16), DType::f16),
+                    *const weight = upload(normal_values(out * in, 2, DType::f16), DType::f16);
+  std::array<std::unique_ptr<Stream>, count> streams;
+  std::array<float*, count> biases{}, results{};
+  std::array<void*, count> workspaces{};
+  for (std::size_t i = 0; i < count; ++i) {
+    streams[i] = device().create_stream({.name = "test"});
+    biases[i] = floats(Floats(out, i == 0 ? 100.0f : -100.0f));
+    results[i] = float_room(rows * out);
+    workspaces[i] = room(workspace_bytes / sizeof(float));
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    cuda_stream(*streams[i]).enqueue("product", [&](cudaStream_t raw) {
+      return chosen->matmul.run(raw, x, weight, biases[i], results[i], workspaces[i]);
+    });
+  for (const auto& one : streams)
+    REQUIRE(one->synchronize());
+  const auto plus = download(results[0], rows * out), minus = download(results[1], rows * out);
+  for (std::size_t i = 0; i < plus.size(); ++i)
+    CHECK(plus[i] - minus[i] > 100);
+}

@@ -1,0 +1,295 @@
+// What stands behind a wait for the host that fails changes no training state, although it was
+// enqueued before anybody knew (gpu/kernels/update_gate.hpp).
+#include "truth.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_stream.hpp"
+#include "troupe/gpu/cuda_graph.hpp"
+#include "troupe/gpu/kernels/batch_norm_ranks.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::gpu;
+using namespace troupe::tests;
+
+namespace {
+
+using HostEventPtr = std::shared_ptr<cpu::HostEvent>;
+
+HostEventPtr host_event() {
+  return std::make_shared<cpu::HostEvent>();
+}
+
+Status lost() {
+  return fail(Errc::collective, "a rank was lost");
+}
+
+constexpr std::size_t elements = 10;
+const OptimizerArguments plain_sgd, momentum_sgd{.momentum = 0.9f},
+    adam{.kind = OptimizerKind::adam};
+
+/// What an optimizer changes.
+struct Trained {
+  float *parameters, *gradients, *state0, *state1;
+  LossScaleState* scaler;
+};
+
+struct UpdateGates : GpuFixture {
+  std::unique_ptr<Stream> make_stream() { return device().create_stream({.name = "test"}); }
+
+  /// At `skew` elements from aligned addresses, where the kernels for single elements run.
+  Trained trained(std::size_t skew = 0) {
+    const auto values = [&](const Floats& from) {
+      return static_cast<float*>(upload(from, DType::f32, skew));
+    };
+    auto* const scaler = static_cast<LossScaleState*>(room(16));
+    const LossScaleState state{.scale = 2, .taken = 4};
+    device().copy(stream(), scaler, &state, sizeof state);
+    REQUIRE(stream().synchronize());
+    return {values(normal_values(elements, 1)), values(normal_values(elements, 2)),
+            values(normal_values(elements, 3)), values(Floats(elements, 0.5f)), scaler};
+  }
+
+  void step(Stream& on, const Trained& t, const OptimizerArguments& arguments) {
+    device().optimizer_step(on, arguments,
+                            {t.parameters, t.gradients, t.state0, t.state1, elements}, nullptr,
+                            t.scaler);
+  }
+
+  /// Steps of every kind, and the end of one.
+  void train(Stream& on, const Trained& t) {
+    for (const auto& arguments : {plain_sgd, momentum_sgd, adam})
+      step(on, t, arguments);
+    device().update_loss_scale(on, {}, t.scaler);
+  }
+
+  struct State {
+    std::array<Floats, 3> values;
+    LossScaleState scaler;
+    bool operator==(const State&) const = default;
+  };
+  State state_of(const Trained& t) {
+    State state{{download(t.parameters, elements), download(t.state0, elements),
+                 download(t.state1, elements)}};
+    device().copy(stream(), &state.scaler, t.scaler, sizeof state.scaler);
+    REQUIRE(stream().synchronize());
+    return state;
+  }
+
+  /// As long as the stream has not heard of its failure.
+  static void await_failure(Stream& on) {
+    while (!cuda_stream(on).failed())
+      std::this_thread::yield();
+  }
+};
+
+} // namespace
+
+TEST_CASE_METHOD(UpdateGates, "nothing is trained behind a wait for the host that fails") {
+  for (const std::size_t skew : {0, 1}) {
+    const auto t = trained(skew);
+    const auto before = state_of(t);
+    const auto on = make_stream();
+    const auto event = host_event();
+    on->wait(event);
+    train(*on, t);
+    event->reach(lost());
+    const auto outcome = on->synchronize();
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().message == "a rank was lost");
+    CHECK(state_of(t) == before);
+  }
+}
+
+TEST_CASE_METHOD(UpdateGates, "behind a wait that ends well all is trained") {
+  const auto behind = trained(), beside = trained();
+  const auto on = make_stream();
+  const auto event = host_event();
+  on->wait(event);
+  train(*on, behind);
+  event->reach({});
+  REQUIRE(on->synchronize());
+  train(stream(), beside);
+  CHECK(state_of(behind) == state_of(beside));
+}
+
+TEST_CASE_METHOD(UpdateGates, "a step in front of the wait that fails runs, whenever it fails") {
+  const auto t = trained(), once = trained();
+  const auto on = make_stream();
+  const auto start = host_event(), failing = host_event();
+  on->wait(start);
+  step(*on, t, momentum_sgd);
+  on->wait(failing);
+  step(*on, t, momentum_sgd);
+  failing->reach(lost());
+  await_failure(*on);
+  start->reach({});
+  REQUIRE_FALSE(on->synchronize());
+  step(stream(), once, momentum_sgd);
+  CHECK(state_of(t) == state_of(once));
+}
+
+TEST_CASE_METHOD(UpdateGates, "the first of several waits that fail closes the gate") {
+  const auto t = trained();
+  const auto before = state_of(t);
+  const auto on = make_stream();
+  const auto first = host_event(), second = host_event();
+  on->wait(first);
+  train(*on, t);
+  on->wait(second);
+  second->reach(lost());
+  await_failure(*on);
+  first->reach(lost());
+  REQUIRE_FALSE(on->synchronize());
+  CHECK(state_of(t) == before);
+}
+
+TEST_CASE_METHOD(UpdateGates, "streams that wait for one that waits are behind it, too") {
+  const auto t = trained(), u = trained(), free = trained();
+  const auto before = state_of(t);
+  const auto waits = make_stream(), second = make_stream(), third = make_stream();
+  const auto event = host_event();
+  second->wait(waits->record()); // recorded in front: of no concern
+  train(*second, free);
+  waits->wait(event);
+  second->wait(waits->record());
+  train(*second, t);
+  third->wait(second->record());
+  train(*third, u);
+  event->reach(lost());
+  for (auto* const behind : {second.get(), third.get()}) {
+    const auto outcome = behind->synchronize();
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().message == "a rank was lost");
+  }
+  CHECK(state_of(t) == before);
+  CHECK(state_of(u) == before);
+  const auto beside = trained();
+  train(stream(), beside);
+  CHECK(state_of(free) == state_of(beside));
+}
+
+TEST_CASE_METHOD(UpdateGates, "other streams, and those that come later, go on") {
+  const auto t = trained(), u = trained();
+  const auto failing = make_stream(), other = make_stream();
+  const auto lost_rank = host_event();
+  failing->wait(lost_rank);
+  lost_rank->reach(lost());
+  REQUIRE_FALSE(failing->synchronize());
+  const auto later = make_stream();
+  const auto good = host_event();
+  for (auto* const on : {other.get(), later.get()})
+    on->wait(good);
+  train(*other, t);
+  train(*later, u);
+  good->reach({});
+  REQUIRE(other->synchronize());
+  REQUIRE(later->synchronize());
+  const auto beside = trained();
+  train(stream(), beside);
+  CHECK(state_of(t) == state_of(beside));
+  CHECK(state_of(u) == state_of(beside));
+}
+
+TEST_CASE_METHOD(UpdateGates, "an event that is met after the failure fails who waits for it") {
+  const auto t = trained();
+  const auto before = state_of(t);
+  const auto waits = make_stream(), late = make_stream();
+  const auto event = host_event();
+  waits->wait(event);
+  const auto recorded = waits->record();
+  event->reach(lost());
+  await_failure(*waits);
+  late->wait(recorded);
+  train(*late, t);
+  REQUIRE_FALSE(late->synchronize());
+  CHECK(state_of(t) == before);
+}
+
+TEST_CASE_METHOD(UpdateGates, "a stream of the host hears of the failure") {
+  const auto waits = make_stream();
+  const auto event = host_event();
+  cpu::HostStream host{{.name = "test"}};
+  bool ran = false;
+  waits->wait(event);
+  host.wait(waits->record());
+  host.enqueue([&]() -> Status {
+    ran = true;
+    return {};
+  });
+  event->reach(lost());
+  const auto outcome = host.synchronize();
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().message == "a rank was lost");
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE_METHOD(UpdateGates, "a graph has the gate of the stream that captured it") {
+  const auto t = trained();
+  const auto on = make_stream();
+  REQUIRE(CudaGraph::begin_capture(cuda_stream(*on)));
+  train(*on, t);
+  const auto graph = CudaGraph::end_capture(cuda_stream(*on));
+  REQUIRE(graph);
+  graph->launch(cuda_stream(*on));
+  REQUIRE(on->synchronize());
+  const auto beside = trained();
+  train(stream(), beside);
+  const auto after = state_of(t);
+  REQUIRE(after == state_of(beside));
+  const auto event = host_event();
+  on->wait(event);
+  graph->launch(cuda_stream(*on));
+  event->reach(lost());
+  REQUIRE_FALSE(on->synchronize());
+  CHECK(state_of(t) == after);
+}
+
+TEST_CASE_METHOD(UpdateGates, "what a stream has not waited for when it ends trains nothing") {
+  const auto t = trained();
+  const auto before = state_of(t);
+  Status heard;
+  {
+    const auto on = make_stream();
+    on->wait(host_event());
+    train(*on, t);
+    on->on_complete([&](Status status) { heard = std::move(status); });
+  }
+  REQUIRE_FALSE(heard);
+  CHECK(heard.error().code == Errc::stopped);
+  CHECK(state_of(t) == before);
+}
+
+TEST_CASE_METHOD(UpdateGates, "sums of all ranks that did not come are in no running statistics") {
+  auto *const mean = floats({1, 2}), *const variance = floats({3, 4});
+  auto* const sums = static_cast<double*>(room(10));
+  auto *const saved_mean = float_room(2), *const saved_inv_std = float_room(2);
+  const auto finalize = [&](Stream& on) {
+    auto& cuda = cuda_stream(on);
+    cuda.enqueue("finalize", [&](cudaStream_t raw) {
+      launch_batch_norm_finalize(raw, 2, sums,
+                                 {.saved_mean = saved_mean,
+                                  .saved_inv_std = saved_inv_std,
+                                  .running_mean = mean,
+                                  .running_variance = variance,
+                                  .eps = 1e-5f,
+                                  .momentum = 0.1f},
+                                 cuda.update_gate());
+    });
+  };
+  finalize(stream());
+  const auto first_mean = download(mean, 2), first_variance = download(variance, 2);
+  CHECK(first_mean != Floats{1, 2});
+  const auto on = make_stream();
+  const auto event = host_event();
+  on->wait(event);
+  finalize(*on);
+  event->reach(lost());
+  REQUIRE_FALSE(on->synchronize());
+  CHECK(download(mean, 2) == first_mean);
+  CHECK(download(variance, 2) == first_variance);
+}
