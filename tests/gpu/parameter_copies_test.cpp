@@ -14,9 +14,9 @@ using namespace troupe::tests;
 
 namespace {
 
-struct Trained {
-  explicit Trained(Precision precision, nn::AutocastRegions off = {},
-                   collectives::Strategy strategy = {})
+struct ModelOnDevice {
+  explicit ModelOnDevice(Precision precision, nn::AutocastRegions off = {},
+                         collectives::Strategy strategy = {})
       : device{device_or_skip()}, stream{device->create_stream({.name = "compute"})} {
     nn::PassOptions passes{.fuse = nn::FusePatterns::all(),
                            .precision = precision,
@@ -59,7 +59,7 @@ struct Trained {
 
 TEST_CASE("an optimizer leaves the copies that a refresh would make") {
   for (const auto precision : {Precision::amp_fp16, Precision::amp_bf16}) {
-    const Trained run{precision};
+    const ModelOnDevice run{precision};
     REQUIRE(run.state->writes_copies());
     CHECK(run.executable->copies().type == compute_type(precision));
     for (const auto& views : run.state->pieces()) {
@@ -76,12 +76,12 @@ TEST_CASE("an optimizer leaves the copies that a refresh would make") {
 
 TEST_CASE(
     "where copies are not of all parameters, or not this rank's to write, they are refreshed") {
-  CHECK_FALSE(Trained{Precision::fp32}.state->writes_copies());
-  CHECK_FALSE(Trained{Precision::amp_fp16, nn::AutocastRegions{"fc"}}.state->writes_copies());
-  CHECK_FALSE(
-      Trained(Precision::amp_fp16, {}, {.world_size = 2, .shards = 2, .divides_optimizer = true})
-          .state->writes_copies());
-  CHECK_FALSE(Trained(Precision::amp_fp16, {}, {.world_size = 2, .root_only = true})
+  CHECK_FALSE(ModelOnDevice{Precision::fp32}.state->writes_copies());
+  CHECK_FALSE(ModelOnDevice{Precision::amp_fp16, nn::AutocastRegions{"fc"}}.state->writes_copies());
+  CHECK_FALSE(ModelOnDevice(Precision::amp_fp16, {},
+                            {.world_size = 2, .shards = 2, .divides_optimizer = true})
                   .state->writes_copies());
-  CHECK(Trained(Precision::amp_fp16, {}, {.world_size = 2}).state->writes_copies());
+  CHECK_FALSE(ModelOnDevice(Precision::amp_fp16, {}, {.world_size = 2, .root_only = true})
+                  .state->writes_copies());
+  CHECK(ModelOnDevice(Precision::amp_fp16, {}, {.world_size = 2}).state->writes_copies());
 }

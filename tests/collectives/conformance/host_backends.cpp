@@ -47,13 +47,12 @@ Communicators connect_by_gloo(const Places& places, std::chrono::milliseconds ti
 } // namespace
 
 std::vector<Backend> backends(std::string&) {
-  return {
-      {.name = "shared_device", .connect = connect_in_process, .device = host_device},
-      {.name = "gloo",
-       .connect = connect_by_gloo,
-       .device = host_device,
-       .in_rank_order = false,
-       .comparison = Backend::Comparison::when_time_is_up}};
+  return {{.name = "shared_device", .connect = connect_in_process, .device = host_device},
+          {.name = "gloo",
+           .connect = connect_by_gloo,
+           .device = host_device,
+           .in_rank_order = false,
+           .comparison = Backend::Comparison::when_time_is_up}};
 }
 
 } // namespace troupe::tests
