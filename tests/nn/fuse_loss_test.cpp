@@ -1,4 +1,5 @@
 #include "fused_steps.hpp"
+#include "graph_runner.hpp"
 
 #include "troupe/nn/builder.hpp"
 
@@ -30,10 +31,6 @@ bool gives_gradient(const Node& node) {
   return node.op == Op::softmax_cross_entropy && a->gradient;
 }
 
-std::ptrdiff_t count(const Graph& graph, Op op) {
-  return test::count(graph, [op](const Node& node) { return node.op == op; });
-}
-
 } // namespace
 
 TEST_CASE("a loss gives its gradient and counts what is right") {
@@ -42,7 +39,7 @@ TEST_CASE("a loss gives its gradient and counts what is right") {
   const auto forward = classifier(counts);
   const auto plain = prepared(forward, {}, precision).graph;
   const auto fused = prepared(forward, everything, precision).graph;
-  CHECK(test::count(fused, gives_gradient) == 1);
+  CHECK(count(fused, gives_gradient) == 1);
   CHECK(count(plain, Op::count_correct) == (counts ? 1 : 0));
   CHECK(count(fused, Op::count_correct) == 0);
   CHECK(count(fused, Op::softmax_cross_entropy_backward) == 0);
@@ -58,10 +55,10 @@ TEST_CASE("a loss stays apart from its gradient where that is asked for") {
     for (const auto& node : plain.nodes)
       if (node.op == Op::softmax_cross_entropy)
         memory.keep = {plain[node.outputs[1]].name};
-    CHECK(test::count(prepared(classifier(), everything, Precision::fp32, memory).graph,
-                      gives_gradient) == 0);
+    CHECK(count(prepared(classifier(), everything, Precision::fp32, memory).graph,
+                gives_gradient) == 0);
   }
   SECTION("the device does not do it") {
-    CHECK(test::count(prepared(classifier(), all_but(gives_gradient)).graph, gives_gradient) == 0);
+    CHECK(count(prepared(classifier(), all_but(gives_gradient)).graph, gives_gradient) == 0);
   }
 }
