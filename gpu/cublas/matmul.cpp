@@ -90,7 +90,7 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
   constexpr auto describing = "describing a product";
   cublasLtMatmulDesc_t made = nullptr;
   TROUPE_TRY(handle->check(library.create_matmul(&made, compute, CUDA_R_32F), describing));
-  Owned<cublasLtMatmulDesc_t> operation{made, library.destroy_matmul};
+  Owned<cublasLtMatmulDesc_t> described{made, library.destroy_matmul};
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     return handle->check(library.set_matmul_attribute(made, attribute, &value, sizeof value),
                          describing);
@@ -102,7 +102,7 @@ Result<Owned<cublasLtMatmulDesc_t>> Matmul::Plan::operation_with(const float* bi
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F));
     TROUPE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
   }
-  return operation;
+  return described;
 }
 
 Status Matmul::Plan::describe() {
@@ -189,6 +189,7 @@ Result<std::vector<Matmul>> Matmul::candidates(std::shared_ptr<CublasLt> handle,
   TROUPE_TRY(const auto plan, describe(std::move(handle), options));
   TROUPE_TRY(const auto algorithms, plan->algorithms(most));
   std::vector<Matmul> all;
+  all.reserve(algorithms.size());
   for (const auto& algorithm : algorithms)
     all.push_back(Matmul{plan, algorithm});
   return all;

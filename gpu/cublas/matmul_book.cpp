@@ -5,6 +5,7 @@
 #include "../detail/random_memory.hpp"
 #include "../device_guard.hpp"
 #include "../lowering/alignment.hpp"
+#include "troupe/core/fail.hpp"
 
 #include <fmt/format.h>
 
@@ -112,6 +113,7 @@ Result<ChosenMatmul> MatmulBook::measured(const MatmulOptions& options) const {
   TROUPE_TRY(const auto on, Operands::make(device_, *stream, options));
   const auto raw = cuda_stream(*stream).handle();
   std::vector<Result<double>> times;
+  times.reserve(candidates.size());
   for (const auto& matmul : candidates)
     times.push_back(median_microseconds(raw, [&] {
       return matmul.run(raw, on[0], on[1], options.bias ? on.bias() : nullptr, on.result(),

@@ -1,6 +1,7 @@
 #include "stream_state.hpp"
 
 #include "../device_context.hpp"
+#include "troupe/core/fail.hpp"
 
 #include <utility>
 
