@@ -76,12 +76,11 @@ TEST_CASE("an optimizer leaves the copies that a refresh would make") {
 
 TEST_CASE(
     "where copies are not of all parameters, or not this rank's to write, they are refreshed") {
-  CHECK_FALSE(ModelOnDevice{Precision::fp32}.state->writes_copies());
-  CHECK_FALSE(ModelOnDevice{Precision::amp_fp16, nn::AutocastRegions{"fc"}}.state->writes_copies());
-  CHECK_FALSE(ModelOnDevice(Precision::amp_fp16, {},
-                            {.world_size = 2, .shards = 2, .divides_optimizer = true})
-                  .state->writes_copies());
-  CHECK_FALSE(ModelOnDevice(Precision::amp_fp16, {}, {.world_size = 2, .root_only = true})
-                  .state->writes_copies());
-  CHECK(ModelOnDevice(Precision::amp_fp16, {}, {.world_size = 2}).state->writes_copies());
+  const ModelOnDevice in_f32{Precision::fp32}, partly{Precision::amp_fp16, {"fc"}},
+      divided{Precision::amp_fp16, {}, {.world_size = 2, .shards = 2, .divides_optimizer = true}},
+      of_root{Precision::amp_fp16, {}, {.world_size = 2, .root_only = true}},
+      replicated{Precision::amp_fp16, {}, {.world_size = 2}};
+  for (const auto* model : {&in_f32, &partly, &divided, &of_root})
+    CHECK_FALSE(model->state->writes_copies());
+  CHECK(replicated.state->writes_copies());
 }
