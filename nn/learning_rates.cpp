@@ -96,10 +96,13 @@ void check_scale(const TrainConfig& train, const std::string& name, Parameters p
       }))
     check.refuse(fmt::format("{} is frozen (train.freeze): it has no learning rate", name),
                  "names of what is trained");
+  const auto is_same = [&](const std::string& other) {
+    return std::ranges::all_of(parameters, [&](const auto& parameter) {
+      return belongs(parameter) == belongs_to(parameter, other);
+    });
+  };
   for (const auto& [other, factor] : train.lr_scale)
-    if (other < name && std::ranges::all_of(parameters, [&](const auto& parameter) {
-          return belongs(parameter) == belongs_to(parameter, other);
-        }))
+    if (other < name && is_same(other))
       check.refuse(fmt::format("{} and {} are the same parameters", other, name), "one of them");
 }
 

@@ -69,7 +69,7 @@ private:
     return refuse(fmt::format("the header has the key '{}' twice", echoed(key)));
   }
   bool refuse_value();
-  bool take_pair(std::string text);
+  bool take_pair(std::string& text);
   bool take_entry();
   SafetensorsEntry& entry() { return header_.entries.back(); }
 
@@ -104,14 +104,14 @@ bool HeaderReader::refuse_value() {
 
 bool HeaderReader::string(string_t& text) {
   if (level_ == Level::metadata)
-    return take_pair(std::move(text));
+    return take_pair(text);
   if (level_ != Level::entry || member_ != dtype)
     return refuse_value();
   entry().dtype = std::move(text);
   return true;
 }
 
-bool HeaderReader::take_pair(std::string text) {
+bool HeaderReader::take_pair(std::string& text) {
   if (header_.metadata.size() == max_metadata)
     return refuse(fmt::format("__metadata__ has more than {} keys", max_metadata));
   return header_.metadata.try_emplace(pair_, std::move(text)).second || refuse_twice(pair_);
