@@ -1,5 +1,7 @@
 #include "resume.hpp"
 
+#include "pretrained/pretrained.hpp"
+
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/descriptor.hpp"
@@ -8,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -89,18 +92,6 @@ Result<Checkpoint> read_named(std::string_view key, const std::string& path) {
   return checkpoint;
 }
 
-Result<Checkpoint> read_pretrained(const std::string& path) {
-  auto checkpoint = read_named("model.pretrained", path);
-  if (!checkpoint)
-    return checkpoint;
-  // Only what the model has learned: the run itself begins at step 0.
-  std::erase_if(checkpoint->tensors,
-                [](const auto& tensor) { return tensor.name.starts_with("optimizer."); });
-  checkpoint->step = checkpoint->epoch = 0;
-  checkpoint->metadata.clear();
-  return checkpoint;
-}
-
 void note_precision(Beginning& beginning, const std::string& mode) {
   const auto& metadata = beginning.checkpoint->metadata;
   if (const auto before = metadata.find(precision_key);
@@ -152,7 +143,9 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     return beginning;
   }
   if (config.model.pretrained) {
-    TROUPE_TRY(beginning.checkpoint, read_pretrained(*config.model.pretrained));
+    TROUPE_TRY(auto pretrained, read_pretrained(config));
+    beginning.checkpoint = std::move(pretrained.checkpoint);
+    std::ranges::move(pretrained.notes, std::back_inserter(beginning.notes));
   }
   return beginning;
 }

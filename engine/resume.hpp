@@ -30,7 +30,7 @@ std::filesystem::path run_folder(const Config& config);
 /// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name
 /// is moved aside, nothing is lost. Blocks on files. Errors: a named checkpoint cannot be read; a
 /// checkpoint is of another model, data set, batch size, seed, order or optimizer (named, with both
-/// values), or does not say of which.
+/// values), or does not say of which; those of read_pretrained.
 Result<Beginning> find_beginning(const Config& config, const std::filesystem::path& folder);
 
 /// Step 0 of a run: initial parameters and statistics from the seed. Errors: of nn::initial_values.

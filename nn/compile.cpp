@@ -1,6 +1,7 @@
 #include "compile.hpp"
 
 #include "cost.hpp"
+#include "learning_rates.hpp"
 #include "modules.hpp"
 #include "passes/autocast.hpp"
 #include "passes/autodiff.hpp"
@@ -65,7 +66,7 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
       graph = normalize_loss(std::move(graph), options.loss_rows);
     if (options.sync_batch_norm)
       graph = sync_batch_norm(std::move(graph));
-    TROUPE_TRY(graph, autodiff(std::move(graph)));
+    TROUPE_TRY(graph, autodiff(std::move(graph), options.freeze));
     if (options.scale_loss && scales_loss(precision))
       graph = scale_loss(graph);
     graph = drop_casts(graph, options.memory.keep);
@@ -97,6 +98,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   options.scale_loss = config.precision.loss_scale.enabled;
   options.recompute = config.train.recompute;
   options.sync_batch_norm = config.model.sync_batch_norm;
+  options.freeze = config.train.freeze;
   const bool training = purpose == Purpose::training;
   const ModelOptions model{.input = input_spec(config),
                            .batch = batch,
@@ -106,6 +108,7 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
   TROUPE_TRY(const auto forward, build_model(config.model, model));
   TROUPE_TRY(
       to_status(unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward.units)));
+  TROUPE_TRY(to_status(find_rate_conflicts(config.train, forward)));
   return run_passes(forward, purpose, options);
 }
 

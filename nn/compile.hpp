@@ -27,9 +27,10 @@ struct PassOptions {
   double loss_rows = 0;
   /// Training, fuse_block_ends too: what the device says it can run, and how fast.
   FusionSupport fuse_statistics = {};
-  bool sync_batch_norm = false;   ///< training; prepare_model takes the config's
-  RecomputeConfig recompute = {}; ///< training; prepare_model takes the config's
-  PlanOptions memory = {};        ///< its `keep` list also keeps tensors from being fused away
+  bool sync_batch_norm = false;         ///< training; prepare_model takes the config's
+  std::vector<std::string> freeze = {}; ///< training; prepare_model takes the config's
+  RecomputeConfig recompute = {};       ///< training; prepare_model takes the config's
+  PlanOptions memory = {}; ///< its `keep` list also keeps tensors from being fused away
 };
 
 /// What train.recompute did to a training graph.

@@ -1,6 +1,7 @@
 #include "config_check.hpp"
 
 #include "divisible.hpp"
+#include "learning_rates.hpp"
 #include "models/families.hpp"
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
@@ -94,6 +95,7 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
   auto found = find_conflicts(config.model.autocast_off, *forward);
   append(found, unknown_units("train.recompute", config.train.recompute.names, forward->units));
   append(found, unknown_units("parallel.wrap.units", config.parallel.wrap.units, forward->units));
+  append(found, find_rate_conflicts(config.train, *forward));
   append(found, too_much_to_divide(config, *forward));
   return found;
 }

@@ -31,19 +31,27 @@ std::uint64_t stream_of(std::string_view name) {
   return hash;
 }
 
-Result<std::vector<InitialTensor>> initial_values(const Graph& graph, std::uint64_t seed) {
+Result<InitialTensor> initial_value(const Tensor& tensor, std::uint64_t seed) {
+  if (tensor.initial.kind == Initial::Kind::none)
+    return fail(Errc::internal, "nothing says how to initialize {}", tensor.name);
+  CounterRng rng{seed, stream_of(tensor.name)};
+  std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
+  std::generate(values.begin(), values.end(), [&] { return draw(tensor.initial, rng); });
+  return InitialTensor{tensor.name, tensor.shape, std::move(values)};
+}
+
+std::vector<TensorId> initialized_tensors(const Graph& graph) {
   auto ids = graph.with_role(Role::parameter);
   const auto statistics = graph.with_role(Role::statistic);
   ids.insert(ids.end(), statistics.begin(), statistics.end());
+  return ids;
+}
+
+Result<std::vector<InitialTensor>> initial_values(const Graph& graph, std::uint64_t seed) {
   std::vector<InitialTensor> all;
-  for (const auto id : ids) {
-    const auto& tensor = graph[id];
-    if (tensor.initial.kind == Initial::Kind::none)
-      return fail(Errc::internal, "nothing says how to initialize {}", tensor.name);
-    CounterRng rng{seed, stream_of(tensor.name)};
-    std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
-    std::generate(values.begin(), values.end(), [&] { return draw(tensor.initial, rng); });
-    all.push_back({tensor.name, tensor.shape, std::move(values)});
+  for (const auto id : initialized_tensors(graph)) {
+    TROUPE_TRY(auto tensor, initial_value(graph[id], seed));
+    all.push_back(std::move(tensor));
   }
   return all;
 }

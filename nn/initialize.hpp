@@ -16,6 +16,12 @@ struct InitialTensor {
   std::vector<float> values; ///< canonical layout: row-major
 };
 
+/// Parameters, then statistics, in graph order.
+std::vector<TensorId> initialized_tensors(const Graph& graph);
+
+/// Values of one of them.
+Result<InitialTensor> initial_value(const Tensor& tensor, std::uint64_t seed);
+
 /// Values of all parameters, then of all statistics, in graph order. A value depends on (seed, name
 /// of the tensor, position) alone: not on the rest of the model, on threads or on ranks.
 ///

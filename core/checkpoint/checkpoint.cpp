@@ -115,8 +115,9 @@ void point_into(const SafetensorsReader& reader, Checkpoint& checkpoint) {
          {values + entry.begin / sizeof(float), (entry.end - entry.begin) / sizeof(float)}});
 }
 
-/// Reads the data while it is hashed.
-Status read_and_verify(const SafetensorsReader& reader, Checkpoint& checkpoint) {
+/// `read` gives all data to an observer.
+template <class Read>
+Status verify(const SafetensorsReader& reader, const Read& read) {
   const auto header = reader.header();
   if (header.size() < checksum_at + checksum_size ||
       header.substr(8, before_checksum.size()) != before_checksum)
@@ -125,13 +126,18 @@ Status read_and_verify(const SafetensorsReader& reader, Checkpoint& checkpoint) 
   sha.update(header.substr(0, checksum_at));
   sha.update(std::string(checksum_size, '0'));
   sha.update(header.substr(checksum_at + checksum_size));
-  auto data = reader.read_data([&](std::span<const std::byte> piece) { sha.update(piece); });
-  if (!data)
-    return failure(data.error());
+  TROUPE_TRY(read([&](std::span<const std::byte> piece) { sha.update(piece); }));
   if (const auto digest = sha.hex_digest(); header.substr(checksum_at, checksum_size) != digest)
     return corrupt(reader, "the checksum does not match: the file is damaged (SHA-256 {})", digest);
-  checkpoint.storage = std::move(*data);
   return {};
+}
+
+/// Reads the data while it is hashed.
+Status read_and_verify(const SafetensorsReader& reader, Checkpoint& checkpoint) {
+  return verify(reader, [&](const SafetensorsReader::Observer& observe) -> Status {
+    TROUPE_TRY(checkpoint.storage, reader.read_data(observe));
+    return {};
+  });
 }
 
 } // namespace
@@ -200,6 +206,15 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   TROUPE_TRY(read_and_verify(reader, *checkpoint));
   point_into(reader, *checkpoint);
   return checkpoint;
+}
+
+bool is_checkpoint(const SafetensorsReader& reader) {
+  return reader.metadata().contains("troupe_checkpoint");
+}
+
+Status verify_checkpoint(const SafetensorsReader& reader) {
+  return verify(reader,
+                [&](const SafetensorsReader::Observer& observe) { return reader.scan(observe); });
 }
 
 std::string parameters_sha256(const std::map<std::string, std::span<const float>>& parameters) {

@@ -19,6 +19,8 @@
 
 namespace troupe {
 
+class SafetensorsReader;
+
 /// fp32 values in canonical layout (row-major in `shape`; see ParameterCodec).
 struct CheckpointTensor {
   std::string name;
@@ -93,6 +95,11 @@ Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& che
 
 /// Reads and verifies. Errors: io when it cannot be read; corrupt names the file and what is wrong.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& path);
+
+/// Whether a safetensors file says that it is a checkpoint of troupe's.
+bool is_checkpoint(const SafetensorsReader& reader);
+/// Whether such a file is whole. Errors: as read_checkpoint.
+Status verify_checkpoint(const SafetensorsReader& reader);
 
 /// SHA-256 over the fp32 values of all parameters (canonical layout, little-endian) in name order:
 /// equal exactly when two runs ended with the same parameters bit for bit.

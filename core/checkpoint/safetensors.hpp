@@ -57,7 +57,8 @@ Status write_safetensors(const std::filesystem::path& path, const SafetensorsMet
                          std::vector<SafetensorsView> tensors);
 
 /// A file whose header has been read and checked: sizes, types, no holes, no overlaps, the file's
-/// length. Any content gives a value or an error (Errc::corrupt names the file and what is wrong).
+/// length. Any content gives a value or an error (Errc::corrupt names the file and what is wrong),
+/// in time in proportion to its size, and memory of twice its size and 64 MiB at most.
 class SafetensorsReader {
 public:
   static Result<SafetensorsReader> open(const std::filesystem::path& path);
@@ -73,6 +74,10 @@ public:
   /// file order, in pieces that are still in the cache.
   using Observer = std::function<void(std::span<const std::byte>)>;
   Result<std::shared_ptr<const std::byte[]>> read_data(const Observer& observe = {}) const;
+  /// The same without keeping it.
+  Status scan(const Observer& observe) const;
+  /// Fills `into` with the data from byte `at` on.
+  Status read(std::uint64_t at, std::span<std::byte> into) const;
 
 private:
   SafetensorsReader() = default;

@@ -80,6 +80,11 @@ struct ValueSchema {
   OrderedJson operator()(const Interval*) const {
     return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
   }
+  OrderedJson operator()(const std::map<std::string, double>*) const {
+    return {{"type", "object"},
+            {"additionalProperties", number("number")},
+            {"maxProperties", longest_config_list}};
+  }
   template <class T>
   OrderedJson operator()(const std::optional<T>*) const {
     return {{"anyOf",
@@ -114,6 +119,12 @@ struct ValueJson {
   }
   OrderedJson operator()(const std::uint64_t* v) const {
     return format == ConfigFormat::size ? OrderedJson(format_size(*v)) : OrderedJson(*v);
+  }
+  OrderedJson operator()(const std::map<std::string, double>* v) const {
+    auto mapping = OrderedJson::object(); // also where there is nothing in it
+    for (const auto& [name, value] : *v)
+      mapping[name] = value;
+    return mapping;
   }
   template <class T>
   OrderedJson operator()(const std::optional<T>* v) const {

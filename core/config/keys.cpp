@@ -50,8 +50,12 @@ void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
        {},
        "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
        "switches amp on again inside of one"});
-  keys.push_back(
-      {"model.pretrained", &c.pretrained, {}, "A checkpoint to take the first parameters from"});
+  keys.push_back({"model.pretrained",
+                  &c.pretrained,
+                  {},
+                  "A safetensors file to take the first parameters and statistics from: a "
+                  "checkpoint, or what PyTorch saved under torchvision's names. A head of another "
+                  "size, or another stem, begins anew"});
   keys.push_back({"model.sync_batch_norm",
                   &c.sync_batch_norm,
                   {},
@@ -149,6 +153,16 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "out"});
   keys.push_back({"train.label_smoothing", &c.label_smoothing, fraction(),
                   "cross_entropy: share of the target spread over all classes"});
+  keys.push_back(
+      {"train.freeze",
+       &c.freeze,
+       {},
+       "Units and modules, by name (stem, layer1, layer2.0.conv1), whose parameters stay "
+       "as they are; statistics of batch norm go on, as with PyTorch's requires_grad"});
+  keys.push_back(
+      {"train.lr_scale", &c.lr_scale, at_least(0), // 0 is refused with advice
+       "Multiplies the learning rate of units and modules, by name ({fc: 10, layer1: "
+       "0.1}), each by more than 0; where several contain a parameter, the smallest decides"});
   keys.push_back(
       {"train.recompute",
        &c.recompute,

@@ -65,6 +65,12 @@ struct Print {
     }
   }
   std::string operator()(const StrategyKind* v) const { return std::string{to_string(*v)}; }
+  std::string operator()(const std::map<std::string, double>* v) const {
+    std::vector<std::string> items;
+    for (const auto& [name, value] : *v)
+      items.push_back(fmt::format("{}: {}", (*this)(&name), value));
+    return fmt::format("{{{}}}", fmt::join(items, ", "));
+  }
   template <class T>
   std::string operator()(const std::optional<T>* v) const {
     return v->has_value() ? (*this)(&**v) : "null";

@@ -61,6 +61,9 @@ struct Describe {
   std::string operator()(const StrategyKind*) const {
     return (*this)(static_cast<const std::string*>(nullptr));
   }
+  std::string operator()(const std::map<std::string, double>*) const {
+    return "a mapping of names to numbers; each: " + (*this)(static_cast<const double*>(nullptr));
+  }
   template <class T>
   std::string operator()(const std::optional<T>*) const {
     return (*this)(static_cast<const T*>(nullptr)) + ", or null";
@@ -119,6 +122,10 @@ struct Check {
       if (!parse_endpoint(*v))
         fails(fmt::format("\"{}\" is no address", echoed(*v, 60)));
     }
+  }
+  void operator()(const std::map<std::string, double>* v) const {
+    for (const auto& [name, value] : *v)
+      range(value, fmt::format("{}: {}", echoed(name, 60), value));
   }
   template <class T>
   void operator()(const std::optional<T>* v) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ using ConfigTarget =
     std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
                  std::chrono::milliseconds*, Interval*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
-                 std::vector<double>*, std::vector<std::string>*, RecomputeConfig*, StrategyKind*>;
+                 std::vector<double>*, std::vector<std::string>*, std::map<std::string, double>*,
+                 RecomputeConfig*, StrategyKind*>;
 
 enum class ConfigFormat : std::uint8_t {
   plain,
@@ -34,7 +36,7 @@ enum class ConfigFormat : std::uint8_t {
 /// of names are made for thousands.
 inline constexpr std::size_t longest_config_list = 1024;
 
-/// What a value may be, beyond its type. For a list, what its items may be.
+/// What a value may be, beyond its type. For a list or a mapping, what its items may be.
 struct ConfigRule {
   std::vector<std::string> choices = {}; ///< of text; empty: anything
   std::optional<double> min = {}, max = {};

@@ -4,6 +4,7 @@
 #include "recompute.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct ModelConfig {
   bool bias = true;                         ///< of layers that are products with a weight
   std::string loss = "cross_entropy";       ///< cross_entropy, mean_squared_error
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
-  std::optional<std::string> pretrained;    ///< a checkpoint to take parameters from
+  std::optional<std::string> pretrained;    ///< a safetensors file to take parameters from
   bool sync_batch_norm = false;             ///< statistics of all workers' batches
 
   bool operator==(const ModelConfig&) const = default;
@@ -87,6 +88,8 @@ struct TrainConfig {
   std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm
   bool clip_before_unscale = false;      ///< a known accident: refused where it would matter
   double label_smoothing = 0.0;
+  std::vector<std::string> freeze;        ///< units and modules that stay as they are
+  std::map<std::string, double> lr_scale; ///< of units and modules: multiplies the learning rate
   RecomputeConfig recompute;
   std::int64_t evaluate_every = 1; ///< epochs; 0: never
 

@@ -1,5 +1,6 @@
 #include "validate.hpp"
 
+#include "../printable.hpp"
 #include "models.hpp"
 
 #include <fmt/format.h>
@@ -77,6 +78,16 @@ ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model) {
   return {};
 }
 
+ConfigConflicts refuse_rates_of_zero(const TrainConfig& train) {
+  ConfigConflicts found;
+  for (const auto& [name, factor] : train.lr_scale)
+    if (factor == 0)
+      found.push_back({{"train.lr_scale"},
+                       fmt::format("{}: 0 would leave it as it is", echoed(name)),
+                       "above 0; what is to stay as it is belongs in train.freeze"});
+  return found;
+}
+
 ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision) {
   const bool scaled = precision.mode == "amp_fp16" && precision.loss_scale.enabled;
   if (train.clip_before_unscale && scaled && (train.clip_grad_norm || train.clip_grad_value))
@@ -117,6 +128,7 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.train.optimizer));
   append(all, validate(c.train.schedule, c.train));
   append(all, validate(c.train, c.model));
+  append(all, refuse_rates_of_zero(c.train));
   append(all, validate(c.train, c.precision));
   append(all, validate(c.precision, c.devices, capabilities));
   append(all, validate(c.devices, capabilities));

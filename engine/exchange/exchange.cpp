@@ -71,7 +71,7 @@ Values Exchange::shard_on_wire(std::size_t elements, DType type) const {
 }
 
 void Exchange::accumulate(UnitId unit, std::int64_t micro) {
-  if (setup_.accumulate > 1 && !state().sums_shards())
+  if (setup_.accumulate > 1 && !state().sums_shards() && !state().is_frozen(unit))
     sum_micro_batches(state().gradients(unit), state().accumulated(unit),
                       state().layout().unit_elements[static_cast<std::size_t>(unit)], micro);
 }
@@ -88,6 +88,8 @@ void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
 }
 
 void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
+  if (state().is_frozen(bucket))
+    return; // nobody reads what its gradients' memory holds
   const auto mine = state().piece(bucket);
   float* const gradients = const_cast<float*>(mine.gradients);
   auto& device = replica().device();
@@ -163,14 +165,15 @@ OptimizerArguments Exchange::arguments(std::int64_t step) const {
 void Exchange::apply(const Bucket& bucket, std::int64_t step) {
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
-  apply(state().kept_piece(bucket), arguments(step));
+  for (const auto& piece : state().kept_pieces(bucket))
+    apply(piece, arguments(step));
   if (host_)
     host_->apply(bucket, arguments(step), false, step);
 }
 
-void Exchange::apply(const OptimizerViews& views, const OptimizerArguments& arguments) {
-  if (has_optimizer() && views.elements > 0)
-    replica().device().optimizer_step(stream(), arguments, views,
+void Exchange::apply(const OptimizerPiece& piece, const OptimizerArguments& arguments) {
+  if (has_optimizer())
+    replica().device().optimizer_step(stream(), at_rate(arguments, piece.rate), piece,
                                       setup_.clip_norm ? state().clip_factor() : nullptr,
                                       state().loss_scale());
 }
@@ -187,8 +190,8 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
     find_norm(taken, done);
   if (host_)
     apply_on_host(taken, step);
-  for (const auto& views : state().kept_pieces())
-    apply(views, taken);
+  for (const auto& piece : state().kept_pieces())
+    apply(piece, taken);
   auto* const scale = state().loss_scale();
   if (!scale)
     return;
@@ -232,6 +235,8 @@ void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done)
 }
 
 void Exchange::publish(const Bucket& bucket, Collectives& done) {
+  if (state().is_frozen(bucket))
+    return; // all ranks have what was loaded
   if (host_) {
     host_->publish(bucket, done.step);
     if (!strategy().divides_parameters)

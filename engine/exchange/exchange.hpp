@@ -90,7 +90,7 @@ private:
   OptimizerArguments arguments(std::int64_t step) const;
   void find_overflow(Collectives& done);
   void find_norm(const OptimizerArguments& arguments, Collectives& done);
-  void apply(const OptimizerViews& views, const OptimizerArguments& arguments);
+  void apply(const OptimizerPiece& piece, const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   float* shard_of_parameters(const collectives::Bucket& bucket);
   const float* whole_piece(const collectives::Bucket& bucket, const float* kept,

@@ -60,8 +60,8 @@ void HostOptimizer::take_findings() {
 
 void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,
                           std::int64_t step) {
-  const auto views = state().host_piece(bucket).host;
-  if (views.elements == 0)
+  const auto pieces = state().host_pieces(bucket);
+  if (pieces.empty())
     return;
   const auto& host = *state().host();
   auto& stream = *replica_->updates;
@@ -72,9 +72,10 @@ void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& argume
     const auto& unit = state().layout().unit_names[static_cast<std::size_t>(bucket.units.first)];
     const auto span =
         rows_.updates.span(stream, {metrics::SpanKind::optimizer, "optimizer", unit, step});
-    replica_->equipment->updater->optimizer_step(
-        stream, arguments, views, clips ? host.clip_factor() : nullptr,
-        state().loss_scale() ? host.loss_scale() : nullptr);
+    for (const auto& piece : pieces)
+      replica_->equipment->updater->optimizer_step(
+          stream, at_rate(arguments, piece.rate), piece, clips ? host.clip_factor() : nullptr,
+          state().loss_scale() ? host.loss_scale() : nullptr);
   }
   updated_[index_of(bucket)] = stream.record();
 }
@@ -83,7 +84,8 @@ void HostOptimizer::publish(const Bucket& bucket, std::int64_t step) {
   const auto piece = state().host_piece(bucket);
   if (piece.host.elements == 0)
     return;
-  copies().wait(updated_[index_of(bucket)]);
+  if (const auto& updated = updated_[index_of(bucket)]) // unless all of the piece is frozen
+    copies().wait(updated);
   if (piece.parameters)
     copy(bucket, "parameters of", piece.parameters, piece.host.parameters, step);
   updated_[index_of(bucket)] = copies().record();

@@ -23,7 +23,8 @@ ModelState::ModelState(Device& device, const StorageLayout& layout, const Option
           layout.unit_elements, static_cast<std::size_t>(strategy_.shards))},
       optimizer_slots_{options.optimizer_slots.begin(), options.optimizer_slots.end()},
       loss_scale_options_{options.loss_scale}, stored_{options.stored},
-      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())} {}
+      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())}, rates_{layout_, plan_,
+                                                                          options.rates} {}
 
 Result<std::shared_ptr<ModelState>> ModelState::create(Device& device, const StorageLayout& layout,
                                                        const Options& options) {
@@ -168,26 +169,36 @@ HostPiece ModelState::host_piece(const collectives::Bucket& bucket) const {
           .parameters = strategy_.offloads_parameters ? nullptr : whole.parameters + (cut - first)};
 }
 
-std::vector<OptimizerViews>
+std::size_t ModelState::flat_place(const collectives::Bucket& bucket) const {
+  return bucket.offset + (strategy_.divides_optimizer ? shard_ * plan_.shard_elements(bucket) : 0);
+}
+
+std::vector<OptimizerPiece> ModelState::kept_pieces(const collectives::Bucket& bucket) const {
+  return rates_.cut(kept_piece(bucket), flat_place(bucket));
+}
+
+std::vector<OptimizerPiece> ModelState::host_pieces(const collectives::Bucket& bucket) const {
+  return rates_.cut(host_piece(bucket).host, flat_place(bucket) + kept_piece(bucket).elements);
+}
+
+std::vector<OptimizerPiece>
 ModelState::in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&)
                              const) const {
-  std::vector<OptimizerViews> found;
-  for (const auto& bucket : plan_.buckets) {
-    const auto view = (this->*part)(bucket);
-    // Buckets descend: where pieces touch, the one before begins where this one ends. Divided
-    // parameters lie as their gradients do.
-    const bool touches = !found.empty() &&
-                         view.gradients + view.elements == found.back().gradients &&
-                         (strategy_.divides_parameters ||
-                          view.parameters + view.elements == found.back().parameters);
-    if (touches) {
-      const auto elements = found.back().elements;
-      found.back() = view;
-      found.back().elements += elements;
-    } else if (view.elements > 0) {
-      found.push_back(view);
+  std::vector<OptimizerPiece> found;
+  // Buckets descend, and so do the parts of one: where two touch, the one before begins where this
+  // one ends. Divided parameters lie as their gradients do.
+  const auto touches = [&](const OptimizerPiece& before, const OptimizerPiece& piece) {
+    return piece.rate == before.rate && piece.gradients + piece.elements == before.gradients &&
+           (strategy_.divides_parameters || piece.parameters + piece.elements == before.parameters);
+  };
+  for (const auto& bucket : plan_.buckets)
+    for (auto piece : rates_.cut((this->*part)(bucket), flat_place(bucket))) {
+      if (!found.empty() && touches(found.back(), piece)) {
+        piece.elements += found.back().elements;
+        found.pop_back();
+      }
+      found.push_back(piece);
     }
-  }
   return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include "detail/saved_state.hpp"
 #include "host_shard.hpp"
+#include "rate_ranges.hpp"
 #include "snapshot.hpp"
 
 #include "troupe/collectives/strategy.hpp"
@@ -36,6 +37,8 @@ public:
     collectives::Strategy strategy = {};
     int rank = 0;
     std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
+    /// Of the learning rate, by parameter (nn::rate_factors); 0: frozen. Empty: 1 of all.
+    std::vector<double> rates = {};
     bool snapshots = false; ///< memory for a copy of all that is saved (rank 0)
   };
 
@@ -102,9 +105,20 @@ public:
   /// The part of a piece that the device's optimizer works on, and the part that the host's does.
   OptimizerViews kept_piece(const collectives::Bucket& bucket) const;
   HostPiece host_piece(const collectives::Bucket& bucket) const;
-  /// The pieces of all buckets, neighbours joined: as few views as possible.
-  std::vector<OptimizerViews> pieces() const { return in_few_views(&ModelState::piece); }
-  std::vector<OptimizerViews> kept_pieces() const { return in_few_views(&ModelState::kept_piece); }
+  /// What is trained of these, cut where the learning rate's factor changes.
+  std::vector<OptimizerPiece> kept_pieces(const collectives::Bucket& bucket) const;
+  std::vector<OptimizerPiece> host_pieces(const collectives::Bucket& bucket) const;
+  /// The same of all buckets, neighbours joined: as few views as possible.
+  std::vector<OptimizerPiece> pieces() const { return in_few_views(&ModelState::piece); }
+  std::vector<OptimizerPiece> kept_pieces() const { return in_few_views(&ModelState::kept_piece); }
+  /// Whether nothing of it is trained, on any rank.
+  bool is_frozen(const collectives::Bucket& bucket) const {
+    return rates_.is_frozen(bucket.offset, bucket.elements);
+  }
+  bool is_frozen(UnitId unit) const {
+    return rates_.is_frozen(plan_.unit_offsets[static_cast<std::size_t>(unit)],
+                            layout_.unit_elements[static_cast<std::size_t>(unit)]);
+  }
   /// Null unless the strategy offloads.
   const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 
@@ -129,7 +143,9 @@ private:
   void place_units();
   /// A bucket's elements in the space in which the optimizer's state lies.
   HostShard::Range range(const collectives::Bucket& bucket) const;
-  std::vector<OptimizerViews>
+  /// Where a rank's part of a bucket begins in the flat space.
+  std::size_t flat_place(const collectives::Bucket& bucket) const;
+  std::vector<OptimizerPiece>
   in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
   Status load_parameters(Stream& stream, const Checkpoint& checkpoint);
   Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
@@ -164,6 +180,7 @@ private:
   std::size_t kept_ = 0;   ///< elements of the optimizer's part that are not offloaded
   std::optional<HostShard> host_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
+  RateRanges rates_;
 };
 
 /// Gives an executable all of the state's buffers.

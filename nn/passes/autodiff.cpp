@@ -1,5 +1,6 @@
 #include "autodiff.hpp"
 
+#include "../learning_rates.hpp"
 #include "../ops/table.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -19,10 +20,10 @@ bool flows_to(const Node& node, std::size_t input) {
 
 class Differentiator final : public Propagation {
 public:
-  explicit Differentiator(Graph forward)
-      : graph_{std::move(forward)}, needs_(graph_.tensors.size()), pending_(graph_.tensors.size()),
-        parts_(graph_.tensors.size()), sums_(graph_.tensors.size()),
-        gradients_(graph_.tensors.size(), -1) {}
+  Differentiator(Graph forward, const std::vector<std::string>& freeze)
+      : graph_{std::move(forward)}, freeze_{freeze}, needs_(graph_.tensors.size()),
+        pending_(graph_.tensors.size()), parts_(graph_.tensors.size()),
+        sums_(graph_.tensors.size()), gradients_(graph_.tensors.size(), -1) {}
 
   Result<Graph> run() && {
     const auto forward_nodes = graph_.nodes.size();
@@ -46,13 +47,18 @@ public:
 private:
   bool needs(TensorId id) const { return needs_[static_cast<std::size_t>(id)]; }
 
-  /// Which tensors depend on parameters.
+  bool is_frozen(const Tensor& parameter) const {
+    return nn::is_frozen({parameter.name, graph_.units[static_cast<std::size_t>(parameter.unit)]},
+                         freeze_);
+  }
+
+  /// Which tensors depend on parameters that are trained.
   void mark_needs(const Node& node) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto id = static_cast<std::size_t>(node.inputs[i]);
       if (!flows_to(node, i))
         continue;
-      if (graph_.tensors[id].role == Role::parameter)
+      if (graph_.tensors[id].role == Role::parameter && !is_frozen(graph_.tensors[id]))
         needs_[id] = true;
       if (needs_[id])
         needs_[static_cast<std::size_t>(node.outputs[0])] = true;
@@ -136,6 +142,8 @@ private:
     const auto dy = gradients_[static_cast<std::size_t>(node.outputs[0])];
     if (dy < 0 && !is_loss(node))
       return {}; // nothing that the loss depends on
+    if (std::ranges::none_of(node.inputs, [&](TensorId id) { return needs(id); }))
+      return {}; // nothing that is trained, or depends on it
     const auto gradient = record_of(node.op).gradient;
     if (!gradient)
       return fail(Errc::internal, "autodiff does not know {}", to_string(node.op));
@@ -145,6 +153,7 @@ private:
   }
 
   Graph graph_;
+  const std::vector<std::string>& freeze_;
   std::vector<bool> needs_;
   std::vector<int> pending_;        ///< contributions that each tensor's gradient has in all
   std::vector<int> parts_;          ///< of them, made so far
@@ -154,8 +163,8 @@ private:
 
 } // namespace
 
-Result<Graph> autodiff(Graph forward) {
-  return Differentiator{std::move(forward)}.run();
+Result<Graph> autodiff(Graph forward, const std::vector<std::string>& freeze) {
+  return Differentiator{std::move(forward), freeze}.run();
 }
 
 } // namespace troupe::nn

@@ -71,6 +71,8 @@ train:
   schedule: {milestones: [0.5, 2]}
   clip_grad_norm: null
   max_steps: ~
+  freeze: [stem, layer1.0]
+  lr_scale: {fc: 10, layer2: 0.5}
 parallel: {bucket_size: 1.5MiB}
 cluster: {timeouts: {drain: 2min}}
 checkpoint: {every: 20 steps}
@@ -90,6 +92,8 @@ metrics: {listen: off}
   CHECK(c.train.schedule.milestones == std::vector<double>{0.5, 2});
   CHECK(!c.train.clip_grad_norm);
   CHECK(!c.train.max_steps);
+  CHECK(c.train.freeze == std::vector<std::string>{"stem", "layer1.0"});
+  CHECK(c.train.lr_scale == std::map<std::string, double>{{"fc", 10}, {"layer2", 0.5}});
   CHECK(c.parallel.bucket_size == 3u << 19);
   CHECK(c.cluster.timeouts.drain == 2min);
   CHECK(c.checkpoint.every == Interval{Interval::Unit::steps, 20});
@@ -99,8 +103,8 @@ metrics: {listen: off}
 TEST_CASE("an unknown key is named with its place, what is allowed and the nearest name") {
   CHECK(problems(synthetic + "train:\n  ephocs: 3\n") ==
         Lines{"a.yaml:3:3: train.ephocs: unknown key; allowed: epochs, max_steps, accumulate, "
-              "clip_grad_norm, clip_grad_value, clip_before_unscale, label_smoothing, recompute, "
-              "evaluate_every, optimizer, schedule; "
+              "clip_grad_norm, clip_grad_value, clip_before_unscale, label_smoothing, freeze, "
+              "lr_scale, recompute, evaluate_every, optimizer, schedule; "
               "did you mean \"epochs\"?"});
   CHECK(
       problems(synthetic + "cluster: {banana: 1}\n") ==
@@ -162,6 +166,15 @@ TEST_CASE("a value of the wrong type is named with its place") {
   CHECK(one("cluster: {timeouts: {drain: 5}}") ==
         "a.yaml:2:29: cluster.timeouts.drain: 5 is not a duration; allowed: a duration such as "
         "100ms, 5s, 1min, 2h");
+  CHECK(one("train: {lr_scale: 10}") ==
+        "a.yaml:2:19: train.lr_scale: 10 has the wrong type; allowed: a mapping of names to "
+        "numbers; each: a number, at least 0");
+  CHECK(one("train: {lr_scale: {fc: fast}}") ==
+        "a.yaml:2:19: train.lr_scale: \"fast\" has the wrong type; allowed: a mapping of names to "
+        "numbers; each: a number, at least 0");
+  CHECK(one("train: {lr_scale: {fc: 1, fc: 2}}") ==
+        "a.yaml:2:19: train.lr_scale: fc is there twice; allowed: a mapping of names to numbers; "
+        "each: a number, at least 0");
   CHECK(one("checkpoint: {every: 1 week}") ==
         "a.yaml:2:21: checkpoint.every: \"1 week\" is not an interval; allowed: N epochs, N steps, "
         "never");
@@ -208,6 +221,15 @@ TEST_CASE("a value that is not allowed is named with what is") {
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
         Lines{"a.yaml:1:44: data.augment[1]: \"crob\" is not a choice; allowed: a list; each item: "
               "crop, flip; did you mean \"crop\"?"});
+}
+
+TEST_CASE("a learning rate is not multiplied by 0 or less") {
+  CHECK(problems(synthetic + "train: {lr_scale: {fc: 0}}\n") ==
+        Lines{"a.yaml:2:19: train.lr_scale: fc: 0 would leave it as it is; allowed: above 0; what "
+              "is to stay as it is belongs in train.freeze"});
+  CHECK(problems(synthetic + "train: {lr_scale: {fc: -1}}\n") ==
+        Lines{"a.yaml:2:19: train.lr_scale: fc: -1 is out of range; allowed: a mapping of names to "
+              "numbers; each: a number, at least 0"});
 }
 
 TEST_CASE("a key that is given twice is named with both places") {

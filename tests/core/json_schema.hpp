@@ -103,8 +103,11 @@ inline bool accepts(const Json& schema, const Json& value) {
             fits && (!value.is_object() || !value.contains(name) || accepts(property, value[name]));
     } else if (keyword == "additionalProperties") {
       if (value.is_object())
-        for (const auto& [name, ignored] : value.items())
-          fits = fits && schema["properties"].contains(name);
+        for (const auto& [name, item] : value.items())
+          fits = fits && (schema.value("properties", Json::object()).contains(name) ||
+                          (argument.is_object() && accepts(argument, item)));
+    } else if (keyword == "maxProperties") {
+      fits = !value.is_object() || value.size() <= argument.get<std::size_t>();
     } else if (keyword != "$schema" && keyword != "title" && keyword != "description" &&
                keyword != "default" && keyword != "deprecated") {
       throw std::runtime_error("keyword " + keyword);

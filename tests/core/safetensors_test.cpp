@@ -138,8 +138,18 @@ TEST_CASE("a wrong safetensors file is refused with its name and what is wrong")
       {with_length("nonsense"), "not JSON"},
       {with_length("[]"), "not a JSON object"},
       {with_length("{\"\xff\":1}"), "not JSON"},
-      {with_length("{\"a\":1,}"), "not JSON: wrong at its byte 8"}, // without a library's words
-      {with_length(std::string(200'000, '[')), "nested too deeply"},
+      {with_length("{\"__metadata__\":{},}"),
+       "not JSON: wrong at its byte 20"}, // without a library's words
+      {with_length(std::string(200'000, '[')), "not a JSON object"},
+      {with_length("{\"x\":{\"shape\":" + std::string(200'000, '[')), "nested too deeply"},
+      {with_length("{\"x\":{\"shape\":[{"), "nested too deeply"},
+      {with_length(R"({"x":{"dtype":"F32","dtype":"F32"}})"), "'dtype' twice"},
+      {with_length(R"({"x":{"dtype":"F32","place":1}})"), "entry is not"},
+      {with_length(R"({"__metadata__":{},"__metadata__":{}})"), "'__metadata__' twice"},
+      {with_length(R"({"__metadata__":{"a":{}}})"), "'a' is not a string"},
+      {with_length(R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                   R"("x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})"),
+       "'x' twice"},
       {with_length(R"({"x":{"dtype":"F32","shape":[)" + std::string(2000, '1') + "]}}"),
        "not JSON"},
       {with_length(tensor("\"F32\"", "[" + listed("1", 65) + "]", "[0,4]"), "1234"),

@@ -4,6 +4,7 @@
 #include "troupe/core/config/config.hpp"
 #include "troupe/data/detail/memory_images.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
+#include "troupe/nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -219,6 +220,7 @@ TEST_CASE("a checkpoint named in the config must be readable") {
   }
   SECTION("to begin with") {
     key = "model.pretrained";
+    config.model.name = "linear";
     config.model.pretrained = path;
   }
   const auto beginning = engine::find_beginning(config, scratch.path() / "run");
@@ -227,11 +229,15 @@ TEST_CASE("a checkpoint named in the config must be readable") {
   CHECK(beginning.error().message.starts_with(key + ": cannot open " + path));
 }
 
-TEST_CASE("pretrained parameters begin a run at step 0, without the optimizer's state") {
+TEST_CASE("pretrained parameters begin a run at step 0, and notes say what was taken") {
   const ScratchFolder scratch;
   Config config;
-  auto trained = checkpoint(config, 50);
-  trained.tensors.push_back({"optimizer.momentum.w", {3}, values});
+  config.model.name = "linear";
+  const auto graph = nn::build_model(config.model, {.training = false});
+  REQUIRE(graph);
+  auto trained = engine::initial_checkpoint(*graph, 1).value();
+  trained.step = 50;
+  trained.metadata = engine::checkpoint_metadata(config);
   const auto path = scratch.path() / "trained.safetensors";
   REQUIRE(write_checkpoint(path, trained));
   config.model.pretrained = path.string();
@@ -240,5 +246,7 @@ TEST_CASE("pretrained parameters begin a run at step 0, without the optimizer's 
   REQUIRE(beginning);
   REQUIRE(beginning->checkpoint);
   CHECK(beginning->checkpoint->step == 0);
-  CHECK(beginning->checkpoint->tensors.size() == 1);
+  CHECK(beginning->checkpoint->tensors.size() == 2);
+  CHECK(beginning->notes ==
+        std::vector{"model.pretrained: 2 of 2 tensors are from " + path.string()});
 }

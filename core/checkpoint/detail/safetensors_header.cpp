@@ -3,9 +3,11 @@
 #include "../../fail.hpp"
 #include "../../printable.hpp"
 
-#include <string>
-#include <unordered_set>
-#include <vector>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace troupe {
 
@@ -14,76 +16,188 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_dimensions = 64;
+/// A pair of texts takes twenty times the memory of the shortest JSON for it.
+constexpr std::size_t max_metadata = 10'000;
+constexpr std::string_view metadata_key = "__metadata__";
+constexpr std::array<std::string_view, 3> members = {"dtype", "shape", "data_offsets"};
+enum Member : std::size_t { dtype, shape, offsets };
 
-/// Reads JSON through and finds what no header has, before values are made of it. Readers would not
-/// agree on the meaning of a key that stands twice in one object.
-class HeaderCheck : public nlohmann::json_sax<Json> {
+/// Makes entries while the JSON is read. Readers would not agree on the meaning of a key that
+/// stands twice in one object.
+class HeaderReader : public nlohmann::json_sax<Json> {
 public:
-  const Status& status() const { return status_; }
+  Result<SafetensorsHeader> result() && {
+    if (!status_)
+      return failure(status_.error());
+    return std::move(header_);
+  }
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return count_item(); }
-  bool number_unsigned(number_unsigned_t) override { return count_item(); }
-  bool number_float(number_float_t, const string_t&) override { return count_item(); }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
-    keys_.emplace_back();
-    return enter();
+  bool null() override { return refuse_value(); }
+  bool boolean(bool) override { return refuse_value(); }
+  bool number_float(number_float_t, const string_t&) override { return refuse_value(); }
+  bool number_integer(number_integer_t) override { return refuse_value(); } // below 0
+  bool binary(binary_t&) override { return refuse_value(); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (level_ != Level::list || value > INT64_MAX)
+      return refuse_value();
+    numbers_.push_back(value);
+    return numbers_.size() <= max_dimensions ||
+           refuse(fmt::format("the header has a list of more than {} numbers", max_dimensions));
   }
-  bool key(string_t& name) override {
-    return keys_.back().insert(name).second ||
-           refuse(fmt::format("the header has the key '{}' twice", echoed(name)));
-  }
-  bool end_object() override {
-    keys_.pop_back();
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    items_ = 0;
-    return enter();
-  }
-  bool end_array() override {
-    --depth_;
-    return true;
-  }
+  bool string(string_t& text) override;
+  bool key(string_t& name) override;
+  bool start_object(std::size_t) override;
+  bool end_object() override;
+  bool start_array(std::size_t) override;
+  bool end_array() override;
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
     return refuse(fmt::format("the header is not JSON: wrong at its byte {}", position));
   }
 
 private:
+  enum class Level : std::uint8_t { outside, top, metadata, entry, list };
+
   bool refuse(std::string what) {
     status_ = fail(Errc::corrupt, "{}", what);
     return false;
   }
-  /// A header has objects in an object, and lists in those.
-  bool enter() { return ++depth_ <= 3 || refuse("the header is nested too deeply"); }
-  bool count_item() {
-    return ++items_ <= max_dimensions ||
-           refuse(fmt::format("the header has a list of more than {} numbers", max_dimensions));
+  bool refuse_entry(std::string_view what) {
+    return refuse(fmt::format("tensor '{}': {}", echoed(name_), what));
   }
+  bool refuse_twice(std::string_view key) {
+    return refuse(fmt::format("the header has the key '{}' twice", echoed(key)));
+  }
+  bool refuse_value();
+  bool take_pair(std::string& text);
+  bool take_entry();
+  SafetensorsEntry& entry() { return header_.entries.back(); }
 
-  std::vector<std::unordered_set<std::string>> keys_; ///< of the objects that are open
-  int depth_ = 0;
-  std::size_t items_ = 0; ///< of the list that is open
+  SafetensorsHeader header_;
+  Level level_ = Level::outside;
+  std::string name_; ///< of the tensor, or metadata_key
+  std::string pair_; ///< the key of the metadata
+  Member member_ = dtype;
+  std::array<bool, members.size()> seen_ = {};
+  std::vector<std::uint64_t> numbers_; ///< of the list that is open
+  bool has_metadata_ = false;
   Status status_;
 };
 
+/// A value that cannot stand where it does.
+bool HeaderReader::refuse_value() {
+  switch (level_) {
+  case Level::outside:
+    return refuse("the header is not a JSON object");
+  case Level::top:
+    return name_ == metadata_key
+               ? refuse("__metadata__ is not an object")
+               : refuse_entry("its entry is not an object of dtype, shape and data_offsets");
+  case Level::metadata:
+    return refuse(fmt::format("__metadata__: '{}' is not a string", echoed(pair_)));
+  case Level::entry:
+    return refuse_entry("dtype is not a string, shape not an array or data_offsets not a pair");
+  default:
+    return refuse_entry("a size or offset is not a whole number from 0 on");
+  }
+}
+
+bool HeaderReader::string(string_t& text) {
+  if (level_ == Level::metadata)
+    return take_pair(text);
+  if (level_ != Level::entry || member_ != dtype)
+    return refuse_value();
+  entry().dtype = std::move(text);
+  return true;
+}
+
+bool HeaderReader::take_pair(std::string& text) {
+  if (header_.metadata.size() == max_metadata)
+    return refuse(fmt::format("__metadata__ has more than {} keys", max_metadata));
+  return header_.metadata.try_emplace(pair_, std::move(text)).second || refuse_twice(pair_);
+}
+
+bool HeaderReader::key(string_t& name) {
+  if (level_ == Level::metadata) {
+    pair_ = std::move(name);
+    return true;
+  }
+  if (level_ == Level::top) {
+    name_ = std::move(name);
+    return name_ != metadata_key || !std::exchange(has_metadata_, true) || refuse_twice(name_);
+  }
+  const auto* const found = std::ranges::find(members, name);
+  if (found == members.end())
+    return refuse_entry("its entry is not an object of dtype, shape and data_offsets");
+  member_ = static_cast<Member>(found - members.begin());
+  return !std::exchange(seen_[member_], true) || refuse_twice(name);
+}
+
+bool HeaderReader::start_object(std::size_t) {
+  if (level_ == Level::outside) {
+    level_ = Level::top;
+    return true;
+  }
+  if (level_ != Level::top)
+    return level_ == Level::metadata ? refuse_value() : refuse("the header is nested too deeply");
+  if (name_ == metadata_key) {
+    level_ = Level::metadata;
+    return true;
+  }
+  level_ = Level::entry;
+  seen_ = {};
+  header_.entries.emplace_back().name = name_;
+  return true;
+}
+
+bool HeaderReader::end_object() {
+  const bool complete = level_ != Level::entry || std::ranges::count(seen_, true) == 3;
+  level_ = level_ == Level::top ? Level::outside : Level::top;
+  return complete || refuse_entry("its entry is not an object of dtype, shape and data_offsets");
+}
+
+bool HeaderReader::start_array(std::size_t) {
+  if (level_ == Level::list)
+    return refuse("the header is nested too deeply");
+  if (level_ != Level::entry || member_ == dtype)
+    return refuse_value();
+  level_ = Level::list;
+  numbers_.clear();
+  return true;
+}
+
+bool HeaderReader::end_array() {
+  level_ = Level::entry;
+  if (member_ == shape) {
+    entry().shape.dims.assign(numbers_.begin(), numbers_.end());
+    return true;
+  }
+  if (numbers_.size() != 2)
+    return refuse_value();
+  entry().begin = numbers_[0];
+  entry().end = numbers_[1];
+  return true;
+}
+
+Status check_names_differ(const std::vector<SafetensorsEntry>& entries) {
+  std::vector<std::string_view> names;
+  names.reserve(entries.size());
+  for (const auto& entry : entries)
+    names.push_back(entry.name);
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    return fail(Errc::corrupt, "the header has the key '{}' twice", echoed(*twice));
+  return {};
+}
+
 } // namespace
 
-Result<Json> parse_safetensors_header(std::string_view text) {
-  HeaderCheck check;
-  if (!Json::sax_parse(text, &check))
-    return failure(check.status().error());
-  // The parser gets no callback: with one it would look through an object again for each of its
-  // values.
-  auto json = Json::parse(text, nullptr, false);
-  if (!json.is_object())
-    return fail(Errc::corrupt, "the header is not a JSON object");
-  return json;
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view text) {
+  HeaderReader reader;
+  Json::sax_parse(text, &reader); // what it returns, the reader knows better
+  TROUPE_TRY(auto header, std::move(reader).result());
+  TROUPE_TRY(check_names_differ(header.entries));
+  return header;
 }
 
 } // namespace troupe

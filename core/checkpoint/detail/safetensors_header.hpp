@@ -1,17 +1,24 @@
-/// The JSON of a safetensors file's header, before its entries are looked at.
+/// The JSON of a safetensors file's header.
 #pragma once
 
 #include "../../error.hpp"
+#include "../safetensors.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
-/// An object. Takes time in proportion to the text, whatever it is. Errors: corrupt for what is no
-/// JSON, a key that stands twice in one object, and what is nested deeper or longer than a header
-/// can be.
-Result<nlohmann::json> parse_safetensors_header(std::string_view text);
+struct SafetensorsHeader {
+  std::map<std::string, std::string> metadata;
+  std::vector<SafetensorsEntry> entries; ///< in the order of the text
+};
+
+/// Takes time and memory in proportion to the text, whatever it is: no tree of values is made.
+/// Errors: corrupt for what is no JSON, or not a header's; a key that stands twice in one object.
+/// Whether sizes and offsets fit together is not looked at.
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view text);
 
 } // namespace troupe

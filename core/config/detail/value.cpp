@@ -183,6 +183,28 @@ struct Assign {
       wrong_type();
     }
   }
+  void operator()(std::map<std::string, double>* target) const {
+    if (!node.IsMap())
+      return wrong_type();
+    if (node.size() > longest_config_list)
+      return fails(fmt::format("{} items are more than {}", node.size(), longest_config_list));
+    std::map<std::string, double> values;
+    const auto before = problems.size();
+    for (const auto& entry : node) {
+      std::string name;
+      (*this)(entry.first, &name);
+      if (!values.emplace(name, 0).second)
+        fails(fmt::format("{} is there twice", echoed(name, 60)));
+      (*this)(entry.second, &values[name]);
+    }
+    if (problems.size() == before)
+      *target = std::move(values);
+  }
+  /// A part of this value.
+  template <class T>
+  void operator()(const YAML::Node& part, T* target) const {
+    Assign{part, rule, problems, item}(target);
+  }
   template <class T>
   void operator()(std::optional<T>* target) const {
     if (is_null(node)) {

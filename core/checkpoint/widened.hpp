@@ -1,0 +1,18 @@
+/// Tensors of a safetensors file as fp32 values, whatever floating type they have there.
+#pragma once
+
+#include "safetensors.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace troupe {
+
+/// F32, F16, BF16, and F64, which is rounded.
+bool is_widened(std::string_view dtype);
+
+/// Fills `into`, which has room for the elements of the entry, whose type is_widened().
+Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& entry,
+                    std::span<float> into);
+
+} // namespace troupe

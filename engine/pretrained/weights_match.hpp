@@ -1,0 +1,35 @@
+/// Which tensors of a file belong to which of a model.
+#pragma once
+
+#include "troupe/core/checkpoint/safetensors.hpp"
+#include "troupe/core/graph/graph.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::engine {
+
+/// A parameter or a statistic of the model, and where its values come from.
+struct WeightsSource {
+  TensorId tensor = -1;
+  const SafetensorsEntry* entry = nullptr; ///< null: it begins anew
+  std::string why = {};                    ///< it does
+};
+
+struct WeightsMatch {
+  std::vector<WeightsSource> sources; ///< of all, parameters first
+  std::string prefix;                 ///< that all names of the file have
+};
+
+/// By name. What has another shape begins anew where it is part of the stem or the head, the first
+/// and the last unit; so does a head of which the file has nothing. Counts of batches
+/// (num_batches_tracked) and an optimizer's state are left out. Errors: invalid_input where
+/// anything else of the model is missing or does not fit, where the file has anything else, or
+/// where most of the model would begin anew; names the first ten, what was expected and the nearest
+/// name. The entries must live as long as the result.
+Result<WeightsMatch> match_weights(const Graph& graph, const std::string& model,
+                                   std::span<const SafetensorsEntry> entries);
+
+} // namespace troupe::engine

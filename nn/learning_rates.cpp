@@ -1,0 +1,164 @@
+#include "learning_rates.hpp"
+
+#include "modules.hpp"
+#include "troupe/core/nearest.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+
+namespace troupe::nn {
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Parameters = std::span<const ParameterName>;
+
+std::string_view module_of(const ParameterName& parameter) {
+  return parameter.name.substr(0, parameter.name.rfind('.'));
+}
+
+std::ptrdiff_t count(Parameters parameters, std::string_view name) {
+  return std::ranges::count_if(parameters,
+                               [&](const auto& parameter) { return belongs_to(parameter, name); });
+}
+
+void append_new(Names& names, std::string name) {
+  if (std::ranges::count(names, name) == 0)
+    names.push_back(std::move(name));
+}
+
+/// What has parameters, with what is around it: "layer1", "layer1.0", "layer1.0.conv1".
+Names names_of(Parameters parameters) {
+  Names names;
+  for (const auto& parameter : parameters)
+    for (const auto full : {parameter.unit, module_of(parameter)})
+      for (auto dot = full.find('.');; dot = full.find('.', dot + 1)) {
+        append_new(names, std::string{full.substr(0, dot)});
+        if (dot == std::string_view::npos)
+          break;
+      }
+  return names;
+}
+
+std::string outermost(const Names& names) {
+  Names found;
+  std::ranges::copy_if(names, std::back_inserter(found),
+                       [](const auto& name) { return name.find('.') == std::string::npos; });
+  return fmt::format("{}, and what is inside them", fmt::join(found, ", "));
+}
+
+/// One key's names, and what is wrong with them.
+class NamesCheck {
+public:
+  NamesCheck(std::string key, Parameters parameters, const Names& known, ConfigConflicts& found)
+      : key_{std::move(key)}, parameters_{parameters}, known_{known}, found_{found} {}
+
+  /// Whether parameters are called so.
+  bool knows(const std::string& name) {
+    if (count(parameters_, name) > 0)
+      return true;
+    refuse(fmt::format("the model has no unit or module \"{}\" with parameters", echoed(name)),
+           outermost(known_), nearest(name, known_));
+    return false;
+  }
+  void refuse(std::string what, std::string allowed, std::string nearest = {}) {
+    found_.push_back(
+        {{key_, "model.name"}, std::move(what), std::move(allowed), std::move(nearest)});
+  }
+
+private:
+  std::string key_;
+  Parameters parameters_;
+  const Names& known_;
+  ConfigConflicts& found_;
+};
+
+void check_freeze(const Names& freeze, Parameters parameters, NamesCheck check) {
+  for (const auto& name : freeze)
+    check.knows(name);
+  const auto frozen = [&](const auto& parameter) { return is_frozen(parameter, freeze); };
+  if (!parameters.empty() && std::ranges::all_of(parameters, frozen))
+    check.refuse("all of the model is frozen: nothing would be trained",
+                 "names that leave a part of it");
+}
+
+void check_scale(const TrainConfig& train, const std::string& name, Parameters parameters,
+                 NamesCheck& check) {
+  const auto belongs = [&](const auto& parameter) { return belongs_to(parameter, name); };
+  if (std::ranges::all_of(parameters, [&](const auto& parameter) {
+        return !belongs(parameter) || is_frozen(parameter, train.freeze);
+      }))
+    check.refuse(fmt::format("{} is frozen (train.freeze): it has no learning rate", name),
+                 "names of what is trained");
+  const auto is_same = [&](const std::string& other) {
+    return std::ranges::all_of(parameters, [&](const auto& parameter) {
+      return belongs(parameter) == belongs_to(parameter, other);
+    });
+  };
+  for (const auto& [other, factor] : train.lr_scale)
+    if (other < name && is_same(other))
+      check.refuse(fmt::format("{} and {} are the same parameters", other, name), "one of them");
+}
+
+} // namespace
+
+std::vector<ParameterName> parameter_names(const Graph& graph) {
+  std::vector<ParameterName> names;
+  for (const auto id : graph.with_role(Role::parameter))
+    names.push_back({graph[id].name, graph.units[static_cast<std::size_t>(graph[id].unit)]});
+  return names;
+}
+
+std::vector<ParameterName> parameter_names(const StorageLayout& layout) {
+  std::vector<ParameterName> names;
+  for (const auto& slot : layout.parameters)
+    names.push_back({slot.name, layout.unit_names[static_cast<std::size_t>(slot.unit)]});
+  return names;
+}
+
+bool belongs_to(const ParameterName& parameter, std::string_view name) {
+  return is_within(parameter.unit, name) || is_within(module_of(parameter), name);
+}
+
+bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& freeze) {
+  return std::ranges::any_of(freeze, [&](const auto& name) { return belongs_to(parameter, name); });
+}
+
+std::vector<double> rate_factors(const TrainConfig& train, Parameters parameters) {
+  std::vector<double> factors(parameters.size(), 1);
+  std::vector<std::ptrdiff_t> fewest(parameters.size(), std::numeric_limits<std::ptrdiff_t>::max());
+  for (const auto& [name, factor] : train.lr_scale) {
+    const auto parts = count(parameters, name);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (belongs_to(parameters[i], name) && parts < fewest[i]) {
+        factors[i] = factor;
+        fewest[i] = parts;
+      }
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (is_frozen(parameters[i], train.freeze))
+      factors[i] = 0;
+  return factors;
+}
+
+ConfigConflicts find_rate_conflicts(const TrainConfig& train, const Graph& forward) {
+  ConfigConflicts found;
+  if (train.freeze.empty() && train.lr_scale.empty())
+    return found;
+  const auto parameters = parameter_names(forward);
+  const auto known = names_of(parameters);
+  check_freeze(train.freeze, parameters, {"train.freeze", parameters, known, found});
+  NamesCheck check{"train.lr_scale", parameters, known, found};
+  for (const auto& [name, factor] : train.lr_scale)
+    if (check.knows(name))
+      check_scale(train, name, parameters, check);
+  return found;
+}
+
+} // namespace troupe::nn

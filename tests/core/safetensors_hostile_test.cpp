@@ -1,0 +1,219 @@
+// Safetensors files that lie: none may crash the reader, or take more than twice the file and 64
+// MiB, or time out of proportion.
+#include "child_process.hpp"
+#include "sanitized.hpp"
+#include "scratch_folder.hpp"
+
+#include "troupe/core/checkpoint/safetensors.hpp"
+#include "troupe/core/checkpoint/widened.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include <sys/resource.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using Random = std::mt19937;
+
+std::string with_length(const std::string& header, std::uint64_t length) {
+  std::string file(8, '\0');
+  std::memcpy(file.data(), &length, 8);
+  return file + header;
+}
+
+/// Weights as another program writes them: several types, a scalar, metadata.
+std::string good_file(const std::filesystem::path& path) {
+  const std::vector<float> weights(48, 1.5f);
+  const std::vector<std::uint16_t> halves(10, 0x3c00);
+  const std::vector<std::int64_t> count = {7};
+  REQUIRE(
+      write_safetensors(path, {{"format", "pt"}},
+                        {{"conv1.weight", "F32", {4, 3, 2, 2}, std::as_bytes(std::span{weights})},
+                         {"bn1.num_batches_tracked", "I64", {}, std::as_bytes(std::span{count})},
+                         {"fc.weight", "F16", {5, 2}, std::as_bytes(std::span{halves})}}));
+  return read_bytes(path);
+}
+
+std::size_t place(Random& random, const std::string& text) {
+  return text.empty() ? 0 : random() % text.size();
+}
+
+void flip_bytes(Random& random, std::string& file) {
+  for (auto times = 1 + random() % 8; times-- > 0;)
+    file[place(random, file)] = static_cast<char>(random());
+}
+
+void cut(Random& random, std::string& file) {
+  file.resize(place(random, file));
+}
+
+void repeat_a_piece(Random& random, std::string& file) {
+  const auto from = place(random, file);
+  file.insert(place(random, file), file.substr(from, random() % 200));
+}
+
+void remove_a_piece(Random& random, std::string& file) {
+  file.erase(place(random, file), random() % 40);
+}
+
+void change_a_digit(Random& random, std::string& file) {
+  const auto at = file.find_first_of("0123456789", 8 + place(random, file) / 2);
+  if (at != std::string::npos)
+    file.replace(at, 1, std::to_string(random() * std::uint64_t{random()}));
+}
+
+void change_the_length(Random& random, std::string& file) {
+  const auto length = random() % 2 ? std::uint64_t{random()} : std::uint64_t{random() % 512};
+  std::memcpy(file.data(), &length, 8);
+}
+
+/// The length goes along, so that the header is looked into.
+void insert_json(Random& random, std::string& file) {
+  constexpr std::array<std::string_view, 8> pieces = {
+      "{", "[[[[", "\"a\":", "-1,", "1e999,", "\"__metadata__\":{},", "\"\\ud800\"", "null"};
+  file.insert(8 + place(random, file) % 200, pieces[random() % pieces.size()]);
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  length += random() % 8;
+  std::memcpy(file.data(), &length, 8);
+}
+
+std::string mutated(std::string file, unsigned seed) {
+  constexpr std::array<void (*)(Random&, std::string&), 7> ways = {
+      flip_bytes,        cut,        repeat_a_piece, remove_a_piece, change_a_digit,
+      change_the_length, insert_json};
+  Random random{seed};
+  ways[seed % ways.size()](random, file);
+  return file;
+}
+
+/// Opens, and reads every tensor that has a type of weights. Whether all of it went well.
+bool read_weights(const std::filesystem::path& path) {
+  const auto reader = SafetensorsReader::open(path);
+  if (!reader)
+    return false;
+  for (const auto& entry : reader->entries()) {
+    std::vector<float> values(static_cast<std::size_t>(entry.shape.elements()));
+    if (is_widened(entry.dtype) && !read_widened(*reader, entry, values))
+      return false;
+  }
+  return true;
+}
+
+std::size_t peak_bytes() {
+  ::rusage use{};
+  ::getrusage(RUSAGE_SELF, &use);
+  return static_cast<std::size_t>(use.ru_maxrss) * 1024;
+}
+
+/// Memory that a process takes at most for it, beyond what it had.
+std::size_t memory_of(const std::function<void()>& work) {
+  ChildProcess child{[&](int output) {
+    const auto before = peak_bytes();
+    work();
+    write_text(output, std::to_string(peak_bytes() - before));
+  }};
+  return std::stoull(child.wait_for_output());
+}
+
+/// As many copies of `item` as fit in the longest header that is read.
+std::string full_header(std::string begin, const std::function<std::string(int)>& item,
+                        const std::string& end) {
+  constexpr std::size_t longest = std::size_t{8} << 20;
+  for (int i = 0;; ++i) {
+    const auto next = (i == 0 ? "" : ",") + item(i);
+    if (begin.size() + next.size() + end.size() > longest)
+      return begin + end;
+    begin += next;
+  }
+}
+
+const std::function<std::string(int)> smallest_tensor = [](int i) {
+  return '"' + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+};
+const std::function<std::string(int)> most_dimensions = [](int i) {
+  std::string shape = "0";
+  for (int at = 1; at < 64; ++at)
+    shape += ",0";
+  return '"' + std::to_string(i) + R"(":{"dtype":"U8","shape":[)" + shape +
+         R"(],"data_offsets":[0,0]})";
+};
+const std::function<std::string(int)> pair = [](int i) {
+  return '"' + std::to_string(i) + R"(":"")";
+};
+const std::function<std::string(int)> number = [](int) { return std::string{"1"}; };
+
+} // namespace
+
+TEST_CASE("500 mutated safetensors files are read or refused, and none crashes the reader") {
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  const auto good = good_file(path);
+  REQUIRE(read_weights(path));
+  int refused = 0;
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    write_bytes(path, mutated(good, seed));
+    refused += read_weights(path) ? 0 : 1;
+  }
+  CHECK(refused > 350); // the rest has other values, or another name
+}
+
+TEST_CASE("no header takes more memory than twice the file and 64 MiB") {
+  if (is_sanitized())
+    SKIP("sanitizers need memory of their own");
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  for (const auto& header :
+       {full_header("{", smallest_tensor, "}"), full_header("{", most_dimensions, "}"),
+        full_header(R"({"__metadata__":{)", pair, "}}"),
+        full_header(R"({"x":{"shape":[)", number, "]}}"),
+        full_header(
+            "{", [](int) { return std::string{"["}; }, "}")}) {
+    const auto file = with_length(header, header.size());
+    write_bytes(path, file);
+    CHECK(memory_of([&] { static_cast<void>(read_weights(path)); }) <=
+          2 * file.size() + (std::size_t{64} << 20));
+  }
+}
+
+TEST_CASE("halves are widened in twice the file's memory") {
+  if (is_sanitized())
+    SKIP("sanitizers need memory of their own");
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  const std::vector<std::uint16_t> halves(std::size_t{48} << 20, 0x3c00);
+  REQUIRE(
+      write_safetensors(path, {}, {{"w", "F16", {48, 1 << 20}, std::as_bytes(std::span{halves})}}));
+  CHECK(memory_of([&] { static_cast<void>(read_weights(path)); }) <=
+        2 * std::filesystem::file_size(path) + (std::size_t{64} << 20));
+}
+
+TEST_CASE("a header that says it is huge takes no memory") {
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  write_bytes(path, with_length("{}", std::uint64_t{1} << 62));
+  CHECK_FALSE(SafetensorsReader::open(path));
+  write_bytes(path, with_length("{}", 9 << 20));
+  std::filesystem::resize_file(path, std::uintmax_t{20} << 20);
+  CHECK(SafetensorsReader::open(path).error().message.ends_with(
+      "a header of 9437184 bytes is more than the 8388608 that are read"));
+}
+
+// Twice the header would take four times as long, if each tensor were compared with all others.
+TEST_CASE("the longest headers are read in seconds") {
+  const ScratchFolder folder;
+  const auto path = folder / "a.safetensors";
+  const auto header = full_header("{", smallest_tensor, "}");
+  write_bytes(path, with_length(header, header.size()));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(read_weights(path));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{20});
+}
