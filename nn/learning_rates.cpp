@@ -17,13 +17,13 @@ namespace troupe::nn {
 namespace {
 
 using Names = std::vector<std::string>;
-using Parameters = std::span<const ParameterName>;
+using NamedParameters = std::span<const ParameterName>;
 
 std::string_view module_of(const ParameterName& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
-std::ptrdiff_t count(Parameters parameters, std::string_view name) {
+std::ptrdiff_t count(NamedParameters parameters, std::string_view name) {
   return std::ranges::count_if(parameters,
                                [&](const auto& parameter) { return belongs_to(parameter, name); });
 }
@@ -34,7 +34,7 @@ void append_new(Names& names, std::string name) {
 }
 
 /// What has parameters, with what is around it: "layer1", "layer1.0", "layer1.0.conv1".
-Names names_of(Parameters parameters) {
+Names modules_with_parameters(NamedParameters parameters) {
   Names names;
   for (const auto& parameter : parameters)
     for (const auto full : {parameter.unit, module_of(parameter)})
@@ -56,7 +56,7 @@ std::string outermost(const Names& names) {
 /// One key's names, and what is wrong with them.
 class NamesCheck {
 public:
-  NamesCheck(std::string key, Parameters parameters, const Names& known, ConfigConflicts& found)
+  NamesCheck(std::string key, NamedParameters parameters, const Names& known, ConfigConflicts& found)
       : key_{std::move(key)}, parameters_{parameters}, known_{known}, found_{found} {}
 
   /// Whether parameters are called so.
@@ -74,12 +74,12 @@ public:
 
 private:
   std::string key_;
-  Parameters parameters_;
+  NamedParameters parameters_;
   const Names& known_;
   ConfigConflicts& found_;
 };
 
-void check_freeze(const Names& freeze, Parameters parameters, NamesCheck check) {
+void check_freeze(const Names& freeze, NamedParameters parameters, NamesCheck check) {
   for (const auto& name : freeze)
     check.knows(name);
   const auto frozen = [&](const auto& parameter) { return is_frozen(parameter, freeze); };
@@ -88,7 +88,7 @@ void check_freeze(const Names& freeze, Parameters parameters, NamesCheck check) 
                  "names that leave a part of it");
 }
 
-void check_scale(const TrainConfig& train, const std::string& name, Parameters parameters,
+void check_scale(const TrainConfig& train, const std::string& name, NamedParameters parameters,
                  NamesCheck& check) {
   const auto belongs = [&](const auto& parameter) { return belongs_to(parameter, name); };
   if (std::ranges::all_of(parameters, [&](const auto& parameter) {
@@ -130,7 +130,7 @@ bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& f
   return std::ranges::any_of(freeze, [&](const auto& name) { return belongs_to(parameter, name); });
 }
 
-std::vector<double> rate_factors(const TrainConfig& train, Parameters parameters) {
+std::vector<double> rate_factors(const TrainConfig& train, NamedParameters parameters) {
   std::vector<double> factors(parameters.size(), 1);
   std::vector<std::ptrdiff_t> fewest(parameters.size(), std::numeric_limits<std::ptrdiff_t>::max());
   for (const auto& [name, factor] : train.lr_scale) {
@@ -152,7 +152,7 @@ ConfigConflicts find_rate_conflicts(const TrainConfig& train, const Graph& forwa
   if (train.freeze.empty() && train.lr_scale.empty())
     return found;
   const auto parameters = parameter_names(forward);
-  const auto known = names_of(parameters);
+  const auto known = modules_with_parameters(parameters);
   check_freeze(train.freeze, parameters, {"train.freeze", parameters, known, found});
   NamesCheck check{"train.lr_scale", parameters, known, found};
   for (const auto& [name, factor] : train.lr_scale)

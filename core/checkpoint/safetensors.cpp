@@ -33,7 +33,6 @@ constexpr std::size_t alignment = 8;
 /// any file can be read in twice its size and 64 MiB. 100,000 tensors need 6 MiB.
 constexpr std::uint64_t max_header_bytes = std::uint64_t{8} << 20;
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-constexpr std::string_view metadata_key = "__metadata__";
 
 struct DTypeSize {
   std::string_view name;
@@ -120,12 +119,12 @@ Result<std::string> make_safetensors_header(const SafetensorsMetadata& metadata,
                                             std::span<const SafetensorsView> tensors) {
   auto json = OrderedJson::object();
   // An ordered object searches its keys one by one: names are checked here, and pushed unchecked.
-  std::set<std::string_view> names = {metadata_key};
+  std::set<std::string_view> names = {safetensors_metadata_key};
   if (!metadata.empty()) {
     auto pairs = OrderedJson::object();
     for (const auto& [key, value] : metadata)
       pairs[key] = value;
-    json[std::string{metadata_key}] = std::move(pairs);
+    json[std::string{safetensors_metadata_key}] = std::move(pairs);
   }
   std::uint64_t offset = 0;
   for (const auto& tensor : tensors) {

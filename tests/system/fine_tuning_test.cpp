@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-struct Mode {
+struct TunedMode {
   const char* what;
   Settings settings;
 };
@@ -22,7 +22,7 @@ Settings two(const std::string& strategy) {
 }
 
 /// Every way in which a parameter may be updated.
-std::vector<Mode> modes() {
+std::vector<TunedMode> modes() {
   return {
       {"alone", {}},
       {"accumulating", {"train.accumulate=2"}},

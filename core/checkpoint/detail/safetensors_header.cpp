@@ -18,7 +18,6 @@ using Json = nlohmann::json;
 constexpr std::size_t max_dimensions = 64;
 /// A pair of texts takes twenty times the memory of the shortest JSON for it.
 constexpr std::size_t max_metadata = 10'000;
-constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::array<std::string_view, 3> members = {"dtype", "shape", "data_offsets"};
 enum Member : std::size_t { dtype, shape, offsets };
 
@@ -75,7 +74,7 @@ private:
 
   SafetensorsHeader header_;
   Level level_ = Level::outside;
-  std::string name_; ///< of the tensor, or metadata_key
+  std::string name_; ///< of the tensor, or safetensors_metadata_key
   std::string pair_; ///< the key of the metadata
   Member member_ = dtype;
   std::array<bool, members.size()> seen_ = {};
@@ -90,7 +89,7 @@ bool HeaderReader::refuse_value() {
   case Level::outside:
     return refuse("the header is not a JSON object");
   case Level::top:
-    return name_ == metadata_key
+    return name_ == safetensors_metadata_key
                ? refuse("__metadata__ is not an object")
                : refuse_entry("its entry is not an object of dtype, shape and data_offsets");
   case Level::metadata:
@@ -124,7 +123,8 @@ bool HeaderReader::key(string_t& name) {
   }
   if (level_ == Level::top) {
     name_ = std::move(name);
-    return name_ != metadata_key || !std::exchange(has_metadata_, true) || refuse_twice(name_);
+    return name_ != safetensors_metadata_key || !std::exchange(has_metadata_, true) ||
+           refuse_twice(name_);
   }
   const auto* const found = std::ranges::find(members, name);
   if (found == members.end())
@@ -140,7 +140,7 @@ bool HeaderReader::start_object(std::size_t) {
   }
   if (level_ != Level::top)
     return level_ == Level::metadata ? refuse_value() : refuse("the header is nested too deeply");
-  if (name_ == metadata_key) {
+  if (name_ == safetensors_metadata_key) {
     level_ = Level::metadata;
     return true;
   }

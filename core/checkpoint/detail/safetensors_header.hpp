@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+/// What stands beside the tensors' names in a header.
+inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
+
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::vector<SafetensorsEntry> entries; ///< in the order of the text
