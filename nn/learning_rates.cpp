@@ -56,7 +56,8 @@ std::string outermost(const Names& names) {
 /// One key's names, and what is wrong with them.
 class NamesCheck {
 public:
-  NamesCheck(std::string key, NamedParameters parameters, const Names& known, ConfigConflicts& found)
+  NamesCheck(std::string key, NamedParameters parameters, const Names& known,
+             ConfigConflicts& found)
       : key_{std::move(key)}, parameters_{parameters}, known_{known}, found_{found} {}
 
   /// Whether parameters are called so.
