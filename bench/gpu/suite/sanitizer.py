@@ -9,7 +9,7 @@ import shutil
 import time
 
 from suite import machine, programs, shards
-from suite.programs import OutOfTime, Trouble
+from suite.programs import Trouble
 from suite.tests import CONNECTIONS, PROGRAMS, Reading
 
 WHAT = "compute-sanitizer's memcheck, racecheck and synccheck over the tests of our kernels, one by one"
@@ -106,10 +106,7 @@ class Check:
 
     def trouble(self):
         """Why it says nothing about the kernels, or None."""
-        try:
-            reason = self.program.why_it_ended(time.monotonic() + 5)
-        except OutOfTime as late:
-            reason = str(late)
+        reason = shards.why_it_ended(self.program)
         if self.reading.failures:
             return "the test failed"
         if self.findings.count is None or (reason and not self.findings.count and not self.reading.skips):

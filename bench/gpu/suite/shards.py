@@ -3,6 +3,8 @@
 import signal
 import time
 
+from suite.programs import OutOfTime
+
 
 def run_some(waiting, jobs, deadline, keep):
     """Starts each of `waiting`, functions that return a shard: it has `program`, `until` and is_done(). Calls
@@ -32,6 +34,14 @@ def read_on(program, reading):
         if line is not None:
             reading.line(line)
     return None in lines
+
+
+def why_it_ended(program):
+    """None, or a line; of a program that has closed its output."""
+    try:
+        return program.why_it_ended(time.monotonic() + 5)
+    except OutOfTime as late:
+        return str(late)
 
 
 def cut(running, keep):

@@ -5,7 +5,7 @@ import re
 import time
 
 from suite import machine, programs, shards
-from suite.programs import OutOfTime, Trouble
+from suite.programs import Trouble
 
 WHAT = "the programs with the tests labelled gpu, and those of the CUDA device that need no GPU"
 
@@ -71,15 +71,11 @@ class Shard:
 
     def trouble(self):
         """What the names of failed and skipped tests do not tell: None, or one line."""
-        try:
-            reason = self.program.why_it_ended(time.monotonic() + 5)
-        except OutOfTime as late:
-            reason = str(late)
+        reason = shards.why_it_ended(self.program)
         told = self.reading.ended and (self.reading.failures or self.reading.skips)
         if not reason or (told and reason.startswith("exit code ")):
             return None
         return f"{self.what}: {reason} (last heard of: {self.reading.test or 'no test'})"
-
 
     def cut(self):
         return f"{self.what}: cut (last heard of: {self.reading.test or 'no test'})"
