@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <fmt/format.h>
 
 #include <random>
 
@@ -147,9 +148,10 @@ TEST_CASE("a name with a dot is no path, and text of others is not obeyed") {
 
 TEST_CASE("numbers that no key takes are named") {
   for (const std::string value : {"1e999", "-1", "1e18", "\"x\"", "[]", "{\"a\": 1}", "true"}) {
-    const auto imported = from_deepspeed(
-        "{\"train_batch_size\": " + value + ", \"gradient_accumulation_steps\": " + value +
-        ", \"fp16\": {\"enabled\": true, \"initial_scale_power\": " + value + "}}");
+    const auto imported = from_deepspeed(fmt::format(
+        R"({{"train_batch_size": {0}, "gradient_accumulation_steps": {0},
+             "fp16": {{"enabled": true, "initial_scale_power": {0}}}}})",
+        value));
     CAPTURE(value);
     // What no number holds is no JSON, and nothing after it is read.
     CHECK(imported.problems.size() == (value == "1e999" ? 1 : 3));

@@ -111,7 +111,7 @@ TEST_CASE("what is imported from DeepSpeed trains, alone and named by accelerate
     const auto refused = run(command);
     CHECK(refused.code == 2);
     CHECK(refused.out.empty());
-    CHECK(has(refused.err, "ds.json:8:30: scheduler.params.warmup_num_steps: not supported: "));
+    CHECK(has(refused.err, "ds.json:8:28: scheduler.params.warmup_num_steps: not supported: "));
     command.emplace_back("--allow-unsupported");
   }
   const auto imported = run(command);

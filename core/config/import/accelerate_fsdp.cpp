@@ -41,8 +41,7 @@ Outcome map_reshard(const Context& context, const Entry& entry) {
 }
 
 Outcome map_version(const Context&, const Entry& entry) {
-  const auto version = whole_of(entry);
-  if (version != 1 && version != 2)
+  if (const auto version = whole_of(entry).value_or(0); version < 1 || version > 2)
     return wrong(entry, "1, 2");
   return with_fate(Fate::built_in, "both versions train the same");
 }

@@ -27,7 +27,7 @@ bool holds(std::string_view when, const ForeignContext& context) {
 std::string closed_switch(const ForeignContext& context, std::string_view key) {
   for (auto dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
     for (const auto* name : {".enabled", ".shared_parameters.enabled"}) {
-      const auto path = std::string{key.substr(0, dot)} + name;
+      auto path = std::string{key.substr(0, dot)} + name;
       if (const auto* entry = context.find(path); entry && path != key && !is_on(context, path))
         return path;
     }
