@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+namespace of_accelerate_deepspeed {
 namespace {
 
 using Context = ForeignContext;
@@ -96,8 +97,10 @@ ForeignRows method_rows() {
 }
 
 } // namespace
+} // namespace of_accelerate_deepspeed
 
 ForeignRows accelerate_deepspeed_rows() {
+  using namespace of_accelerate_deepspeed;
   const std::string_view files = "troupe offloads to the host's memory";
   const std::string_view daemons = "start `troupe node` on each machine, as docs/cluster.md shows";
   auto rows = method_rows();

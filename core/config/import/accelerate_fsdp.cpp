@@ -10,6 +10,7 @@
 
 namespace troupe {
 
+namespace of_accelerate_fsdp {
 namespace {
 
 using Context = ForeignContext;
@@ -255,8 +256,10 @@ ForeignRows parallelism_rows() {
 }
 
 } // namespace
+} // namespace of_accelerate_fsdp
 
 ForeignRows accelerate_fsdp_rows() {
+  using namespace of_accelerate_fsdp;
   auto rows = sharding_rows();
   for (auto* part : {wrap_rows, built_in_rows, parallelism_rows})
     for (auto& row : part())

@@ -12,6 +12,7 @@
 
 namespace troupe {
 
+namespace of_accelerate_job {
 namespace {
 
 using Context = ForeignContext;
@@ -117,8 +118,10 @@ Outcome map_environment(const Context&, const Entry& entry) {
 }
 
 } // namespace
+} // namespace of_accelerate_job
 
 ForeignRows accelerate_job_rows() {
+  using namespace of_accelerate_job;
   return {
       {.key = "compute_environment",
        .usual = Fate::built_in,

@@ -9,6 +9,7 @@
 
 namespace troupe {
 
+namespace of_accelerate_machines {
 namespace {
 
 using Context = ForeignContext;
@@ -109,8 +110,10 @@ Outcome map_rank(const Context& context, const Entry& entry) {
 }
 
 } // namespace
+} // namespace of_accelerate_machines
 
 ForeignRows accelerate_machine_rows() {
+  using namespace of_accelerate_machines;
   return {
       {.key = "num_processes",
        .usual = Fate::mapped,

@@ -3,6 +3,7 @@
 
 namespace troupe {
 
+namespace of_accelerate_others {
 namespace {
 
 ForeignRows launch_rows() {
@@ -59,8 +60,10 @@ ForeignRows rented_rows() {
 }
 
 } // namespace
+} // namespace of_accelerate_others
 
 ForeignRows accelerate_other_rows() {
+  using namespace of_accelerate_others;
   auto rows = launch_rows();
   for (auto* part : {method_rows, rented_rows})
     for (auto& row : part())

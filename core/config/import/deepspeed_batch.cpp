@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_batch {
 namespace {
 
 using Context = ForeignContext;
@@ -61,8 +62,10 @@ Outcome map_managed(const Context&, const Entry& entry) {
 }
 
 } // namespace
+} // namespace of_deepspeed_batch
 
 ForeignRows deepspeed_batch_rows() {
+  using namespace of_deepspeed_batch;
   return {
       {.key = "train_batch_size",
        .usual = Fate::mapped,

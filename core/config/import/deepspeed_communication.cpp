@@ -4,6 +4,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_communication {
 namespace {
 
 using Context = ForeignContext;
@@ -39,8 +40,10 @@ Outcome map_operation(const Context&, const Entry& entry) {
 }
 
 } // namespace
+} // namespace of_deepspeed_communication
 
 ForeignRows deepspeed_communication_rows() {
+  using namespace of_deepspeed_communication;
   return {
       {.key = "communication_data_type",
        .usual = Fate::mapped,

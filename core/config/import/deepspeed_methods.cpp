@@ -5,6 +5,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_methods {
 namespace {
 
 void add(ForeignRows& rows, Fate fate, std::string_view says,
@@ -44,8 +45,10 @@ void add_parallelism(ForeignRows& rows) {
 }
 
 } // namespace
+} // namespace of_deepspeed_methods
 
 ForeignRows deepspeed_method_rows() {
+  using namespace of_deepspeed_methods;
   ForeignRows rows;
   add_data(rows);
   add_models(rows);

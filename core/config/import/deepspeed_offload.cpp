@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_offload {
 namespace {
 
 using Context = ForeignContext;
@@ -106,8 +107,10 @@ ForeignRows mapped_rows() {
 }
 
 } // namespace
+} // namespace of_deepspeed_offload
 
 ForeignRows deepspeed_offload_rows() {
+  using namespace of_deepspeed_offload;
   auto rows = mapped_rows();
   for (const auto* key : {"zero_optimization.offload_optimizer.pin_memory",
                           "zero_optimization.offload_param.pin_memory",

@@ -10,6 +10,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_optimizer {
 namespace {
 
 using Context = ForeignContext;
@@ -204,8 +205,10 @@ ForeignRows other_rows() {
 }
 
 } // namespace
+} // namespace of_deepspeed_optimizer
 
 ForeignRows deepspeed_optimizer_rows() {
+  using namespace of_deepspeed_optimizer;
   auto rows = mapped_rows();
   for (auto* part : {same_rows, other_rows})
     for (auto& row : part())

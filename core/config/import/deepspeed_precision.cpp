@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_precision {
 namespace {
 
 using Context = ForeignContext;
@@ -190,8 +191,10 @@ ForeignRows autocast_rows() {
 }
 
 } // namespace
+} // namespace of_deepspeed_precision
 
 ForeignRows deepspeed_precision_rows() {
+  using namespace of_deepspeed_precision;
   auto rows = fp16_rows();
   for (auto* part : {bf16_rows, autocast_rows})
     for (auto& row : part())

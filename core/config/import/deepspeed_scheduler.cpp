@@ -9,6 +9,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_scheduler {
 namespace {
 
 using Context = ForeignContext;
@@ -139,8 +140,10 @@ ForeignRows other_rows() {
 }
 
 } // namespace
+} // namespace of_deepspeed_scheduler
 
 ForeignRows deepspeed_scheduler_rows() {
+  using namespace of_deepspeed_scheduler;
   const std::string_view from_zero = "a warm-up of W steps begins at lr / W; leave it at 0";
   ForeignRows rows = {
       {.key = "scheduler.type",

@@ -5,6 +5,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_watching {
 namespace {
 
 void add(ForeignRows& rows, Fate fate, std::string_view says,
@@ -54,8 +55,10 @@ void add_checkpoints(ForeignRows& rows) {
 }
 
 } // namespace
+} // namespace of_deepspeed_watching
 
 ForeignRows deepspeed_watching_rows() {
+  using namespace of_deepspeed_watching;
   ForeignRows rows;
   add_logs(rows);
   add_profilers(rows);

@@ -7,6 +7,7 @@
 
 namespace troupe {
 
+namespace of_deepspeed_zero {
 namespace {
 
 using Context = ForeignContext;
@@ -183,8 +184,10 @@ ForeignRows refused_rows() {
 #undef TROUPE_ZERO
 
 } // namespace
+} // namespace of_deepspeed_zero
 
 ForeignRows deepspeed_zero_rows() {
+  using namespace of_deepspeed_zero;
   auto rows = stage_rows();
   for (auto* part : {built_in_rows, left_out_rows, refused_rows})
     for (auto& row : part())
