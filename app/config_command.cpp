@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "complain.hpp"
 #include "graph_text.hpp"
+#include "import_command.hpp"
 
 #include "troupe/core/config/notes.hpp"
 #include "troupe/core/config/text.hpp"
@@ -95,7 +96,7 @@ std::optional<Config> load_or_complain(const ConfigArguments& arguments,
 }
 
 void add_config_command(CLI::App& app, Action& action) {
-  auto* config = app.add_subcommand("config", "Check, print and describe config files");
+  auto* config = app.add_subcommand("config", "Check, print, describe and import config files");
   config->require_subcommand(1);
 
   auto checked = std::make_shared<CheckArguments>();
@@ -130,6 +131,8 @@ void add_config_command(CLI::App& app, Action& action) {
       return int{success};
     };
   });
+
+  add_import_command(*config, action);
 }
 
 } // namespace troupe::app

@@ -9,6 +9,8 @@
 #include <tl/expected.hpp>
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,5 +35,12 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
 
 /// The config as a complete YAML file that loads to the same config.
 std::string to_yaml(const Config& config, const ModelCatalogue& models);
+
+/// What stands behind a key as a comment; nullopt: the key is left out.
+using ConfigComment = std::function<std::optional<std::string>(const ConfigKey&)>;
+
+/// The same with some of the keys.
+std::string to_yaml(const Config& config, const ModelCatalogue& models,
+                    const ConfigComment& comment);
 
 } // namespace troupe

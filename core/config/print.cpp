@@ -90,10 +90,14 @@ std::string config_value_text(const ConfigKey& key) {
   return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
 }
 
-std::string to_yaml(const Config& config, const ModelCatalogue& models) {
+std::string to_yaml(const Config& config, const ModelCatalogue& models,
+                    const ConfigComment& comment) {
   auto copy = config; // keys point to members that can be written
   std::string out, open;
   for (const auto& key : config_keys(copy, models)) {
+    const auto said = comment(key);
+    if (!said)
+      continue;
     const auto dot = key.path.rfind('.');
     const auto section = key.path.substr(0, dot);
     const auto depth = static_cast<std::size_t>(std::count(section.begin(), section.end(), '.'));
@@ -111,10 +115,14 @@ std::string to_yaml(const Config& config, const ModelCatalogue& models) {
                            parent.empty() ? section : section.substr(parent_end + 1));
       open = section;
     }
-    out += fmt::format("{:{}}{}: {}\n", "", 2 * depth + 2, key.path.substr(dot + 1),
-                       config_value_text(key));
+    out += fmt::format("{:{}}{}: {}{}{}\n", "", 2 * depth + 2, key.path.substr(dot + 1),
+                       config_value_text(key), said->empty() ? "" : "  # ", *said);
   }
   return out;
+}
+
+std::string to_yaml(const Config& config, const ModelCatalogue& models) {
+  return to_yaml(config, models, [](const ConfigKey&) { return std::optional<std::string>{""}; });
 }
 
 } // namespace troupe

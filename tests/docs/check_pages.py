@@ -62,9 +62,9 @@ def subcommands(*command):
     return set(re.findall(r"^ +([a-z]+) ", listed, re.MULTILINE))
 
 
-def known_options(command):
-    text = help_of(command) + "".join(help_of(command, nested) for nested in subcommands(command))
-    return set(re.findall(r"--[a-z][a-z-]*", text))
+def known_options(*command):
+    found = set(re.findall(r"--[a-z][a-z-]*", help_of(*command)))
+    return found.union(*(known_options(*command, nested) for nested in subcommands(*command)))
 
 
 def wrong_commands(line):

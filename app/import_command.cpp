@@ -1,0 +1,156 @@
+#include "import_command.hpp"
+
+#include "complain.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/config/import/import.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/nn/config_check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct Program {
+  const char* name;
+  const char* help;
+  Imported (*import)(const std::filesystem::path&, const ImportOptions&, const ModelCatalogue&);
+  ForeignRows (*rows)();
+};
+
+constexpr Program programs[] = {
+    {"accelerate", "Of accelerate's YAML (default_config.yaml)", import_accelerate,
+     accelerate_rows},
+    {"deepspeed", "Of DeepSpeed's JSON (ds_config.json)", import_deepspeed, deepspeed_rows},
+};
+
+struct ImportArguments {
+  std::string path;
+  std::string output;
+  bool force = false, keys = false;
+  ImportOptions options;
+};
+
+std::size_t count(const Imported& imported, Fate fate) {
+  return static_cast<std::size_t>(std::ranges::count(imported.lines, fate, &ImportLine::fate));
+}
+
+/// Every key of the files on stderr: what became of it, then what the files do not say.
+void say_what_became(const Imported& imported) {
+  for (const auto& line : imported.lines)
+    say_line(line.to_string());
+  for (const auto& hint : imported.hints)
+    say_line("hint: " + escaped(hint));
+}
+
+/// A damaged file may have thousands.
+void say_problems(const Imported& imported, bool allow_unsupported) {
+  constexpr std::size_t most = 100;
+  for (const auto& problem :
+       std::span{imported.problems}.first(std::min(most, imported.problems.size())))
+    say_line(problem.to_string());
+  if (imported.problems.size() > most)
+    say_line(fmt::format("and {} more problems", imported.problems.size() - most));
+  const auto unsupported = std::ranges::count_if(imported.problems, [](const auto& problem) {
+    return problem.what.starts_with("not supported: ");
+  });
+  if (unsupported > 0 && !allow_unsupported)
+    say_line("--allow-unsupported leaves out what is not supported, though another thing is "
+             "trained then");
+}
+
+void say_sum(const Imported& imported) {
+  say_line(fmt::format(
+      "{} keys: {} mapped, {} as troupe always works, {} not supported, {} that change nothing, {} "
+      "left to the defaults",
+      imported.lines.size(), count(imported, Fate::mapped), count(imported, Fate::built_in),
+      count(imported, Fate::left_out) + count(imported, Fate::refused), count(imported, Fate::idle),
+      count(imported, Fate::open)));
+}
+
+int write(const ImportArguments& arguments, const std::string& yaml) {
+  if (arguments.output.empty()) {
+    fmt::print("{}", yaml);
+    return success;
+  }
+  std::error_code error;
+  if (!arguments.force && std::filesystem::exists(arguments.output, error)) {
+    complain(fmt::format("{} is there already; --force replaces it", arguments.output));
+    return wrong_input;
+  }
+  const auto written = write_file_atomically(arguments.output, yaml);
+  return written ? int{success} : complain(written.error());
+}
+
+int run_import(const Program& program, const ImportArguments& arguments) {
+  if (arguments.keys) {
+    fmt::print("{}", foreign_rows_markdown(program.rows()));
+    return success;
+  }
+  if (arguments.path.empty()) {
+    complain("FILE is missing: the file to import");
+    return wrong_input;
+  }
+  const auto imported = program.import(arguments.path, arguments.options, nn::model_catalogue());
+  if (!imported.problems.empty()) {
+    for (const auto& line : imported.lines)
+      say_line(line.to_string());
+    say_problems(imported, arguments.options.allow_unsupported);
+    return wrong_input;
+  }
+  say_what_became(imported);
+  say_sum(imported);
+  return write(arguments, imported.yaml);
+}
+
+void add_options(CLI::App& command, ImportArguments& arguments) {
+  auto* keys = command.add_flag("--keys", arguments.keys,
+                                "Print what becomes of every key there is, as a table");
+  command.add_option("file", arguments.path, "The file to import")->type_name("FILE");
+  command.add_option("-o,--output", arguments.output, "Write the config here, not to stdout")
+      ->type_name("FILE")
+      ->excludes(keys);
+  command.add_flag("--force", arguments.force, "Replace the file that -o names");
+  command
+      .add_option("--processes", arguments.options.processes,
+                  "Workers in all, where the file does not say how many")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      .add_option("--steps-per-epoch", arguments.options.steps_per_epoch,
+                  "Converts warm-up that is given in steps")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 30));
+  command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
+                   "Leave out what would change what is trained, and unknown keys");
+  command
+      .add_option("--set", arguments.options.overrides,
+                  "Set a key of the config: --set data.dataset=cifar10")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+} // namespace
+
+void add_import_command(CLI::App& config, Action& action) {
+  auto* import = config.add_subcommand(
+      "import", "Make a config of one of accelerate or DeepSpeed, and say what became of each key");
+  import->require_subcommand(1);
+  for (const auto& program : programs) {
+    auto arguments = std::make_shared<ImportArguments>();
+    auto* command = import->add_subcommand(program.name, program.help);
+    add_options(*command, *arguments);
+    command->callback([&action, &program, arguments] {
+      action = [&program, arguments] { return run_import(program, *arguments); };
+    });
+  }
+}
+
+} // namespace troupe::app

@@ -1,0 +1,11 @@
+/// `troupe config import`: configs of accelerate and DeepSpeed become configs of troupe.
+#pragma once
+
+#include "commands.hpp"
+
+namespace troupe::app {
+
+/// Below the command `config`.
+void add_import_command(CLI::App& config, Action& action);
+
+} // namespace troupe::app

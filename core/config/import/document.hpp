@@ -1,0 +1,43 @@
+/// A config file of another program as a flat list of its keys, each with its value and its place.
+#pragma once
+
+#include "../detail/problem.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+enum class ForeignKind : std::uint8_t { null, truth, number, text, list, mapping /*!< empty */ };
+
+/// A key with its value. A list is one value; a mapping is one only where it is empty.
+struct ForeignEntry {
+  std::string key; ///< "zero_optimization.stage", as the file has it
+  int line = 0, column = 0;
+  ForeignKind kind = ForeignKind::null;
+  std::string text;               ///< of a scalar
+  std::vector<std::string> items; ///< of a list; those that are no scalars are "..."
+
+  ConfigProblem problem(std::string source, std::string what, std::string allowed = {},
+                        std::string nearest = {}) const;
+};
+
+struct ForeignDocument {
+  std::string source; ///< how messages name the file
+  std::vector<ForeignEntry> entries;
+
+  /// The first of this name; null: there is none.
+  const ForeignEntry* find(std::string_view key) const;
+};
+
+using ForeignResult = tl::expected<ForeignDocument, std::vector<ConfigProblem>>;
+
+ForeignResult read_foreign_yaml(const std::string& text, const std::string& source);
+/// Comments are allowed, as DeepSpeed allows them.
+ForeignResult read_foreign_json(std::string_view text, const std::string& source);
+
+} // namespace troupe
