@@ -34,16 +34,6 @@ SafetensorsMetadata make_metadata(const CheckpointHeader& header) {
   return metadata;
 }
 
-CheckpointHeader header_of(const Checkpoint& checkpoint) {
-  CheckpointHeader header{.step = checkpoint.step,
-                          .epoch = checkpoint.epoch,
-                          .metadata = checkpoint.metadata,
-                          .tensors = {}};
-  for (const auto& tensor : checkpoint.tensors)
-    header.tensors.push_back({tensor.name, tensor.shape});
-  return header;
-}
-
 std::vector<SafetensorsView> make_views(const CheckpointHeader& header) {
   std::vector<SafetensorsView> views;
   views.reserve(header.tensors.size());
@@ -87,25 +77,6 @@ Result<std::int64_t> read_number(const SafetensorsReader& reader, const std::str
   return corrupt(reader, "metadata '{}' is not a whole number from 0 on", key);
 }
 
-/// Everything but the data.
-Result<Checkpoint> read_description(const SafetensorsReader& reader) {
-  const auto& metadata = reader.metadata();
-  const auto version = metadata.find("troupe_checkpoint");
-  if (version == metadata.end() || version->second != format_version)
-    return corrupt(reader, "it is not a checkpoint of version {}", format_version);
-  const auto step = read_number(reader, "step"), epoch = read_number(reader, "epoch");
-  if (!step || !epoch)
-    return failure((step ? epoch : step).error());
-  Checkpoint checkpoint{.step = *step, .epoch = *epoch, .metadata = metadata, .tensors = {}};
-  for (const auto key : own_keys)
-    checkpoint.metadata.erase(std::string{key});
-  for (const auto& entry : reader.entries())
-    if (entry.dtype != "F32" || entry.begin % sizeof(float) != 0)
-      return corrupt(reader, "tensor '{}' is {} at byte {}, not aligned F32", echoed(entry.name),
-                     entry.dtype, entry.begin);
-  return checkpoint;
-}
-
 void point_into(const SafetensorsReader& reader, Checkpoint& checkpoint) {
   const auto* const values = reinterpret_cast<const float*>(checkpoint.storage.get());
   for (const auto& entry : reader.entries())
@@ -141,6 +112,16 @@ Status read_and_verify(const SafetensorsReader& reader, Checkpoint& checkpoint) 
 }
 
 } // namespace
+
+CheckpointHeader header_of(const Checkpoint& checkpoint) {
+  CheckpointHeader header{.step = checkpoint.step,
+                          .epoch = checkpoint.epoch,
+                          .metadata = checkpoint.metadata,
+                          .tensors = {}};
+  for (const auto& tensor : checkpoint.tensors)
+    header.tensors.push_back({tensor.name, tensor.shape});
+  return header;
+}
 
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {
   const auto found = std::ranges::find(tensors, name, &CheckpointTensor::name);
@@ -200,12 +181,33 @@ Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& che
 
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   TROUPE_TRY(const auto reader, SafetensorsReader::open(path));
-  auto checkpoint = read_description(reader);
-  if (!checkpoint)
-    return checkpoint;
-  TROUPE_TRY(read_and_verify(reader, *checkpoint));
-  point_into(reader, *checkpoint);
+  TROUPE_TRY(auto header, read_checkpoint_header(reader));
+  Checkpoint checkpoint{.step = header.step,
+                        .epoch = header.epoch,
+                        .metadata = std::move(header.metadata),
+                        .tensors = {}};
+  TROUPE_TRY(read_and_verify(reader, checkpoint));
+  point_into(reader, checkpoint);
   return checkpoint;
+}
+
+Result<CheckpointHeader> read_checkpoint_header(const SafetensorsReader& reader) {
+  const auto& metadata = reader.metadata();
+  const auto version = metadata.find("troupe_checkpoint");
+  if (version == metadata.end() || version->second != format_version)
+    return corrupt(reader, "it is not a checkpoint of version {}", format_version);
+  TROUPE_TRY(const auto step, read_number(reader, "step"));
+  TROUPE_TRY(const auto epoch, read_number(reader, "epoch"));
+  CheckpointHeader header{.step = step, .epoch = epoch, .metadata = metadata, .tensors = {}};
+  for (const auto key : own_keys)
+    header.metadata.erase(std::string{key});
+  for (const auto& entry : reader.entries()) {
+    if (entry.dtype != "F32" || entry.begin % sizeof(float) != 0)
+      return corrupt(reader, "tensor '{}' is {} at byte {}, not aligned F32", echoed(entry.name),
+                     entry.dtype, entry.begin);
+    header.tensors.push_back({entry.name, entry.shape});
+  }
+  return header;
 }
 
 bool is_checkpoint(const SafetensorsReader& reader) {

@@ -63,6 +63,9 @@ struct CheckpointHeader {
   std::vector<CheckpointEntry> tensors; ///< in the order of the file
 };
 
+/// What stands before the values of a checkpoint in memory.
+CheckpointHeader header_of(const Checkpoint& checkpoint);
+
 /// Writes a checkpoint whose values come in pieces, so that they need not be in memory at once. The
 /// file is there whole after commit(); until then, and after an error, what was there before is.
 /// The checksum in `__metadata__` is the SHA-256 of the whole file with the checksum's 64
@@ -98,6 +101,8 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& path);
 
 /// Whether a safetensors file says that it is a checkpoint of troupe's.
 bool is_checkpoint(const SafetensorsReader& reader);
+/// What such a file says before its values. Errors: corrupt.
+Result<CheckpointHeader> read_checkpoint_header(const SafetensorsReader& reader);
 /// Whether such a file is whole. Errors: as read_checkpoint.
 Status verify_checkpoint(const SafetensorsReader& reader);
 

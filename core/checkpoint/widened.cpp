@@ -34,15 +34,16 @@ bool is_widened(std::string_view dtype) {
 }
 
 Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& entry,
-                    std::span<float> into) {
+                    std::size_t first, std::span<float> into) {
+  const auto at = entry.begin + first * safetensors_dtype_size(entry.dtype).value_or(0);
   if (entry.dtype == "F32")
-    return reader.read(entry.begin, std::as_writable_bytes(into));
+    return reader.read(at, std::as_writable_bytes(into));
   if (entry.dtype == "F16")
-    return convert<std::uint16_t>(reader, entry.begin, into, float_from_f16);
+    return convert<std::uint16_t>(reader, at, into, float_from_f16);
   if (entry.dtype == "BF16")
-    return convert<std::uint16_t>(reader, entry.begin, into, float_from_bf16);
+    return convert<std::uint16_t>(reader, at, into, float_from_bf16);
   if (entry.dtype == "F64")
-    return convert<double>(reader, entry.begin, into,
+    return convert<double>(reader, at, into,
                            [](double value) { return static_cast<float>(value); });
   return fail(Errc::internal, "{} is not a floating type that is read", entry.dtype);
 }

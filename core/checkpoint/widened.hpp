@@ -11,8 +11,8 @@ namespace troupe {
 /// F32, F16, BF16, and F64, which is rounded.
 bool is_widened(std::string_view dtype);
 
-/// Fills `into`, which has room for the elements of the entry, whose type is_widened().
+/// Fills `into` with the elements of the entry, whose type is_widened(), from element `first` on.
 Status read_widened(const SafetensorsReader& reader, const SafetensorsEntry& entry,
-                    std::span<float> into);
+                    std::size_t first, std::span<float> into);
 
 } // namespace troupe

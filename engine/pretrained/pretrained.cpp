@@ -38,7 +38,7 @@ Result<std::vector<float>> values_of(const Config& config, const SafetensorsRead
     return std::move(initial.values);
   }
   std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
-  TROUPE_TRY(read_widened(reader, *entry, values));
+  TROUPE_TRY(read_widened(reader, *entry, 0, values));
   return values;
 }
 

@@ -102,7 +102,7 @@ bool read_weights(const std::filesystem::path& path) {
     return false;
   for (const auto& entry : reader->entries()) {
     std::vector<float> values(static_cast<std::size_t>(entry.shape.elements()));
-    if (is_widened(entry.dtype) && !read_widened(*reader, entry, values))
+    if (is_widened(entry.dtype) && !read_widened(*reader, entry, 0, values))
       return false;
   }
   return true;

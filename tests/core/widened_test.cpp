@@ -19,7 +19,7 @@ std::vector<float> read_back(std::string_view dtype, const std::vector<T>& value
   const auto reader = SafetensorsReader::open(path);
   REQUIRE(reader);
   std::vector<float> widened(values.size());
-  REQUIRE(read_widened(*reader, reader->entries()[0], widened));
+  REQUIRE(read_widened(*reader, reader->entries()[0], 0, widened));
   return widened;
 }
 
