@@ -35,13 +35,16 @@ using metrics_actor = caf::typed_actor<
     // is not whole has failed.
     caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome)>;
 
-/// CHECKPOINTER: writes snapshots to disk while training goes on. Detached: it waits for files.
+/// CHECKPOINTER: one per rank that writes; puts on disk what the rank saves, while training goes
+/// on. Detached: it waits for files.
 using checkpointer_actor = caf::typed_actor<
-    // Writes the state's snapshot and prunes; the outcome says what failed.
-    caf::result<CheckpointOutcome>(atom::snapshot, SnapshotPtr snapshot),
-    // The same piece by piece, from the first to the last; unless `write`, the digest alone, which
-    // parameters are enough for. The outcome of the last piece counts.
-    caf::result<CheckpointOutcome>(atom::snapshot, StatePiecePtr piece, bool write)>;
+    // Writes the rank's copy; the outcome says what failed.
+    caf::result<PartOutcome>(atom::snapshot, SnapshotPtr snapshot),
+    // The same piece by piece, from the first to the last; unless `write`, the digest of all
+    // parameters alone. The outcome of the last piece counts.
+    caf::result<PartOutcome>(atom::snapshot, StatePiecePtr piece, bool write),
+    // Rank 0: makes a checkpoint of what all ranks have written, and prunes.
+    caf::result<CheckpointOutcome>(atom::finish, CheckpointParts parts)>;
 
 /// WORKER: one per device; enqueues forward and backward.
 using worker_actor = caf::typed_actor<
@@ -89,14 +92,15 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::failed, Error error),
     // Make the statistics equal on all ranks, then let the worker evaluate what `steps` steps made.
     caf::result<void>(atom::evaluate, std::int64_t steps),
-    // Rank 0: a copy of the state after `steps` steps; all of them are committed, none later has
-    // begun.
-    caf::result<SnapshotPtr>(atom::snapshot, std::int64_t steps),
-    // Rank 0: the same of one piece of the state.
-    caf::result<StatePiecePtr>(atom::snapshot, std::int64_t steps, std::uint64_t piece),
-    // The other ranks, at the same time: give rank 0 what the strategy divides, of all or of a
-    // piece.
-    caf::result<void>(atom::contribute, std::int64_t steps),
+    // Copy what this rank saves of the state after `steps` steps, or give rank 0 what the strategy
+    // divides; all of them are committed, none later has begun. Answered when the copy is there and
+    // CHECKPOINTER has it; the COORDINATOR is told when it is written.
+    caf::result<void>(atom::save, std::int64_t steps),
+    // Have one piece of what this rank saves written; answered when it is.
+    caf::result<PartOutcome>(atom::save, std::int64_t steps, std::uint64_t piece),
+    // Rank 0: have one piece of all parameters hashed; answered when it is.
+    caf::result<PartOutcome>(atom::digest, std::int64_t steps, std::uint64_t piece),
+    // The other ranks, at the same time: give rank 0 what the strategy divides of a piece.
     caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t piece),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t steps),
@@ -115,6 +119,8 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::step_committed, StepReport report),
     // One rank has seen its part of the test set.
     caf::result<void>(atom::evaluated, EvaluationReport report),
+    // One rank has written its part of a checkpoint.
+    caf::result<void>(atom::saved, PartOutcome part),
     // Some role has failed: the job ends.
     caf::result<void>(atom::failed, Error error),
     // A rank's loss is not finite; its error follows.

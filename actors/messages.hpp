@@ -2,6 +2,7 @@
 /// pointers stay within a process (type_ids.hpp says which is which).
 #pragma once
 
+#include "troupe/core/checkpoint/manifest.hpp"
 #include "troupe/core/device/executable.hpp"
 #include "troupe/engine/feeding/micro_batch.hpp"
 #include "troupe/engine/state/snapshot.hpp"
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -144,6 +146,41 @@ struct EvaluationReport {
   }
 };
 
+/// What became of a rank's part of a checkpoint: files, or a piece of them.
+struct PartOutcome {
+  std::int32_t rank = 0;
+  std::int64_t step = 0;
+  bool is_last = true;                ///< no piece is missing
+  std::vector<FileRecord> files = {}; ///< of the last piece, where something is written
+  std::optional<Error> failure = {};  ///< empty: as it should be
+  std::string parameters_sha256 = {}; ///< of all parameters, where they came this way
+  double seconds = 0;                 ///< that writing took
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, PartOutcome& x) {
+    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
+                              f.field("is_last", x.is_last), f.field("files", x.files),
+                              f.field("failure", x.failure),
+                              f.field("parameters_sha256", x.parameters_sha256),
+                              f.field("seconds", x.seconds));
+  }
+};
+
+/// What a checkpoint is made of.
+struct CheckpointParts {
+  std::int64_t step = 0;
+  std::vector<PartOutcome> parts = {}; ///< by rank
+  /// What is known of it beside its state: how it did on the test set.
+  std::map<std::string, std::string> results = {};
+  bool is_best = false;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, CheckpointParts& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("parts", x.parts),
+                              f.field("results", x.results), f.field("is_best", x.is_best));
+  }
+};
+
 /// What became of a checkpoint.
 struct CheckpointOutcome {
   std::int64_t step = 0;
@@ -163,6 +200,12 @@ struct CheckpointOutcome {
 } // namespace troupe::actors
 
 namespace troupe {
+
+template <class Inspector>
+bool inspect(Inspector& f, FileRecord& x) {
+  return f.object(x).fields(f.field("name", x.name), f.field("bytes", x.bytes),
+                            f.field("sha256", x.sha256));
+}
 
 template <class Inspector>
 bool inspect(Inspector& f, MemoryUse& x) {

@@ -102,6 +102,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
   CAF_ADD_ATOM(troupe, troupe::atom, form)
   CAF_ADD_ATOM(troupe, troupe::atom, release)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::PartOutcome))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointParts))
+  CAF_ADD_ATOM(troupe, troupe::atom, save)
+  CAF_ADD_ATOM(troupe, troupe::atom, digest)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

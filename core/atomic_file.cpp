@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -80,22 +81,6 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status AtomicFile::overwrite(std::uint64_t offset, std::string_view text) {
-  if (descriptor_ < 0 || offset + text.size() > bytes_written_)
-    return fail(Errc::internal, "{} has no bytes at {} to be written again", path_.string(),
-                offset);
-  while (!text.empty()) {
-    const auto count = ::pwrite(descriptor_, text.data(), text.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return failed("write");
-    text.remove_prefix(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
-  return {};
-}
-
 Status AtomicFile::commit() {
   if (descriptor_ < 0)
     return fail(Errc::internal, "{} is committed twice", path_.string());
@@ -137,6 +122,29 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
   TROUPE_TRY(auto file, AtomicFile::create(path));
   TROUPE_TRY(file.write(text));
   return file.commit();
+}
+
+Status rename_folder_atomically(const std::filesystem::path& from,
+                                const std::filesystem::path& to) {
+  const auto failed = [&](int number) {
+    return fail(code_of(number), "cannot rename {} to {}: {}", echoed(from.string()),
+                echoed(to.string()), std::strerror(number));
+  };
+  if (!flush_folder(from))
+    return failed(errno);
+  const bool replaces =
+      ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0;
+  std::error_code error;
+  if (!replaces && errno != ENOENT) // a file system that cannot exchange names
+    std::filesystem::remove_all(to, error);
+  if (!replaces && ::rename(from.c_str(), to.c_str()) != 0)
+    return failed(errno);
+  if (!flush_folder(folder_of(to)))
+    return failed(errno);
+  if (replaces)
+    std::filesystem::remove_all(from, error);
+  return error ? fail(Errc::io, "cannot delete {}: {}", echoed(from.string()), error.message())
+               : Status{};
 }
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-/// Files that are whole or not there: written under a temporary name, then renamed.
+/// Files and folders that are whole or not there: written under a temporary name, then renamed.
 #pragma once
 
 #include "error.hpp"
@@ -27,9 +27,6 @@ public:
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
 
-  /// Writes again what was written at `offset`. Errors: as write.
-  Status overwrite(std::uint64_t offset, std::string_view text);
-
   /// Flushes the file to the disk, gives it its name, flushes the folder. Once.
   Status commit();
 
@@ -51,5 +48,9 @@ private:
 
 /// Writes `text` as the whole file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Gives a folder that is finished its name; what stood there before is deleted, and is there as
+/// long as the new one is not.
+Status rename_folder_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
 } // namespace troupe

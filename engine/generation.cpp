@@ -27,7 +27,7 @@ public:
 
   Status run(const std::shared_ptr<collectives::KeyValueStore>& store) {
     TROUPE_TRY(check_slices());
-    generation_.first_step = generation_.host->state->step;
+    generation_.first_step = generation_.host->state->header().step;
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
       TROUPE_TRY(add_replica(index));
@@ -109,7 +109,9 @@ Status Formation::add_state(Replica& replica) const {
                           .buckets = collectives::wrap_units(
                               job_.config.parallel, layout.unit_elements, layout.unit_names),
                           .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
-                          .snapshots = replica.rank == 0 && job_.plan.saves_while_training()}));
+                          .saves_part = job_.config.checkpoint.is_sharded(),
+                          .snapshots = job_.saves(replica.rank) &&
+                                       job_.plan.saves_while_training()}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());
@@ -194,7 +196,7 @@ Result<std::shared_ptr<Generation>> form_alone(const Config& config) {
   TROUPE_TRY(auto job, open_job(config, beginning));
   const auto workers = static_cast<std::int32_t>(config.devices.count);
   TROUPE_TRY(const auto host, make_host(std::move(job), workers * config.train.accumulate,
-                                        std::move(beginning.checkpoint)));
+                                        std::move(beginning.state)));
   return form_generation(host, seat_alone(workers, host_name()));
 }
 

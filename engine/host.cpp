@@ -1,8 +1,8 @@
 #include "host.hpp"
 
 #include "exchange/host_optimizer.hpp"
+#include "initial_state.hpp"
 #include "platforms/platforms.hpp"
-#include "resume.hpp"
 
 #include "troupe/core/device/rounded_executable.hpp"
 #include "troupe/core/fail.hpp"
@@ -17,7 +17,7 @@ namespace {
 class HostMaker {
 public:
   HostMaker(std::shared_ptr<const Job> job, std::int64_t slices,
-            std::optional<Checkpoint> beginning, const Preparing& preparing)
+            StateSourcePtr beginning, const Preparing& preparing)
       : host_{std::make_shared<Host>(
             Host{.job = std::move(job), .slices = slices, .state = std::move(beginning)})},
         preparing_{preparing} {}
@@ -82,7 +82,12 @@ Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
     equipment.train = with_rounded_results(std::move(equipment.train), *equipment.device, rounded);
   if (host_->state)
     return {};
-  TROUPE_TRY(host_->state, initial_checkpoint(model.graph, config().run.seed));
+  host_->state = initial_state(model.graph, config().run.seed);
+  // Ranks that each have all parameters would each draw all of them.
+  if (config().devices.count > 1 && !config().parallel.divides_parameters()) {
+    TROUPE_TRY(auto drawn, read_whole(*host_->state));
+    host_->state = state_in_memory(std::move(drawn));
+  }
   return {};
 }
 
@@ -98,7 +103,7 @@ Status HostMaker::compile_evaluation(Equipment& equipment, EngineOptions& engine
 } // namespace
 
 Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
-                                        std::optional<Checkpoint> beginning,
+                                        StateSourcePtr beginning,
                                         const Preparing& preparing) {
   return HostMaker{std::move(job), slices, std::move(beginning), preparing}.run();
 }

@@ -5,7 +5,7 @@
 #include "job.hpp"
 #include "platforms/platform.hpp"
 
-#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/checkpoint/state_source.hpp"
 #include "troupe/core/device/executable.hpp"
 #include "troupe/nn/passes/format_input.hpp"
 
@@ -36,9 +36,9 @@ struct Host {
   std::int64_t slices = 1;
   std::shared_ptr<PlatformDevices> devices = nullptr;
   std::vector<std::shared_ptr<Equipment>> equipment = {}; ///< by worker of this node
-  /// In canonical layout. The generation that is formed takes it, and may leave it again
-  /// (leave_state): it is in one place only.
-  std::optional<Checkpoint> state = {};
+  /// The generation that is formed takes it, and may leave it again (leave_state): it is in one
+  /// place only.
+  StateSourcePtr state = nullptr;
   std::optional<metrics::RecomputeRecord> recompute = {}; ///< where it was asked for
 };
 
@@ -48,11 +48,11 @@ struct Preparing {
   std::function<bool()> cancelled = {};             ///< asked before each device is prepared
 };
 
-/// Makes the devices and compiles. `beginning`: what the job goes on from; none: it begins afresh,
+/// Makes the devices and compiles. `beginning`: what the job goes on from; null: it begins afresh,
 /// from the seed. Blocks. Errors: invalid_input (does not fit together), out_of_memory, unsupported
 /// (a device that this machine lacks), stopped (cancelled).
 Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
-                                        std::optional<Checkpoint> beginning,
+                                        StateSourcePtr beginning,
                                         const Preparing& preparing = {});
 
 } // namespace troupe::engine

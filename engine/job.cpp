@@ -2,6 +2,7 @@
 
 #include "feeding/data_identity.hpp"
 #include "platforms/platforms.hpp"
+#include "test_results.hpp"
 
 #include "troupe/core/config/notes.hpp"
 #include "troupe/core/fail.hpp"
@@ -37,6 +38,16 @@ Result<Job> open_data(const Config& config) {
   return job;
 }
 
+/// Empty where there is none, or it cannot be read: then the next one is.
+std::optional<double> best_before(const Job& job) {
+  const auto best = job.checkpoints().best();
+  const auto manifest = best ? read_manifest(best->path) : Result<Manifest>{};
+  if (!best || !manifest)
+    return std::nullopt;
+  const auto results = test_results_of(manifest->metadata);
+  return job.config.checkpoint.best == "accuracy" ? results.accuracy : results.loss;
+}
+
 Status begin(Job& job, const Beginning& beginning, bool leads) {
   job.notes = config_notes(job.config, nn::model_catalogue());
   std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
@@ -46,14 +57,16 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
     TROUPE_TRY(auto noted, check_same_data(beginning, job.checkpoint_metadata));
     std::ranges::move(noted, std::back_inserter(job.notes));
   }
-  const auto first_step = beginning.checkpoint ? beginning.checkpoint->step : 0;
+  const auto first_step = beginning.state ? beginning.state->header().step : 0;
   if (first_step > job.plan.total_steps())
     return fail(Errc::invalid_input,
                 "the checkpoint is of step {}, and the job ends at step {}; set train.epochs and "
                 "train.max_steps to go on, or checkpoint.resume to never to begin afresh",
                 first_step, job.plan.total_steps());
-  if (first_step > 0 && leads)
+  if (first_step > 0 && leads) {
     job.history = metrics::read_history(job.folder);
+    job.best = best_before(job);
+  }
   return {};
 }
 

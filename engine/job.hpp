@@ -37,11 +37,14 @@ struct Job {
   std::optional<LossScaleOptions> loss_scale = {}; ///< when losses are scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
   metrics::RunHistory history = {}; ///< of the run's folder, when it goes on
+  std::optional<double> best = {};  ///< by checkpoint.best, of the run's best checkpoint, likewise
   Precision precision = Precision::fp32;
   std::string arithmetic = {}; ///< what the precision means on this machine
   std::vector<std::string> notes =
       {}; ///< what the user should know: deprecated keys, skipped checkpoints, moved folders
 
+  /// Whether a rank writes files of a checkpoint.
+  bool saves(int rank) const { return rank == 0 || config.checkpoint.is_sharded(); }
   CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
 };
 

@@ -22,7 +22,11 @@ public:
   /// Whether checkpoints are written at all.
   bool saves() const { return save_every_ != 0; }
   /// Whether some are while steps are still to come.
-  bool saves_while_training() const { return saves() && save_every_ < total_steps_; }
+  bool saves_while_training() const {
+    return (saves() && save_every_ < total_steps_) ||
+           (saves_best_ && evaluate_every_ > 0 &&
+            evaluate_every_ * steps_per_epoch_ < total_steps_);
+  }
 
   // After `done` steps:
   bool epoch_ends(std::int64_t done) const;
@@ -36,6 +40,7 @@ private:
   std::int64_t total_steps_;
   std::int64_t evaluate_every_; ///< epochs; 0: never
   std::int64_t save_every_;     ///< steps; 0: never
+  bool saves_best_;
 };
 
 } // namespace troupe::engine

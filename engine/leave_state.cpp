@@ -49,7 +49,7 @@ Status leave_state(const Generation& generation, std::int64_t step) {
   for (std::size_t index = 0; index < state.saved().size(); ++index) {
     StatePiece piece{.step = step, .index = index};
     for (auto& rank : ranks)
-      rank.copy_piece(index, &rank == &ranks.front() ? &piece : nullptr);
+      rank.gather_piece(index, &rank == &ranks.front() ? &piece : nullptr);
     for (auto& rank : ranks)
       TROUPE_TRY(rank.last_stream().synchronize());
     if (!filler)
@@ -63,7 +63,7 @@ Status leave_state(const Generation& generation, std::int64_t step) {
   auto& left = filler->checkpoint();
   left.step = step;
   left.epoch = generation.job().plan.epoch_of(step);
-  generation.host->state = std::move(left);
+  generation.host->state = state_in_memory(std::move(left));
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
-#include "troupe/nn/initialize.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -35,7 +34,7 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
   constexpr std::string_view way_out =
       "set checkpoint.resume to never to begin afresh (the earlier "
       "run is kept), or choose another run.name";
-  const auto& checkpoint = *beginning.checkpoint;
+  const auto& checkpoint = beginning.state->header();
   for (const auto& [key, value] : checkpoint_metadata(config)) {
     if (key == precision_key)
       continue;
@@ -46,7 +45,7 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
           Errc::invalid_input,
           "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
           "{}",
-          escaped(beginning.file.string()), key, way_out);
+          escaped(beginning.path.string()), key, way_out);
     const auto before = is_said ? found->second : to_text(true);
     if (before != value)
       return fail(Errc::invalid_input,
@@ -84,21 +83,21 @@ Result<std::optional<fs::path>> move_aside(const fs::path& folder) {
   }
 }
 
-/// Reads a checkpoint that the config names: what is wrong with it is wrong with the config.
-Result<Checkpoint> read_named(std::string_view key, const std::string& path) {
-  auto checkpoint = read_checkpoint(path);
-  if (!checkpoint)
-    return fail(Errc::invalid_input, "{}: {}", key, checkpoint.error().message);
-  return checkpoint;
+/// Opens a checkpoint that the config names: what is wrong with it is wrong with the config.
+Result<StateSourcePtr> open_named(std::string_view key, const std::string& path) {
+  auto state = open_state(path);
+  if (!state)
+    return fail(Errc::invalid_input, "{}: {}", key, state.error().message);
+  return state;
 }
 
 void note_precision(Beginning& beginning, const std::string& mode) {
-  const auto& metadata = beginning.checkpoint->metadata;
-  if (const auto before = metadata.find(precision_key);
-      before != metadata.end() && before->second != mode)
+  const auto& header = beginning.state->header();
+  if (const auto before = header.metadata.find(precision_key);
+      before != header.metadata.end() && before->second != mode)
     beginning.notes.push_back(
         fmt::format("the checkpoint of step {} was trained in {}; going on in {}",
-                    beginning.checkpoint->step, before->second, mode));
+                    header.step, before->second, mode));
 }
 
 } // namespace
@@ -130,37 +129,24 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
     for (const auto& skipped : newest.skipped)
       beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
     if (newest.entry) {
-      beginning.checkpoint = std::move(newest.checkpoint);
-      beginning.file = newest.entry->path;
+      beginning.state = std::move(newest.state);
+      beginning.path = newest.entry->path;
     }
   } else {
-    TROUPE_TRY(beginning.checkpoint, read_named("checkpoint.resume", resume));
-    beginning.file = resume;
+    TROUPE_TRY(beginning.state, open_named("checkpoint.resume", resume));
+    beginning.path = resume;
   }
-  if (beginning.checkpoint) {
+  if (beginning.state) {
     TROUPE_TRY(check_same_run(beginning, config));
     note_precision(beginning, config.precision.mode);
     return beginning;
   }
   if (config.model.pretrained) {
-    TROUPE_TRY(auto pretrained, read_pretrained(config));
-    beginning.checkpoint = std::move(pretrained.checkpoint);
+    TROUPE_TRY(auto pretrained, open_pretrained(config));
+    beginning.state = std::move(pretrained.state);
     std::ranges::move(pretrained.notes, std::back_inserter(beginning.notes));
   }
   return beginning;
-}
-
-Result<Checkpoint> initial_checkpoint(const Graph& graph, std::uint64_t seed) {
-  auto values = nn::initial_values(graph, seed);
-  if (!values)
-    return failure(values.error());
-  // The checkpoint's storage keeps the values: its tensors point into them.
-  const auto owner = std::make_shared<const std::vector<nn::InitialTensor>>(std::move(*values));
-  Checkpoint checkpoint;
-  for (const auto& tensor : *owner)
-    checkpoint.tensors.push_back({tensor.name, tensor.shape, tensor.values});
-  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner->data())};
-  return checkpoint;
 }
 
 } // namespace troupe::engine

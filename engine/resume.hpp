@@ -3,20 +3,18 @@
 
 #include "troupe/core/checkpoint/store.hpp"
 #include "troupe/core/config/forward.hpp"
-#include "troupe/core/graph/graph.hpp"
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe::engine {
 
 struct Beginning {
-  std::optional<Checkpoint> checkpoint; ///< empty: afresh
-  std::filesystem::path file = {};      ///< of the run that goes on; empty: it begins
-  std::vector<std::string> notes;       ///< what the user should know
+  StateSourcePtr state = nullptr;  ///< null: afresh
+  std::filesystem::path path = {}; ///< of the run that goes on; empty: it begins
+  std::vector<std::string> notes;  ///< what the user should know
 };
 
 /// What a checkpoint records of its config, and what a resumed run must share with it: all but the
@@ -30,10 +28,7 @@ std::filesystem::path run_folder(const Config& config);
 /// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name
 /// is moved aside, nothing is lost. Blocks on files. Errors: a named checkpoint cannot be read; a
 /// checkpoint is of another model, data set, batch size, seed, order or optimizer (named, with both
-/// values), or does not say of which; those of read_pretrained.
+/// values), or does not say of which; those of open_pretrained.
 Result<Beginning> find_beginning(const Config& config, const std::filesystem::path& folder);
-
-/// Step 0 of a run: initial parameters and statistics from the seed. Errors: of nn::initial_values.
-Result<Checkpoint> initial_checkpoint(const Graph& graph, std::uint64_t seed);
 
 } // namespace troupe::engine

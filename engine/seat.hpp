@@ -39,6 +39,17 @@ struct GenerationRecord {
   }
 };
 
+/// The folder of checkpoints, where all nodes write to it (checkpoint.state: sharded).
+struct SharedFolder {
+  std::string probe;      ///< a file that the leader has put there; empty: nothing is shared
+  std::string checkpoint; ///< that the job goes on from: a name there, or a path; empty: afresh
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, SharedFolder& x) {
+    return f.object(x).fields(f.field("probe", x.probe), f.field("checkpoint", x.checkpoint));
+  }
+};
+
 /// A node's part in a generation, or why it gets none.
 struct Seat {
   std::optional<Error> refused;
@@ -47,6 +58,7 @@ struct Seat {
   /// The bytes of the checkpoint that the job goes on from, as it travels
   /// (actors/cluster/detail/checkpoint_pieces.hpp); 0: the job begins afresh.
   std::int64_t checkpoint_bytes = 0;
+  SharedFolder shared = {};
 
   const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }
   bool leads() const { return node == 0; }
@@ -55,7 +67,8 @@ struct Seat {
   friend bool inspect(Inspector& f, Seat& x) {
     return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
                               f.field("node", x.node),
-                              f.field("checkpoint_bytes", x.checkpoint_bytes));
+                              f.field("checkpoint_bytes", x.checkpoint_bytes),
+                              f.field("shared", x.shared));
   }
 };
 

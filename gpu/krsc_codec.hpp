@@ -14,6 +14,7 @@ public:
   std::size_t stored_elements() const { return outputs_ * window_ * stored_inputs_; }
   void encode(std::span<const float> canonical, std::span<float> stored) const override;
   void decode(std::span<const float> stored, std::span<float> canonical) const override;
+  BlockedLayout layout() const override;
 
 private:
   std::size_t canonical_at(std::size_t output, std::size_t position, std::size_t input) const {
@@ -23,7 +24,7 @@ private:
     return (output * window_ + position) * stored_inputs_ + input;
   }
 
-  std::size_t outputs_, inputs_, window_, stored_inputs_;
+  std::size_t outputs_, inputs_, window_, columns_, stored_inputs_;
 };
 
 } // namespace troupe::gpu

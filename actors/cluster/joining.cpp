@@ -9,6 +9,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/engine/shared_folder.hpp"
 
 namespace troupe::actors {
 
@@ -70,9 +71,13 @@ Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point 
   }
 }
 
+std::filesystem::path checkpoints_of(const Applicant& applicant) {
+  return engine::run_folder(applicant.config) / "checkpoints";
+}
+
 } // namespace
 
-membership_actor lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
+Result<membership_actor> lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
   const auto& cluster = applicant.config.cluster;
   MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                         .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
@@ -80,8 +85,13 @@ membership_actor lead_job(const Applicant& applicant, const engine::Beginning& b
                         .detection = cluster.timeouts.detection,
                         .beginning = nullptr,
                         .say = applicant.say};
-  if (beginning.checkpoint)
-    setup.beginning = std::make_shared<const Checkpoint>(*beginning.checkpoint);
+  if (applicant.config.checkpoint.is_sharded()) {
+    TROUPE_TRY(setup.shared, engine::offer_folder(checkpoints_of(applicant), beginning));
+  }
+  if (cluster.max_nodes > 1 && beginning.state && setup.shared.checkpoint.empty()) {
+    TROUPE_TRY(auto whole, read_whole(*beginning.state));
+    setup.beginning = std::make_shared<const Checkpoint>(std::move(whole));
+  }
   return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
 }
 
@@ -125,6 +135,10 @@ Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
                                           const membership_actor& membership,
                                           const engine::Seat& seat) {
   Result<engine::Beginning> beginning;
+  if (!seat.shared.probe.empty()) {
+    TROUPE_TRY(beginning->state,
+               engine::enter_folder(checkpoints_of(applicant), seat.shared, seat.node));
+  }
   if (seat.checkpoint_bytes == 0)
     return beginning;
   const auto fetcher = applicant.system.spawn<fetcher_actor::stateful_impl<FetcherState>>(
@@ -134,7 +148,7 @@ Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
                    .say = applicant.say});
   caf::scoped_actor self{applicant.system};
   self->request(fetcher, caf::infinite, atom::fetch_v)
-      .receive([&](const CheckpointPtr& checkpoint) { beginning->checkpoint = *checkpoint; },
+      .receive([&](const CheckpointPtr& checkpoint) { beginning->state = state_in_memory(*checkpoint); },
                [&](const caf::error& error) {
                  beginning = failure(carried(
                      error, {Errc::internal,

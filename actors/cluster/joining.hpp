@@ -31,8 +31,9 @@ struct Place {
   std::shared_ptr<collectives::KeyValueStore> store = nullptr; ///< null where there is one node
 };
 
-/// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning.
-membership_actor lead_job(const Applicant& applicant, const engine::Beginning& beginning);
+/// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning. Errors:
+/// those of reading it, for nodes that lack the file; of offer_folder.
+Result<membership_actor> lead_job(const Applicant& applicant, const engine::Beginning& beginning);
 
 /// Finds a MEMBERSHIP by any of the daemons of cluster.join, and takes a seat. Tries until the
 /// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
@@ -45,7 +46,7 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
 Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership);
 
 /// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.
-/// Errors: network; stopped, when somebody asked for it.
+/// Errors: network; stopped, when somebody asked for it; of enter_folder.
 Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
                                           const membership_actor& membership,
                                           const engine::Seat& seat);

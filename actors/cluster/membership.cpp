@@ -75,7 +75,8 @@ void MembershipState::form() {
     members_[i].seat.deliver(engine::Seat{.refused = {},
                                           .generation = *generation_,
                                           .node = static_cast<std::int32_t>(i),
-                                          .checkpoint_bytes = pieces_ ? pieces_->bytes() : 0},
+                                          .checkpoint_bytes = pieces_ ? pieces_->bytes() : 0,
+                                          .shared = setup_.shared},
                              store_);
 }
 

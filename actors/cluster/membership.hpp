@@ -23,6 +23,7 @@ struct MembershipSetup {
   std::chrono::milliseconds quorum;            ///< for min_nodes to come together
   std::chrono::milliseconds detection;         ///< without a sign of life, a node is dead
   std::shared_ptr<const Checkpoint> beginning; ///< what the job goes on from; null: begins afresh
+  engine::SharedFolder shared = {};            ///< where all nodes write checkpoints, if they do
   std::function<void(const std::string&)> say; ///< tells a person who is missing
 };
 

@@ -12,17 +12,19 @@ namespace troupe::actors {
 
 namespace {
 
-/// Sections and keys that are a node's own affair. Checkpoints are the leader's.
-constexpr std::array<std::string_view, 11> own_keys = {
-    "checkpoint.",   "cluster.",       "data.loader_threads",
-    "data.prefetch", "data.residency", "data.root",
-    "devices.",      "metrics.",       "model.pretrained",
-    "run.name",      "run.output"};
+/// Sections and keys that are a node's own affair.
+constexpr std::array<std::string_view, 12> own_keys = {
+    "checkpoint.keep", "checkpoint.resume", "cluster.", "data.loader_threads",
+    "data.prefetch",   "data.residency",    "data.root", "devices.",
+    "metrics.",        "model.pretrained",  "run.name", "run.output"};
+/// Those of the leader, where it alone writes checkpoints.
+constexpr std::array<std::string_view, 2> writers_keys = {"checkpoint.best", "checkpoint.every"};
 
-bool is_own(std::string_view key) {
-  return std::ranges::any_of(own_keys, [key](std::string_view own) {
-    return own.ends_with('.') ? key.starts_with(own) : key == own;
-  });
+bool is_own(std::string_view key, bool writes) {
+  return (!writes && std::ranges::count(writers_keys, key) > 0) ||
+         std::ranges::any_of(own_keys, [key](std::string_view own) {
+           return own.ends_with('.') ? key.starts_with(own) : key == own;
+         });
 }
 
 /// A list of thousands of layers must not make a message that is too large to be sent.
@@ -42,7 +44,7 @@ std::map<std::string, std::string> shared_settings(const Config& config) {
   auto copy = config;
   std::map<std::string, std::string> settings;
   for (const auto& key : config_keys(copy, nn::model_catalogue()))
-    if (!is_own(key.path))
+    if (!is_own(key.path, config.checkpoint.is_sharded()))
       settings.emplace(key.path, in_short(config_value_text(key)));
   return settings;
 }

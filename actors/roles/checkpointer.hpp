@@ -1,10 +1,12 @@
-/// CHECKPOINTER: puts a rank's state on disk, in canonical layout, and hashes it.
+/// CHECKPOINTER: puts on disk what a rank saves, and hashes parameters. Rank 0's makes a checkpoint
+/// of what all ranks have written.
 #pragma once
 
 #include "../interfaces.hpp"
 #include "troupe/engine/state/model_state.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/checkpoint/write_state.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <chrono>
@@ -19,7 +21,9 @@ namespace troupe::actors {
 struct CheckpointerSetup {
   CheckpointStore store;
   std::shared_ptr<const engine::ModelState> state; ///< knows the layout, and has the snapshot
-  std::map<std::string, std::string> metadata;
+  std::int32_t rank = 0, world_size = 1;
+  // Of rank 0 alone:
+  std::map<std::string, std::string> metadata = {};
   std::int64_t steps_per_epoch = 1;
   std::int64_t keep = 3;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -37,23 +41,28 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  /// A checkpoint that is being written, or only hashed.
+  /// A part that is being written, or only hashed.
   struct Work {
-    CheckpointOutcome outcome;
-    std::optional<CheckpointWriter> writer = {}; ///< empty: nothing (more) is written
-    Sha256 digest = {};                          ///< of the parameters
+    PartOutcome outcome;
+    bool is_hashed = true;                  ///< all parameters come this way
+    std::optional<StateWriter> writer = {}; ///< empty: nothing (more) is written
+    Sha256 digest = {};                     ///< of the parameters
     Clock::time_point begin = Clock::now();
   };
 
-  CheckpointOutcome take(const engine::Snapshot& snapshot);
-  CheckpointOutcome take(const engine::StatePiece& piece, bool save);
-  void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, bool save);
+  PartOutcome take(const engine::Snapshot& snapshot);
+  PartOutcome take(const engine::StatePiece& piece, bool write);
+  void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, bool write);
+  Result<StateWriter> open_writer() const;
   void add(const engine::SavedRange& range, const float* stored);
   void write(const engine::SavedRange& range, std::span<const float> values);
   void fail(Error error);
-  CheckpointOutcome end();
+  PartOutcome end();
+  CheckpointOutcome finish(const CheckpointParts& parts);
+  Status publish(const CheckpointParts& parts);
 
   CheckpointerSetup setup_;
+  CheckpointHeader header_; ///< of the checkpoint under way
   std::optional<Work> work_;
   std::vector<float> canonical_; ///< of a tensor, on its way
 };

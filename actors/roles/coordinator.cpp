@@ -60,6 +60,7 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
       },
       [this](atom::step_committed, const StepReport& report) { commit(report); },
       [this](atom::evaluated, const EvaluationReport& report) { count_evaluation(report); },
+      [this](atom::saved, const PartOutcome& part) { count_part(part); },
       [this](atom::failed, const Error& error) {
         error.code == Errc::collective ? suspect(error) : fail(error);
       },
@@ -100,8 +101,10 @@ void CoordinatorState::begin_if_ready() {
 }
 
 void CoordinatorState::resume_training() {
-  if (is_over()) // nothing (more) to train: only the digest
-    return save_pieces(false, 0);
+  if (is_over()) { // nothing (more) to train
+    phase_ = Phase::finishing;
+    return conclude();
+  }
   enter(Phase::training);
   last_commit_ = Clock::now(); // what lay between is not the next step's time
   grant();
@@ -195,9 +198,16 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
     record->test_accuracy = test->right.ratio();
     record->seconds += seconds(Clock::now() - evaluation_begin_);
     summary_.accuracy = record->test_accuracy;
+    note_results({record->test_loss, record->test_accuracy});
   }
   epoch_ = {};
   self_->send(setup_.metrics, atom::evaluated_v, EpochRecordPtr{record});
+}
+
+/// For the checkpoint of this step, if there will be one.
+void CoordinatorState::note_results(const engine::TestResults& results) {
+  next_parts_.results = engine::to_metadata(results);
+  next_parts_.is_best = setup_.best.beat(results);
 }
 
 /// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person

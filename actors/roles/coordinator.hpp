@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "detail/best_so_far.hpp"
 #include "troupe/engine/job_plan.hpp"
 
 #include "troupe/metrics/report/run_history.hpp"
@@ -31,9 +32,9 @@ struct CoordinatorSetup {
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::RunHistory history = {}; ///< of the steps before first_step
-  // What a state is saved in at the end (saved_state.hpp), and the parameters alone.
-  std::uint64_t pieces = 1, parameter_pieces = 1;
-  checkpointer_actor checkpointer;
+  bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
+  BestSoFar best = BestSoFar{};
+  checkpointer_actor checkpointer; ///< rank 0's
   metrics_actor metrics;
   metrics::Track row = {}; ///< of the actor in the timeline
 };
@@ -88,11 +89,18 @@ private:
   void reach_pause();
   void count_evaluation(const EvaluationReport& report);
   void record_epoch(const EvaluationReport* test);
+  void note_results(const engine::TestResults& results);
   void save_if_due();
   void save();
-  void save_pieces(bool write, std::uint64_t index);
-  template <class... Arguments>
-  void contribute(const Arguments&... arguments);
+  void copied();
+  void save_pieces();
+  void save_piece(std::int32_t rank, std::uint64_t index);
+  void hash_piece(std::uint64_t index);
+  void contribute(std::uint64_t piece);
+  std::size_t writers() const;
+  void count_part(const PartOutcome& part);
+  void finish_checkpoint();
+  void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
   void count_saved(const CheckpointOutcome& outcome);
   void finish();
@@ -113,8 +121,11 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
-  bool writing_ = false;  ///< a snapshot: there is memory for one
-  bool save_due_ = false; ///< when that is written
+  bool writing_ = false;            ///< a snapshot: there is memory for one
+  bool save_due_ = false;           ///< when that is written
+  std::size_t copying_ = 0;         ///< ranks that have not yet copied what they save
+  CheckpointParts parts_ = {};      ///< of the checkpoint that is being written
+  CheckpointParts next_parts_ = {}; ///< what is known of the next one
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   std::set<std::string> lost_; ///< addresses of nodes that are gone

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::actors {
@@ -10,23 +11,21 @@ namespace troupe::actors {
 void CoordinatorState::save_if_due() {
   if (phase_ == Phase::ended) // while the checkpoint before was written
     return;
-  const bool saves = setup_.plan.saves();
-  if (!is_over() && !setup_.plan.checkpoint_due(committed_))
+  const bool saves = setup_.plan.saves() || next_parts_.is_best;
+  if (!is_over() && !setup_.plan.checkpoint_due(committed_) && !next_parts_.is_best) {
+    next_parts_ = {};
     return resume_training();
+  }
   enter(Phase::saving);
   save_due_ = writing_;
   if (writing_)
     return;
-  is_over() ? save_pieces(saves, 0) : save();
-}
-
-/// Rank 0 gets the copy; the other ranks give it what the strategy divides.
-template <class... Arguments>
-void CoordinatorState::contribute(const Arguments&... arguments) {
-  for (const auto& [rank, member] : members_)
-    if (rank != 0)
-      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, arguments...)
-          .then([] {}, not_saved("shard_manager", rank));
+  parts_ = std::exchange(next_parts_, {});
+  parts_.step = committed_;
+  if (!is_over())
+    return save();
+  phase_ = Phase::finishing;
+  saves ? save_pieces() : conclude();
 }
 
 /// What is done when a role has not done its part of saving: the job ends with that.
@@ -40,58 +39,105 @@ std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* r
 
 void CoordinatorState::save() {
   writing_ = true;
-  contribute(committed_);
-  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_)
+  copying_ = members_.size();
+  for (const auto& [rank, member] : members_)
+    self_->request(member.shard_manager, caf::infinite, atom::save_v, committed_)
+        .then(
+            [this] {
+              if (--copying_ == 0)
+                copied();
+            },
+            not_saved("shard_manager", rank));
+}
+
+/// The copy is taken: training goes on while it is written.
+void CoordinatorState::copied() {
+  if (phase_ == Phase::ended)
+    return;
+  if (!is_over())
+    return resume_training();
+  phase_ = Phase::finishing;
+  if (!writing_)
+    conclude();
+}
+
+std::size_t CoordinatorState::writers() const {
+  return setup_.is_sharded ? members_.size() : 1;
+}
+
+/// Nothing is trained any more, so what is saved need not be copied before it is written.
+void CoordinatorState::save_pieces() {
+  for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(writers()); ++rank)
+    save_piece(rank, 0);
+}
+
+void CoordinatorState::save_piece(std::int32_t rank, std::uint64_t index) {
+  if (phase_ == Phase::ended)
+    return;
+  if (!setup_.is_sharded)
+    contribute(index);
+  self_->request(members_.at(rank).shard_manager, caf::infinite, atom::save_v, committed_, index)
       .then(
-          [this](const SnapshotPtr& snapshot) {
-            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, snapshot)
-                .then(
-                    [this](const CheckpointOutcome& outcome) {
-                      writing_ = false;
-                      count_saved(outcome);
-                      if (std::exchange(save_due_, false))
-                        save_if_due();
-                      else if (phase_ == Phase::finishing)
-                        finish();
-                    },
-                    not_saved("checkpointer"));
-            if (phase_ == Phase::ended)
-              return;
-            // The copy is taken: training goes on while it is written.
-            if (is_over())
-              phase_ = Phase::finishing;
-            else
-              resume_training();
+          [this, rank, next = index + 1](const PartOutcome& part) {
+            part.is_last ? count_part(part) : save_piece(rank, next);
+          },
+          not_saved("shard_manager", rank));
+}
+
+/// The parameters' digest alone.
+void CoordinatorState::hash_piece(std::uint64_t index) {
+  if (phase_ == Phase::ended)
+    return;
+  contribute(index);
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::digest_v, committed_, index)
+      .then(
+          [this, next = index + 1](const PartOutcome& part) {
+            if (!part.is_last)
+              return hash_piece(next);
+            summary_.parameters_sha256 = part.parameters_sha256;
+            finish();
           },
           not_saved("shard_manager", 0));
 }
 
-/// Nothing is trained any more, so what is saved need not be copied before it is written.
-void CoordinatorState::save_pieces(bool write, std::uint64_t index) {
-  if (phase_ == Phase::ended)
+/// Rank 0 gets a piece; the other ranks give it what the strategy divides.
+void CoordinatorState::contribute(std::uint64_t piece) {
+  for (const auto& [rank, member] : members_)
+    if (rank != 0)
+      self_->request(member.shard_manager, caf::infinite, atom::contribute_v, committed_, piece)
+          .then([] {}, not_saved("shard_manager", rank));
+}
+
+void CoordinatorState::count_part(const PartOutcome& part) {
+  if (part.step != parts_.step)
     return;
-  phase_ = Phase::finishing;
-  contribute(committed_, index);
-  self_->request(members_.at(0).shard_manager, caf::infinite, atom::snapshot_v, committed_, index)
+  parts_.parts.push_back(part);
+  if (parts_.parts.size() == writers())
+    finish_checkpoint();
+}
+
+void CoordinatorState::finish_checkpoint() {
+  std::ranges::sort(parts_.parts, {}, &PartOutcome::rank);
+  self_->request(setup_.checkpointer, caf::infinite, atom::finish_v, parts_)
       .then(
-          [this, write](const StatePiecePtr& piece) {
-            self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, piece, write)
-                .then(
-                    [this, write, next = piece->index + 1](const CheckpointOutcome& outcome) {
-                      if (next < (write ? setup_.pieces : setup_.parameter_pieces))
-                        return save_pieces(write, next);
-                      count_saved(outcome);
-                      finish();
-                    },
-                    not_saved("checkpointer"));
+          [this](const CheckpointOutcome& outcome) {
+            writing_ = false;
+            count_saved(outcome);
+            if (std::exchange(save_due_, false))
+              save_if_due();
+            else if (phase_ == Phase::finishing)
+              conclude();
           },
-          not_saved("shard_manager", 0));
+          not_saved("checkpointer"));
+}
+
+/// Where no checkpoint told the parameters' digest, that comes last.
+void CoordinatorState::conclude() {
+  summary_.parameters_sha256.empty() ? hash_piece(0) : finish();
 }
 
 void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
   summary_.parameters_sha256 = outcome.parameters_sha256;
-  if (outcome.path.empty())
-    return;
   ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
   unsaved_ = outcome.failure;
   if (!outcome.failure)

@@ -6,6 +6,7 @@
 #include "traced.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/engine/shared_folder.hpp"
 
 #include <utility>
 
@@ -37,6 +38,8 @@ Result<FormedPtr> FormerState::form() {
     TROUPE_TRY(prepare_host());
   TROUPE_TRY(generation_,
              engine::form_generation(host_, place_->seat, place_->store, setup_.trace));
+  if (place_->seat.leads()) // the ranks are connected: all nodes have entered
+    engine::withdraw_offer(host_->job->checkpoints().folder(), place_->seat.shared);
   return show();
 }
 
@@ -70,7 +73,8 @@ Status FormerState::come_together() {
 
 Status FormerState::lead(const Applicant& applicant) {
   TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
-  membership_ = joined_ = lead_job(applicant, beginning_);
+  TROUPE_TRY(membership_, lead_job(applicant, beginning_));
+  joined_ = membership_;
   TROUPE_TRY(place_, take_seat(applicant, membership_));
   return await_fetchers(applicant, membership_, place_->seat);
 }
@@ -93,7 +97,7 @@ Status FormerState::prepare_host() {
   const bool alone = seat.generation.nodes.size() == 1;
   auto host = engine::make_host(
       std::move(job), seat.generation.world_size() * config().train.accumulate,
-      std::exchange(beginning_.checkpoint, {}), {.say = setup_.say, .cancelled = [this, alone] {
+      std::exchange(beginning_.state, nullptr), {.say = setup_.say, .cancelled = [this, alone] {
                                                    return alone && setup_.stopped_within({});
                                                  }});
   if (!host)

@@ -50,7 +50,8 @@ private:
   void train(const FormedPtr& formed);
   void lead();
   void follow();
-  checkpointer_actor spawn_checkpointer();
+  checkpointer_actor spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica);
+  checkpointer_actor checkpointer_of(const std::shared_ptr<engine::Replica>& replica);
   void spawn_workers();
   void spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                      const data_loader_actor& loader);
@@ -82,6 +83,7 @@ private:
   caf::typed_response_promise<engine::Seat, store_actor> seat_;
   former_actor former_;
   FormedPtr formed_;              ///< the generation that trains
+  checkpointer_actor checkpointer_; ///< rank 0's, where this node leads
   coordinator_actor coordinator_; ///< stays when the job has ended: it knows how
   std::vector<Role> roles_;       ///< all but FORMER
   std::vector<shard_manager_actor> shard_managers_;

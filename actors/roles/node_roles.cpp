@@ -21,14 +21,19 @@ Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
   return role;
 }
 
-checkpointer_actor NodeState::spawn_checkpointer() {
+checkpointer_actor
+NodeState::spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica) {
   const auto& job = generation().job();
   return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
-      engine::node_rows, CheckpointerSetup{.store = job.checkpoints(),
-                                           .state = generation().replicas.front()->state,
-                                           .metadata = job.checkpoint_metadata,
-                                           .steps_per_epoch = job.plan.steps_per_epoch(),
-                                           .keep = job.config.checkpoint.keep});
+      job.config.checkpoint.is_sharded() ? engine::rank_rows(replica->rank) : engine::node_rows,
+      CheckpointerSetup{.store = job.checkpoints(),
+                        .state = replica->state,
+                        .rank = replica->rank,
+                        .world_size = generation().world_size,
+                        .metadata = job.checkpoint_metadata,
+                        .steps_per_epoch = job.plan.steps_per_epoch(),
+                        .keep = job.config.checkpoint.keep},
+      job.config.checkpoint.is_sharded() ? replica->rank : -1);
 }
 
 void NodeState::spawn_workers() {
@@ -71,7 +76,8 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                        .row = shared ? compute : generation().trace.track(rows, "communication"),
                        .host_rows = std::move(host_rows)},
           .first_pass = first_pass,
-          .coordinator = coordinator_},
+          .coordinator = coordinator_,
+          .checkpointer = checkpointer_of(replica)},
       replica->rank);
   shard_managers_.push_back(shard_manager);
   const auto worker = spawn_role<WorkerState, worker_actor>(
@@ -96,9 +102,18 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
               worker, shard_manager, formed_->metrics);
 }
 
+/// Null where the rank writes nothing.
+checkpointer_actor NodeState::checkpointer_of(const std::shared_ptr<engine::Replica>& replica) {
+  if (replica->rank == 0)
+    return checkpointer_;
+  return generation().job().saves(replica->rank) ? spawn_checkpointer(replica)
+                                              : checkpointer_actor{};
+}
+
 void NodeState::lead() {
   const auto& job = generation().job();
   const auto& state = *generation().replicas.front()->state;
+  checkpointer_ = spawn_checkpointer(generation().replicas.front());
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       engine::node_rows,
       CoordinatorSetup{.plan = job.plan,
@@ -111,9 +126,9 @@ void NodeState::lead() {
                        .learning_rate = job.learning_rate,
                        .info = formed_->info,
                        .history = job.history,
-                       .pieces = state.saved().size(),
-                       .parameter_pieces = engine::count_parameter_pieces(state.saved()),
-                       .checkpointer = spawn_checkpointer(),
+                       .is_sharded = job.config.checkpoint.is_sharded(),
+                       .best = BestSoFar{job.config.checkpoint.best, job.best},
+                       .checkpointer = checkpointer_,
                        .metrics = formed_->metrics});
   spawn_workers();
   if (membership_)

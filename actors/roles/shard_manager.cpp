@@ -52,13 +52,15 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
-      [this](atom::snapshot, std::int64_t step) { return snapshot(step); },
-      [this](atom::snapshot, std::int64_t step, std::uint64_t piece) {
-        return snapshot(step, piece);
+      [this](atom::save, std::int64_t step) { return save(step); },
+      [this](atom::save, std::int64_t step, std::uint64_t piece) {
+        return write_piece(step, piece);
       },
-      [this](atom::contribute, std::int64_t) { exchange_.copy_state(nullptr); },
+      [this](atom::digest, std::int64_t step, std::uint64_t piece) {
+        return hash_piece(step, piece);
+      },
       [this](atom::contribute, std::int64_t, std::uint64_t piece) {
-        exchange_.copy_piece(piece, nullptr);
+        exchange_.gather_piece(piece, nullptr);
       },
       [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); },
       [this](atom::abort, const Error& reason) { replica().abort(reason); });
@@ -207,6 +209,12 @@ void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step,
   });
 }
 
+void ShardManagerState::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
+                                    std::function<void()> then) {
+  copies_[step] = std::move(then);
+  announce(*replica().communication, atom::saved_v, step, std::move(copy));
+}
+
 void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& flight = flights_[step];
   if (!flight.applied || !flight.worker)
@@ -245,33 +253,6 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
 void ShardManagerState::evaluate(std::int64_t step) {
   exchange_.share_statistics();
   self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
-}
-
-caf::result<SnapshotPtr> ShardManagerState::snapshot(std::int64_t step) {
-  auto copy = std::make_shared<engine::Snapshot>();
-  copy->step = step;
-  exchange_.copy_state(copy.get());
-  return deliver(copy);
-}
-
-caf::result<StatePiecePtr> ShardManagerState::snapshot(std::int64_t step, std::size_t piece) {
-  if (piece_.use_count() != 1) // somebody still reads the last one
-    piece_ = std::make_shared<engine::StatePiece>();
-  piece_->step = step;
-  piece_->index = piece;
-  exchange_.copy_piece(piece, piece_.get());
-  return deliver(piece_);
-}
-
-/// Answers with the copy when the stream has come that far.
-template <class Copy>
-caf::result<std::shared_ptr<const Copy>>
-ShardManagerState::deliver(const std::shared_ptr<Copy>& copy) {
-  using Pointer = std::shared_ptr<const Copy>;
-  auto promise = self_->make_response_promise<Pointer>();
-  copies_[copy->step] = [promise, copy]() mutable { promise.deliver(Pointer{copy}); };
-  announce(*replica().communication, atom::saved_v, copy->step, copy);
-  return promise;
 }
 
 void ShardManagerState::fail(Error error) {

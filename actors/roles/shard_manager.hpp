@@ -18,7 +18,8 @@ struct ShardManagerSetup {
   engine::ExchangeSetup exchange;
   Pass first_pass = 0;
   coordinator_actor coordinator;
-  metrics::Track row = {}; ///< of the actor in the timeline
+  checkpointer_actor checkpointer = {}; ///< of the rank; null: it writes nothing
+  metrics::Track row = {};              ///< of the actor in the timeline
 };
 
 /// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
@@ -67,10 +68,13 @@ private:
   void commit_if_done(std::int64_t step);
   Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
-  caf::result<SnapshotPtr> snapshot(std::int64_t step);
-  caf::result<StatePiecePtr> snapshot(std::int64_t step, std::size_t piece);
-  template <class Copy>
-  caf::result<std::shared_ptr<const Copy>> deliver(const std::shared_ptr<Copy>& copy);
+  caf::result<void> save(std::int64_t step);
+  caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
+  caf::result<PartOutcome> hash_piece(std::int64_t step, std::size_t index);
+  std::shared_ptr<engine::StatePiece> next_piece(std::int64_t step);
+  caf::result<PartOutcome> hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write);
+  void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
+  void not_written(std::int64_t step, const caf::error& reason);
   /// Tells this actor when the stream has come this far, or that it has failed. Until then the
   /// stream keeps what it writes: this actor may die before.
   template <class Atom>
@@ -98,7 +102,7 @@ private:
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
   std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
-  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: deliver what is enqueued
+  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
 };
 
 } // namespace troupe::actors

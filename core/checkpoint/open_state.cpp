@@ -1,8 +1,8 @@
 // What is opened by its path: files of any maker, checkpoints of any version.
 #include "../fail.hpp"
-#include "safetensors.hpp"
-#include "state_source.hpp"
-#include "widened.hpp"
+#include "../printable.hpp"
+#include "single_file.hpp"
+#include "state_files.hpp"
 
 #include <utility>
 
@@ -10,40 +10,37 @@ namespace troupe {
 
 namespace {
 
-/// One safetensors file.
-class StateInFile final : public StateSource {
-public:
-  StateInFile(CheckpointHeader header, std::vector<SafetensorsEntry> entries,
-              SafetensorsReader reader)
-      : StateSource{std::move(header)}, entries_{std::move(entries)}, reader_{std::move(reader)} {}
+Result<StateSourcePtr> open_folder(const std::filesystem::path& folder, Verify verify) {
+  TROUPE_TRY(auto manifest, read_manifest(folder));
+  TROUPE_TRY(auto readers, open_files(folder, manifest));
+  if (verify == Verify::content)
+    TROUPE_TRY(verify_files(readers, manifest));
+  return state_in_files({.step = manifest.step,
+                         .epoch = manifest.epoch,
+                         .metadata = std::move(manifest.metadata),
+                         .tensors = {}},
+                        std::move(readers));
+}
 
-  Status read(std::size_t tensor, std::size_t first, std::span<float> into) const override {
-    return read_widened(reader_, entries_[tensor], first, into);
+Result<StateSourcePtr> open_file(const std::filesystem::path& path, Verify verify) {
+  TROUPE_TRY(auto reader, SafetensorsReader::open(path));
+  CheckpointHeader header{.metadata = reader.metadata(), .tensors = {}};
+  if (is_single_file(reader)) {
+    TROUPE_TRY(header, read_single_file_header(reader));
+    if (verify == Verify::content)
+      TROUPE_TRY(verify_single_file(reader));
   }
-
-private:
-  std::vector<SafetensorsEntry> entries_; ///< as the header's tensors
-  SafetensorsReader reader_;
-};
+  std::vector<SafetensorsReader> readers;
+  readers.push_back(std::move(reader));
+  return state_in_files(std::move(header), std::move(readers));
+}
 
 } // namespace
 
-Result<StateSourcePtr> open_state(const std::filesystem::path& path) {
-  TROUPE_TRY(auto reader, SafetensorsReader::open(path));
-  CheckpointHeader header{.metadata = reader.metadata(), .tensors = {}};
-  if (is_checkpoint(reader)) {
-    TROUPE_TRY(verify_checkpoint(reader));
-    TROUPE_TRY(header, read_checkpoint_header(reader));
-  }
-  std::vector<SafetensorsEntry> entries;
-  header.tensors.clear();
-  for (const auto& entry : reader.entries())
-    if (is_widened(entry.dtype)) {
-      header.tensors.push_back({entry.name, entry.shape});
-      entries.push_back(entry);
-    }
-  return std::make_shared<const StateInFile>(std::move(header), std::move(entries),
-                                             std::move(reader));
+Result<StateSourcePtr> open_state(const std::filesystem::path& path, Verify verify) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) ? open_folder(path, verify)
+                                                    : open_file(path, verify);
 }
 
 } // namespace troupe

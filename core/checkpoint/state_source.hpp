@@ -6,6 +6,8 @@
 #include "checkpoint.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,11 +42,15 @@ using StateSourcePtr = std::shared_ptr<const StateSource>;
 /// Of values that are in memory.
 StateSourcePtr state_in_memory(Checkpoint checkpoint);
 
+/// What of a checkpoint is verified when it is opened: all bytes, or no more than sizes and headers.
+enum class Verify : std::uint8_t { content, sizes };
+
 /// Opens what troupe or somebody else has saved: a checkpoint, which is verified first, or any
 /// safetensors file, whose F16, BF16 and F64 tensors are widened or rounded and whose other types
 /// are left out. The header's metadata are the file's. Errors: io; corrupt names the file and what
 /// is wrong.
-Result<StateSourcePtr> open_state(const std::filesystem::path& path);
+Result<StateSourcePtr> open_state(const std::filesystem::path& path,
+                                  Verify verify = Verify::content);
 
 /// All values in memory.
 Result<Checkpoint> read_whole(const StateSource& source);

@@ -2,10 +2,13 @@
 
 #include "../atomic_file.hpp"
 #include "../fail.hpp"
+#include "write_state.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+
+#include <unistd.h>
 
 namespace troupe {
 
@@ -14,10 +17,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view prefix = "step-";
-constexpr std::string_view suffix = ".safetensors";
+constexpr std::string_view file_suffix = ".safetensors"; ///< of version 1
+// A folder that is being written, and one that is being deleted.
+constexpr std::string_view partial_suffix = ".partial", deleted_suffix = ".deleted";
+constexpr const char* best_link = "best";
 constexpr std::size_t digits = 9; // more when a step needs them
 
-std::optional<std::int64_t> step_of(std::string_view name) {
+std::optional<std::int64_t> step_of(std::string_view name, std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix) ||
       name.size() < prefix.size() + digits + suffix.size())
     return std::nullopt;
@@ -29,22 +35,47 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
-/// Files in a folder, and why they are not all: no error when there is no folder.
-std::vector<fs::path> files_in(const fs::path& folder, std::error_code& error) {
-  std::vector<fs::path> files;
+std::optional<std::int64_t> step_of(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return step_of(entry.path().filename().string(), entry.is_directory(ignored) ? "" : file_suffix);
+}
+
+/// What a folder has, and why it is not all: no error when there is no folder.
+std::vector<fs::directory_entry> entries_in(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::directory_entry> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (std::error_code ignored; !at->is_directory(ignored))
-      files.push_back(at->path());
+    entries.push_back(*at);
   if (error == std::errc::no_such_file_or_directory)
     error.clear();
-  return files;
+  return entries;
 }
 
 /// For callers that can go on without these files: newest_valid() reports a folder that cannot be
 /// read, and writing to it gives the error.
-std::vector<fs::path> files_in(const fs::path& folder) {
+std::vector<fs::directory_entry> entries_in(const fs::path& folder) {
   std::error_code ignored;
-  return files_in(folder, ignored);
+  return entries_in(folder, ignored);
+}
+
+/// What changes whenever a checkpoint is written again.
+fs::path witness_of(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) ? path / manifest_name : path;
+}
+
+/// A folder loses its name first, so that half of one is never taken for a checkpoint.
+Status remove_checkpoint(const fs::path& path) {
+  auto doomed = path;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    doomed += deleted_suffix;
+    fs::rename(path, doomed, error);
+  }
+  if (!error)
+    fs::remove_all(doomed, error);
+  if (error)
+    return fail(Errc::io, "cannot delete {}: {}", path.string(), error.message());
+  return {};
 }
 
 } // namespace
@@ -52,67 +83,99 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 CheckpointStore::CheckpointStore(fs::path folder) : folder_(std::move(folder)) {}
 
 fs::path CheckpointStore::path_of(std::int64_t step) const {
-  return folder_ / fmt::format("{}{:09}{}", prefix, step, suffix);
+  return folder_ / fmt::format("{}{:09}", prefix, step);
 }
 
-Status CheckpointStore::make_folder() const {
+Status CheckpointStore::make_folder(const fs::path& path) const {
   std::error_code error;
-  fs::create_directories(folder_, error);
+  fs::create_directories(path, error);
   if (error)
     return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
-                "cannot make the folder {}: {}", folder_.string(), error.message());
+                "cannot make the folder {}: {}", path.string(), error.message());
   return {};
 }
 
-Result<CheckpointWriter> CheckpointStore::begin(const CheckpointHeader& header) const {
-  TROUPE_TRY(make_folder());
-  return CheckpointWriter::create(path_of(header.step), header);
+Result<fs::path> CheckpointStore::begin(std::int64_t step) const {
+  auto partial = path_of(step);
+  partial += partial_suffix;
+  TROUPE_TRY(make_folder(partial));
+  return partial;
 }
 
-Result<CheckpointStore::Entry> CheckpointStore::finish(CheckpointWriter& writer,
-                                                       std::int64_t step) {
-  Entry entry{step, path_of(step)};
-  TROUPE_TRY(writer.commit());
+Result<CheckpointStore::Entry> CheckpointStore::finish(const Manifest& manifest) {
+  Entry entry{manifest.step, path_of(manifest.step)};
+  TROUPE_TRY(const auto partial, begin(manifest.step));
+  TROUPE_TRY(write_manifest(partial, manifest));
+  TROUPE_TRY(rename_folder_atomically(partial, entry.path));
   remember(entry);
   return entry;
 }
 
+void CheckpointStore::abandon(std::int64_t step) const {
+  auto partial = path_of(step);
+  partial += partial_suffix;
+  std::error_code ignored; // what is left goes when the run begins the next time
+  fs::remove_all(partial, ignored);
+}
+
 Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
-  TROUPE_TRY(make_folder());
+  TROUPE_TRY(make_folder(folder_));
   Entry entry{checkpoint.step, path_of(checkpoint.step)};
-  TROUPE_TRY(write_checkpoint(entry.path, checkpoint));
+  TROUPE_TRY(write_state(entry.path, *state_in_memory(checkpoint)));
   remember(entry);
   return entry;
 }
 
 std::vector<CheckpointStore::Entry> CheckpointStore::list() const {
   std::vector<Entry> entries;
-  for (auto& file : files_in(folder_))
-    if (const auto step = step_of(file.filename().string()))
-      entries.push_back({*step, std::move(file)});
+  for (const auto& entry : entries_in(folder_))
+    if (const auto step = step_of(entry))
+      entries.push_back({*step, entry.path()});
   std::ranges::sort(entries, std::ranges::greater{}, &Entry::step);
   return entries;
 }
 
 CheckpointStore::Newest CheckpointStore::newest_valid() {
   Newest newest;
-  if (std::error_code error; files_in(folder_, error), error)
+  if (std::error_code error; entries_in(folder_, error), error)
     newest.skipped.push_back({Errc::io, fmt::format("cannot read the folder {}: {}",
                                                     folder_.string(), error.message())});
   for (const auto& file : temporaries())
     newest.skipped.push_back(
         {Errc::corrupt, fmt::format("{}: a checkpoint that was never finished", file.string())});
   for (auto& entry : list()) {
-    auto checkpoint = read_checkpoint(entry.path);
-    if (checkpoint) {
+    auto state = open_state(entry.path);
+    if (state) {
       remember(entry);
       newest.entry = std::move(entry);
-      newest.checkpoint = std::move(*checkpoint);
+      newest.state = std::move(*state);
       break;
     }
-    newest.skipped.push_back(std::move(checkpoint).error());
+    newest.skipped.push_back(std::move(state).error());
   }
   return newest;
+}
+
+Status CheckpointStore::mark_best(std::int64_t step) const {
+  const auto temporary = folder_ / fmt::format("{}.tmp-{}", best_link, ::getpid());
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_directory_symlink(path_of(step).filename(), temporary, error);
+  if (!error)
+    fs::rename(temporary, folder_ / best_link, error);
+  if (error)
+    return fail(Errc::io, "cannot make the link {}: {}", (folder_ / best_link).string(),
+                error.message());
+  return {};
+}
+
+std::optional<CheckpointStore::Entry> CheckpointStore::best() const {
+  std::error_code error;
+  const auto name = fs::read_symlink(folder_ / best_link, error).filename();
+  const auto step = step_of(name.string(), "");
+  if (error || !step || !fs::is_directory(folder_ / name, error))
+    return std::nullopt;
+  return Entry{*step, folder_ / name};
 }
 
 Result<std::vector<CheckpointStore::Entry>> CheckpointStore::prune(std::int64_t keep) {
@@ -122,14 +185,12 @@ Result<std::vector<CheckpointStore::Entry>> CheckpointStore::prune(std::int64_t 
   if (entries.size() <= kept)
     return deleted;
   TROUPE_TRY(const auto spared, find_newest_valid(entries));
+  const auto best_one = best();
   for (std::size_t i = kept; i < entries.size(); ++i) {
-    if (i == spared)
+    if (i == spared || (best_one && best_one->path == entries[i].path))
       continue;
-    std::error_code error;
-    if (fs::remove(entries[i].path, error))
-      deleted.push_back(entries[i]);
-    if (error)
-      return fail(Errc::io, "cannot delete {}: {}", entries[i].path.string(), error.message());
+    TROUPE_TRY(remove_checkpoint(entries[i].path));
+    deleted.push_back(entries[i]);
   }
   return deleted;
 }
@@ -138,7 +199,7 @@ Result<std::vector<fs::path>> CheckpointStore::remove_temporaries() {
   std::vector<fs::path> removed;
   for (auto& file : temporaries()) {
     std::error_code error;
-    fs::remove(file, error);
+    fs::remove_all(file, error);
     if (error)
       return fail(Errc::io, "cannot delete {}: {}", file.string(), error.message());
     removed.push_back(std::move(file));
@@ -147,11 +208,17 @@ Result<std::vector<fs::path>> CheckpointStore::remove_temporaries() {
 }
 
 std::vector<fs::path> CheckpointStore::temporaries() const {
+  const auto is_temporary = [](const fs::directory_entry& entry) {
+    const auto name = entry.path().filename();
+    if (std::error_code ignored; entry.is_directory(ignored))
+      return step_of(name.string(), partial_suffix) || step_of(name.string(), deleted_suffix);
+    const auto target = AtomicFile::target_of(name);
+    return target && (target == best_link || step_of(target->string(), file_suffix));
+  };
   std::vector<fs::path> found;
-  for (auto& file : files_in(folder_))
-    if (const auto target = AtomicFile::target_of(file.filename());
-        target && step_of(target->string()))
-      found.push_back(std::move(file));
+  for (const auto& entry : entries_in(folder_))
+    if (is_temporary(entry))
+      found.push_back(entry.path());
   std::ranges::sort(found);
   return found;
 }
@@ -160,14 +227,14 @@ Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>&
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (is_verified(entries[i]))
       return i;
-    const auto checkpoint = read_checkpoint(entries[i].path);
-    if (checkpoint) {
+    const auto state = open_state(entries[i].path);
+    if (state) {
       remember(entries[i]);
       return i;
     }
     // A file that could not be read now may still be the newest valid one.
-    if (checkpoint.error().code != Errc::corrupt)
-      return failure(checkpoint.error());
+    if (state.error().code != Errc::corrupt)
+      return failure(state.error());
   }
   return entries.size();
 }
@@ -175,16 +242,18 @@ Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>&
 bool CheckpointStore::is_verified(const Entry& entry) const {
   if (!verified_ || verified_->path != entry.path)
     return false;
+  const auto witness = witness_of(entry.path);
   std::error_code size_error, time_error;
-  return verified_->size == fs::file_size(entry.path, size_error) &&
-         verified_->written == fs::last_write_time(entry.path, time_error) && !size_error &&
+  return verified_->size == fs::file_size(witness, size_error) &&
+         verified_->written == fs::last_write_time(witness, time_error) && !size_error &&
          !time_error;
 }
 
 void CheckpointStore::remember(const Entry& entry) {
+  const auto witness = witness_of(entry.path);
   std::error_code error;
-  const auto size = fs::file_size(entry.path, error);
-  const auto written = error ? fs::file_time_type{} : fs::last_write_time(entry.path, error);
+  const auto size = fs::file_size(witness, error);
+  const auto written = error ? fs::file_time_type{} : fs::last_write_time(witness, error);
   verified_.reset();
   if (!error)
     verified_ = Verified{entry.path, size, written};

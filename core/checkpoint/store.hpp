@@ -1,8 +1,10 @@
-/// The checkpoints of one run: a folder of files step-000000123.safetensors.
+/// The checkpoints of one run: a folder that has a folder of each, step-000000123. One of version 1
+/// is a file, step-000000123.safetensors.
 #pragma once
 
 #include "../error.hpp"
-#include "checkpoint.hpp"
+#include "manifest.hpp"
+#include "state_source.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -24,7 +26,7 @@ public:
   };
   struct Newest {
     std::optional<Entry> entry; ///< empty: there is no valid checkpoint
-    Checkpoint checkpoint;
+    StateSourcePtr state;       ///< of the entry
     /// Damaged files, left-over temporary files, a folder that cannot be read: for the log.
     std::vector<Error> skipped;
   };
@@ -32,35 +34,42 @@ public:
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path path_of(std::int64_t step) const;
 
-  /// Begins a file under its step's name; makes the folder when needed.
-  Result<CheckpointWriter> begin(const CheckpointHeader& header) const;
-  /// Commits what begin() has begun for this step.
-  Result<Entry> finish(CheckpointWriter& writer, std::int64_t step);
-  /// Writes `checkpoint` under its step's name, atomically; makes the folder when needed.
+  /// Where the files of a checkpoint are written before it gets its name. Several processes that
+  /// share the folder may ask for the same.
+  Result<std::filesystem::path> begin(std::int64_t step) const;
+  /// Writes the manifest beside the files and gives the checkpoint its name.
+  Result<Entry> finish(const Manifest& manifest);
+  /// Deletes what begin() has begun.
+  void abandon(std::int64_t step) const;
+  /// All of it at once.
   Result<Entry> save(const Checkpoint& checkpoint);
 
   /// All checkpoints by name, newest first, unread.
   std::vector<Entry> list() const;
 
-  /// Reads from the newest down until one is valid.
+  /// Opens from the newest down until one is valid.
   Newest newest_valid();
 
-  /// Deletes all but the newest `keep` (at least one), and never the newest valid one. Returns what
-  /// was deleted.
+  /// The link "best" leads to a checkpoint, which is not pruned.
+  Status mark_best(std::int64_t step) const;
+  std::optional<Entry> best() const;
+
+  /// Deletes all but the newest `keep` (at least one), and never the best or the newest valid one.
+  /// Returns what was deleted.
   Result<std::vector<Entry>> prune(std::int64_t keep);
 
   /// Deletes what writers that were killed left behind. Only for the one process that owns the run.
   Result<std::vector<std::filesystem::path>> remove_temporaries();
 
 private:
-  /// Enough of a file's identity to see that it is still the one that was verified.
+  /// Enough of a checkpoint's identity to see that it is still the one that was verified.
   struct Verified {
     std::filesystem::path path;
     std::uintmax_t size = 0;
     std::filesystem::file_time_type written;
   };
 
-  Status make_folder() const;
+  Status make_folder(const std::filesystem::path& path) const;
   std::vector<std::filesystem::path> temporaries() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
   bool is_verified(const Entry& entry) const;

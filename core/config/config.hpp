@@ -99,6 +99,10 @@ struct CheckpointConfig {
   Interval every = {Interval::Unit::epochs, 1}; ///< "N epochs", "N steps", "never"
   std::int64_t keep = 3;
   std::string resume = "auto"; ///< auto, never, or a checkpoint's path
+  std::string state = "full";  ///< full, or sharded: every rank writes its part
+  std::string best = "none";   ///< none, or by what the best one is found: accuracy, loss
+
+  bool is_sharded() const { return state == "sharded"; }
 
   bool operator==(const CheckpointConfig&) const = default;
 };

@@ -219,6 +219,13 @@ void add_service(Keys& keys, Config& c) {
                   &c.checkpoint.resume,
                   {},
                   "auto (the run's newest good one, if any), never, or the path of a checkpoint"});
+  keys.push_back({"checkpoint.state", &c.checkpoint.state, one_of({"full", "sharded"}),
+                  "full: rank 0 writes all of it; sharded: every rank writes its part at the same "
+                  "time, for states that fit on no rank. Hosts of a job then share run.output. "
+                  "Either goes on with any strategy, precision and number of workers"});
+  keys.push_back({"checkpoint.best", &c.checkpoint.best, one_of({"none", "accuracy", "loss"}),
+                  "What evaluations are compared by: the best checkpoint is kept beside the last "
+                  "ones, as checkpoints/best, and written whether one is due or not"});
   keys.push_back({"metrics.listen",
                   &c.metrics.listen,
                   {.format = Format::endpoint_or_off},

@@ -3,6 +3,7 @@
 
 #include "../graph/graph.hpp"
 #include "batch.hpp"
+#include "blocked_layout.hpp"
 #include "device.hpp"
 #include "sum_over_ranks.hpp"
 
@@ -25,6 +26,8 @@ public:
   virtual ~ParameterCodec() = default;
   virtual void encode(std::span<const float> canonical, std::span<float> stored) const = 0;
   virtual void decode(std::span<const float> stored, std::span<float> canonical) const = 0;
+  /// The same as data, for readers that lack the device.
+  virtual BlockedLayout layout() const = 0;
 };
 
 /// The place of one parameter or statistic in flat storage.

@@ -69,12 +69,14 @@ public:
   /// Rank 0's statistics to all, as DistributedDataParallel does.
   void share_statistics();
 
-  // Copies of the state at rank 0, for which all ranks make the same calls; others give no memory.
-
-  /// All of it into ModelState::snapshot().
+  /// What is written (ModelState::written) into the rank's snapshot. Where that is rank 0's alone,
+  /// all ranks make the same call, and the others give null.
   void copy_state(Snapshot* snapshot);
-  /// One of ModelState::saved(), from the first to the last: no more memory than that takes.
-  void copy_piece(std::size_t index, StatePiece* piece);
+  // No more memory than a piece takes, from the first to the last.
+  /// One of ModelState::saved() to rank 0: all ranks make the same call, the others give null.
+  void gather_piece(std::size_t index, StatePiece* piece);
+  /// One of ModelState::written() that is this rank's part.
+  void copy_own_piece(std::size_t index, StatePiece& piece);
 
 private:
   Replica& replica() const { return *setup_.replica; }
@@ -96,6 +98,10 @@ private:
   const float* whole_piece(const collectives::Bucket& bucket, const float* kept,
                            const float* offloaded);
   void await_host();
+  void copy_bucket(std::size_t array, std::size_t number, const Snapshot* snapshot);
+  void begin_piece(std::size_t index, const SavedPiece& saved, StatePiece& piece);
+  void copy_ranges(const SavedPiece& saved, float* to);
+  void gather_ranges(std::size_t index, float* to);
   const float* shard_of(std::size_t array, const collectives::Bucket& bucket);
   const float* gather_saved(std::size_t array, const collectives::Bucket& bucket, bool here);
   bool takes_part_in_saving() const;

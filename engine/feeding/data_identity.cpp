@@ -55,9 +55,9 @@ Metadata describe_data(const data::Dataset& training, const std::string& fingerp
 
 Result<std::vector<std::string>> check_same_data(const Beginning& beginning,
                                                  const Metadata& described) {
-  if (beginning.file.empty())
+  if (beginning.path.empty())
     return {};
-  const auto& checkpoint = *beginning.checkpoint;
+  const auto& checkpoint = beginning.state->header();
   std::vector<std::string> missing;
   for (const auto* key : {samples_key, classes_key, fingerprint_key}) {
     const auto before = checkpoint.metadata.find(key);
@@ -70,7 +70,7 @@ Result<std::vector<std::string>> check_same_data(const Beginning& beginning,
                   "the checkpoint of step {} was trained on {}, the data set has {}; a run goes on "
                   "with its own data: to train on these, begin another run (run.name) with "
                   "model.pretrained: {}",
-                  checkpoint.step, then, today, escaped(beginning.file.string()));
+                  checkpoint.step, then, today, escaped(beginning.path.string()));
     }
   }
   if (missing.empty())

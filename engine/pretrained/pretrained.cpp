@@ -1,59 +1,77 @@
 #include "pretrained.hpp"
 
+#include "../initial_state.hpp"
 #include "pickle.hpp"
 #include "weights_match.hpp"
 
-#include "troupe/core/checkpoint/widened.hpp"
+#include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
-#include "troupe/nn/initialize.hpp"
 #include "troupe/nn/models/models.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace troupe::engine {
 
 namespace {
 
-/// What the tensors of a checkpoint point into.
-using Values = std::deque<std::vector<float>>;
+/// What a path holds: types are a file's, and all F32 in a checkpoint's folder.
+struct Weights {
+  std::vector<SafetensorsEntry> entries;
+  StateSourcePtr state;
+};
 
-Result<SafetensorsReader> open(const std::string& path) {
-  auto reader = SafetensorsReader::open(path);
+Result<Weights> open_weights(const std::string& path) {
+  Weights weights;
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    TROUPE_TRY(weights.state, open_state(path));
+    for (const auto& [name, shape] : weights.state->header().tensors)
+      weights.entries.push_back({.name = name, .dtype = "F32", .shape = shape});
+    return weights;
+  }
+  const auto reader = SafetensorsReader::open(path);
   if (!reader && reader.error().code == Errc::corrupt)
     if (const auto advice = pickle_advice(path))
       return fail(Errc::corrupt, "{}", *advice);
-  if (reader && is_checkpoint(*reader))
-    TROUPE_TRY(verify_checkpoint(*reader));
-  return reader;
+  if (!reader)
+    return failure(reader.error());
+  weights.entries = reader->entries();
+  TROUPE_TRY(weights.state, open_state(path));
+  return weights;
 }
 
-Result<std::vector<float>> values_of(const Config& config, const SafetensorsReader& reader,
-                                     const Tensor& tensor, const SafetensorsEntry* entry) {
-  if (!entry) {
-    TROUPE_TRY(auto initial, nn::initial_value(tensor, config.run.seed));
-    return std::move(initial.values);
-  }
-  std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
-  TROUPE_TRY(read_widened(reader, *entry, 0, values));
-  return values;
-}
+/// Of the file where the match says so, else drawn from the seed.
+class PretrainedState final : public StateSource {
+public:
+  PretrainedState(CheckpointHeader header, StateSourcePtr initial, StateSourcePtr file,
+                  std::vector<std::optional<std::size_t>> numbers)
+      : StateSource{std::move(header)}, initial_{std::move(initial)}, file_{std::move(file)},
+        numbers_{std::move(numbers)} {}
 
-Result<Checkpoint> fill(const Config& config, const Graph& graph, const SafetensorsReader& reader,
-                        const WeightsMatch& match) {
-  const auto owner = std::make_shared<Values>();
-  Checkpoint checkpoint;
-  for (const auto& source : match.sources) {
-    const auto& tensor = graph[source.tensor];
-    TROUPE_TRY(auto values, values_of(config, reader, tensor, source.entry));
-    checkpoint.tensors.push_back(
-        {tensor.name, tensor.shape, owner->emplace_back(std::move(values))});
+  Status read(std::size_t tensor, std::size_t first, std::span<float> into) const override {
+    return numbers_[tensor] ? file_->read(*numbers_[tensor], first, into)
+                            : initial_->read(tensor, first, into);
   }
-  checkpoint.storage = {owner, reinterpret_cast<const std::byte*>(owner.get())};
-  return checkpoint;
+
+private:
+  StateSourcePtr initial_; ///< tensors as the header's
+  StateSourcePtr file_;
+  std::vector<std::optional<std::size_t>> numbers_; ///< in the file
+};
+
+StateSourcePtr join(const Graph& graph, std::uint64_t seed, const StateSourcePtr& file,
+                    const WeightsMatch& match) {
+  auto initial = initial_state(graph, seed);
+  const auto& header = initial->header();
+  std::vector<std::optional<std::size_t>> numbers(header.tensors.size());
+  for (const auto& source : match.sources)
+    if (source.entry)
+      numbers[initial->find(graph[source.tensor].name).value()] = file->find(source.entry->name);
+  return std::make_shared<const PretrainedState>(header, initial, file, std::move(numbers));
 }
 
 std::vector<std::string> notes_of(const Graph& graph, const std::string& path,
@@ -77,24 +95,24 @@ std::vector<std::string> notes_of(const Graph& graph, const std::string& path,
   return notes;
 }
 
-Result<Pretrained> read(const Config& config, const Graph& graph, const std::string& path) {
-  TROUPE_TRY(const auto reader, open(path));
-  auto match = match_weights(graph, config.model.name, reader.entries());
+Result<Pretrained> open(const Config& config, const Graph& graph, const std::string& path) {
+  TROUPE_TRY(const auto weights, open_weights(path));
+  auto match = match_weights(graph, config.model.name, weights.entries);
   if (!match)
     return fail(match.error().code, "{}: {}", escaped(path), match.error().message);
-  TROUPE_TRY(auto checkpoint, fill(config, graph, reader, *match));
-  return Pretrained{std::move(checkpoint), notes_of(graph, path, *match)};
+  return Pretrained{join(graph, config.run.seed, weights.state, *match),
+                    notes_of(graph, path, *match)};
 }
 
 } // namespace
 
-Result<Pretrained> read_pretrained(const Config& config) {
+Result<Pretrained> open_pretrained(const Config& config) {
   TROUPE_TRY(const auto graph,
              nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
-  auto read_in = read(config, graph, *config.model.pretrained);
-  if (!read_in)
-    return fail(Errc::invalid_input, "model.pretrained: {}", read_in.error().message);
-  return read_in;
+  auto opened = open(config, graph, *config.model.pretrained);
+  if (!opened)
+    return fail(Errc::invalid_input, "model.pretrained: {}", opened.error().message);
+  return opened;
 }
 
 } // namespace troupe::engine

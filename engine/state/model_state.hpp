@@ -7,9 +7,10 @@
 #include "snapshot.hpp"
 
 #include "troupe/collectives/strategy.hpp"
-#include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/checkpoint/state_source.hpp"
 #include "troupe/core/device/executable.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,37 +40,50 @@ public:
     std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
     /// Of the learning rate, by parameter (nn::rate_factors); 0: frozen. Empty: 1 of all.
     std::vector<double> rates = {};
-    bool snapshots = false; ///< memory for a copy of all that is saved (rank 0)
+    /// Every rank saves its part of a sharded checkpoint; else rank 0 all of it.
+    bool saves_part = false;
+    bool snapshots = false; ///< memory for a copy of what this rank saves
   };
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
                                                     const Options& options);
 
-  /// Takes parameters, statistics and, when the checkpoint has them, optimizer state and loss
-  /// scale. Blocks: for set-up only. Errors: a tensor is missing or has another shape (named).
-  Status load(Stream& stream, const Checkpoint& checkpoint);
+  /// Takes parameters, statistics and, when they are there, optimizer state and loss scale: as much
+  /// as this rank has, and beside it in memory no more than a tensor at a time. Blocks: for set-up
+  /// only. Errors: a tensor is missing or has another shape (named); those of reading.
+  Status load(Stream& stream, const StateSource& source);
 
-  /// What is saved, in this order.
+  /// What is gathered at rank 0 of a whole state, in this order.
   const std::vector<SavedPiece>& saved() const { return saved_; }
+  /// What this rank writes to files, in this order: pieces of the whole state or of its part.
+  const std::vector<SavedPiece>& written() const { return saves_part_ ? saved_part_ : saved_; }
+  bool saves_part() const { return saves_part_; }
   /// How many of the optimizer's values belong to each parameter, also where another rank has them.
   std::size_t saved_slots() const { return optimizer_slots_.size(); }
   /// Whether the strategy divides an array (saved_state.hpp) among ranks.
   bool is_divided(std::size_t array) const;
   /// Where a range begins in its array, whether all of the array is on this rank or not.
   std::size_t place_of(const SavedRange& range) const;
-  /// Enqueues a copy to the host's memory of what is not divided.
+  /// Enqueues a copy to the host's memory of what this rank has.
   void copy_range(Stream& stream, const SavedRange& range, float* to) const;
-  /// The same of a whole array, to its place in the snapshot.
-  void copy_array(Stream& stream, std::size_t array) const;
+  /// The same of the part of a bucket that is written, or of all statistics, to its place in the
+  /// snapshot.
+  void copy_bucket(Stream& stream, std::size_t array, std::size_t bucket) const;
+  void copy_statistics(Stream& stream) const;
   /// Enqueues a copy to `to`, which must live until it is done and stays empty where losses are not
   /// scaled.
   void copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const;
-  /// An array in the copy of the state, in the host's memory. Only with Options::snapshots.
-  float* snapshot(std::size_t array) const;
+  /// A range of what is written, in the copy of the state in the host's memory. Only with
+  /// Options::snapshots.
+  float* in_snapshot(const SavedRange& range) const;
+  /// Where the copy has a bucket of an array.
+  float* in_snapshot(std::size_t array, std::size_t bucket) const;
   static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
                                        std::size_t slots);
   /// A checkpoint of this state, before its values. `step` and metadata are the caller's to fill.
   CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
+  /// What this rank's file of a sharded checkpoint holds.
+  std::vector<TensorPart> describe_part() const;
 
   const StorageLayout& layout() const { return layout_; }
   const collectives::FlatPlan& plan() const { return plan_; }
@@ -137,6 +151,16 @@ public:
   float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
 
 private:
+  /// An array of this rank: elements below `kept` lie on the device, the others in the host's
+  /// memory.
+  struct Destination {
+    bool divided = false; ///< it has a shard of each bucket; else all of them
+    const BufferPtr* device = nullptr;
+    std::size_t kept = SIZE_MAX;
+    float* host = nullptr;
+    bool host_alone = false; ///< what would lie on the device is left out
+  };
+
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
   Status allocate(const Options& options);
   Status allocate_host(const HostShard::Range& range);
@@ -147,20 +171,22 @@ private:
   std::size_t flat_place(const collectives::Bucket& bucket) const;
   std::vector<OptimizerPiece>
   in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
-  Status load_parameters(Stream& stream, const Checkpoint& checkpoint);
-  Status load_loss_scale(Stream& stream, const Checkpoint& checkpoint);
-  Status load_statistics(Stream& stream, const Checkpoint& checkpoint);
-  Result<std::vector<float>> part_of(const Checkpoint& checkpoint, std::string_view state,
-                                     bool divided) const;
-  Status store(Stream& stream, std::span<const float> values, const BufferPtr& kept,
-               float* offloaded) const;
-  void put(Stream& stream, std::span<const float> values, float* destination) const;
+  Status load_parameters(Stream& stream, const StateSource& source);
+  Status load_loss_scale(Stream& stream, const CheckpointHeader& header);
+  Status load_statistics(Stream& stream, const StateSource& source);
+  Status load_array(Stream& stream, const StateSource& source, std::string_view state,
+                    const Destination& to) const;
+  void put(Stream& stream, std::span<const float> values, std::size_t place,
+           const Destination& to) const;
   float* at(const std::vector<float*>& places, UnitId unit) const {
     return places[static_cast<std::size_t>(unit)];
   }
   std::size_t place_of(const Slot& slot) const;
-  void copy_optimizer(Stream& stream, std::size_t slot, std::size_t first, std::size_t elements,
-                      float* to) const;
+  std::size_t bucket_of(const Slot& slot) const {
+    return plan_.bucket_of[static_cast<std::size_t>(slot.unit)];
+  }
+  void copy_flat(Stream& stream, std::size_t array, std::size_t bucket, std::size_t begin,
+                 std::size_t elements, float* to) const;
 
   Device& device_;
   StorageLayout layout_;
@@ -174,7 +200,9 @@ private:
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;
   BufferPtr snapshot_;
-  std::vector<SavedPiece> saved_;
+  bool saves_part_;
+  SavedPart part_;
+  std::vector<SavedPiece> saved_, saved_part_;
   std::vector<BufferPtr> optimizer_;
   ParameterCopies copies_; ///< in the flat space too
   std::size_t kept_ = 0;   ///< elements of the optimizer's part that are not offloaded

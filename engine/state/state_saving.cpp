@@ -10,11 +10,17 @@ std::size_t ModelState::snapshot_elements(std::size_t parameters, std::size_t st
   return parameters * (1 + slots) + statistics;
 }
 
-float* ModelState::snapshot(std::size_t array) const {
-  float* const begin = snapshot_->floats();
-  if (array == statistics_array)
-    return begin + plan_.elements * (1 + optimizer_slots_.size());
-  return begin + plan_.elements * (array == parameters_array ? 0 : array - statistics_array);
+float* ModelState::in_snapshot(std::size_t array, std::size_t bucket) const {
+  const auto before = array == parameters_array ? 0 : array - statistics_array;
+  return snapshot_->floats() + before * part_.elements() + part_[bucket].place;
+}
+
+float* ModelState::in_snapshot(const SavedRange& range) const {
+  const auto place = place_of(range);
+  if (range.array == statistics_array)
+    return snapshot_->floats() + part_.elements() * (1 + optimizer_slots_.size()) + place;
+  const auto bucket = bucket_of(*range.slot);
+  return in_snapshot(range.array, bucket) + (place - part_[bucket].begin);
 }
 
 bool ModelState::is_divided(std::size_t array) const {
@@ -29,21 +35,46 @@ std::size_t ModelState::place_of(const SavedRange& range) const {
 
 void ModelState::copy_range(Stream& stream, const SavedRange& range, float* to) const {
   const auto place = place_of(range);
-  if (range.array >= first_optimizer_array)
-    return copy_optimizer(stream, range.array - first_optimizer_array, place, range.elements, to);
-  const float* const from = range.array == statistics_array ? statistics() : parameters_->floats();
-  device_.copy(stream, to, from + place, range.elements * sizeof(float));
+  if (range.array == statistics_array)
+    device_.copy(stream, to, statistics() + place, range.elements * sizeof(float));
+  else
+    copy_flat(stream, range.array, bucket_of(*range.slot), place, range.elements, to);
 }
 
-/// Elements from kept_ on lie in the host's memory.
-void ModelState::copy_optimizer(Stream& stream, std::size_t slot, std::size_t first,
-                                std::size_t elements, float* to) const {
-  const auto end = first + elements, cut = std::clamp(kept_, first, end);
+void ModelState::copy_bucket(Stream& stream, std::size_t array, std::size_t bucket) const {
+  const auto& cut = part_[bucket];
+  if (cut.elements > 0)
+    copy_flat(stream, array, bucket, cut.begin, cut.elements, in_snapshot(array, bucket));
+}
+
+void ModelState::copy_statistics(Stream& stream) const {
+  device_.copy(stream, snapshot_->floats() + part_.elements() * (1 + optimizer_slots_.size()),
+               statistics(), layout_.statistic_elements * sizeof(float));
+}
+
+/// Elements of a bucket from `begin` on in the flat space. What is offloaded lies from kept_ on in
+/// the host's memory.
+void ModelState::copy_flat(Stream& stream, std::size_t array, std::size_t number,
+                           std::size_t begin, std::size_t elements, float* to) const {
+  const auto& bucket = plan_.buckets[number];
+  const auto first = is_divided(array)
+                         ? plan_.shard_offset(bucket) + begin -
+                               (bucket.offset + shard_ * plan_.shard_elements(bucket))
+                         : begin;
+  const bool parameters = array == parameters_array;
+  const auto end = first + elements;
+  const auto cut = host_ && (!parameters || strategy_.offloads_parameters)
+                       ? std::clamp(kept_, first, end)
+                       : end;
+  const auto& buffer = parameters ? parameters_ : optimizer_[array - first_optimizer_array];
   if (cut > first)
-    device_.copy(stream, to, optimizer_[slot]->floats() + first, (cut - first) * sizeof(float));
-  if (cut < end)
-    device_.copy(stream, to + (cut - first), host_->state(slot) + (cut - kept_),
-                 (end - cut) * sizeof(float));
+    device_.copy(stream, to, buffer->floats() + first, (cut - first) * sizeof(float));
+  if (cut == end)
+    return;
+  const float* const offloaded =
+      parameters ? host_->parameters() : host_->state(array - first_optimizer_array);
+  device_.copy(stream, to + (cut - first), offloaded + (cut - kept_),
+               (end - cut) * sizeof(float));
 }
 
 void ModelState::copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const {
@@ -51,21 +82,15 @@ void ModelState::copy_loss_scale(Stream& stream, std::optional<LossScaleState>& 
     device_.copy(stream, &to.emplace(), loss_scale(), sizeof(LossScaleState));
 }
 
-void ModelState::copy_array(Stream& stream, std::size_t array) const {
-  float* const to = snapshot(array);
-  if (array >= first_optimizer_array)
-    copy_optimizer(stream, array - first_optimizer_array, 0, plan_.elements, to);
-  else if (array == statistics_array)
-    device_.copy(stream, to, statistics(), layout_.statistic_elements * sizeof(float));
-  else
-    device_.copy(stream, to, parameters_->floats(), plan_.elements * sizeof(float));
-}
-
 CheckpointHeader ModelState::describe(const std::optional<LossScaleState>& loss_scale) const {
   CheckpointHeader header{.metadata = {}, .tensors = saved_entries(saved_, optimizer_slots_)};
   if (loss_scale)
     header.metadata[loss_scale_key] = to_string(*loss_scale);
   return header;
+}
+
+std::vector<TensorPart> ModelState::describe_part() const {
+  return saved_parts(saved_part_, optimizer_slots_);
 }
 
 } // namespace troupe::engine

@@ -1,30 +1,27 @@
-// From checkpoints, in canonical layout, to a state in the device's.
+// From saved states, in canonical layout, to a state in the device's.
 #include "model_state.hpp"
 
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace troupe::engine {
 
 namespace {
 
-void encode(const Slot& slot, std::span<const float> canonical, std::span<float> stored) {
-  if (slot.codec)
-    slot.codec->encode(canonical, stored);
-  else
-    std::ranges::copy(canonical, stored.begin());
-}
+/// What is read at a time of a tensor that the device stores as files do.
+constexpr std::size_t most_read = std::size_t{4} << 20;
 
 /// Weights that were trained beside a bias are worth nothing without it.
-Status check_no_bias_is_lost(const Checkpoint& checkpoint, const StorageLayout& layout) {
+Status check_no_bias_is_lost(const StateSource& source, const StorageLayout& layout) {
   constexpr std::string_view weight = ".weight", bias = ".bias";
   for (const auto& slot : layout.parameters) {
     if (!slot.name.ends_with(weight))
       continue;
     const auto beside = slot.name.substr(0, slot.name.size() - weight.size()).append(bias);
-    if (checkpoint.find(beside) && std::ranges::count(layout.parameters, beside, &Slot::name) == 0)
+    if (source.find(beside) && std::ranges::count(layout.parameters, beside, &Slot::name) == 0)
       return fail(Errc::invalid_input,
                   "the checkpoint has a tensor {}, and the model has none: it is of another model",
                   beside);
@@ -34,118 +31,145 @@ Status check_no_bias_is_lost(const Checkpoint& checkpoint, const StorageLayout& 
 
 } // namespace
 
-Status ModelState::load(Stream& stream, const Checkpoint& checkpoint) {
-  TROUPE_TRY(check_no_bias_is_lost(checkpoint, layout_));
-  TROUPE_TRY(load_parameters(stream, checkpoint));
-  TROUPE_TRY(load_statistics(stream, checkpoint));
-  for (std::size_t i = 0; i < optimizer_.size(); ++i) {
-    TROUPE_TRY(const auto values,
-               part_of(checkpoint, optimizer_slots_[i], strategy_.divides_optimizer));
-    TROUPE_TRY(store(stream, values, optimizer_[i], host_ ? host_->state(i) : nullptr));
+namespace {
+
+/// Empty for a state of the optimizer that does not exist yet, because the run begins.
+Result<std::optional<std::size_t>> tensor_of(const StateSource& source, const Slot& slot,
+                                             std::string_view state) {
+  const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);
+  const auto number = source.find(name);
+  if (!number && !state.empty() && source.header().step == 0)
+    return std::nullopt;
+  if (!number)
+    return fail(Errc::invalid_input,
+                "the checkpoint has no tensor {}: it is of another model or optimizer", name);
+  if (const auto& shape = source.header().tensors[*number].shape; shape != slot.shape)
+    return fail(Errc::invalid_input, "tensor {} of the checkpoint is {}, the model's is {}", name,
+                shape.to_string(), slot.shape.to_string());
+  return number;
+}
+
+/// Gives elements [first, end) of a tensor, as the device stores it, to `take`, piece by piece.
+template <class Take>
+Status read_stored(const StateSource& source, std::size_t tensor, const Slot& slot,
+                   std::size_t first, std::size_t end, const Take& take) {
+  std::vector<float> values;
+  if (slot.codec) {
+    std::vector<float> canonical(static_cast<std::size_t>(slot.shape.elements()));
+    TROUPE_TRY(source.read(tensor, 0, canonical));
+    values.resize(slot.elements);
+    slot.codec->encode(canonical, values);
+    return take(first, std::span{values}.subspan(first, end - first));
   }
-  TROUPE_TRY(load_loss_scale(stream, checkpoint));
+  for (; first < end; first += values.size()) {
+    values.resize(std::min(most_read, end - first));
+    TROUPE_TRY(source.read(tensor, first, values));
+    TROUPE_TRY(take(first, std::span{std::as_const(values)}));
+  }
+  return {};
+}
+
+} // namespace
+
+Status ModelState::load(Stream& stream, const StateSource& source) {
+  TROUPE_TRY(check_no_bias_is_lost(source, layout_));
+  TROUPE_TRY(load_parameters(stream, source));
+  TROUPE_TRY(load_statistics(stream, source));
+  for (std::size_t i = 0; i < optimizer_.size(); ++i)
+    TROUPE_TRY(load_array(stream, source, optimizer_slots_[i],
+                          {.divided = strategy_.divides_optimizer,
+                           .device = &optimizer_[i],
+                           .kept = host_ ? kept_ : SIZE_MAX,
+                           .host = host_ ? host_->state(i) : nullptr}));
+  TROUPE_TRY(load_loss_scale(stream, source.header()));
   device_.zero(stream, gradients_->data(), gradients_->bytes());
   return stream.synchronize();
 }
 
-Status ModelState::load_parameters(Stream& stream, const Checkpoint& checkpoint) {
-  TROUPE_TRY(const auto values, part_of(checkpoint, "", strategy_.divides_parameters));
-  if (!host_ || strategy_.offloads_parameters)
-    return store(stream, values, parameters_, host_ ? host_->parameters() : nullptr);
-  TROUPE_TRY(store(stream, values, parameters_, nullptr));
+Status ModelState::load_parameters(Stream& stream, const StateSource& source) {
+  const bool all_on_device = !host_ || !strategy_.offloads_parameters;
+  TROUPE_TRY(load_array(stream, source, "",
+                        {.divided = strategy_.divides_parameters,
+                         .device = &parameters_,
+                         .kept = all_on_device ? SIZE_MAX : kept_,
+                         .host = all_on_device ? nullptr : host_->parameters()}));
+  if (!host_ || !all_on_device)
+    return {};
   // The host updates a copy of its own.
-  TROUPE_TRY(const auto copied, part_of(checkpoint, "", strategy_.divides_optimizer));
-  put(stream, std::span{copied}.subspan(kept_), host_->parameters());
+  return load_array(stream, source, "",
+                    {.divided = strategy_.divides_optimizer,
+                     .kept = kept_,
+                     .host = host_->parameters(),
+                     .host_alone = true});
+}
+
+/// All of an array that is this rank's: "" for parameters, or a state of the optimizer.
+Status ModelState::load_array(Stream& stream, const StateSource& source, std::string_view state,
+                              const Destination& to) const {
+  if (to.device && *to.device) // padding stays zero
+    device_.zero(stream, (*to.device)->data(), (*to.device)->bytes());
+  for (const auto& slot : layout_.parameters) {
+    TROUPE_TRY(const auto tensor, tensor_of(source, slot, state));
+    const auto& bucket = plan_.buckets[bucket_of(slot)];
+    const auto begin = place_of(slot), shard = plan_.shard_elements(bucket);
+    const auto mine = to.divided ? bucket.offset + shard_ * shard : bucket.offset;
+    const auto first = std::max(begin, mine);
+    const auto end = std::min(begin + slot.elements, mine + (to.divided ? shard : bucket.elements));
+    if (!tensor || first >= end)
+      continue;
+    const auto moved = to.divided ? mine - plan_.shard_offset(bucket) : 0;
+    TROUPE_TRY(read_stored(source, *tensor, slot, first - begin, end - begin,
+                           [&](std::size_t at, std::span<const float> values) {
+                             put(stream, values, begin + at - moved, to);
+                             return stream.synchronize();
+                           }));
+  }
   return stream.synchronize();
 }
 
-/// Blocks. What is not offloaded goes to the device, the rest (unless null) to the host's memory.
-Status ModelState::store(Stream& stream, std::span<const float> values, const BufferPtr& kept,
-                         float* offloaded) const {
-  const auto front = offloaded ? kept_ : values.size();
-  if (front > 0)
-    put(stream, values.first(front), kept->floats());
-  put(stream, values.subspan(front), offloaded);
-  return stream.synchronize();
+void ModelState::put(Stream& stream, std::span<const float> values, std::size_t place,
+                     const Destination& to) const {
+  const auto copy = [&](float* destination, std::span<const float> some) {
+    if (some.empty())
+      return;
+    device_.copy(stream, destination, some.data(), some.size_bytes());
+    device_.round(stream, destination, stored_, some.size());
+  };
+  const auto cut = std::clamp(to.kept, place, place + values.size());
+  if (!to.host_alone && cut > place)
+    copy((*to.device)->floats() + place, values.first(cut - place));
+  if (cut < place + values.size())
+    copy(to.host + (cut - to.kept), values.subspan(cut - place));
 }
 
-void ModelState::put(Stream& stream, std::span<const float> values, float* destination) const {
-  if (values.empty())
-    return;
-  device_.copy(stream, destination, values.data(), values.size_bytes());
-  device_.round(stream, destination, stored_, values.size());
-}
-
-Status ModelState::load_loss_scale(Stream& stream, const Checkpoint& checkpoint) {
+Status ModelState::load_loss_scale(Stream& stream, const CheckpointHeader& header) {
   if (!scaler_)
     return {};
   // A checkpoint of another precision has none: scaling begins here.
-  LossScaleState state{.scale = loss_scale_options_->initial, .taken = checkpoint.step};
-  if (const auto saved = checkpoint.metadata.find(loss_scale_key);
-      saved != checkpoint.metadata.end()) {
+  LossScaleState state{.scale = loss_scale_options_->initial, .taken = header.step};
+  if (const auto saved = header.metadata.find(loss_scale_key); saved != header.metadata.end()) {
     const auto parsed = parse_loss_scale(saved->second);
     if (!parsed)
-      return fail(Errc::corrupt, "the checkpoint of step {} has the loss scale \"{}\"",
-                  checkpoint.step, saved->second);
+      return fail(Errc::corrupt, "the checkpoint of step {} has the loss scale \"{}\"", header.step,
+                  saved->second);
     state = *parsed;
   }
   device_.copy(stream, loss_scale(), &state, sizeof state);
   return stream.synchronize();
 }
 
-namespace {
-
-/// Null for a state of the optimizer that does not exist yet, because the run begins.
-Result<const CheckpointTensor*> tensor_of(const Checkpoint& checkpoint, const Slot& slot,
-                                          std::string_view state) {
-  const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);
-  const auto* tensor = checkpoint.find(name);
-  if (!tensor && !state.empty() && checkpoint.step == 0)
-    return nullptr;
-  if (!tensor)
-    return fail(Errc::invalid_input,
-                "the checkpoint has no tensor {}: it is of another model or optimizer", name);
-  if (tensor->shape != slot.shape)
-    return fail(Errc::invalid_input, "tensor {} of the checkpoint is {}, the model's is {}", name,
-                tensor->shape.to_string(), slot.shape.to_string());
-  return tensor;
-}
-
-} // namespace
-
-/// A state of the optimizer, or the parameters: all of it, or this rank's shards.
-Result<std::vector<float>> ModelState::part_of(const Checkpoint& checkpoint, std::string_view state,
-                                               bool divided) const {
-  std::vector<float> flat(plan_.elements, 0.0f); // padding stays zero
-  for (const auto& slot : layout_.parameters) {
-    TROUPE_TRY(const auto tensor, tensor_of(checkpoint, slot, state));
-    if (tensor)
-      encode(slot, tensor->values, std::span{flat}.subspan(place_of(slot), slot.elements));
-  }
-  if (!divided)
-    return flat;
-  // Shards move to the front, to where they lie in a rank's part.
-  for (std::size_t i = plan_.buckets.size(); i-- > 0;) {
-    const auto& bucket = plan_.buckets[i];
-    const auto elements = plan_.shard_elements(bucket);
-    const auto shard =
-        flat.begin() + static_cast<std::ptrdiff_t>(bucket.offset + shard_ * elements);
-    std::copy_n(shard, elements,
-                flat.begin() + static_cast<std::ptrdiff_t>(plan_.shard_offset(bucket)));
-  }
-  flat.resize(plan_.shard_elements());
-  return flat;
-}
-
-Status ModelState::load_statistics(Stream& stream, const Checkpoint& checkpoint) {
-  std::vector<float> flat(layout_.statistic_elements, 0.0f);
+Status ModelState::load_statistics(Stream& stream, const StateSource& source) {
   for (const auto& slot : layout_.statistics) {
-    TROUPE_TRY(const auto tensor, tensor_of(checkpoint, slot, ""));
-    encode(slot, tensor->values, std::span{flat}.subspan(slot.offset, slot.elements));
+    TROUPE_TRY(const auto tensor, tensor_of(source, slot, ""));
+    TROUPE_TRY(read_stored(source, *tensor, slot, 0, slot.elements,
+                           [&](std::size_t at, std::span<const float> values) {
+                             float* const to = statistics() + slot.offset + at;
+                             device_.copy(stream, to, values.data(), values.size_bytes());
+                             device_.round(stream, to, stored_, values.size());
+                             return stream.synchronize();
+                           }));
   }
-  device_.copy(stream, statistics(), flat.data(), flat.size() * sizeof(float));
-  device_.round(stream, statistics(), stored_, flat.size());
-  return stream.synchronize();
+  return {};
 }
 
 } // namespace troupe::engine

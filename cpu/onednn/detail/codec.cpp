@@ -27,4 +27,14 @@ void BlockedCodec::decode(std::span<const float> stored, std::span<float> canoni
   run(decode_, stored, canonical);
 }
 
+BlockedLayout BlockedCodec::layout() const {
+  const auto& stored = description().data;
+  const auto& blocking = stored.format_desc.blocking;
+  BlockedLayout layout;
+  layout.strides.assign(blocking.strides, blocking.strides + stored.ndims);
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    layout.inner.push_back({blocking.inner_idxs[i], blocking.inner_blks[i]});
+  return layout;
+}
+
 } // namespace troupe::cpu

@@ -11,6 +11,7 @@ public:
   BlockedCodec(const Library& library, const Shape& shape, const dnnl::memory::desc& stored);
   void encode(std::span<const float> canonical, std::span<float> stored) const override;
   void decode(std::span<const float> stored, std::span<float> canonical) const override;
+  BlockedLayout layout() const override;
   const dnnl::memory::desc& description() const { return encode_.description(DNNL_ARG_TO); }
 
 private:

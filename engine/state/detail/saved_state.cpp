@@ -9,13 +9,17 @@ namespace {
 /// Puts ranges together as long as they belong together.
 class Pieces {
 public:
-  Pieces(const collectives::FlatPlan& plan, std::size_t largest) : plan_{plan}, largest_{largest} {}
+  Pieces(const collectives::FlatPlan& plan, const SavedPart& part, std::size_t largest)
+      : plan_{plan}, part_{part}, largest_{largest} {}
+
+  void add_statistic(const Slot& slot) { add(statistics_array, slot, 0, slot.elements); }
 
   void add(std::size_t array, const Slot& slot) {
-    if (slot.codec)
-      return add(SavedRange{array, &slot, 0, slot.elements});
-    for (std::size_t first = 0; first < slot.elements; first += largest_)
-      add(SavedRange{array, &slot, first, std::min(largest_, slot.elements - first)});
+    const auto begin = plan_.unit_offsets[static_cast<std::size_t>(slot.unit)] + slot.offset;
+    const auto& cut = part_[bucket_of(slot)];
+    const auto first = std::max(begin, cut.begin), end = std::min(begin + slot.elements, cut.end());
+    if (first < end)
+      add(array, slot, first - begin, end - begin);
   }
 
   std::vector<SavedPiece> take() { return std::move(pieces_); }
@@ -23,6 +27,12 @@ public:
 private:
   std::size_t bucket_of(const Slot& slot) const {
     return plan_.bucket_of[static_cast<std::size_t>(slot.unit)];
+  }
+  void add(std::size_t array, const Slot& slot, std::size_t first, std::size_t end) {
+    if (slot.codec && part_.is_whole()) // is decoded at once
+      return add(SavedRange{array, &slot, first, end - first});
+    for (; first < end; first += largest_)
+      add(SavedRange{array, &slot, first, std::min(largest_, end - first)});
   }
   bool belongs(const SavedRange& range) const {
     if (pieces_.empty() || pieces_.back().array() != range.array ||
@@ -39,27 +49,42 @@ private:
   }
 
   const collectives::FlatPlan& plan_;
+  const SavedPart& part_;
   std::size_t largest_;
   std::vector<SavedPiece> pieces_;
 };
 
+std::string name_of(const SavedRange& range, std::span<const std::string> slots) {
+  return range.array < first_optimizer_array
+             ? range.slot->name
+             : optimizer_tensor_name(slots[range.array - first_optimizer_array], range.slot->name);
+}
+
 } // namespace
 
-std::vector<SavedPiece> plan_saved(const StorageLayout& layout, const collectives::FlatPlan& plan,
-                                   std::size_t slots, std::size_t largest) {
+std::vector<SavedPiece> plan_saved_part(const StorageLayout& layout,
+                                        const collectives::FlatPlan& plan, std::size_t slots,
+                                        const SavedPart& part, bool statistics,
+                                        std::size_t largest) {
   std::vector<const Slot*> by_name;
   for (const auto& slot : layout.parameters)
     by_name.push_back(&slot);
   std::ranges::sort(by_name, {}, &Slot::name);
-  Pieces pieces{plan, largest};
+  Pieces pieces{plan, part, largest};
   for (const auto* slot : by_name)
     pieces.add(parameters_array, *slot);
-  for (const auto& slot : layout.statistics)
-    pieces.add(statistics_array, slot);
+  if (statistics)
+    for (const auto& slot : layout.statistics)
+      pieces.add_statistic(slot);
   for (std::size_t i = 0; i < slots; ++i)
     for (const auto* slot : by_name)
       pieces.add(first_optimizer_array + i, *slot);
   return pieces.take();
+}
+
+std::vector<SavedPiece> plan_saved(const StorageLayout& layout, const collectives::FlatPlan& plan,
+                                   std::size_t slots, std::size_t largest) {
+  return plan_saved_part(layout, plan, slots, SavedPart::whole(plan), true, largest);
 }
 
 std::size_t count_parameter_pieces(std::span<const SavedPiece> pieces) {
@@ -72,12 +97,29 @@ std::vector<CheckpointEntry> saved_entries(std::span<const SavedPiece> pieces,
   for (const auto& piece : pieces)
     for (const auto& range : piece.ranges)
       if (range.first == 0)
-        entries.push_back({range.array < first_optimizer_array
-                               ? range.slot->name
-                               : optimizer_tensor_name(slots[range.array - first_optimizer_array],
-                                                       range.slot->name),
-                           range.slot->shape});
+        entries.push_back({name_of(range, slots), range.slot->shape});
   return entries;
+}
+
+std::vector<TensorPart> saved_parts(std::span<const SavedPiece> pieces,
+                                    std::span<const std::string> slots) {
+  std::vector<TensorPart> parts;
+  for (const auto& piece : pieces)
+    for (const auto& range : piece.ranges) {
+      const auto& slot = *range.slot;
+      auto name = name_of(range, slots);
+      if (!parts.empty() && parts.back().name == name) {
+        parts.back().elements += range.elements;
+        continue;
+      }
+      parts.push_back({.name = std::move(name),
+                       .shape = slot.shape,
+                       .stored = slot.elements,
+                       .first = range.first,
+                       .elements = range.elements,
+                       .layout = slot.codec ? std::optional{slot.codec->layout()} : std::nullopt});
+    }
+  return parts;
 }
 
 std::span<const float> in_canonical_layout(const SavedRange& range, const float* stored,

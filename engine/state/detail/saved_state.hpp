@@ -2,8 +2,11 @@
 /// layout and its plan, so it is every rank's.
 #pragma once
 
+#include "saved_part.hpp"
+
 #include "troupe/collectives/flat_plan.hpp"
 #include "troupe/core/checkpoint/checkpoint.hpp"
+#include "troupe/core/checkpoint/tensor_part.hpp"
 #include "troupe/core/device/executable.hpp"
 
 #include <cstddef>
@@ -16,7 +19,8 @@ namespace troupe::engine {
 /// The arrays that a state consists of: parameters, statistics, then the optimizer's slots.
 inline constexpr std::size_t parameters_array = 0, statistics_array = 1, first_optimizer_array = 2;
 
-/// Neighbouring values of one tensor: all of it where the device stores it in a layout of its own.
+/// Neighbouring values of one tensor. Of a whole state: all of it where the device stores it in a
+/// layout of its own.
 struct SavedRange {
   std::size_t array = parameters_array;
   const Slot* slot = nullptr;
@@ -49,11 +53,20 @@ inline constexpr std::size_t largest_piece = std::size_t{2} << 20;
 std::vector<SavedPiece> plan_saved(const StorageLayout& layout, const collectives::FlatPlan& plan,
                                    std::size_t slots, std::size_t largest = largest_piece);
 
+/// The same of a rank's part, which has the statistics or not.
+std::vector<SavedPiece> plan_saved_part(const StorageLayout& layout,
+                                        const collectives::FlatPlan& plan, std::size_t slots,
+                                        const SavedPart& part, bool statistics,
+                                        std::size_t largest = largest_piece);
+
 /// So many pieces, the first ones, are the parameters.
 std::size_t count_parameter_pieces(std::span<const SavedPiece> pieces);
 
 /// Names and shapes in the order of the pieces; `slots` are the names of the optimizer's.
 std::vector<CheckpointEntry> saved_entries(std::span<const SavedPiece> pieces,
                                            std::span<const std::string> slots);
+/// The same of pieces of a part, as they are stored.
+std::vector<TensorPart> saved_parts(std::span<const SavedPiece> pieces,
+                                    std::span<const std::string> slots);
 
 } // namespace troupe::engine

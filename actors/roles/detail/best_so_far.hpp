@@ -1,0 +1,36 @@
+/// Which evaluation was the best of a run (checkpoint.best).
+#pragma once
+
+#include "troupe/engine/test_results.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::actors {
+
+class BestSoFar {
+public:
+  /// `metric`: none, accuracy, or loss. `value`: of the best checkpoint of an earlier run that goes
+  /// on.
+  explicit BestSoFar(std::string metric = "none", std::optional<double> value = std::nullopt)
+      : metric_{std::move(metric)}, value_{value} {}
+
+  /// Whether these are better than all before; then they are what the next ones have to beat.
+  bool beat(const engine::TestResults& results) {
+    const bool higher = metric_ == "accuracy";
+    const auto& now = higher ? results.accuracy : results.loss;
+    if (metric_ == "none" || !now)
+      return false;
+    if (value_ && !(higher ? *now > *value_ : *now < *value_))
+      return false;
+    value_ = now;
+    return true;
+  }
+
+private:
+  std::string metric_;
+  std::optional<double> value_;
+};
+
+} // namespace troupe::actors

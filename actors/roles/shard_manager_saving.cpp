@@ -1,0 +1,75 @@
+// What a rank does of saving: it copies its state, or gives it to rank 0.
+#include "shard_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe::actors {
+
+caf::result<void> ShardManagerState::save(std::int64_t step) {
+  if (!setup_.checkpointer) {
+    exchange_.copy_state(nullptr);
+    return caf::unit;
+  }
+  auto copy = std::make_shared<engine::Snapshot>(engine::Snapshot{.step = step});
+  exchange_.copy_state(copy.get());
+  auto promise = self_->make_response_promise<void>();
+  when_copied(step, copy, [this, step, copy, promise]() mutable {
+    promise.deliver();
+    self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{copy})
+        .then(
+            [this](const PartOutcome& part) {
+              self_->send(setup_.coordinator, atom::saved_v, part);
+            },
+            [this, step](const caf::error& reason) { not_written(step, reason); });
+  });
+  return promise;
+}
+
+caf::result<PartOutcome> ShardManagerState::write_piece(std::int64_t step, std::size_t index) {
+  const auto piece = next_piece(step);
+  if (replica().state->saves_part())
+    exchange_.copy_own_piece(index, *piece);
+  else
+    exchange_.gather_piece(index, piece.get());
+  return hand_over(piece, true);
+}
+
+caf::result<PartOutcome> ShardManagerState::hash_piece(std::int64_t step, std::size_t index) {
+  const auto piece = next_piece(step);
+  exchange_.gather_piece(index, piece.get());
+  return hand_over(piece, false);
+}
+
+std::shared_ptr<engine::StatePiece> ShardManagerState::next_piece(std::int64_t step) {
+  if (piece_.use_count() != 1) // somebody still reads the last one
+    piece_ = std::make_shared<engine::StatePiece>();
+  piece_->step = step;
+  return piece_;
+}
+
+/// Answers with what CHECKPOINTER answers, when the stream has come that far.
+caf::result<PartOutcome>
+ShardManagerState::hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write) {
+  auto promise = self_->make_response_promise<PartOutcome>();
+  when_copied(piece->step, piece, [this, piece, write, promise]() mutable {
+    self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, StatePiecePtr{piece}, write)
+        .then([promise](const PartOutcome& part) mutable { promise.deliver(part); },
+              [this, step = piece->step, promise](const caf::error& reason) mutable {
+                not_written(step, reason);
+                promise.deliver(reason);
+              });
+  });
+  return promise;
+}
+
+void ShardManagerState::not_written(std::int64_t step, const caf::error& reason) {
+  self_->send(setup_.coordinator, atom::failed_v,
+              Error{Errc::internal,
+                    fmt::format("the checkpointer did not save its part of the state: {}",
+                                caf::to_string(reason)),
+                    {.actor = "checkpointer", .rank = replica().rank, .step = step - 1}});
+}
+
+} // namespace troupe::actors

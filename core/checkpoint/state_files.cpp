@@ -1,0 +1,197 @@
+#include "state_files.hpp"
+
+#include "../fail.hpp"
+#include "../printable.hpp"
+#include "../sha256.hpp"
+#include "tensor_part.hpp"
+#include "widened.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A part, and where its values lie.
+struct Located {
+  TensorPart part;
+  const SafetensorsReader* reader = nullptr;
+  SafetensorsEntry entry;
+
+  std::size_t end() const { return part.first + part.elements; }
+};
+
+/// All parts of a tensor, in their order.
+using Parts = std::vector<Located>;
+
+Result<Located> locate(const SafetensorsReader& reader, const SafetensorsEntry& entry) {
+  const auto elements = static_cast<std::size_t>(entry.shape.elements());
+  Located located{.part = {.name = entry.name,
+                           .shape = entry.shape,
+                           .stored = elements,
+                           .elements = elements},
+                  .reader = &reader,
+                  .entry = entry};
+  const auto described = reader.metadata().find(part_key(entry.name));
+  if (described == reader.metadata().end())
+    return located;
+  auto part = parse_part(entry.name, described->second, elements);
+  if (!part)
+    return fail(Errc::corrupt, "{}: {}", escaped(reader.path().string()), part.error().message);
+  located.part = *std::move(part);
+  return located;
+}
+
+Status check(const Parts& parts) {
+  const auto& first = parts.front().part;
+  std::size_t end = 0;
+  for (const auto& [part, reader, entry] : parts) {
+    if (part.shape != first.shape || part.stored != first.stored || part.layout != first.layout)
+      return fail(Errc::corrupt, "{}: tensor '{}' is another one than in {}",
+                  escaped(reader->path().string()), echoed(part.name),
+                  escaped(parts.front().reader->path().string()));
+    if (part.first != end)
+      return fail(Errc::corrupt, "{}: the parts of tensor '{}' {} at element {} of {}",
+                  escaped(reader->path().parent_path().string()), echoed(part.name),
+                  part.first < end ? "overlap" : "leave a gap", std::min(part.first, end),
+                  part.stored);
+    end += part.elements;
+  }
+  if (end != first.stored)
+    return fail(Errc::corrupt, "{}: tensor '{}' ends at element {} of {}: a part is missing",
+                escaped(parts.front().reader->path().parent_path().string()), echoed(first.name),
+                end, first.stored);
+  if (first.layout && !first.layout->fits(first.shape, first.stored))
+    return fail(Errc::corrupt, "{}: tensor '{}' does not fit its layout",
+                escaped(parts.front().reader->path().string()), echoed(first.name));
+  return {};
+}
+
+class StateInFiles final : public StateSource {
+public:
+  StateInFiles(CheckpointHeader header, std::vector<Parts> tensors,
+               std::shared_ptr<const std::vector<SafetensorsReader>> readers)
+      : StateSource{std::move(header)}, tensors_{std::move(tensors)},
+        readers_{std::move(readers)} {}
+
+  Status read(std::size_t tensor, std::size_t first, std::span<float> into) const override {
+    const auto& parts = tensors_[tensor];
+    const auto& layout = parts.front().part.layout;
+    if (!layout)
+      return read_stored(parts, first, into);
+    const auto& shape = parts.front().part.shape;
+    std::vector<float> stored(parts.front().part.stored);
+    TROUPE_TRY(read_stored(parts, 0, stored));
+    if (into.size() == static_cast<std::size_t>(shape.elements())) {
+      layout->decode(shape, stored, into);
+      return {};
+    }
+    std::vector<float> canonical(static_cast<std::size_t>(shape.elements()));
+    layout->decode(shape, stored, canonical);
+    std::ranges::copy(std::span{canonical}.subspan(first, into.size()), into.begin());
+    return {};
+  }
+
+private:
+  static Status read_stored(const Parts& parts, std::size_t first, std::span<float> into) {
+    // The last one that begins at `first` or before.
+    auto located = std::prev(std::ranges::upper_bound(
+        parts, first, {}, [](const Located& one) { return one.part.first; }));
+    while (!into.empty()) {
+      const auto count = std::min(into.size(), located->end() - first);
+      TROUPE_TRY(read_widened(*located->reader, located->entry, first - located->part.first,
+                              into.first(count)));
+      into = into.subspan(count);
+      first += count;
+      ++located;
+    }
+    return {};
+  }
+
+  std::vector<Parts> tensors_; ///< as the header's
+  std::shared_ptr<const std::vector<SafetensorsReader>> readers_;
+};
+
+Status verify(const SafetensorsReader& reader, const FileRecord& record) {
+  Sha256 sha;
+  sha.update(reader.header());
+  TROUPE_TRY(reader.scan([&](std::span<const std::byte> piece) { sha.update(piece); }));
+  if (const auto digest = sha.hex_digest(); digest != record.sha256)
+    return fail(Errc::corrupt, "{}: the checksum does not match: the file is damaged (SHA-256 {})",
+                escaped(reader.path().string()), digest);
+  return {};
+}
+
+} // namespace
+
+Result<StateSourcePtr> state_in_files(CheckpointHeader header,
+                                      std::vector<SafetensorsReader> opened) {
+  const auto readers = std::make_shared<const std::vector<SafetensorsReader>>(std::move(opened));
+  std::vector<Parts> tensors;
+  std::map<std::string_view, std::size_t> numbers;
+  for (const auto& reader : *readers)
+    for (const auto& entry : reader.entries()) {
+      if (!is_widened(entry.dtype))
+        continue;
+      TROUPE_TRY(auto located, locate(reader, entry));
+      const auto [known, is_new] = numbers.emplace(entry.name, tensors.size());
+      if (is_new)
+        tensors.emplace_back();
+      tensors[known->second].push_back(std::move(located));
+    }
+  header.tensors.clear();
+  for (auto& parts : tensors) {
+    std::ranges::sort(parts, {}, [](const Located& one) {
+      return std::pair{one.part.first, one.part.elements};
+    });
+    TROUPE_TRY(check(parts));
+    header.tensors.push_back({parts.front().part.name, parts.front().part.shape});
+  }
+  return std::make_shared<const StateInFiles>(std::move(header), std::move(tensors), readers);
+}
+
+Result<std::vector<SafetensorsReader>> open_files(const fs::path& folder,
+                                                  const Manifest& manifest) {
+  std::vector<SafetensorsReader> readers;
+  for (const auto& file : manifest.files) {
+    const auto path = folder / file.name;
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error)
+      return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io,
+                  "the checkpoint {} lacks its file {}: {}", escaped(folder.string()),
+                  escaped(file.name), error.message());
+    if (bytes != file.bytes)
+      return fail(Errc::corrupt, "{}: it has {} bytes, {} says {}", escaped(path.string()), bytes,
+                  manifest_name, file.bytes);
+    TROUPE_TRY(auto reader, SafetensorsReader::open(path));
+    readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
+Status verify_files(const std::vector<SafetensorsReader>& readers, const Manifest& manifest) {
+  std::vector<Status> results(readers.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (auto i = next++; i < readers.size(); i = next++)
+      results[i] = verify(readers[i], manifest.files[i]);
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t i = 1; i < std::min(most, readers.size()); ++i)
+      others.emplace_back(work);
+    work();
+  }
+  for (const auto& result : results)
+    TROUPE_TRY(result);
+  return {};
+}
+
+} // namespace troupe

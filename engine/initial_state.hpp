@@ -1,0 +1,15 @@
+/// Step 0 of a run.
+#pragma once
+
+#include "troupe/core/checkpoint/state_source.hpp"
+#include "troupe/core/graph/graph.hpp"
+
+#include <cstdint>
+
+namespace troupe::engine {
+
+/// Initial parameters and statistics, which are drawn from the seed when they are read: each costs a
+/// tensor's memory while it is. Reading gives errors of nn::initial_value.
+StateSourcePtr initial_state(const Graph& graph, std::uint64_t seed);
+
+} // namespace troupe::engine

@@ -1,0 +1,48 @@
+#include "saved_part.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+namespace {
+
+using collectives::shard_alignment;
+
+SavedPart::Cut cut_of(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
+                      int rank, const collectives::Bucket& bucket) {
+  if (strategy.root_only)
+    return {bucket.offset, rank == 0 ? bucket.elements : 0};
+  const auto shard = plan.shard_elements(bucket);
+  const auto replicas = static_cast<std::size_t>(strategy.replicas());
+  const auto replica = static_cast<std::size_t>(rank / strategy.shards);
+  const auto share = (shard / replicas + shard_alignment) / shard_alignment * shard_alignment;
+  const auto first = std::min(replica * share, shard);
+  const auto shard_begin =
+      bucket.offset + static_cast<std::size_t>(strategy.shard_of(rank)) * shard;
+  return {shard_begin + first, std::min(share, shard - first)};
+}
+
+} // namespace
+
+SavedPart SavedPart::whole(const collectives::FlatPlan& plan) {
+  SavedPart part;
+  part.is_whole_ = true;
+  part.elements_ = plan.elements;
+  for (const auto& bucket : plan.buckets)
+    part.cuts_.push_back({bucket.offset, bucket.elements, bucket.offset});
+  return part;
+}
+
+SavedPart SavedPart::of_rank(const collectives::FlatPlan& plan,
+                             const collectives::Strategy& strategy, int rank) {
+  SavedPart part;
+  for (const auto& bucket : plan.buckets) {
+    auto cut = cut_of(plan, strategy, rank, bucket);
+    cut.place = part.elements_;
+    part.elements_ += cut.elements;
+    part.cuts_.push_back(cut);
+  }
+  return part;
+}
+
+} // namespace troupe::engine
