@@ -158,11 +158,10 @@ struct PartOutcome {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, PartOutcome& x) {
-    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
-                              f.field("is_last", x.is_last), f.field("files", x.files),
-                              f.field("failure", x.failure),
-                              f.field("parameters_sha256", x.parameters_sha256),
-                              f.field("seconds", x.seconds));
+    return f.object(x).fields(
+        f.field("rank", x.rank), f.field("step", x.step), f.field("is_last", x.is_last),
+        f.field("files", x.files), f.field("failure", x.failure),
+        f.field("parameters_sha256", x.parameters_sha256), f.field("seconds", x.seconds));
   }
 };
 

@@ -97,21 +97,20 @@ void Formation::add_streams(Replica& replica) const {
 
 Status Formation::add_state(Replica& replica) const {
   const auto& layout = replica.train().layout();
-  TROUPE_TRY(
-      auto state,
-      ModelState::create(replica.device(), layout,
-                         {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-                          .accumulate = generation_.accumulate > 1,
-                          .loss_scale = job_.loss_scale,
-                          .stored = stored_type(job_.precision),
-                          .strategy = strategy_,
-                          .rank = replica.rank,
-                          .buckets = collectives::wrap_units(
-                              job_.config.parallel, layout.unit_elements, layout.unit_names),
-                          .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
-                          .saves_part = job_.config.checkpoint.is_sharded(),
-                          .snapshots = job_.saves(replica.rank) &&
-                                       job_.plan.saves_while_training()}));
+  TROUPE_TRY(auto state,
+             ModelState::create(
+                 replica.device(), layout,
+                 {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+                  .accumulate = generation_.accumulate > 1,
+                  .loss_scale = job_.loss_scale,
+                  .stored = stored_type(job_.precision),
+                  .strategy = strategy_,
+                  .rank = replica.rank,
+                  .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
+                                                     layout.unit_names),
+                  .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
+                  .saves_part = job_.config.checkpoint.is_sharded(),
+                  .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training()}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());

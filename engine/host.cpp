@@ -16,8 +16,8 @@ namespace {
 /// Makes the parts of a host in the order in which they need each other.
 class HostMaker {
 public:
-  HostMaker(std::shared_ptr<const Job> job, std::int64_t slices,
-            StateSourcePtr beginning, const Preparing& preparing)
+  HostMaker(std::shared_ptr<const Job> job, std::int64_t slices, StateSourcePtr beginning,
+            const Preparing& preparing)
       : host_{std::make_shared<Host>(
             Host{.job = std::move(job), .slices = slices, .state = std::move(beginning)})},
         preparing_{preparing} {}
@@ -103,8 +103,7 @@ Status HostMaker::compile_evaluation(Equipment& equipment, EngineOptions& engine
 } // namespace
 
 Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
-                                        StateSourcePtr beginning,
-                                        const Preparing& preparing) {
+                                        StateSourcePtr beginning, const Preparing& preparing) {
   return HostMaker{std::move(job), slices, std::move(beginning), preparing}.run();
 }
 

@@ -52,7 +52,6 @@ struct Preparing {
 /// from the seed. Blocks. Errors: invalid_input (does not fit together), out_of_memory, unsupported
 /// (a device that this machine lacks), stopped (cancelled).
 Result<std::shared_ptr<Host>> make_host(std::shared_ptr<const Job> job, std::int64_t slices,
-                                        StateSourcePtr beginning,
-                                        const Preparing& preparing = {});
+                                        StateSourcePtr beginning, const Preparing& preparing = {});
 
 } // namespace troupe::engine

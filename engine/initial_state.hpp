@@ -8,8 +8,8 @@
 
 namespace troupe::engine {
 
-/// Initial parameters and statistics, which are drawn from the seed when they are read: each costs a
-/// tensor's memory while it is. Reading gives errors of nn::initial_value.
+/// Initial parameters and statistics, which are drawn from the seed when they are read: each costs
+/// a tensor's memory while it is. Reading gives errors of nn::initial_value.
 StateSourcePtr initial_state(const Graph& graph, std::uint64_t seed);
 
 } // namespace troupe::engine

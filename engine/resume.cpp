@@ -96,8 +96,8 @@ void note_precision(Beginning& beginning, const std::string& mode) {
   if (const auto before = header.metadata.find(precision_key);
       before != header.metadata.end() && before->second != mode)
     beginning.notes.push_back(
-        fmt::format("the checkpoint of step {} was trained in {}; going on in {}",
-                    header.step, before->second, mode));
+        fmt::format("the checkpoint of step {} was trained in {}; going on in {}", header.step,
+                    before->second, mode));
 }
 
 } // namespace

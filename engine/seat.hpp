@@ -65,10 +65,9 @@ struct Seat {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Seat& x) {
-    return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
-                              f.field("node", x.node),
-                              f.field("checkpoint_bytes", x.checkpoint_bytes),
-                              f.field("shared", x.shared));
+    return f.object(x).fields(
+        f.field("refused", x.refused), f.field("generation", x.generation), f.field("node", x.node),
+        f.field("checkpoint_bytes", x.checkpoint_bytes), f.field("shared", x.shared));
   }
 };
 

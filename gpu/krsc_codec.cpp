@@ -6,8 +6,9 @@ namespace troupe::gpu {
 
 KrscCodec::KrscCodec(const Shape& shape, std::int64_t stored_inputs)
     : outputs_{static_cast<std::size_t>(shape[0])}, inputs_{static_cast<std::size_t>(shape[1])},
-      window_{static_cast<std::size_t>(shape[2] * shape[3])},
-      columns_{static_cast<std::size_t>(shape[3])}, stored_inputs_{static_cast<std::size_t>(stored_inputs)} {}
+      window_{static_cast<std::size_t>(shape[2] * shape[3])}, columns_{static_cast<std::size_t>(
+                                                                  shape[3])},
+      stored_inputs_{static_cast<std::size_t>(stored_inputs)} {}
 
 void KrscCodec::encode(std::span<const float> canonical, std::span<float> stored) const {
   std::ranges::fill(stored, 0.0f);

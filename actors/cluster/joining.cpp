@@ -148,13 +148,14 @@ Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
                    .say = applicant.say});
   caf::scoped_actor self{applicant.system};
   self->request(fetcher, caf::infinite, atom::fetch_v)
-      .receive([&](const CheckpointPtr& checkpoint) { beginning->state = state_in_memory(*checkpoint); },
-               [&](const caf::error& error) {
-                 beginning = failure(carried(
-                     error, {Errc::internal,
-                             "the fetcher died",
-                             {.node = applicant.info.address, .actor = FetcherState::name}}));
-               });
+      .receive(
+          [&](const CheckpointPtr& checkpoint) { beginning->state = state_in_memory(*checkpoint); },
+          [&](const caf::error& error) {
+            beginning = failure(
+                carried(error, {Errc::internal,
+                                "the fetcher died",
+                                {.node = applicant.info.address, .actor = FetcherState::name}}));
+          });
   return beginning;
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 /// Sections and keys that are a node's own affair.
 constexpr std::array<std::string_view, 12> own_keys = {
-    "checkpoint.keep", "checkpoint.resume", "cluster.", "data.loader_threads",
+    "checkpoint.keep", "checkpoint.resume", "cluster.",  "data.loader_threads",
     "data.prefetch",   "data.residency",    "data.root", "devices.",
-    "metrics.",        "model.pretrained",  "run.name", "run.output"};
+    "metrics.",        "model.pretrained",  "run.name",  "run.output"};
 /// Those of the leader, where it alone writes checkpoints.
 constexpr std::array<std::string_view, 2> writers_keys = {"checkpoint.best", "checkpoint.every"};
 

@@ -82,10 +82,9 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
 
 Result<StateWriter> CheckpointerState::open_writer() const {
   TROUPE_TRY(const auto folder, setup_.store.begin(header_.step));
-  return setup_.state->saves_part()
-             ? StateWriter::part(folder, setup_.rank, setup_.world_size,
-                                 setup_.state->describe_part())
-             : StateWriter::full(folder, header_);
+  return setup_.state->saves_part() ? StateWriter::part(folder, setup_.rank, setup_.world_size,
+                                                        setup_.state->describe_part())
+                                    : StateWriter::full(folder, header_);
 }
 
 void CheckpointerState::add(const engine::SavedRange& range, const float* stored) {

@@ -82,10 +82,10 @@ private:
   membership_actor membership_;
   caf::typed_response_promise<engine::Seat, store_actor> seat_;
   former_actor former_;
-  FormedPtr formed_;              ///< the generation that trains
+  FormedPtr formed_;                ///< the generation that trains
   checkpointer_actor checkpointer_; ///< rank 0's, where this node leads
-  coordinator_actor coordinator_; ///< stays when the job has ended: it knows how
-  std::vector<Role> roles_;       ///< all but FORMER
+  coordinator_actor coordinator_;   ///< stays when the job has ended: it knows how
+  std::vector<Role> roles_;         ///< all but FORMER
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
   std::optional<JobEnd> end_; ///< of a job that another node leads

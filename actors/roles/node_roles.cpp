@@ -21,8 +21,7 @@ Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
   return role;
 }
 
-checkpointer_actor
-NodeState::spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica) {
+checkpointer_actor NodeState::spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica) {
   const auto& job = generation().job();
   return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
       job.config.checkpoint.is_sharded() ? engine::rank_rows(replica->rank) : engine::node_rows,
@@ -107,7 +106,7 @@ checkpointer_actor NodeState::checkpointer_of(const std::shared_ptr<engine::Repl
   if (replica->rank == 0)
     return checkpointer_;
   return generation().job().saves(replica->rank) ? spawn_checkpointer(replica)
-                                              : checkpointer_actor{};
+                                                 : checkpointer_actor{};
 }
 
 void NodeState::lead() {

@@ -54,7 +54,8 @@ caf::result<PartOutcome>
 ShardManagerState::hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write) {
   auto promise = self_->make_response_promise<PartOutcome>();
   when_copied(piece->step, piece, [this, piece, write, promise]() mutable {
-    self_->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, StatePiecePtr{piece}, write)
+    self_
+        ->request(setup_.checkpointer, caf::infinite, atom::snapshot_v, StatePiecePtr{piece}, write)
         .then([promise](const PartOutcome& part) mutable { promise.deliver(part); },
               [this, step = piece->step, promise](const caf::error& reason) mutable {
                 not_written(step, reason);

@@ -4,8 +4,8 @@
 #include "troupe/core/float16.hpp"
 #include "troupe/core/graph/precision.hpp"
 #include "troupe/core/random.hpp"
+#include "troupe/engine/initial_state.hpp"
 #include "troupe/engine/platforms/detail/cuda_options.hpp"
-#include "troupe/engine/resume.hpp"
 
 #include <fmt/format.h>
 
@@ -164,7 +164,7 @@ void Trainer::make_state() {
       {.optimizer_slots = {"momentum"},
        .loss_scale = scaled ? std::optional{LossScaleOptions{}} : std::nullopt,
        .stored = stored_type(*precision_of(options_.precision))}));
-  check(state_->load(*stream_, value_or_give_up(engine::initial_checkpoint(graph_, 1))));
+  check(state_->load(*stream_, *engine::initial_state(graph_, 1)));
   engine::bind(*executable_, *state_);
   state_->write(executable_->copies());
   executable_->refresh_all(*stream_);

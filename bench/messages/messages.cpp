@@ -26,27 +26,20 @@ struct Server {
               self->send(worker, atom::parameters_ready_v, use, EventPtr{});
             },
             [](atom::released, const Use&, const EventPtr&) {},
-            [this](atom::gradients_ready, Pass, UnitId, const EventPtr&) { ++received; },
+            [](atom::gradients_ready, Pass, UnitId, const EventPtr&) {},
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
             [](atom::evaluate, std::int64_t) {},
-            [this](atom::snapshot, std::int64_t) -> caf::result<SnapshotPtr> {
-              auto snapshot = std::make_shared<engine::Snapshot>();
-              snapshot->step = received;
-              return SnapshotPtr{snapshot};
-            },
-            [](atom::snapshot, std::int64_t, std::uint64_t) -> caf::result<StatePiecePtr> {
-              return StatePiecePtr{};
-            },
-            [](atom::contribute, std::int64_t) {},
+            [](atom::save, std::int64_t) {},
+            [](atom::save, std::int64_t, std::uint64_t) { return PartOutcome{}; },
+            [](atom::digest, std::int64_t, std::uint64_t) { return PartOutcome{}; },
             [](atom::contribute, std::int64_t, std::uint64_t) {},
             [](atom::saved, std::int64_t) {},
             [](atom::abort, const Error&) {}};
   }
   shard_manager_actor::pointer self;
   worker_actor worker;
-  std::int64_t received = 0;
 };
 
 /// Asks for the next unit as soon as the last was answered; tells `report` when all are through.
@@ -104,15 +97,15 @@ void measure(const std::string& policy, const char* label, std::int64_t count) {
   begin = Clock::now();
   self->send(client, atom::done_v, Purpose::training, count * 10);
   self->receive([](std::int64_t) {});
-  self->request(server, caf::infinite, atom::snapshot_v, std::int64_t{0})
-      .receive([](const SnapshotPtr&) {}, [](const caf::error&) {});
+  self->request(server, caf::infinite, atom::save_v, std::int64_t{0})
+      .receive([] {}, [](const caf::error&) {});
   const auto rate = static_cast<double>(count * 10) / since(begin);
 
   begin = Clock::now();
   constexpr int wakes = 2000;
   for (int i = 0; i < wakes; ++i)
-    self->request(server, caf::infinite, atom::snapshot_v, std::int64_t{0})
-        .receive([](const SnapshotPtr&) {}, [](const caf::error&) {});
+    self->request(server, caf::infinite, atom::save_v, std::int64_t{0})
+        .receive([] {}, [](const caf::error&) {});
   const auto blocking = since(begin) / wakes;
 
   fmt::print("{:<9} {:<10} {:>10.2f} us {:>12.2f} M/s {:>14.1f} us\n", policy, label,

@@ -22,8 +22,8 @@ struct CheckpointTensor {
 };
 
 /// All of it in memory. Tensors carry the names of the graph, which are a PyTorch state_dict's:
-/// parameters and statistics as they are ("layer1.0.conv1.weight", "layer1.0.bn1.running_mean"), the
-/// optimizer's state as "optimizer.momentum.NAME", "optimizer.exp_avg.NAME",
+/// parameters and statistics as they are ("layer1.0.conv1.weight", "layer1.0.bn1.running_mean"),
+/// the optimizer's state as "optimizer.momentum.NAME", "optimizer.exp_avg.NAME",
 /// "optimizer.exp_avg_sq.NAME".
 struct Checkpoint {
   std::int64_t step = 0; ///< the last committed step

@@ -106,8 +106,8 @@ Result<std::string> text_of(const fs::path& path) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
   if (error)
-    return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io,
-                "{}: {}", escaped(path.string()), error.message());
+    return fail(error == std::errc::no_such_file_or_directory ? Errc::corrupt : Errc::io, "{}: {}",
+                escaped(path.string()), error.message());
   if (bytes > most_bytes)
     return fail(Errc::corrupt, "{}: it has {} bytes, a manifest has {} at most",
                 escaped(path.string()), bytes, most_bytes);

@@ -1,5 +1,5 @@
-/// checkpoint.json: what a checkpoint's folder holds. It is written last, so a folder that has it is
-/// whole.
+/// checkpoint.json: what a checkpoint's folder holds. It is written last, so a folder that has it
+/// is whole.
 #pragma once
 
 #include "../error.hpp"

@@ -4,6 +4,7 @@
 #include "../printable.hpp"
 #include "../sha256.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -43,7 +44,11 @@ Result<std::int64_t> read_number(const SafetensorsReader& reader, const std::str
 } // namespace
 
 bool is_single_file(const SafetensorsReader& reader) {
-  return reader.metadata().contains(version_key);
+  // Either is enough, so that a damaged one is not taken for somebody else's file.
+  return reader.metadata().contains(version_key) ||
+         reader.header()
+             .substr(std::min<std::size_t>(8, reader.header().size()))
+             .starts_with(before_checksum);
 }
 
 Result<CheckpointHeader> read_single_file_header(const SafetensorsReader& reader) {

@@ -25,11 +25,10 @@ SafetensorsMetadata make_metadata(const std::map<std::string, std::string>& give
 std::vector<SafetensorsView> make_views(std::span<const TensorPart> parts) {
   std::vector<SafetensorsView> views;
   for (const auto& part : parts)
-    views.push_back(
-        {part.name,
-         "F32",
-         part.is_whole() ? part.shape : Shape{static_cast<std::int64_t>(part.elements)},
-         {}});
+    views.push_back({part.name,
+                     "F32",
+                     part.is_whole() ? part.shape : Shape{static_cast<std::int64_t>(part.elements)},
+                     {}});
   return views;
 }
 
@@ -50,10 +49,9 @@ tl::unexpected<Error> no_room(const std::filesystem::path& path, std::uintmax_t 
 
 } // namespace
 
-Result<StateFileWriter>
-StateFileWriter::create(const std::filesystem::path& path,
-                        const std::map<std::string, std::string>& metadata,
-                        std::span<const TensorPart> parts) {
+Result<StateFileWriter> StateFileWriter::create(const std::filesystem::path& path,
+                                                const std::map<std::string, std::string>& metadata,
+                                                std::span<const TensorPart> parts) {
   TROUPE_TRY(const auto text,
              make_safetensors_header(make_metadata(metadata, parts), make_views(parts)));
   std::uint64_t bytes = text.size();

@@ -31,12 +31,10 @@ using Parts = std::vector<Located>;
 
 Result<Located> locate(const SafetensorsReader& reader, const SafetensorsEntry& entry) {
   const auto elements = static_cast<std::size_t>(entry.shape.elements());
-  Located located{.part = {.name = entry.name,
-                           .shape = entry.shape,
-                           .stored = elements,
-                           .elements = elements},
-                  .reader = &reader,
-                  .entry = entry};
+  Located located{
+      .part = {.name = entry.name, .shape = entry.shape, .stored = elements, .elements = elements},
+      .reader = &reader,
+      .entry = entry};
   const auto described = reader.metadata().find(part_key(entry.name));
   if (described == reader.metadata().end())
     return located;
@@ -76,8 +74,8 @@ class StateInFiles final : public StateSource {
 public:
   StateInFiles(CheckpointHeader header, std::vector<Parts> tensors,
                std::shared_ptr<const std::vector<SafetensorsReader>> readers)
-      : StateSource{std::move(header)}, tensors_{std::move(tensors)},
-        readers_{std::move(readers)} {}
+      : StateSource{std::move(header)}, tensors_{std::move(tensors)}, readers_{std::move(readers)} {
+  }
 
   Status read(std::size_t tensor, std::size_t first, std::span<float> into) const override {
     const auto& parts = tensors_[tensor];

@@ -42,7 +42,8 @@ using StateSourcePtr = std::shared_ptr<const StateSource>;
 /// Of values that are in memory.
 StateSourcePtr state_in_memory(Checkpoint checkpoint);
 
-/// What of a checkpoint is verified when it is opened: all bytes, or no more than sizes and headers.
+/// What of a checkpoint is verified when it is opened: all bytes, or no more than sizes and
+/// headers.
 enum class Verify : std::uint8_t { content, sizes };
 
 /// Opens what troupe or somebody else has saved: a checkpoint, which is verified first, or any

@@ -57,10 +57,15 @@ std::vector<fs::directory_entry> entries_in(const fs::path& folder) {
   return entries_in(folder, ignored);
 }
 
-/// What changes whenever a checkpoint is written again.
-fs::path witness_of(const fs::path& path) {
+/// The files of a checkpoint, or the one that it is.
+std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code ignored;
-  return fs::is_directory(path, ignored) ? path / manifest_name : path;
+  if (!fs::is_directory(path, ignored))
+    return {path};
+  std::vector<fs::path> files;
+  for (const auto& entry : entries_in(path))
+    files.push_back(entry.path());
+  return files;
 }
 
 /// A folder loses its name first, so that half of one is never taken for a checkpoint.
@@ -240,23 +245,24 @@ Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>&
 }
 
 bool CheckpointStore::is_verified(const Entry& entry) const {
-  if (!verified_ || verified_->path != entry.path)
-    return false;
-  const auto witness = witness_of(entry.path);
-  std::error_code size_error, time_error;
-  return verified_->size == fs::file_size(witness, size_error) &&
-         verified_->written == fs::last_write_time(witness, time_error) && !size_error &&
-         !time_error;
+  return verified_ && verified_ == identify(entry);
 }
 
 void CheckpointStore::remember(const Entry& entry) {
-  const auto witness = witness_of(entry.path);
-  std::error_code error;
-  const auto size = fs::file_size(witness, error);
-  const auto written = error ? fs::file_time_type{} : fs::last_write_time(witness, error);
-  verified_.reset();
-  if (!error)
-    verified_ = Verified{entry.path, size, written};
+  verified_ = identify(entry);
+}
+
+/// Empty where its files cannot be looked at.
+std::optional<CheckpointStore::Verified> CheckpointStore::identify(const Entry& entry) {
+  Verified identity{.path = entry.path};
+  for (const auto& file : files_of(entry.path)) {
+    std::error_code size_error, time_error;
+    identity.size += fs::file_size(file, size_error);
+    identity.written = std::max(identity.written, fs::last_write_time(file, time_error));
+    if (size_error || time_error)
+      return std::nullopt;
+  }
+  return identity;
 }
 
 } // namespace troupe

@@ -65,8 +65,10 @@ private:
   /// Enough of a checkpoint's identity to see that it is still the one that was verified.
   struct Verified {
     std::filesystem::path path;
-    std::uintmax_t size = 0;
-    std::filesystem::file_time_type written;
+    std::uintmax_t size = 0; ///< of all its files
+    std::filesystem::file_time_type written = std::filesystem::file_time_type::min(); ///< the last
+
+    bool operator==(const Verified&) const = default;
   };
 
   Status make_folder(const std::filesystem::path& path) const;
@@ -74,6 +76,7 @@ private:
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
   bool is_verified(const Entry& entry) const;
   void remember(const Entry& entry);
+  static std::optional<Verified> identify(const Entry& entry);
 
   std::filesystem::path folder_;
   std::optional<Verified> verified_; ///< spares prune() from reading what was just written

@@ -15,8 +15,8 @@ namespace troupe {
 /// Neighbouring values of a tensor as it is stored: row-major unless `layout` says otherwise.
 struct TensorPart {
   std::string name;
-  Shape shape;            ///< of the whole tensor
-  std::size_t stored = 0; ///< elements that the whole tensor takes up, with padding
+  Shape shape;                         ///< of the whole tensor
+  std::size_t stored = 0;              ///< elements that the whole tensor takes up, with padding
   std::size_t first = 0, elements = 0; ///< of these
   std::optional<BlockedLayout> layout = {};
 

@@ -64,8 +64,8 @@ Result<StateWriter> StateWriter::full(const fs::path& folder, const CheckpointHe
 Result<StateWriter> StateWriter::part(const fs::path& folder, int rank, int world_size,
                                       std::span<const TensorPart> parts) {
   StateWriter writer;
-  TROUPE_TRY(writer.add(
-      folder / fmt::format("rank-{:05}-of-{:05}.safetensors", rank, world_size), {}, parts));
+  TROUPE_TRY(writer.add(folder / fmt::format("rank-{:05}-of-{:05}.safetensors", rank, world_size),
+                        {}, parts));
   return writer;
 }
 

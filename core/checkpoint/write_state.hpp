@@ -24,7 +24,8 @@ public:
   /// optimizer's last. The folder exists.
   static Result<StateWriter> full(const std::filesystem::path& folder,
                                   const CheckpointHeader& header);
-  /// What one of several writers has of it, in a file of its own: "rank-00002-of-00004.safetensors".
+  /// What one of several writers has of it, in a file of its own:
+  /// "rank-00002-of-00004.safetensors".
   static Result<StateWriter> part(const std::filesystem::path& folder, int rank, int world_size,
                                   std::span<const TensorPart> parts);
 

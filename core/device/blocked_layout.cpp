@@ -48,8 +48,8 @@ private:
       }
       contiguous *= block->size;
     }
-    return static_cast<std::size_t>(
-        sum + index * layout.strides[static_cast<std::size_t>(dimension)]);
+    return static_cast<std::size_t>(sum +
+                                    index * layout.strides[static_cast<std::size_t>(dimension)]);
   }
 
   template <class Visit>

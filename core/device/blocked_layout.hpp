@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// An index is divided by the sizes of its dimension's blocks, innermost block first; the remainders
-/// are its place in the blocks, which lie contiguously, and what is left counts strides. What blocks
-/// or strides leave out is padding.
+/// An index is divided by the sizes of its dimension's blocks, innermost block first; the
+/// remainders are its place in the blocks, which lie contiguously, and what is left counts strides.
+/// What blocks or strides leave out is padding.
 struct BlockedLayout {
   struct Block {
     std::int64_t dimension = 0, size = 1;

@@ -23,14 +23,14 @@ ModelState::ModelState(Device& device, const StorageLayout& layout, const Option
           layout.unit_elements, static_cast<std::size_t>(strategy_.shards))},
       optimizer_slots_{options.optimizer_slots.begin(), options.optimizer_slots.end()},
       loss_scale_options_{options.loss_scale}, stored_{options.stored},
-      saves_part_{options.saves_part},
-      part_{saves_part_ ? SavedPart::of_rank(plan_, strategy_, options.rank)
-                        : SavedPart::whole(plan_)},
-      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())},
-      rates_{layout_, plan_, options.rates} {
+      saves_part_{options.saves_part}, part_{saves_part_ ? SavedPart::of_rank(plan_, strategy_,
+                                                                              options.rank)
+                                                         : SavedPart::whole(plan_)},
+      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())}, rates_{layout_, plan_,
+                                                                          options.rates} {
   if (saves_part_)
-    saved_part_ = plan_saved_part(layout_, plan_, optimizer_slots_.size(), part_,
-                                  options.rank == 0);
+    saved_part_ =
+        plan_saved_part(layout_, plan_, optimizer_slots_.size(), part_, options.rank == 0);
 }
 
 Result<std::shared_ptr<ModelState>> ModelState::create(Device& device, const StorageLayout& layout,
@@ -76,11 +76,10 @@ Status ModelState::allocate(const Options& options) {
   if (options.accumulate)
     TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
   if (options.snapshots)
-    TROUPE_TRY(
-        take(snapshot_,
-             snapshot_elements(part_.elements(), layout_.statistic_elements,
-                               optimizer_slots_.size()),
-             MemoryKind::pinned));
+    TROUPE_TRY(take(
+        snapshot_,
+        snapshot_elements(part_.elements(), layout_.statistic_elements, optimizer_slots_.size()),
+        MemoryKind::pinned));
   if (loss_scale_options_)
     TROUPE_TRY(take(scaler_, sizeof(LossScaleState) / sizeof(float), MemoryKind::optimizer));
   if (strategy_.root_only && options.rank != 0)

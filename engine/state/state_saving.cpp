@@ -54,18 +54,16 @@ void ModelState::copy_statistics(Stream& stream) const {
 
 /// Elements of a bucket from `begin` on in the flat space. What is offloaded lies from kept_ on in
 /// the host's memory.
-void ModelState::copy_flat(Stream& stream, std::size_t array, std::size_t number,
-                           std::size_t begin, std::size_t elements, float* to) const {
+void ModelState::copy_flat(Stream& stream, std::size_t array, std::size_t number, std::size_t begin,
+                           std::size_t elements, float* to) const {
   const auto& bucket = plan_.buckets[number];
-  const auto first = is_divided(array)
-                         ? plan_.shard_offset(bucket) + begin -
-                               (bucket.offset + shard_ * plan_.shard_elements(bucket))
-                         : begin;
+  const auto first = is_divided(array) ? plan_.shard_offset(bucket) + begin -
+                                             (bucket.offset + shard_ * plan_.shard_elements(bucket))
+                                       : begin;
   const bool parameters = array == parameters_array;
   const auto end = first + elements;
-  const auto cut = host_ && (!parameters || strategy_.offloads_parameters)
-                       ? std::clamp(kept_, first, end)
-                       : end;
+  const auto cut =
+      host_ && (!parameters || strategy_.offloads_parameters) ? std::clamp(kept_, first, end) : end;
   const auto& buffer = parameters ? parameters_ : optimizer_[array - first_optimizer_array];
   if (cut > first)
     device_.copy(stream, to, buffer->floats() + first, (cut - first) * sizeof(float));
@@ -73,8 +71,7 @@ void ModelState::copy_flat(Stream& stream, std::size_t array, std::size_t number
     return;
   const float* const offloaded =
       parameters ? host_->parameters() : host_->state(array - first_optimizer_array);
-  device_.copy(stream, to + (cut - first), offloaded + (cut - kept_),
-               (end - cut) * sizeof(float));
+  device_.copy(stream, to + (cut - first), offloaded + (cut - kept_), (end - cut) * sizeof(float));
 }
 
 void ModelState::copy_loss_scale(Stream& stream, std::optional<LossScaleState>& to) const {

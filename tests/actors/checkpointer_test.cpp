@@ -1,4 +1,5 @@
 // A checkpointer that writes the state of a real rank to a real folder.
+#include "checkpoint_files.hpp"
 #include "deterministic.hpp"
 #include "full_disk.hpp"
 #include "scratch_folder.hpp"
@@ -18,6 +19,7 @@
 using namespace troupe;
 using namespace troupe::actors;
 using Catch::Matchers::ContainsSubstring;
+using testing::read_checkpoint;
 using testing::ScratchFolder;
 
 namespace {
@@ -58,22 +60,30 @@ struct Archive : test::Deterministic {
   StatePiecePtr copy_piece(std::int64_t step, std::size_t index) {
     auto piece = std::make_shared<engine::StatePiece>();
     piece->step = step;
-    piece->index = index;
-    exchange.copy_piece(index, piece.get());
+    exchange.gather_piece(index, piece.get());
     REQUIRE(replica->communication->synchronize());
     return piece;
   }
-  template <class... Message>
-  CheckpointOutcome ask(Message&&... message) {
-    CheckpointOutcome outcome;
-    auto asked = self->request(checkpointer, caf::infinite, atom::snapshot_v,
-                               std::forward<Message>(message)...);
+  template <class Answer, class... Message>
+  Answer ask(Message&&... message) {
+    Answer taken;
+    auto asked = self->request(checkpointer, caf::infinite, std::forward<Message>(message)...);
     scheduler.run();
-    asked.receive([&](CheckpointOutcome& answer) { outcome = std::move(answer); },
+    asked.receive([&](Answer& answer) { taken = std::move(answer); },
                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
-    return outcome;
+    return taken;
   }
-  CheckpointOutcome save(std::int64_t step) { return ask(copy(step)); }
+  PartOutcome write(const SnapshotPtr& snapshot) {
+    return ask<PartOutcome>(atom::snapshot_v, snapshot);
+  }
+  PartOutcome write(const StatePiecePtr& piece, bool writes) {
+    return ask<PartOutcome>(atom::snapshot_v, piece, writes);
+  }
+  CheckpointOutcome finish(const PartOutcome& part) {
+    return ask<CheckpointOutcome>(atom::finish_v,
+                                  CheckpointParts{.step = part.step, .parts = {part}});
+  }
+  CheckpointOutcome save(std::int64_t step) { return finish(write(copy(step))); }
   std::vector<std::int64_t> steps() const {
     std::vector<std::int64_t> all;
     for (const auto& entry : store.list())
@@ -99,6 +109,12 @@ struct Archive : test::Deterministic {
 
 using Steps = std::vector<std::int64_t>;
 
+std::string all_bytes(const std::filesystem::path& checkpoint) {
+  return testing::read_bytes(checkpoint / model_file) +
+         testing::read_bytes(checkpoint / optimizer_file) +
+         testing::read_bytes(checkpoint / manifest_name);
+}
+
 } // namespace
 
 TEST_CASE("what is written is the state at the snapshot, under the step's name") {
@@ -106,7 +122,7 @@ TEST_CASE("what is written is the state at the snapshot, under the step's name")
   archive.set_parameters(0.25f);
   const auto snapshot = archive.copy(6);
   archive.set_parameters(0.5f); // training goes on
-  const auto outcome = archive.ask(snapshot);
+  const auto outcome = archive.finish(archive.write(snapshot));
   CHECK_FALSE(outcome.failure);
   CHECK(outcome.step == 6);
   CHECK(outcome.path == archive.store.path_of(6));
@@ -126,30 +142,63 @@ TEST_CASE("what is written is the state at the snapshot, under the step's name")
 TEST_CASE("a state that comes in pieces gives the file that a snapshot gives") {
   Archive archive;
   const auto whole = archive.save(3);
-  const auto bytes = testing::read_bytes(whole.path);
-  std::filesystem::remove(whole.path);
+  const auto bytes = all_bytes(whole.path);
+  std::filesystem::remove_all(whole.path);
   REQUIRE(archive.pieces() > 2);
-  CheckpointOutcome outcome;
+  PartOutcome part;
   for (std::size_t i = 0; i < archive.pieces(); ++i) {
+    CHECK(part.is_last == (i == 0)); // before the first one
+    part = archive.write(archive.copy_piece(3, i), true);
     CHECK(archive.steps().empty()); // it is there whole, or not at all
-    outcome = archive.ask(archive.copy_piece(3, i), true);
   }
+  CHECK(part.is_last);
+  const auto outcome = archive.finish(part);
   CHECK_FALSE(outcome.failure);
   CHECK(outcome.parameters_sha256 == whole.parameters_sha256);
-  CHECK(testing::read_bytes(whole.path) == bytes);
+  CHECK(all_bytes(whole.path) == bytes);
 }
 
 TEST_CASE("a state that is not to be written is hashed, and no file is made") {
   Archive archive;
   const auto written = archive.save(3);
-  CheckpointOutcome hashed;
+  PartOutcome hashed;
   for (std::size_t i = 0; i < engine::count_parameter_pieces(archive.replica->state->saved()); ++i)
-    hashed = archive.ask(archive.copy_piece(4, i), false);
-  CHECK(hashed.path.empty());
+    hashed = archive.write(archive.copy_piece(4, i), false);
+  CHECK(hashed.files.empty());
   CHECK(hashed.parameters_sha256 == written.parameters_sha256);
   CHECK(archive.steps() == Steps{3});
   archive.set_parameters(1);
   CHECK(archive.save(5).parameters_sha256 != written.parameters_sha256);
+}
+
+TEST_CASE("the best checkpoint is marked, with its results, and kept") {
+  Archive archive{1};
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    const auto part = archive.write(archive.copy(step));
+    const auto made = archive.ask<CheckpointOutcome>(
+        atom::finish_v, CheckpointParts{.step = step,
+                                        .parts = {part},
+                                        .results = {{"test_loss", std::to_string(step)}},
+                                        .is_best = step == 1});
+    CHECK_FALSE(made.failure);
+  }
+  CHECK(archive.steps() == Steps{3, 1});
+  const auto best = read_manifest(archive.store.folder() / "best");
+  REQUIRE(best);
+  CHECK(best->step == 1);
+  CHECK(best->metadata.at("test_loss") == "1");
+}
+
+TEST_CASE("where one rank could not write its part there is no checkpoint") {
+  Archive archive;
+  const auto part = archive.write(archive.copy(1));
+  const auto made = archive.ask<CheckpointOutcome>(
+      atom::finish_v,
+      CheckpointParts{.step = 1,
+                      .parts = {part, {.rank = 1, .failure = Error{Errc::io, "it is broken"}}}});
+  REQUIRE(made.failure);
+  CHECK(made.failure->message == "it is broken");
+  CHECK(archive.files() == 0);
 }
 
 TEST_CASE("so many checkpoints are kept, the newest") {
@@ -196,40 +245,21 @@ TEST_CASE("values that are not finite are not written: no run could go on from t
   CHECK(archive.steps() == Steps{1});
 }
 
-TEST_CASE("snapshots that come while one is written are written in turn") {
-  Archive archive;
-  const auto first = archive.copy(1), second = archive.copy(2);
-  auto one = archive.self->request(archive.checkpointer, caf::infinite, atom::snapshot_v, first);
-  auto two = archive.self->request(archive.checkpointer, caf::infinite, atom::snapshot_v, second);
-  archive.scheduler.run();
-  std::vector<std::int64_t> written;
-  const auto note = [&](const CheckpointOutcome& outcome) {
-    CHECK_FALSE(outcome.failure);
-    written.push_back(outcome.step);
-  };
-  const auto fail = [](const caf::error& error) { FAIL(caf::to_string(error)); };
-  one.receive(note, fail);
-  two.receive(note, fail);
-  CHECK(written == Steps{1, 2});
-  CHECK(archive.steps() == Steps{2, 1});
-}
-
 TEST_CASE("a state that does not come to its end leaves no file, and the next one is whole") {
   Archive archive;
-  archive.ask(archive.copy_piece(1, 0), true);
+  CHECK_FALSE(archive.write(archive.copy_piece(1, 0), true).is_last);
   CHECK(archive.files() == 1); // under a temporary name
   CHECK(archive.steps().empty());
   CHECK_FALSE(archive.save(2).failure);
   CHECK(archive.steps() == Steps{2});
-  CHECK(archive.files() == 1);
   CHECK(read_checkpoint(archive.store.path_of(2)));
 }
 
 TEST_CASE("what a killed process left half written is removed at the beginning") {
   const ScratchFolder folder;
   const CheckpointStore store{folder.path()};
-  const auto left = store.path_of(9).string() + ".tmp-999999999";
-  testing::write_bytes(left, "half");
+  const auto left = store.begin(9).value();
+  testing::write_bytes(left / "model.safetensors.tmp-999999999", "half");
   Archive archive;
   const auto another = test::spawn_state<CheckpointerState, checkpointer_actor>(
       archive.system, CheckpointerSetup{.store = store, .state = archive.replica->state});

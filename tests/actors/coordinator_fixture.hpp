@@ -29,7 +29,9 @@ struct Seen {
   std::vector<double> failed_losses;
   RunOutcomePtr outcome;
   int failing_writes = 0; ///< so many, from the first
-  bool is_slow = false;   ///< a snapshot is written when the clock is moved
+  bool is_slow = false;   ///< a checkpoint is there when the clock is moved
+  bool is_sharded = false;
+  std::vector<CheckpointParts> checkpoints; ///< that were to be made
 };
 
 /// Only what rank 0 is told is noted where all ranks are told the same.
@@ -42,23 +44,39 @@ inline worker_actor spawn_worker(caf::actor_system& system, int rank,
 }
 
 inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int rank,
+                                               const coordinator_actor& coordinator,
                                                const std::shared_ptr<Seen>& seen) {
+  const auto take_piece = [rank, seen](std::int64_t step, std::uint64_t piece) {
+    seen->pieces.emplace_back(step, piece);
+    return PartOutcome{.rank = rank,
+                       .step = step,
+                       .is_last = piece + 1 == pieces,
+                       .parameters_sha256 = seen->is_sharded ? "" : "digest"};
+  };
   return spawn_stub<shard_manager_actor>(
       system,
       [rank, seen](atom::evaluate, std::int64_t step) {
         if (rank == 0)
           seen->evaluations.push_back(step);
       },
-      [seen](atom::snapshot, std::int64_t step) {
+      [rank, coordinator, seen](atom::save, std::int64_t step) {
         seen->snapshots.push_back(step);
-        return SnapshotPtr{std::make_shared<engine::Snapshot>(engine::Snapshot{.step = step})};
+        if (rank == 0 || seen->is_sharded)
+          caf::anon_send(coordinator, atom::saved_v,
+                         PartOutcome{.rank = rank,
+                                     .step = step,
+                                     .parameters_sha256 = seen->is_sharded ? "" : "digest"});
       },
-      [seen](atom::snapshot, std::int64_t step, std::uint64_t piece) {
-        seen->pieces.emplace_back(step, piece);
-        return StatePiecePtr{std::make_shared<engine::StatePiece>(
-            engine::StatePiece{.step = step, .index = piece, .values = {}})};
+      [take_piece](atom::save, std::int64_t step, std::uint64_t piece) {
+        return take_piece(step, piece);
       },
-      [seen](atom::contribute, std::int64_t step) { seen->snapshots.push_back(step); },
+      [take_piece, seen](atom::digest, std::int64_t step, std::uint64_t piece) {
+        auto part = take_piece(step, piece);
+        part.parameters_sha256 = "digest";
+        if (part.is_last)
+          seen->writes.push_back(false);
+        return part;
+      },
       [seen](atom::contribute, std::int64_t step, std::uint64_t piece) {
         seen->pieces.emplace_back(step, piece);
       });
@@ -69,26 +87,25 @@ struct CheckpointerStub {
   CheckpointerStub(checkpointer_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
       : self{its_self}, seen{std::move(seen_by)} {}
   checkpointer_actor::behavior_type make_behavior() {
-    return {[this](atom::snapshot, const SnapshotPtr& snapshot) -> caf::result<CheckpointOutcome> {
+    return {[](atom::snapshot, const SnapshotPtr&) { return PartOutcome{}; },
+            [](atom::snapshot, const StatePiecePtr&, bool) { return PartOutcome{}; },
+            [this](atom::finish, const CheckpointParts& parts) -> caf::result<CheckpointOutcome> {
+              seen->checkpoints.push_back(parts);
               if (!seen->is_slow)
-                return finish(snapshot->step, true);
+                return finish(parts);
               auto promise = self->make_response_promise<CheckpointOutcome>();
-              self->run_delayed(std::chrono::hours{1},
-                                [this, promise, step = snapshot->step]() mutable {
-                                  promise.deliver(finish(step, true));
-                                });
+              self->run_delayed(std::chrono::hours{1}, [this, promise, parts]() mutable {
+                promise.deliver(finish(parts));
+              });
               return promise;
-            },
-            [this](atom::snapshot, const StatePiecePtr& piece, bool write) {
-              return piece->index + 1 < pieces ? CheckpointOutcome{} : finish(piece->step, write);
             }};
   }
-  CheckpointOutcome finish(std::int64_t step, bool write) const {
-    seen->writes.push_back(write);
-    CheckpointOutcome outcome{.step = step, .parameters_sha256 = "digest"};
-    if (write)
-      outcome.path = "somewhere";
-    if (seen->failing_writes > 0 && write) {
+  CheckpointOutcome finish(const CheckpointParts& parts) const {
+    seen->writes.push_back(true);
+    CheckpointOutcome outcome{.step = parts.step,
+                              .path = "somewhere",
+                              .parameters_sha256 = parts.parts.front().parameters_sha256};
+    if (seen->failing_writes > 0) {
       --seen->failing_writes;
       outcome.failure = Error{Errc::no_space, "the disk is full"};
     }
@@ -111,7 +128,9 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : Deterministic {
   explicit Company(std::int64_t first_step = 0,
-                   std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}}) {
+                   std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}},
+                   BestSoFar best = BestSoFar{}, bool is_sharded = false) {
+    seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
@@ -125,8 +144,8 @@ struct Company : Deterministic {
             .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
-            .pieces = pieces,
-            .parameter_pieces = pieces,
+            .is_sharded = seen->is_sharded,
+            .best = std::move(best),
             .checkpointer = checkpointer,
             .metrics = metrics});
   }
@@ -140,7 +159,7 @@ struct Company : Deterministic {
   }
   void join(int rank) {
     const auto worker = spawn_worker(system, rank, seen);
-    const auto shard_manager = spawn_shard_manager(system, rank, seen);
+    const auto shard_manager = spawn_shard_manager(system, rank, coordinator, seen);
     others.push_back(caf::actor_cast<caf::actor>(worker));
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     self->send(coordinator, atom::join_v,

@@ -36,6 +36,7 @@ TEST_CASE("the next checkpoint waits until the one before is written: there is o
   company.evaluated();
   CHECK(company.seen->pieces.empty());
   CHECK_FALSE(company.seen->outcome);
+  company.seen->is_slow = false;
   REQUIRE(company.scheduler.trigger_timeout());
   company.scheduler.run();
   CHECK(company.seen->pieces.size() == 2 * test::pieces);
@@ -155,4 +156,47 @@ TEST_CASE("the summary names the last checkpoint that was written") {
   company.commit_all(6, 10);
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.checkpoint == "somewhere");
+}
+
+TEST_CASE("ranks that write their parts are all waited for, and the digest comes last") {
+  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{}, true};
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated();
+  REQUIRE(company.seen->checkpoints.size() == 1);
+  const auto& parts = company.seen->checkpoints[0].parts;
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].rank == 0);
+  CHECK(parts[1].rank == 1);
+  CHECK(company.seen->checkpoints[0].results.at("test_loss") == "1.5");
+  company.commit_all(6, 12);
+  company.evaluated();
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->outcome->summary.checkpoints == 2);
+  CHECK(company.seen->outcome->summary.parameters_sha256 == "digest");
+  CHECK(company.seen->writes == std::vector<bool>{true, true, false});
+}
+
+TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint is due or not") {
+  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{"loss", 2.0}};
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated(); // a loss of 1.5
+  REQUIRE(company.seen->checkpoints.size() == 1);
+  CHECK(company.seen->checkpoints[0].is_best);
+  company.commit_all(6, 12);
+  company.evaluated(); // and again
+  REQUIRE(company.seen->checkpoints.size() == 2);
+  CHECK_FALSE(company.seen->checkpoints[1].is_best);
+}
+
+TEST_CASE("what is better depends on the metric") {
+  BestSoFar none{"none"}, accuracy{"accuracy"}, loss{"loss", 1.0};
+  CHECK_FALSE(none.beat({.loss = 1, .accuracy = 1}));
+  CHECK(accuracy.beat({.loss = 1, .accuracy = 0.5}));
+  CHECK_FALSE(accuracy.beat({.loss = 0.1, .accuracy = 0.5}));
+  CHECK(accuracy.beat({.loss = 9, .accuracy = 0.6}));
+  CHECK_FALSE(accuracy.beat({.loss = 0.1}));
+  CHECK_FALSE(loss.beat({.loss = 1.0}));
+  CHECK(loss.beat({.loss = 0.9}));
 }

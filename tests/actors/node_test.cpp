@@ -159,7 +159,7 @@ TEST_CASE("a node forms, trains, lets go, and only then says how it ended") {
   CHECK(outcome.summary.steps == 3);
   CHECK(lone.shown->log == std::vector<std::string>{"step", "step", "step", "completed"});
   REQUIRE(lone.host->state); // what the generation left when it was released
-  CHECK(lone.host->state->step == 3);
+  CHECK(lone.host->state->header().step == 3);
   CHECK(lone.stops == 0);
 }
 

@@ -89,7 +89,7 @@ std::shared_ptr<engine::Replica> make_replica(int rank, int world_size,
   Checkpoint start;
   const std::vector<float> values = {1, -2, 3, -4, 5};
   start.tensors = {{"a", {per_unit}, values}, {"b", {per_unit}, values}};
-  REQUIRE(replica->state->load(*replica->communication, start));
+  REQUIRE(replica->state->load(*replica->communication, *state_in_memory(start)));
   return replica;
 }
 

@@ -2,6 +2,7 @@
 #include "scratch_folder.hpp"
 
 #include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/checkpoint/write_state.hpp"
 #include "troupe/core/random.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,6 +31,10 @@ Status save_step(CheckpointStore& store, std::int64_t step, std::size_t elements
   const auto saved =
       store.save({.step = step, .epoch = 0, .metadata = {}, .tensors = {{"w", {size}, values}}});
   return saved ? Status{} : Status{failure(saved.error())};
+}
+
+std::filesystem::path weights_of(const CheckpointStore& store, std::int64_t step) {
+  return store.path_of(step) / model_file;
 }
 
 void damage(const std::filesystem::path& path) {
@@ -62,7 +67,7 @@ TEST_CASE("a store without a folder is empty, and saving makes the folder") {
   CHECK_FALSE(store.newest_valid().entry);
   CHECK(store.prune(1)->empty());
   REQUIRE(save_step(store, 123));
-  CHECK(names_in(store.folder()) == std::set<std::string>{"step-000000123.safetensors"});
+  CHECK(names_in(store.folder()) == std::set<std::string>{"step-000000123"});
 }
 
 TEST_CASE("a folder that cannot be read is said, not taken for empty") {
@@ -82,10 +87,12 @@ TEST_CASE("checkpoints are listed newest first, other files not at all") {
   for (const std::int64_t step : {9, 1'000'000'000, 10})
     REQUIRE(save_step(store, step));
   for (const auto* name : {"step-1.safetensors", "step-00000000x.safetensors", "notes.txt",
-                           "step-000000011.safetensors.bak"})
+                           "step-000000011.safetensors.bak", "step-000000012"})
     write_bytes(folder / name, "x");
-  std::filesystem::create_directory(folder / "step-000000099.safetensors");
-  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{1'000'000'000, 10, 9});
+  for (const auto* name : {"step-000000099.safetensors", "step-1", "step-000000098.partial"})
+    std::filesystem::create_directory(folder / name);
+  write_bytes(folder / "step-000000007.safetensors", "a file of version 1");
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{1'000'000'000, 10, 9, 7});
 }
 
 TEST_CASE("a damaged checkpoint is named and skipped for the one before it") {
@@ -93,13 +100,13 @@ TEST_CASE("a damaged checkpoint is named and skipped for the one before it") {
   CheckpointStore store(folder.path());
   for (const std::int64_t step : {1, 2, 3, 4})
     REQUIRE(save_step(store, step));
-  damage(store.path_of(4));
-  std::filesystem::resize_file(store.path_of(3), 100);
+  damage(weights_of(store, 4));
+  std::filesystem::resize_file(weights_of(store, 3), 100);
 
   const auto newest = store.newest_valid();
   REQUIRE(newest.entry);
   CHECK(newest.entry->step == 2);
-  CHECK(newest.checkpoint.step == 2);
+  CHECK(newest.state->header().step == 2);
   REQUIRE(newest.skipped.size() == 2);
   CHECK(newest.skipped[0].code == Errc::corrupt);
   CHECK_THAT(newest.skipped[0].message, ContainsSubstring(store.path_of(4).string()));
@@ -127,10 +134,50 @@ TEST_CASE("pruning never deletes the newest valid checkpoint") {
   for (std::int64_t step = 1; step <= 5; ++step)
     REQUIRE(save_step(store, step));
   for (const std::int64_t step : {3, 4, 5})
-    damage(store.path_of(step));
+    damage(weights_of(store, step));
   REQUIRE(store.prune(2));
   CHECK(steps_of(store.list()) == std::vector<std::int64_t>{5, 4, 2});
   CHECK(store.newest_valid().entry->step == 2);
+}
+
+TEST_CASE("the best checkpoint is found by its link, and is not pruned") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  CHECK_FALSE(store.best());
+  for (std::int64_t step = 1; step <= 5; ++step)
+    REQUIRE(save_step(store, step));
+  for (const std::int64_t step : {1, 2}) { // the second one replaces the first
+    REQUIRE(store.mark_best(step));
+    REQUIRE(store.best());
+    CHECK(store.best()->step == step);
+  }
+  REQUIRE(store.prune(2));
+  CHECK(steps_of(store.list()) == std::vector<std::int64_t>{5, 4, 2});
+  CHECK(open_state(folder / "best").value()->header().step == 2);
+  std::filesystem::remove_all(store.path_of(2));
+  CHECK_FALSE(store.best());
+}
+
+TEST_CASE("a checkpoint is there when its manifest is, and replaces one of the same step") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  REQUIRE(save_step(store, 3, 8));
+  const auto partial = store.begin(3);
+  REQUIRE(partial);
+  CHECK(store.begin(3).value() == *partial); // of another process
+  const std::vector<TensorPart> whole = {{.name = "w", .shape = {2}, .stored = 2, .elements = 2}};
+  auto writer = StateWriter::part(*partial, 0, 1, whole);
+  REQUIRE(writer);
+  REQUIRE(writer->append(std::vector<float>{1, 2}));
+  const auto files = writer->commit();
+  REQUIRE(files);
+  CHECK(store.newest_valid().state->header().tensors[0].shape == Shape{8});
+  REQUIRE(store.finish({.step = 3, .epoch = 1, .metadata = {}, .files = *files}));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000003"});
+  CHECK(store.newest_valid().state->header().tensors[0].shape == Shape{2});
+  REQUIRE(store.begin(4));
+  store.abandon(4);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000003"});
 }
 
 TEST_CASE("no room for a checkpoint: an error with sizes, and nothing else changes") {
@@ -150,7 +197,7 @@ TEST_CASE("no room for a checkpoint: an error with sizes, and nothing else chang
   CHECK_THAT(message, ContainsSubstring("no space left: "));
   CHECK_THAT(message, ContainsSubstring(store.path_of(2).string()));
   CHECK_THAT(message, ContainsSubstring("bytes needed"));
-  CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000001.safetensors"});
+  CHECK(names_in(folder.path()) == std::set<std::string>{"step-000000001"});
   CHECK(store.newest_valid().entry->step == 1);
 }
 
@@ -177,8 +224,7 @@ TEST_CASE("a full disk: an error with sizes, older checkpoints stay, and smaller
     SKIP("mounting a small disk needs root");
   CHECK_THAT(report, Catch::Matchers::StartsWith("1 1 no space left: "));
   CHECK_THAT(report, ContainsSubstring("4194"));
-  CHECK_THAT(report, Catch::Matchers::EndsWith(
-                         " files step-000000001.safetensors step-000000003.safetensors"));
+  CHECK_THAT(report, Catch::Matchers::EndsWith(" files step-000000001 step-000000003"));
 }
 
 TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
@@ -211,9 +257,10 @@ TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
     REQUIRE(newest.entry->step >= promised);
     for (const auto& error : newest.skipped)
       CHECK_THAT(error.message, ContainsSubstring("never finished"));
-    const auto* tensor = newest.checkpoint.find("w");
-    REQUIRE(tensor);
-    REQUIRE(std::ranges::all_of(tensor->values, [&](float value) {
+    const auto whole = read_whole(*newest.state);
+    REQUIRE(whole);
+    REQUIRE(whole->find("w"));
+    REQUIRE(std::ranges::all_of(whole->find("w")->values, [&](float value) {
       return value == static_cast<float>(newest.entry->step);
     }));
     newest_step = newest.entry->step;

@@ -1,8 +1,5 @@
+#include "checkpoint_files.hpp"
 #include "scratch_folder.hpp"
-
-#include "troupe/core/checkpoint/checkpoint.hpp"
-#include "troupe/core/checkpoint/safetensors.hpp"
-#include "troupe/core/sha256.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -14,6 +11,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -30,16 +28,7 @@ Checkpoint sample() {
                       {optimizer_tensor_name("momentum", "conv1.weight"), {2, 2}, momentum}}};
 }
 
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
-}
-
-} // namespace
-
-TEST_CASE("a checkpoint comes back bit for bit") {
-  const ScratchFolder folder;
-  REQUIRE(write_checkpoint(folder / "c.safetensors", sample()));
-  const auto read = read_checkpoint(folder / "c.safetensors");
+void check_is_sample(const Result<Checkpoint>& read) {
   REQUIRE(read);
   CHECK(read->step == 123);
   CHECK(read->epoch == 4);
@@ -49,137 +38,160 @@ TEST_CASE("a checkpoint comes back bit for bit") {
     const auto* found = read->find(tensor.name);
     REQUIRE(found);
     CHECK(found->shape == tensor.shape);
-    CHECK(same_bits(found->values, tensor.values));
+    CHECK(std::ranges::equal(std::as_bytes(found->values), std::as_bytes(tensor.values)));
   }
-  CHECK(read->find("optimizer.momentum.conv1.weight"));
   CHECK_FALSE(read->find("conv2.weight"));
 }
 
-TEST_CASE("the tensors of a read checkpoint stay valid in its copies") {
-  const ScratchFolder folder;
-  REQUIRE(write_checkpoint(folder / "c.safetensors", sample()));
-  Checkpoint copy;
-  {
-    const auto read = read_checkpoint(folder / "c.safetensors");
-    REQUIRE(read);
-    copy = *read;
-  }
-  CHECK(same_bits(copy.find("conv1.weight")->values, weight));
+/// Whether it is refused as damaged, naming a file below `path`.
+bool is_refused(const fs::path& path) {
+  const auto state = open_state(path);
+  return !state && state.error().code == Errc::corrupt &&
+         state.error().message.find(path.string()) != std::string::npos;
 }
 
-TEST_CASE("the same checkpoint gives the same file") {
+/// Every byte of `file` altered, and the file cut after every byte, is found by opening `path`.
+void check_all_damage_is_found(const fs::path& path, const fs::path& file) {
+  const auto good = read_bytes(file);
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char flip : {'\x01', '\x10', '\x80', '\xff'}) {
+      write_byte(file, i, static_cast<char>(good[i] ^ flip));
+      if (!is_refused(path))
+        FAIL("byte " << i << " xor " << int{flip} << " was accepted");
+    }
+    write_byte(file, i, good[i]);
+  }
+  REQUIRE(open_state(path));
+  write_bytes(file, good + '\0');
+  CHECK(is_refused(path));
+  for (auto size = good.size(); size-- > 0;) {
+    fs::resize_file(file, size);
+    if (!is_refused(path))
+      FAIL("the first " << size << " bytes were accepted");
+  }
+  write_bytes(file, good);
+}
+
+} // namespace
+
+TEST_CASE("a checkpoint comes back bit for bit") {
+  const ScratchFolder folder;
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  check_is_sample(read_checkpoint(folder / "c"));
+}
+
+TEST_CASE("checkpoints of version 1 are read as they were") {
+  const ScratchFolder folder;
+  REQUIRE(write_single_file(folder / "c.safetensors", sample()));
+  check_is_sample(read_checkpoint(folder / "c.safetensors"));
+}
+
+TEST_CASE("weights and what the optimizer knows are files of their own") {
+  const ScratchFolder folder;
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  const auto model = read_checkpoint(folder / "c" / model_file);
+  REQUIRE(model);
+  CHECK(model->tensors.size() == 2);
+  CHECK(model->metadata.at("model") == "resnet20");
+  CHECK(model->metadata.at("format") == "pt");
+  const auto optimizer = read_checkpoint(folder / "c" / optimizer_file);
+  REQUIRE(optimizer);
+  REQUIRE(optimizer->tensors.size() == 1);
+  CHECK(optimizer->tensors[0].name == "optimizer.momentum.conv1.weight");
+}
+
+TEST_CASE("the same checkpoint gives the same files") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "a", sample()));
   REQUIRE(write_checkpoint(folder / "b", sample()));
-  CHECK(read_bytes(folder / "a") == read_bytes(folder / "b"));
+  for (const auto* name : {model_file, optimizer_file, manifest_name})
+    CHECK(read_bytes(folder / "a" / name) == read_bytes(folder / "b" / name));
 }
 
-TEST_CASE("the checksum is the digest of the file with zeros in its place") {
+TEST_CASE("damage to any byte of a checkpoint's tensors, and any truncation, is found") {
   const ScratchFolder folder;
   REQUIRE(write_checkpoint(folder / "c", sample()));
-  const auto reader = SafetensorsReader::open(folder / "c");
-  REQUIRE(reader);
-  const auto checksum = reader->metadata().at("checksum");
-  auto bytes = read_bytes(folder / "c");
-  bytes.replace(bytes.find(checksum), checksum.size(), std::string(64, '0'));
-  Sha256 sha;
-  sha.update(bytes);
-  CHECK(sha.hex_digest() == checksum);
+  check_all_damage_is_found(folder / "c", folder / "c" / model_file);
+  check_all_damage_is_found(folder / "c", folder / "c" / optimizer_file);
 }
 
-TEST_CASE("damage to any byte of a checkpoint, and any truncation, is found") {
+TEST_CASE("damage to any byte of a checkpoint of version 1 is found") {
   const ScratchFolder folder;
-  const auto path = folder / "c.safetensors";
-  REQUIRE(write_checkpoint(path, sample()));
-  const auto good = read_bytes(path);
-  const auto refused = [&] {
-    const auto read = read_checkpoint(path);
-    return !read && read.error().code == Errc::corrupt &&
-           read.error().message.starts_with(path.string());
-  };
-  for (std::size_t i = 0; i < good.size(); ++i) {
-    for (const char flip : {'\x01', '\x10', '\x80', '\xff'}) {
-      write_byte(path, i, static_cast<char>(good[i] ^ flip));
-      if (!refused())
-        FAIL("byte " << i << " xor " << int{flip} << " was accepted");
-    }
-    write_byte(path, i, good[i]);
-  }
-  REQUIRE(read_checkpoint(path));
-  write_bytes(path, good + '\0');
-  CHECK(refused());
-  for (auto size = good.size(); size-- > 0;) {
-    std::filesystem::resize_file(path, size);
-    if (!refused())
-      FAIL("the first " << size << " bytes were accepted");
-  }
+  REQUIRE(write_single_file(folder / "c.safetensors", sample()));
+  check_all_damage_is_found(folder / "c.safetensors", folder / "c.safetensors");
 }
 
-TEST_CASE("damage is named") {
+TEST_CASE("what is missing from a checkpoint is named") {
   const ScratchFolder folder;
-  const auto path = folder / "c.safetensors";
-  REQUIRE(write_checkpoint(path, sample()));
-  auto bytes = read_bytes(path);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_bytes(path, bytes);
-  CHECK_THAT(read_checkpoint(path).error().message, ContainsSubstring("checksum does not match"));
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  fs::remove(folder / "c" / optimizer_file);
+  CHECK_THAT(open_state(folder / "c").error().message,
+             ContainsSubstring("lacks its file optimizer.safetensors"));
+  fs::remove(folder / "c" / manifest_name);
+  CHECK_THAT(open_state(folder / "c").error().message, ContainsSubstring(manifest_name));
+  CHECK(open_state(folder / "absent").error().code == Errc::io);
 }
 
-TEST_CASE("safetensors of others are not taken for checkpoints") {
+TEST_CASE("content is verified where that is asked for") {
   const ScratchFolder folder;
-  REQUIRE(write_safetensors(folder / "other", {{"format", "pt"}},
-                            {{"w", "F32", {4}, std::as_bytes(std::span{weight})}}));
-  const auto read = read_checkpoint(folder / "other");
-  REQUIRE_FALSE(read);
-  CHECK(read.error().code == Errc::corrupt);
-  CHECK_THAT(read.error().message, ContainsSubstring("not a checkpoint"));
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  const auto file = folder / "c" / model_file;
+  write_byte(file, fs::file_size(file) - 1, '\x11');
+  CHECK_THAT(open_state(folder / "c").error().message,
+             ContainsSubstring("the checksum does not match"));
+  CHECK(open_state(folder / "c", Verify::sizes));
 }
 
-TEST_CASE("a checkpoint that is not there is an i/o error, one without tensors is fine") {
+TEST_CASE("a part of a tensor is read without the rest") {
   const ScratchFolder folder;
-  CHECK(read_checkpoint(folder / "absent").error().code == Errc::io);
-  REQUIRE(
-      write_checkpoint(folder / "empty", {.step = 1, .epoch = 0, .metadata = {}, .tensors = {}}));
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  const auto state = open_state(folder / "c").value();
+  std::vector<float> two(2);
+  REQUIRE(state->read(*state->find("optimizer.momentum.conv1.weight"), 1, two));
+  CHECK(two == std::vector<float>{2, 3});
+}
+
+TEST_CASE("a checkpoint without an optimizer, or without tensors, is fine") {
+  const ScratchFolder folder;
+  auto weights = sample();
+  weights.tensors.pop_back();
+  REQUIRE(write_checkpoint(folder / "weights", weights));
+  CHECK_FALSE(fs::exists(folder / "weights" / optimizer_file));
+  CHECK(read_checkpoint(folder / "weights")->tensors.size() == 2);
+  REQUIRE(write_checkpoint(folder / "empty", {.step = 1, .metadata = {}, .tensors = {}}));
   CHECK(read_checkpoint(folder / "empty")->tensors.empty());
 }
 
-TEST_CASE("values may come in any pieces, and the file is the same") {
+TEST_CASE("a file whose values are not all given is none") {
   const ScratchFolder folder;
-  const auto whole = sample();
-  REQUIRE(write_checkpoint(folder / "whole", whole));
-  CheckpointHeader header{
-      .step = whole.step, .epoch = whole.epoch, .metadata = whole.metadata, .tensors = {}};
-  for (const auto& tensor : whole.tensors)
-    header.tensors.push_back({tensor.name, tensor.shape});
-  auto writer = CheckpointWriter::create(folder / "pieces", header);
-  REQUIRE(writer);
-  for (const auto& tensor : whole.tensors)
-    for (const auto& value : tensor.values)
-      REQUIRE(writer->append({&value, 1}));
-  CHECK_FALSE(std::filesystem::exists(folder / "pieces"));
-  REQUIRE(writer->commit());
-  CHECK(read_bytes(folder / "pieces") == read_bytes(folder / "whole"));
-}
-
-TEST_CASE("a checkpoint whose values are not all given is none") {
-  const ScratchFolder folder;
+  const std::vector<TensorPart> parts = {{.name = "w", .shape = {4}, .stored = 4, .elements = 4}};
   {
-    auto writer = CheckpointWriter::create(
-        folder / "a", {.step = 1, .epoch = 0, .metadata = {}, .tensors = {{"w", {4}}}});
+    auto writer = StateFileWriter::create(folder / "a", {}, parts);
     REQUIRE(writer);
     REQUIRE(writer->append(std::span{weight}.first(3)));
     CHECK(writer->commit().error().code == Errc::internal);
   }
-  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("own keys in the metadata do not disturb the file's") {
+TEST_CASE("values may come in any pieces, and the file is the same") {
   const ScratchFolder folder;
-  auto checkpoint = sample();
-  checkpoint.metadata["step"] = "999";
-  checkpoint.metadata["checksum"] = "none";
-  REQUIRE(write_checkpoint(folder / "c", checkpoint));
-  CHECK(read_checkpoint(folder / "c")->step == 123);
+  const std::vector<TensorPart> parts = {{.name = "w", .shape = {2, 2}, .stored = 4, .elements = 4},
+                                         {.name = "m", .shape = {2}, .stored = 2, .elements = 2}};
+  auto whole = StateFileWriter::create(folder / "whole", {{"a", "b"}}, parts);
+  auto pieces = StateFileWriter::create(folder / "pieces", {{"a", "b"}}, parts);
+  REQUIRE(whole);
+  REQUIRE(pieces);
+  for (const auto& values : {weight, mean}) {
+    REQUIRE(whole->append(values));
+    for (const auto& value : values)
+      REQUIRE(pieces->append({&value, 1}));
+  }
+  const auto one = whole->commit(), other = pieces->commit();
+  REQUIRE(one);
+  REQUIRE(other);
+  CHECK(one->sha256 == other->sha256);
+  CHECK(read_bytes(folder / "pieces") == read_bytes(folder / "whole"));
 }
 
 TEST_CASE("the parameters' digest is over their values in name order") {

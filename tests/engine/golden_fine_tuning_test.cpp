@@ -109,7 +109,7 @@ private:
       values.push_back(golden_parameter(graph[id].name, graph[id].shape));
       start.tensors.push_back({graph[id].name, graph[id].shape, values.back()});
     }
-    REQUIRE(state_->load(*stream_, start));
+    REQUIRE(state_->load(*stream_, *state_in_memory(start)));
     bind(*executable_, *state_);
   }
 

@@ -40,10 +40,10 @@ TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
   const auto config = two_workers();
   const auto fresh = prepared(config).value();
   REQUIRE(fresh->state);
-  CHECK(fresh->state->step == 0);
+  CHECK(fresh->state->header().step == 0);
   REQUIRE(leave_state(*form_generation(fresh, seat_alone(2, "here")).value(), 3));
   const auto resumed = make_host(open_job(config, {}).value(), 2, fresh->state).value();
-  CHECK(resumed->state->step == 3);
+  CHECK(resumed->state->header().step == 3);
   CHECK(form_generation(resumed, seat_alone(2, "here")).value()->first_step == 3);
 }
 

@@ -21,6 +21,7 @@ public:
   void decode(std::span<const float> stored, std::span<float> canonical) const override {
     std::ranges::reverse_copy(stored.subspan(1), canonical.begin());
   }
+  BlockedLayout layout() const override { return {}; } // there is none that says this
 };
 
 StorageLayout two_units() {
@@ -79,7 +80,7 @@ TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it")
   values.bias = {1 + 0x1p-11f, 1e6f};
   values.mean = {1 + 0x3p-11f, 1e-9f};
   values.bias_momentum = {-2 - 0x3p-10f, 0};
-  REQUIRE((*half)->load(*stream, values.checkpoint(3)));
+  REQUIRE((*half)->load(*stream, *state_in_memory(values.checkpoint(3))));
   CHECK((*half)->parameters(0)[5] == 1.0f);
   CHECK((*half)->parameters(0)[6] == INFINITY);
   CHECK((*half)->statistics()[0] == 1 + 0x1p-9f);
@@ -88,7 +89,7 @@ TEST_CASE_METHOD(Fixture, "what is loaded into a state of f16 is rounded to it")
 }
 
 TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit after unit") {
-  REQUIRE(state->load(*stream, Values{}.checkpoint(3)));
+  REQUIRE(state->load(*stream, *state_in_memory(Values{}.checkpoint(3))));
   CHECK(state->plan().elements == 10);
   CHECK(state->parameters(1) == state->parameters(0) + 7);
   REQUIRE(state->pieces().size() == 1);
@@ -104,9 +105,10 @@ TEST_CASE_METHOD(Fixture, "parameters are stored in the device's layout, unit af
 TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical layout") {
   const Values values;
   const auto loaded = values.checkpoint(3);
-  REQUIRE(state->load(*stream, loaded));
+  REQUIRE(state->load(*stream, *state_in_memory(loaded)));
   for (const std::size_t array : {0, 1, 2})
-    state->copy_array(*stream, array);
+    array == engine::statistics_array ? state->copy_statistics(*stream)
+                                      : state->copy_bucket(*stream, array, 0);
   REQUIRE(stream->synchronize());
   const auto entries = state->describe({}).tensors;
   REQUIRE(entries.size() == loaded.tensors.size());
@@ -117,7 +119,7 @@ TEST_CASE_METHOD(Fixture, "a snapshot gives back what was loaded, in canonical l
       std::vector<float> copied(range.elements), canonical(range.values());
       state->copy_range(*stream, range, copied.data());
       REQUIRE(stream->synchronize());
-      const float* const stored = state->snapshot(range.array) + state->place_of(range);
+      const float* const stored = state->in_snapshot(range);
       CHECK(std::equal(copied.begin(), copied.end(), stored));
       if (range.slot->codec)
         range.slot->codec->decode(copied, canonical);
@@ -166,11 +168,11 @@ TEST_CASE("what is saved is cut into pieces of one bucket, no larger than they m
 TEST_CASE_METHOD(Fixture,
                  "a run that begins has optimizer state zero, one that goes on must have it") {
   const Values values;
-  REQUIRE(state->load(*stream, values.checkpoint(0)));
+  REQUIRE(state->load(*stream, *state_in_memory(values.checkpoint(0))));
   CHECK(state->pieces().front().state0[3] == 0.0f);
   auto broken = values.checkpoint(5);
   broken.tensors.pop_back();
-  const auto status = state->load(*stream, broken);
+  const auto status = state->load(*stream, *state_in_memory(broken));
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Errc::invalid_input);
   CHECK(status.error().message == "the checkpoint has no tensor optimizer.momentum.b.weight: it is "
@@ -181,7 +183,7 @@ TEST_CASE_METHOD(Fixture, "a tensor of another shape is named with both shapes")
   const Values values;
   auto wrong = values.checkpoint(0);
   wrong.tensors[2].shape = {1, 3};
-  const auto status = state->load(*stream, wrong);
+  const auto status = state->load(*stream, *state_in_memory(wrong));
   REQUIRE_FALSE(status);
   CHECK(status.error().message == "tensor b.weight of the checkpoint is 1x3, the model's is 3");
 }
@@ -196,11 +198,11 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
 
   const Values values;
   auto checkpoint = values.checkpoint(3);
-  REQUIRE((*created)->load(*stream, checkpoint)); // of a run without a scale
+  REQUIRE((*created)->load(*stream, *state_in_memory(checkpoint))); // of a run without a scale
   CHECK(*scaled.loss_scale() == LossScaleState{.scale = 128, .taken = 3});
   const LossScaleState other{.scale = 0.3f, .growth_tracker = 17, .skipped = 2, .taken = 1};
   checkpoint.metadata["loss_scale"] = to_string(other);
-  REQUIRE((*created)->load(*stream, checkpoint));
+  REQUIRE((*created)->load(*stream, *state_in_memory(checkpoint)));
   CHECK(*scaled.loss_scale() == other);
 
   std::optional<LossScaleState> copied;
@@ -209,7 +211,7 @@ TEST_CASE_METHOD(Fixture, "a run that scales its loss goes on with the checkpoin
   CHECK(scaled.describe(copied).metadata.at("loss_scale") == to_string(other));
 
   checkpoint.metadata["loss_scale"] = "much";
-  const auto status = (*created)->load(*stream, checkpoint);
+  const auto status = (*created)->load(*stream, *state_in_memory(checkpoint));
   REQUIRE_FALSE(status);
   CHECK(status.error().code == Errc::corrupt);
 }

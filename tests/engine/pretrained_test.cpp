@@ -1,9 +1,10 @@
+#include "checkpoint_files.hpp"
 #include "scratch_folder.hpp"
 
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/engine/initial_state.hpp"
 #include "troupe/engine/pretrained/pretrained.hpp"
-#include "troupe/engine/resume.hpp"
 #include "troupe/nn/initialize.hpp"
 #include "troupe/nn/models/models.hpp"
 
@@ -50,7 +51,7 @@ public:
   }
   Result<engine::Pretrained> read() {
     REQUIRE(write_safetensors(*config.model.pretrained, {{"format", "pt"}}, tensors));
-    return engine::read_pretrained(config);
+    return engine::open_pretrained(config);
   }
   std::string refusal() {
     const auto read_in = read();
@@ -67,9 +68,19 @@ private:
   std::deque<std::vector<float>> values_;
 };
 
-bool is_of(const Checkpoint& checkpoint, const SafetensorsView& tensor, const std::string& name) {
-  const auto* const found = checkpoint.find(name);
-  return found && std::ranges::equal(std::as_bytes(found->values), tensor.bytes);
+std::vector<float> values_of(const StateSourcePtr& state, const std::string& name) {
+  const auto number = state->find(name);
+  if (!number)
+    return {};
+  std::vector<float> values(
+      static_cast<std::size_t>(state->header().tensors[*number].shape.elements()));
+  REQUIRE(state->read(*number, 0, values));
+  return values;
+}
+
+bool is_of(const StateSourcePtr& state, const SafetensorsView& tensor, const std::string& name) {
+  const auto values = values_of(state, name);
+  return std::ranges::equal(std::as_bytes(std::span{values}), tensor.bytes);
 }
 
 bool has_note(const engine::Pretrained& pretrained, const std::string& text) {
@@ -84,11 +95,11 @@ TEST_CASE("what PyTorch saved is taken whole, without counts of batches") {
   saved.add_count("layer1.0.bn1.num_batches_tracked");
   const auto pretrained = saved.read();
   REQUIRE(pretrained);
-  CHECK(pretrained->checkpoint.step == 0);
-  CHECK(pretrained->checkpoint.tensors.size() == saved.tensors.size() - 2);
+  CHECK(pretrained->state->header().step == 0);
+  CHECK(pretrained->state->header().tensors.size() == saved.tensors.size() - 2);
   for (const auto& tensor : saved.tensors)
     if (tensor.dtype == "F32")
-      CHECK(is_of(pretrained->checkpoint, tensor, tensor.name));
+      CHECK(is_of(pretrained->state, tensor, tensor.name));
   CHECK(pretrained->notes.size() == 1);
 }
 
@@ -100,7 +111,7 @@ TEST_CASE("a prefix of all names is recognized, and said") {
       tensor.name = prefix + tensor.name;
     const auto pretrained = saved.read();
     REQUIRE(pretrained);
-    CHECK(is_of(pretrained->checkpoint, saved.tensor(prefix + "fc.bias"), "fc.bias"));
+    CHECK(is_of(pretrained->state, saved.tensor(prefix + "fc.bias"), "fc.bias"));
     CHECK_THAT(pretrained->notes[0], ContainsSubstring("without the prefix \"" + prefix + "\""));
   }
 }
@@ -112,10 +123,10 @@ TEST_CASE("a head of another size begins anew, and is named") {
   REQUIRE(pretrained);
   CHECK(has_note(*pretrained, "fc.weight: 10x64 in the file, 7x64 here: initialized anew"));
   CHECK(has_note(*pretrained, "fc.bias: 10 in the file, 7 here: initialized anew"));
-  CHECK(is_of(pretrained->checkpoint, saved.tensor("conv1.weight"), "conv1.weight"));
+  CHECK(is_of(pretrained->state, saved.tensor("conv1.weight"), "conv1.weight"));
   const auto graph = nn::build_model(saved.config.model, {.training = false});
   const auto anew = nn::initial_value((*graph)[*graph->find("fc.weight")], saved.config.run.seed);
-  CHECK(std::ranges::equal(pretrained->checkpoint.find("fc.weight")->values, anew->values));
+  CHECK(std::ranges::equal(values_of(pretrained->state, "fc.weight"), anew->values));
 }
 
 TEST_CASE("another stem begins anew, and is named") {
@@ -125,7 +136,7 @@ TEST_CASE("another stem begins anew, and is named") {
   REQUIRE(pretrained);
   CHECK(
       has_note(*pretrained, "conv1.weight: 64x3x7x7 in the file, 64x3x3x3 here: initialized anew"));
-  CHECK(is_of(pretrained->checkpoint, saved.tensor("bn1.weight"), "bn1.weight"));
+  CHECK(is_of(pretrained->state, saved.tensor("bn1.weight"), "bn1.weight"));
 }
 
 TEST_CASE("a head that was taken off begins anew, half of one is an error") {
@@ -183,19 +194,19 @@ TEST_CASE("a file that gives a model less than half of its values is refused") {
 TEST_CASE("a checkpoint's tensors are taken, and a damaged one is refused") {
   SavedModel saved{"resnet20"};
   const auto graph = nn::build_model(saved.config.model, {.training = false});
-  auto trained = engine::initial_checkpoint(*graph, 5).value();
+  auto trained = read_whole(*engine::initial_state(*graph, 5)).value();
   const std::vector<float> momentum(10, 1);
   trained.tensors.push_back({"optimizer.momentum.fc.bias", {10}, momentum});
   const std::filesystem::path path = *saved.config.model.pretrained;
   REQUIRE(write_checkpoint(path, trained));
-  const auto pretrained = engine::read_pretrained(saved.config);
+  const auto pretrained = engine::open_pretrained(saved.config);
   REQUIRE(pretrained);
-  CHECK(pretrained->checkpoint.tensors.size() == trained.tensors.size() - 1);
-  CHECK(std::ranges::equal(pretrained->checkpoint.find("fc.weight")->values,
+  CHECK(pretrained->state->header().tensors.size() == trained.tensors.size() - 1);
+  CHECK(std::ranges::equal(values_of(pretrained->state, "fc.weight"),
                            trained.find("fc.weight")->values));
-  const auto size = std::filesystem::file_size(path);
-  write_byte(path, size - 1, '\x7f');
-  CHECK_THAT(engine::read_pretrained(saved.config).error().message,
+  const auto weights = path / model_file;
+  write_byte(weights, std::filesystem::file_size(weights) - 1, '\x7f');
+  CHECK_THAT(engine::open_pretrained(saved.config).error().message,
              ContainsSubstring("the checksum does not match"));
 }
 
@@ -205,7 +216,7 @@ TEST_CASE("a pickle is not read; the error says how to convert it") {
   saved.config.model.pretrained = path;
   for (const std::string begin : {"PK\x03\x04", "\x80\x02\x8a\x0a"}) {
     write_bytes(path, begin + std::string(100, 'x'));
-    const auto read_in = engine::read_pretrained(saved.config);
+    const auto read_in = engine::open_pretrained(saved.config);
     REQUIRE_FALSE(read_in);
     CHECK(read_in.error().code == Errc::invalid_input);
     CHECK_THAT(read_in.error().message, ContainsSubstring("torch.load(\"" + path +

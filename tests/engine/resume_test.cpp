@@ -1,9 +1,11 @@
+#include "checkpoint_files.hpp"
 #include "scratch_folder.hpp"
 
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/data/detail/memory_images.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
+#include "troupe/engine/initial_state.hpp"
 #include "troupe/nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,6 +17,7 @@ using namespace troupe;
 using troupe::testing::read_bytes;
 using troupe::testing::ScratchFolder;
 using troupe::testing::write_bytes;
+using troupe::testing::write_checkpoint;
 namespace fs = std::filesystem;
 
 namespace {
@@ -35,7 +38,7 @@ TEST_CASE("a run without checkpoints begins afresh") {
   const ScratchFolder scratch;
   const auto beginning = engine::find_beginning(Config{}, scratch.path() / "run");
   REQUIRE(beginning);
-  CHECK_FALSE(beginning->checkpoint);
+  CHECK_FALSE(beginning->state);
   CHECK(beginning->notes.empty());
 }
 
@@ -45,11 +48,12 @@ TEST_CASE("auto goes on from the newest valid checkpoint, and names a damaged on
   CheckpointStore store{scratch.path() / "checkpoints"};
   REQUIRE(store.save(checkpoint(config, 10)));
   REQUIRE(store.save(checkpoint(config, 20)));
-  fs::resize_file(store.path_of(20), fs::file_size(store.path_of(20)) - 1);
+  const auto weights = store.path_of(20) / model_file;
+  fs::resize_file(weights, fs::file_size(weights) - 1);
   const auto beginning = engine::find_beginning(config, scratch.path());
   REQUIRE(beginning);
-  REQUIRE(beginning->checkpoint);
-  CHECK(beginning->checkpoint->step == 10);
+  REQUIRE(beginning->state);
+  CHECK(beginning->state->header().step == 10);
   REQUIRE(beginning->notes.size() == 1);
   CHECK(beginning->notes[0].find("step-000000020") != std::string::npos);
 }
@@ -92,7 +96,7 @@ TEST_CASE("a checkpoint without its step is named, and the one before it is used
                                                                {"epoch", "0"}};
   for (const auto& pair : engine::checkpoint_metadata(config))
     metadata.push_back(pair);
-  const auto path = store.path_of(20);
+  const auto path = scratch.path() / "checkpoints/step-000000020.safetensors";
   REQUIRE(write_safetensors(path, metadata, {{"w", "F32", {3}, std::as_bytes(std::span{values})}}));
   Sha256 sha;
   auto bytes = read_bytes(path);
@@ -101,8 +105,8 @@ TEST_CASE("a checkpoint without its step is named, and the one before it is used
   write_bytes(path, bytes);
   const auto beginning = engine::find_beginning(config, scratch.path());
   REQUIRE(beginning);
-  REQUIRE(beginning->checkpoint);
-  CHECK(beginning->checkpoint->step == 10);
+  REQUIRE(beginning->state);
+  CHECK(beginning->state->header().step == 10);
   REQUIRE(beginning->notes.size() == 1);
   CHECK(beginning->notes[0].find("metadata 'step' is not a whole number") != std::string::npos);
 }
@@ -123,9 +127,8 @@ TEST_CASE(
 
 TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
   engine::Beginning beginning;
-  beginning.file = "runs/a/step-000000010.safetensors";
-  beginning.checkpoint.emplace();
-  beginning.checkpoint->step = 10;
+  beginning.path = "runs/a/step-000000010.safetensors";
+  Checkpoint before{.step = 10, .metadata = {}, .tensors = {}};
   const data::MemoryImages cats{{.name = "mnist", .source = "a", .class_names = {"cat", "dog"}},
                                 {0, 1},
                                 std::vector<std::uint8_t>(6),
@@ -150,11 +153,13 @@ TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
     return engine::describe_data(data, data.fingerprint());
   };
   SECTION("the same") {
-    beginning.checkpoint->metadata = described(cats);
+    before.metadata = described(cats);
+    beginning.state = state_in_memory(before);
     CHECK(engine::check_same_data(beginning, described(cats)).value().empty());
   }
   SECTION("others") {
-    beginning.checkpoint->metadata = described(cats);
+    before.metadata = described(cats);
+    beginning.state = state_in_memory(before);
     const auto refused = [&](const data::ImageDataset& now, const std::string& values) {
       const auto checked = engine::check_same_data(beginning, described(now));
       REQUIRE_FALSE(checked);
@@ -171,6 +176,7 @@ TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
                         ", the data set has data of the fingerprint " + darker.fingerprint());
   }
   SECTION("not known") {
+    beginning.state = state_in_memory(before);
     const auto notes = engine::check_same_data(beginning, described(cats));
     REQUIRE(notes);
     REQUIRE(notes->size() == 1);
@@ -188,7 +194,7 @@ TEST_CASE("a run goes on in another precision, and a note says so") {
   config.precision.mode = "fp32";
   const auto beginning = engine::find_beginning(config, scratch.path());
   REQUIRE(beginning);
-  REQUIRE(beginning->checkpoint);
+  REQUIRE(beginning->state);
   CHECK(beginning->notes == std::vector<std::string>{"the checkpoint of step 10 was trained in "
                                                      "amp_bf16; going on in fp32"});
 }
@@ -203,7 +209,7 @@ TEST_CASE("never moves an earlier run aside, and loses nothing") {
     std::ofstream{folder / "events.jsonl"} << "kept";
     const auto beginning = engine::find_beginning(config, folder);
     REQUIRE(beginning);
-    CHECK_FALSE(beginning->checkpoint);
+    CHECK_FALSE(beginning->state);
     CHECK_FALSE(fs::exists(folder));
     CHECK(fs::exists(scratch.path() / expected / "events.jsonl"));
   }
@@ -235,7 +241,7 @@ TEST_CASE("pretrained parameters begin a run at step 0, and notes say what was t
   config.model.name = "linear";
   const auto graph = nn::build_model(config.model, {.training = false});
   REQUIRE(graph);
-  auto trained = engine::initial_checkpoint(*graph, 1).value();
+  auto trained = read_whole(*engine::initial_state(*graph, 1)).value();
   trained.step = 50;
   trained.metadata = engine::checkpoint_metadata(config);
   const auto path = scratch.path() / "trained.safetensors";
@@ -244,9 +250,9 @@ TEST_CASE("pretrained parameters begin a run at step 0, and notes say what was t
   config.run.seed = 99; // another run
   const auto beginning = engine::find_beginning(config, scratch.path() / "run");
   REQUIRE(beginning);
-  REQUIRE(beginning->checkpoint);
-  CHECK(beginning->checkpoint->step == 0);
-  CHECK(beginning->checkpoint->tensors.size() == 2);
+  REQUIRE(beginning->state);
+  CHECK(beginning->state->header().step == 0);
+  CHECK(beginning->state->header().tensors.size() == 2);
   CHECK(beginning->notes ==
         std::vector{"model.pretrained: 2 of 2 tensors are from " + path.string()});
 }

@@ -1,7 +1,7 @@
 // Copies of parameters in fewer bits, which an optimizer leaves as a refresh would.
 #include "../devices/networks.hpp"
 #include "../devices/test_device.hpp"
-#include "troupe/engine/resume.hpp"
+#include "troupe/engine/initial_state.hpp"
 #include "troupe/engine/state/model_state.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 #include "troupe/gpu/lowering/alignment.hpp"
@@ -33,7 +33,7 @@ struct ModelOnDevice {
                                            {.optimizer_slots = {"momentum"}, .strategy = strategy});
     REQUIRE(made);
     state = std::move(*made);
-    REQUIRE(state->load(*stream, *engine::initial_checkpoint(graph, 1)));
+    REQUIRE(state->load(*stream, *engine::initial_state(graph, 1)));
     engine::bind(*executable, *state);
     state->write(executable->copies());
   }

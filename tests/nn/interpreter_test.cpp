@@ -36,6 +36,7 @@ struct ReversingCodec final : ParameterCodec {
   void decode(std::span<const float> stored, std::span<float> canonical) const override {
     std::ranges::reverse_copy(stored.first(canonical.size()), canonical.begin());
   }
+  BlockedLayout layout() const override { return {}; } // there is none that says this
 };
 
 constexpr auto engine = CompileOptions::Engine::interpreter;

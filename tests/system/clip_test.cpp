@@ -1,3 +1,4 @@
+#include "../core/checkpoint_files.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_approx.hpp>

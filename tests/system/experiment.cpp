@@ -1,5 +1,7 @@
 #include "experiment.hpp"
 
+#include "../core/checkpoint_files.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -56,7 +58,8 @@ std::vector<fs::path> RunFiles::checkpoints() const {
   std::vector<fs::path> files;
   if (has("checkpoints"))
     for (const auto& entry : fs::directory_iterator{folder_ / "checkpoints"})
-      files.push_back(entry.path());
+      if (!entry.is_symlink())
+        files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }
@@ -64,7 +67,7 @@ std::vector<fs::path> RunFiles::checkpoints() const {
 Checkpoint RunFiles::newest_checkpoint() const {
   const auto files = checkpoints();
   REQUIRE_FALSE(files.empty());
-  auto checkpoint = read_checkpoint(files.back());
+  auto checkpoint = testing::read_checkpoint(files.back());
   REQUIRE(checkpoint);
   return std::move(*checkpoint);
 }

@@ -63,7 +63,7 @@ void check_equal(const RunFiles& run, const RunFiles& undisturbed, std::int64_t 
   CHECK(run.column<double>("lr") == undisturbed.column<double>("lr"));
   CHECK(results_of(run.epochs()) == results_of(undisturbed.epochs()));
   for (const auto& file : run.checkpoints()) // nothing half-written stays
-    CHECK(file.extension() == ".safetensors");
+    CHECK(file.extension().empty());
 }
 
 /// Kills a run of 240 steps `kills` times and lets it complete; and another one if that was over

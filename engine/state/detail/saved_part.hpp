@@ -21,8 +21,8 @@ public:
   static SavedPart whole(const collectives::FlatPlan& plan);
   /// What a rank of a sharded checkpoint writes, of what it holds: its shard, divided among the
   /// replicas that hold the same. Together all ranks' parts are the flat space.
-  static SavedPart of_rank(const collectives::FlatPlan& plan,
-                           const collectives::Strategy& strategy, int rank);
+  static SavedPart of_rank(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
+                           int rank);
 
   /// Of a bucket, by its number.
   const Cut& operator[](std::size_t bucket) const { return cuts_[bucket]; }
