@@ -3,6 +3,7 @@
 #include "../atomic_file.hpp"
 #include "../fail.hpp"
 #include "../printable.hpp"
+#include "../sha256.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,8 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* version_key = "troupe_checkpoint";
-constexpr int version = 2; // 1 was a single file
+constexpr const char* checksum_key = "checksum"; // SHA-256 of the rest, without white space
+constexpr int version = 2;                       // 1 was a single file
 constexpr std::uintmax_t most_bytes = std::uintmax_t{4} << 20;
 
 /// A member of a JSON object as T; empty where it is missing or anything else.
@@ -88,6 +90,18 @@ std::string read_metadata(const Json& json, std::map<std::string, std::string>& 
   return {};
 }
 
+/// Names of classes may be no UTF-8.
+std::string text_of(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string checksum_of(Json json) {
+  json.erase(checksum_key);
+  Sha256 sha;
+  sha.update(text_of(json, -1));
+  return sha.hex_digest();
+}
+
 std::string read(const Json& json, Manifest& manifest) {
   if (!json.is_object())
     return "it is no JSON object";
@@ -96,13 +110,15 @@ std::string read(const Json& json, Manifest& manifest) {
   const auto step = member<std::int64_t>(json, "step"), epoch = member<std::int64_t>(json, "epoch");
   if (!step || !epoch)
     return "step or epoch is not a whole number from 0 on";
+  if (member<std::string>(json, checksum_key) != checksum_of(json))
+    return "its checksum does not match: it is damaged";
   manifest.step = *step;
   manifest.epoch = *epoch;
   const auto wrong = read_metadata(json, manifest.metadata);
   return wrong.empty() ? read_files(json, manifest.files) : wrong;
 }
 
-Result<std::string> text_of(const fs::path& path) {
+Result<std::string> read_text(const fs::path& path) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
   if (error)
@@ -124,19 +140,18 @@ Status write_manifest(const fs::path& folder, const Manifest& manifest) {
   Json files = Json::array();
   for (const auto& file : manifest.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
-  const Json json = {{version_key, version},
-                     {"step", manifest.step},
-                     {"epoch", manifest.epoch},
-                     {"metadata", manifest.metadata},
-                     {"files", files}};
-  // Names of classes may be no UTF-8.
-  return write_file_atomically(folder / manifest_name,
-                               json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json json = {{version_key, version},
+               {"step", manifest.step},
+               {"epoch", manifest.epoch},
+               {"metadata", manifest.metadata},
+               {"files", files}};
+  json[checksum_key] = checksum_of(json);
+  return write_file_atomically(folder / manifest_name, text_of(json, 2) + "\n");
 }
 
 Result<Manifest> read_manifest(const fs::path& folder) {
   const auto path = folder / manifest_name;
-  TROUPE_TRY(const auto text, text_of(path));
+  TROUPE_TRY(const auto text, read_text(path));
   const auto json = Json::parse(text, nullptr, false);
   Manifest manifest;
   const auto wrong = json.is_discarded() ? "it is no JSON" : read(json, manifest);

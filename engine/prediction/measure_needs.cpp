@@ -126,6 +126,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .accumulate = config_.train.accumulate,
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),
+                     .saves_part = config_.checkpoint.is_sharded(),
                      .statistics_bytes = statistics_bytes_,
                      .undivided = equipment_.device->memory().peak,
                      .capacity = on_host ? host : info.memory_bytes,

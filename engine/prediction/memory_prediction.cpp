@@ -61,8 +61,9 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
     of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
   if (needs.snapshots)
     of(bytes, MemoryKind::pinned) +=
-        sizeof(float) * ModelState::snapshot_elements(plan.elements, needs.statistic_elements,
-                                                      needs.optimizer_slots);
+        sizeof(float) *
+        ModelState::snapshot_elements(ModelState::saved_elements(plan, strategy, needs.saves_part),
+                                      needs.statistic_elements, needs.optimizer_slots);
   of(bytes, MemoryKind::workspace) += clipping_scratch;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +

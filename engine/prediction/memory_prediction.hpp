@@ -28,7 +28,8 @@ struct WorkerNeeds {
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
   std::int64_t accumulate = 1;
   bool scales_loss = false;
-  bool snapshots = false; ///< rank 0 copies what it saves, to go on while that is written
+  bool snapshots = false;  ///< what is saved is copied first, to go on while that is written
+  bool saves_part = false; ///< by every rank, of its part of a sharded checkpoint; else by rank 0
   std::uint64_t statistics_bytes = 0; ///< that ranks sum up in a pass: synchronized batch norms
   /// What no strategy divides: activations, workspace, batches, copies of parameters in the layouts
   /// that kernels like.

@@ -80,6 +80,9 @@ public:
   float* in_snapshot(std::size_t array, std::size_t bucket) const;
   static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
                                        std::size_t slots);
+  /// Of the flat space, those that rank 0 writes.
+  static std::size_t saved_elements(const collectives::FlatPlan& plan,
+                                    const collectives::Strategy& strategy, bool saves_part);
   /// A checkpoint of this state, before its values. `step` and metadata are the caller's to fill.
   CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
   /// What this rank's file of a sharded checkpoint holds.

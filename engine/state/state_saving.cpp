@@ -10,6 +10,11 @@ std::size_t ModelState::snapshot_elements(std::size_t parameters, std::size_t st
   return parameters * (1 + slots) + statistics;
 }
 
+std::size_t ModelState::saved_elements(const collectives::FlatPlan& plan,
+                                       const collectives::Strategy& strategy, bool saves_part) {
+  return saves_part ? SavedPart::of_rank(plan, strategy, 0).elements() : plan.elements;
+}
+
 float* ModelState::in_snapshot(std::size_t array, std::size_t bucket) const {
   const auto before = array == parameters_array ? 0 : array - statistics_array;
   return snapshot_->floats() + before * part_.elements() + part_[bucket].place;

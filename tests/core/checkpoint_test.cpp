@@ -115,6 +115,23 @@ TEST_CASE("damage to any byte of a checkpoint's tensors, and any truncation, is 
   check_all_damage_is_found(folder / "c", folder / "c" / optimizer_file);
 }
 
+TEST_CASE("damage to any byte of a manifest is found, or changes nothing") {
+  const ScratchFolder folder;
+  REQUIRE(write_checkpoint(folder / "c", sample()));
+  const auto file = folder / "c" / manifest_name;
+  const auto good = read_bytes(file);
+  const auto manifest = read_manifest(folder / "c").value();
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char flip : {'\x01', '\x02', '\x10', '\x80'}) {
+      write_byte(file, i, static_cast<char>(good[i] ^ flip));
+      const auto read = read_manifest(folder / "c");
+      if (read && *read != manifest)
+        FAIL("byte " << i << " xor " << int{flip} << " was accepted");
+    }
+    write_byte(file, i, good[i]);
+  }
+}
+
 TEST_CASE("damage to any byte of a checkpoint of version 1 is found") {
   const ScratchFolder folder;
   REQUIRE(write_single_file(folder / "c.safetensors", sample()));

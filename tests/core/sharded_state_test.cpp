@@ -154,18 +154,26 @@ TEST_CASE("a manifest comes back, and anything else is refused with what is wron
     CHECK(read.error().code == Errc::corrupt);
     return read.error().message;
   };
+  // The rest with its checksum, as the format is documented: keys sorted, no white space.
+  const auto sealed = [](const std::string& rest) {
+    Sha256 sha;
+    sha.update("{" + rest + "}");
+    return R"({"checksum":")" + sha.hex_digest() + R"(",)" + rest + "}";
+  };
   const auto with = [&](const std::string& name) {
-    return R"({"troupe_checkpoint":2,"step":1,"epoch":0,"metadata":{},"files":[{"name":")" + name +
-           R"(","bytes":1,"sha256":")" + digest + R"("}]})";
+    return sealed(R"("epoch":0,"files":[{"bytes":1,"name":")" + name + R"(","sha256":")" + digest +
+                  R"("}],"metadata":{},"step":1,"troupe_checkpoint":2)");
   };
   CHECK_THAT(refused("{"), ContainsSubstring("no JSON"));
   CHECK_THAT(refused("[]"), ContainsSubstring("no JSON object"));
   CHECK_THAT(refused(R"({"troupe_checkpoint":3})"), ContainsSubstring("\"troupe_checkpoint\": 2"));
   CHECK_THAT(refused(R"({"troupe_checkpoint":2,"step":-1,"epoch":0})"),
              ContainsSubstring("not a whole number"));
-  CHECK_THAT(refused(R"({"troupe_checkpoint":2,"step":1,"epoch":0,"metadata":{"a":1}})"),
-             ContainsSubstring("metadata \"a\""));
   CHECK_THAT(refused(R"({"troupe_checkpoint":2,"step":1,"epoch":0,"metadata":{}})"),
+             ContainsSubstring("its checksum does not match"));
+  CHECK_THAT(refused(sealed(R"("epoch":0,"metadata":{"a":1},"step":1,"troupe_checkpoint":2)")),
+             ContainsSubstring("metadata \"a\""));
+  CHECK_THAT(refused(sealed(R"("epoch":0,"metadata":{},"step":1,"troupe_checkpoint":2)")),
              ContainsSubstring("no list of \"files\""));
   for (const auto* name : {"", "../a", "b/a", ".a", "/etc/passwd"})
     CHECK_THAT(refused(with(name)), ContainsSubstring("file 0 of \"files\""));

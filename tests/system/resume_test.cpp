@@ -133,14 +133,16 @@ TEST_CASE("a damaged newest checkpoint is named, and the one before it is used")
   experiment.completed("damaged");
   const auto run = experiment.run("damaged");
   REQUIRE(run.checkpoints().size() == 2); // of steps 39 and 40
-  const auto newest = run.checkpoints().back();
+  const auto checkpoint = run.checkpoints().back();
+  const auto newest =
+      checkpoint / GENERATE("model.safetensors", "optimizer.safetensors", "checkpoint.json");
 
   SECTION("by one bit") {
     const auto middle = std::filesystem::file_size(newest) / 2;
     write_byte(newest, middle, static_cast<char>(read_bytes(newest)[middle] ^ 1));
   }
   SECTION("by missing its end") {
-    std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);
+    std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 2);
   }
   SECTION("by being empty") {
     std::filesystem::resize_file(newest, 0);
@@ -148,7 +150,7 @@ TEST_CASE("a damaged newest checkpoint is named, and the one before it is used")
   const auto ended = experiment.train("damaged");
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);
-  CHECK(has(ended.err, newest.string()));
+  CHECK(has(ended.err, checkpoint.string()));
   CHECK(has(ended.out, "goes on after step 39"));
   check_equal(run, undisturbed, 40);
 }
@@ -157,8 +159,8 @@ TEST_CASE("a run whose checkpoints are all damaged begins afresh, and says why")
   const Experiment experiment;
   const auto undisturbed = experiment.completed("undisturbed");
   const auto run = experiment.completed("damaged");
-  for (const auto& file : run.checkpoints())
-    std::filesystem::resize_file(file, 100);
+  for (const auto& checkpoint : run.checkpoints())
+    std::filesystem::resize_file(checkpoint / "model.safetensors", 100);
   const auto ended = experiment.train("damaged");
   CAPTURE(ended.out, ended.err);
   CHECK(ended.code == 0);

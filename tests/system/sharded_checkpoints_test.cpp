@@ -1,0 +1,161 @@
+// checkpoint.state: sharded, in one process and on several daemons.
+#include "daemons.hpp"
+#include "experiment.hpp"
+
+#include "troupe/core/checkpoint/state_source.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <sys/resource.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Settings sharded = {"checkpoint.state=sharded"};
+const Settings three_workers = {"data.batch_size=12", "data.synthetic_samples=96",
+                                "data.eval_batch_size=12"};
+
+std::size_t files_of_ranks(const fs::path& checkpoint) {
+  std::size_t count = 0;
+  for (const auto& file : fs::directory_iterator{checkpoint})
+    count += file.path().filename().string().starts_with("rank-") ? 1 : 0;
+  return count;
+}
+
+/// One folder of runs for all nodes.
+Settings shared_folder(const Experiment& experiment) {
+  return {"run.output=" + (experiment / "shared").string()};
+}
+
+struct Led {
+  Ended leader, follower;
+};
+
+Led run_on_two(const Experiment& experiment, const std::string& run, const Settings& settings,
+               const Settings& follower_settings) {
+  Daemons daemons{experiment, run, settings};
+  auto& leader = daemons.lead(shared_folder(experiment));
+  auto follower = daemons.join(follower_settings).wait();
+  return {stop(leader), std::move(follower)};
+}
+
+} // namespace
+
+TEST_CASE("a run goes on from its ranks' parts, by any strategy, with the bits of another") {
+  const std::string strategy =
+      GENERATE("single", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp");
+  CAPTURE(strategy);
+  const Experiment experiment{three_workers};
+  const auto first = workers(strategy, strategy == "single" ? 1 : strategy == "hsdp" ? 4 : 2);
+  const auto undisturbed =
+      experiment.completed("undisturbed", first + Settings{"train.max_steps=8"});
+  const auto run = experiment.completed(
+      "parts", first + sharded + Settings{"train.max_steps=5", "checkpoint.every=2 steps"});
+  const auto newest = run.checkpoints().back();
+  CHECK(files_of_ranks(newest) == (strategy == "single" ? 1U : strategy == "hsdp" ? 4U : 2U));
+  const auto digest = run.digest();
+
+  // Whoever reads it has the same parameters.
+  for (const std::string other : {"zero3", "ddp"}) {
+    const auto again =
+        experiment.completed("parts", workers(other, 3) + Settings{"train.max_steps=5"});
+    CHECK(again.digest() == digest);
+  }
+  // So does who writes it whole, and goes on.
+  const auto on = experiment.completed("parts", first + Settings{"train.max_steps=8"});
+  CHECK(on.digest() == undisturbed.digest());
+  CHECK(on.losses() == undisturbed.losses());
+}
+
+TEST_CASE("a checkpoint whose part is missing is named, and the one before it is used") {
+  const Experiment experiment{three_workers + workers("zero3", 2) + sharded +
+                              Settings{"checkpoint.every=2 steps", "train.max_steps=6"}};
+  const auto run = experiment.completed("parts");
+  const auto digest = run.digest();
+  fs::remove(run.checkpoints().back() / "rank-00001-of-00002.safetensors");
+  const auto ended = experiment.train("parts");
+  CAPTURE(ended.out, ended.err);
+  CHECK(ended.code == 0);
+  CHECK_THAT(ended.err, ContainsSubstring("lacks its file rank-00001-of-00002.safetensors"));
+  CHECK(has(ended.out, "goes on after step 4"));
+  CHECK(run.digest() == digest);
+}
+
+TEST_CASE("daemons that share a folder write their parts to it, and go on from them") {
+  const Experiment experiment;
+  const auto settings = for_nodes(2, "zero3") + sharded + Settings{"checkpoint.every=2 steps"};
+  const auto ended = run_on_two(experiment, "nodes", settings + Settings{"train.max_steps=4"},
+                                shared_folder(experiment));
+  INFO(ended.leader.out << ended.leader.err << ended.follower.out << ended.follower.err);
+  REQUIRE(ended.leader.code == 0);
+  REQUIRE(ended.follower.code == 0);
+  const RunFiles run{experiment / "shared" / "nodes"};
+  CHECK(files_of_ranks(run.checkpoints().back()) == 2);
+  for (const auto& file : fs::directory_iterator{run / "checkpoints"})
+    CHECK_FALSE(file.path().filename().string().starts_with(".shared-"));
+  const auto digest = run.digest();
+
+  const auto again = run_on_two(experiment, "nodes", settings + Settings{"train.max_steps=6"},
+                                shared_folder(experiment));
+  INFO(again.leader.out << again.leader.err << again.follower.err);
+  REQUIRE(again.leader.code == 0);
+  CHECK(has(again.leader.out, "goes on after step 4"));
+  CHECK(run.digest() != digest);
+  CHECK(run.summary().at("steps") == 6);
+}
+
+TEST_CASE("a node that does not see the leader's folder is refused with the reason") {
+  const Experiment experiment;
+  const auto settings = for_nodes(2, "zero3") + sharded + Settings{"train.max_steps=4"};
+  const auto elsewhere = experiment / "elsewhere";
+  const auto ended =
+      run_on_two(experiment, "nodes", settings, {"run.output=" + elsewhere.string()});
+  INFO(ended.leader.out << ended.leader.err);
+  CHECK(ended.follower.code == 2);
+  CHECK_THAT(ended.follower.err,
+             ContainsSubstring((elsewhere / "nodes/checkpoints").string()) &&
+                 ContainsSubstring("is not the leader's folder of checkpoints") &&
+                 ContainsSubstring("checkpoint.state to full"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("no rank holds more than its part of a state while it is saved and loaded") {
+  // 75 MiB of parameters and as much of each moment; the largest unit has 24.
+  const auto job = for_nodes(2, "fsdp") + sharded +
+                   Settings{"model.name=mlp",
+                            "model.hidden=[2048,2048,2048,2048]",
+                            "train.optimizer.name=adam",
+                            "train.optimizer.nesterov=false",
+                            "train.optimizer.lr=1e-5",
+                            "train.max_steps=3",
+                            "train.evaluate_every=0",
+                            "parallel.bucket_size=1MiB"};
+  constexpr long state = 3 * 75, largest_unit = 24, more = 64; // MiB
+  const auto peak = [] {                                       // of the largest child so far, MiB
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_maxrss / 1024;
+  };
+  const Experiment experiment;
+  const auto run = [&](const Settings& settings) {
+    const auto ended = run_on_two(experiment, "large", job + settings, shared_folder(experiment));
+    INFO(ended.leader.out << ended.leader.err << ended.follower.out << ended.follower.err);
+    REQUIRE(ended.leader.code == 0);
+    REQUIRE(ended.follower.code == 0);
+    return peak();
+  };
+  const auto training = run({"checkpoint.every=never"});
+  CHECK(training > state / 2);
+  const auto saving = run({"checkpoint.every=1 steps"});
+  CHECK(saving - training <= state / 2 + more); // the copy of its part
+  const auto loading = run({"checkpoint.every=never", "train.max_steps=4"});
+  CHECK(loading - std::max(saving, training) <= largest_unit + more);
+  CHECK(RunFiles{experiment / "shared" / "large"}.summary().at("steps") == 4);
+}
+#endif
