@@ -24,26 +24,56 @@ std::vector<TensorPart> whole_parts(std::span<const CheckpointEntry> tensors) {
   return parts;
 }
 
-Status copy_values(const StateSource& state, StateWriter& writer) {
+/// Elements [first, end) of a tensor.
+template <class Writer>
+Status copy_values(const StateSource& state, std::size_t tensor, std::size_t first, std::size_t end,
+                   Writer& writer) {
   std::vector<float> piece;
-  const auto& tensors = state.header().tensors;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto elements = static_cast<std::size_t>(tensors[i].shape.elements());
-    for (std::size_t first = 0; first < elements; first += piece.size()) {
-      piece.resize(std::min(piece_elements, elements - first));
-      TROUPE_TRY(state.read(i, first, piece));
-      TROUPE_TRY(writer.append(piece));
-    }
+  for (; first < end; first += piece.size()) {
+    piece.resize(std::min(piece_elements, end - first));
+    TROUPE_TRY(state.read(tensor, first, piece));
+    TROUPE_TRY(writer.append(piece));
   }
   return {};
 }
 
-Status write_files(const fs::path& folder, const StateSource& state) {
+Result<std::vector<FileRecord>> write_whole(const fs::path& folder, const StateSource& state) {
   const auto& header = state.header();
   TROUPE_TRY(auto writer, StateWriter::full(folder, header));
-  TROUPE_TRY(copy_values(state, writer));
-  TROUPE_TRY(auto files, writer.commit());
-  return write_manifest(folder, {header.step, header.epoch, header.metadata, std::move(files)});
+  for (std::size_t i = 0; i < header.tensors.size(); ++i)
+    TROUPE_TRY(copy_values(state, i, 0,
+                           static_cast<std::size_t>(header.tensors[i].shape.elements()), writer));
+  return writer.commit();
+}
+
+/// One of `count` equal parts of each tensor.
+Result<std::vector<FileRecord>> write_part(const fs::path& folder, const StateSource& state,
+                                           std::size_t number, std::size_t count) {
+  auto parts = whole_parts(state.header().tensors);
+  for (auto& part : parts) {
+    part.first = part.stored * number / count;
+    part.elements = part.stored * (number + 1) / count - part.first;
+  }
+  TROUPE_TRY(auto writer, StateWriter::part(folder, static_cast<int>(number),
+                                            static_cast<int>(count), parts));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    TROUPE_TRY(copy_values(state, i, parts[i].first, parts[i].first + parts[i].elements, writer));
+  return writer.commit();
+}
+
+Status write_files(const fs::path& folder, const StateSource& state, int parts) {
+  const auto& header = state.header();
+  Manifest manifest{
+      .step = header.step, .epoch = header.epoch, .metadata = header.metadata, .files = {}};
+  if (parts == 0) {
+    TROUPE_TRY(manifest.files, write_whole(folder, state));
+  }
+  for (int number = 0; number < parts; ++number) {
+    TROUPE_TRY(const auto files, write_part(folder, state, static_cast<std::size_t>(number),
+                                            static_cast<std::size_t>(parts)));
+    manifest.files.push_back(files.front());
+  }
+  return write_manifest(folder, manifest);
 }
 
 } // namespace
@@ -95,18 +125,35 @@ Result<std::vector<FileRecord>> StateWriter::commit() {
   return records;
 }
 
-Status write_state(const fs::path& folder, const StateSource& state) {
+Status write_state(const fs::path& folder, const StateSource& state, int parts) {
   auto partial = folder;
   partial += ".partial";
   std::error_code error;
   fs::remove_all(partial, error);
   if (!fs::create_directory(partial, error))
     return fail(Errc::io, "cannot make the folder {}: {}", partial.string(), error.message());
-  if (const auto written = write_files(partial, state); !written) {
+  if (const auto written = write_files(partial, state, parts); !written) {
     fs::remove_all(partial, error);
     return written;
   }
   return rename_folder_atomically(partial, folder);
+}
+
+Status write_weights(const fs::path& file, const StateSource& state) {
+  const auto& tensors = state.header().tensors;
+  std::vector<CheckpointEntry> weights;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!is_optimizer_tensor(tensors[i].name)) {
+      weights.push_back(tensors[i]);
+      numbers.push_back(i);
+    }
+  const auto parts = whole_parts(weights);
+  TROUPE_TRY(auto writer, StateFileWriter::create(file, state.header().metadata, parts));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    TROUPE_TRY(copy_values(state, numbers[i], 0, parts[i].elements, writer));
+  const auto written = writer.commit();
+  return written ? Status{} : failure(written.error());
 }
 
 } // namespace troupe

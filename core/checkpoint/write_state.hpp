@@ -48,7 +48,11 @@ private:
   std::size_t current_ = 0;
 };
 
-/// Writes a checkpoint's folder, which must not exist; its parent must.
-Status write_state(const std::filesystem::path& folder, const StateSource& state);
+/// Writes a checkpoint's folder in place of what is there, whole or in so many parts; its parent
+/// must exist. No more of it is in memory than a few MiB.
+Status write_state(const std::filesystem::path& folder, const StateSource& state, int parts = 0);
+
+/// Writes the weights alone into a file, with the state's metadata.
+Status write_weights(const std::filesystem::path& file, const StateSource& state);
 
 } // namespace troupe

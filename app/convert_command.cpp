@@ -1,0 +1,88 @@
+// troupe convert: a saved state in another form.
+#include "commands.hpp"
+#include "complain.hpp"
+
+#include "troupe/core/checkpoint/state_source.hpp"
+#include "troupe/core/checkpoint/write_state.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ConvertArguments {
+  std::string from, to;
+  std::string form = "full";
+  int parts = 1;
+  bool force = false;
+};
+
+Status check_target(const fs::path& to, bool force) {
+  std::error_code error;
+  if (!fs::exists(to, error) || force)
+    return {};
+  return fail(Errc::invalid_input, "{} is there already; --force replaces it",
+              escaped(to.string()));
+}
+
+Status write(const ConvertArguments& arguments, const StateSource& state) {
+  if (arguments.form == "safetensors")
+    return write_weights(arguments.to, state);
+  return write_state(arguments.to, state, arguments.form == "sharded" ? arguments.parts : 0);
+}
+
+Status convert(const ConvertArguments& arguments) {
+  TROUPE_TRY(check_target(arguments.to, arguments.force));
+  TROUPE_TRY(const auto state, open_state(arguments.from));
+  const auto& tensors = state->header().tensors;
+  if (tensors.empty())
+    return fail(Errc::invalid_input, "{} has no tensors of a floating type",
+                escaped(arguments.from));
+  TROUPE_TRY(write(arguments, *state));
+  const auto of_optimizer = std::ranges::count_if(tensors, is_optimizer_tensor,
+                                                  &CheckpointEntry::name);
+  fmt::print("{}: {} tensors{}\n", escaped(arguments.to),
+             std::ssize(tensors) - (arguments.form == "safetensors" ? of_optimizer : 0),
+             of_optimizer == 0                  ? ""
+             : arguments.form == "safetensors" ? ", without the optimizer's state"
+                                                : ", with the optimizer's state");
+  return {};
+}
+
+} // namespace
+
+void add_convert_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  auto* command = app.add_subcommand(
+      "convert", "Write a checkpoint, or a safetensors file of others, in another form");
+  command->add_option("FROM", arguments->from, "A checkpoint, or a safetensors file")->required();
+  command->add_option("TO", arguments->to, "The new checkpoint's folder, or file")->required();
+  command
+      ->add_option("--to", arguments->form,
+                   "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "
+                   "the weights alone, in one file")
+      ->check(CLI::IsMember({"full", "sharded", "safetensors"}))
+      ->capture_default_str();
+  command->add_option("--parts", arguments->parts, "Files of a sharded checkpoint")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_flag("--force", arguments->force, "Replace what is there");
+  command->callback([&action, arguments] {
+    action = [arguments] {
+      const auto done = convert(*arguments);
+      return done ? success : complain(done.error());
+    };
+  });
+}
+
+} // namespace troupe::app
