@@ -1,6 +1,8 @@
 # `cmake --install BUILD --prefix DIR`: a tree that can be moved as a whole. Libraries of ours are
-# static; the program needs only those of the distribution.
+# static; the program needs only those of the distribution. Component `program`: all but what
+# TroupeDevelopment adds.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 if(TARGET troupe)
   set_target_properties(troupe PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS troupe RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
@@ -49,3 +51,8 @@ install(CODE "
   file(READ \"\${unit}\" text)
   string(REPLACE \"file:///usr/local/share/doc/troupe/\" \"file://\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/\" text \"\${text}\")
   file(WRITE \"\${unit}\" \"\${text}\")")
+
+# An emulated GPU is for tests alone.
+if(NOT TROUPE_EMULATE_CUDA)
+  include(TroupeDevelopment)
+endif()
