@@ -29,7 +29,15 @@ ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
                       fmt::join(models_with(model, path), ", "))};
 }
 
-/// The family's own conflicts are looked for only where it can take the samples.
+/// Whether each of the family's keys has a value that its rule allows.
+bool has_good_values(const Family& family, ModelConfig model) {
+  return !family.keys || std::ranges::all_of(family.keys(model), [](const ModelKey& one) {
+    return check_rule(one.key).empty();
+  });
+}
+
+/// The family's own conflicts are looked for only where it can take the samples, and not in values
+/// that it may divide by.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},
@@ -39,7 +47,8 @@ ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const
                  "{}", fmt::join(names_where(
                                      model, [](const Family& other) { return !other.images_only; }),
                                  ", "))}};
-  return family.conflicts ? family.conflicts(model, input) : ConfigConflicts{};
+  return family.conflicts && has_good_values(family, model) ? family.conflicts(model, input)
+                                                            : ConfigConflicts{};
 }
 
 } // namespace
