@@ -10,6 +10,9 @@ function(public_headers folder headers result)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/${folder}"
       "${PROJECT_SOURCE_DIR}/${folder}/*.hpp")
     list(FILTER headers EXCLUDE REGEX "(^|/)detail/")
+    if(NOT TROUPE_HAVE_CUDA) # backends of collectives that are not built then
+      list(FILTER headers EXCLUDE REGEX "^nccl/|^shared_device/cuda_")
+    endif()
   endif()
   set(found)
   while(headers)
