@@ -50,6 +50,9 @@ if(TROUPE_HAVE_CUDA)
   set_target_properties(troupe_cuda_runtime PROPERTIES EXPORT_NAME cuda_runtime)
   list(APPEND libraries troupe_cuda_runtime)
 endif()
+if(TROUPE_SANITIZE) # the sanitizer's runtime belongs to the program
+  target_link_options(troupe_core INTERFACE "-fsanitize=${TROUPE_SANITIZE}")
+endif()
 install(TARGETS ${libraries} EXPORT troupe COMPONENT development
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
