@@ -8,6 +8,7 @@
 #include <troupe/core/fail.hpp>
 #include <troupe/data/own_images.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -46,31 +47,41 @@ Result<std::vector<std::string>> read_names(const fs::path& path) {
   return names;
 }
 
-Result<data::AdapterPtr> open(const Config& config, data::Split split) {
-  const fs::path root = config.data.root;
-  const auto kind = own_value(config.data, labels);
-  TROUPE_TRY(auto names, read_names(root / (kind + "_label_names.txt")));
-  const auto file = root / (split == data::Split::train ? "train.bin" : "test.bin");
+struct Records {
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> pixels; ///< of one image after the other, each (32, 32, 3)
+};
+
+Result<Records> read_records(const fs::path& file, bool fine) {
   TROUPE_TRY(const auto bytes, read_whole(file));
   if (bytes.empty() || bytes.size() % record != 0)
     return fail(Errc::data, "{}: {} bytes are no whole records of {}: fetch the file again",
                 file.string(), bytes.size(), record);
-  std::vector<std::int32_t> classes;
-  std::vector<std::uint8_t> pixels;
-  pixels.reserve(bytes.size());
+  Records read;
+  read.pixels.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size(); at += record) {
-    classes.push_back(static_cast<std::uint8_t>(bytes[at + (kind == "fine" ? 1 : 0)]));
+    read.labels.push_back(static_cast<std::uint8_t>(bytes[at + (fine ? 1 : 0)]));
     for (std::size_t i = 0; i < plane; ++i)
       for (std::size_t colour = 0; colour < 3; ++colour)
-        pixels.push_back(static_cast<std::uint8_t>(bytes[at + 2 + colour * plane + i]));
+        read.pixels.push_back(static_cast<std::uint8_t>(bytes[at + 2 + colour * plane + i]));
   }
+  return read;
+}
+
+Result<data::AdapterPtr> open_cifar100(const Config& config, data::Split split) {
+  const fs::path root = config.data.root;
+  const auto kind = own_value(config.data, labels);
+  TROUPE_TRY(auto names, read_names(root / (kind + "_label_names.txt")));
+  const auto file = root / (split == data::Split::train ? "train.bin" : "test.bin");
+  TROUPE_TRY(auto records, read_records(file, kind == "fine"));
+  const data::Normalization normal = {{0.5071f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}};
   TROUPE_TRY(auto images,
-             data::images_in_memory(
-                 {.name = "cifar100",
-                  .source = file.string(),
-                  .class_names = std::move(names),
-                  .normalization = {{0.5071f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}}},
-                 std::move(classes), std::move(pixels), {.height = side, .width = side}));
+             data::images_in_memory({.name = "cifar100",
+                                     .source = file.string(),
+                                     .class_names = std::move(names),
+                                     .normalization = normal},
+                                    std::move(records.labels), std::move(records.pixels),
+                                    {.height = side, .width = side}));
   return data::open_own_images(std::move(images), config, split);
 }
 
@@ -78,7 +89,7 @@ const OwnDataSet cifar100 = {
     .facts = {.name = "cifar100", .channels = 3},
     .help = "its binary version",
     .keys = [](DataConfig& data) { return std::vector{own_key(data, labels)}; },
-    .open = open};
+    .open = open_cifar100};
 
 } // namespace
 
