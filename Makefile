@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build everything demo test test-emulated asan tsan lint format bench gpu-bundle install clean
+.PHONY: help bootstrap configure build everything demo test test-emulated asan tsan lint format bench gpu-bundle install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -27,6 +27,7 @@ help:
 	@echo "make bench      build and run the benchmarks"
 	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"
 	@echo "make install    install below PREFIX ($(PREFIX))"
+	@echo "make install-development  that, and what programs with models and data sets of their own are built with"
 	@echo "make clean      remove build/ (data/, runs/ and .deps/ stay)"
 
 bootstrap:
@@ -80,6 +81,9 @@ gpu-bundle: everything
 	@tools/gpu-bundle
 
 install: build
+	@cmake --install build/release --prefix "$(PREFIX)" --component program
+
+install-development: build
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 clean:

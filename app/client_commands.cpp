@@ -22,12 +22,13 @@ struct ClientArguments {
 };
 
 /// Empty, after having said on stderr what is wrong.
-std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& arguments) {
+std::optional<actors::ClientOptions> options_or_complain(const ClientArguments& arguments,
+                                                         const Catalogue& catalogue) {
   const auto daemon = parse_endpoint(arguments.daemon);
   const auto timeout = parse_duration(arguments.timeout);
   auto tls = arguments.tls;
   if (!arguments.config.empty()) {
-    const auto config = load_or_complain({arguments.config, {}}, Capabilities::all());
+    const auto config = load_or_complain({arguments.config, {}}, Capabilities::all(), catalogue);
     if (!config)
       return std::nullopt;
     tls = config->cluster.tls;
@@ -103,8 +104,8 @@ void print_text(const actors::JobStatus& status) {
   print_nodes(status);
 }
 
-int show_status(const ClientArguments& arguments) {
-  const auto options = options_or_complain(arguments);
+int show_status(const ClientArguments& arguments, const Catalogue& catalogue) {
+  const auto options = options_or_complain(arguments, catalogue);
   if (!options)
     return wrong_input;
   const auto status = actors::ask_status(*options);
@@ -117,8 +118,8 @@ int show_status(const ClientArguments& arguments) {
   return success;
 }
 
-int stop(const ClientArguments& arguments) {
-  const auto options = options_or_complain(arguments);
+int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
+  const auto options = options_or_complain(arguments, catalogue);
   if (!options)
     return wrong_input;
   if (const auto stopped = actors::ask_to_stop(*options, arguments.wait); !stopped)
@@ -129,7 +130,7 @@ int stop(const ClientArguments& arguments) {
 }
 
 CLI::App* add_command(CLI::App& app, Action& action, const char* name, const char* help,
-                      int (*run)(const ClientArguments&),
+                      int (*run)(const ClientArguments&, const Catalogue&),
                       const std::shared_ptr<ClientArguments>& arguments) {
   auto* command = app.add_subcommand(name, help);
   command->add_option("daemon", arguments->daemon, "Where it listens (cluster.listen)")
@@ -149,8 +150,9 @@ CLI::App* add_command(CLI::App& app, Action& action, const char* name, const cha
   command->add_option("--timeout", arguments->timeout, "How long to wait for an answer")
       ->type_name("TIME")
       ->capture_default_str();
-  command->callback(
-      [&action, arguments, run] { action = [arguments, run] { return run(*arguments); }; });
+  command->callback([&action, arguments, run] {
+    action = [arguments, run](const Catalogue& catalogue) { return run(*arguments, catalogue); };
+  });
   return command;
 }
 

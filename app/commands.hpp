@@ -1,5 +1,6 @@
 /// The subcommands of `troupe`. Each adds its options to the command line; when it is chosen it
-/// sets the action, which main runs and whose result is the exit code.
+/// sets the action, which the program runs with the models and data sets that it has, and whose
+/// result is the exit code.
 #pragma once
 
 #include "troupe/core/config/load.hpp"
@@ -19,7 +20,7 @@ namespace troupe::app {
 /// ends with signalled + its number.
 enum ExitCode : int { success = 0, run_failed = 1, wrong_input = 2, signalled = 128 };
 
-using Action = std::function<int()>;
+using Action = std::function<int(const Catalogue& catalogue)>;
 
 /// `status` and `stop`.
 void add_client_commands(CLI::App& app, Action& action);
@@ -40,6 +41,7 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
 
 /// Empty when anything is wrong with it, after having said so on stderr.
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities);
+                                       const Capabilities& capabilities,
+                                       const Catalogue& catalogue);
 
 } // namespace troupe::app

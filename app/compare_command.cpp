@@ -10,7 +10,6 @@
 #include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/comparison.hpp"
-#include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -77,8 +76,9 @@ Settings settings_of(std::string strategy) {
 /// One row, from its settings to its figures.
 class Row {
 public:
-  Row(const CompareArguments& arguments, const std::string& strategy, const std::string& precision)
-      : path_{arguments.config.path}, overrides_{arguments.config.overrides},
+  Row(const CompareArguments& arguments, const Catalogue& catalogue, const std::string& strategy,
+      const std::string& precision)
+      : catalogue_{catalogue}, path_{arguments.config.path}, overrides_{arguments.config.overrides},
         name_{strategy + "-" + precision}, output_{arguments.output}, run_{strategy, precision} {
     for (auto& setting : settings_of(strategy))
       overrides_.push_back(std::move(setting));
@@ -91,8 +91,7 @@ public:
   /// Trains, unless the same has been trained here before. What is wrong with the config is the
   /// row's problem, and nothing is returned.
   std::optional<Config> complete() {
-    auto config =
-        load_config(path_, overrides_, engine::machine_capabilities(), nn::model_catalogue());
+    auto config = load_config(path_, overrides_, engine::machine_capabilities(), catalogue_);
     if (!config) {
       run_.problem = reason(config.error().front());
       return std::nullopt;
@@ -109,7 +108,7 @@ private:
 
   /// Whether what lies there is of this config: a run that could not begin leaves an earlier one's.
   bool was_begun(const Config& config) const {
-    return read_file(folder() / "config.yaml") == to_yaml(config, nn::model_catalogue());
+    return read_file(folder() / "config.yaml") == to_yaml(config, catalogue_);
   }
 
   bool take() {
@@ -133,6 +132,7 @@ private:
       take();
   }
 
+  const Catalogue& catalogue_;
   std::string path_;
   std::vector<std::string> overrides_;
   std::string name_;
@@ -156,7 +156,7 @@ Status write_tables(const fs::path& folder, const metrics::Comparison& compariso
 }
 
 /// Without a title when no row could even begin.
-Result<metrics::Comparison> compare(const CompareArguments& arguments) {
+Result<metrics::Comparison> compare(const CompareArguments& arguments, const Catalogue& catalogue) {
   std::error_code error;
   fs::create_directories(arguments.output, error);
   if (error)
@@ -168,7 +168,7 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments) {
       fmt::print("[{}/{}] {} {}: ", comparison.runs.size() + 1, rows, echoed(strategy),
                  echoed(precision));
       std::fflush(stdout);
-      Row row{arguments, strategy, precision};
+      Row row{arguments, catalogue, strategy, precision};
       if (const auto config = row.complete())
         comparison.title = fmt::format("{} on {}", config->model.name, config->data.dataset);
       comparison.runs.push_back(row.run());
@@ -178,8 +178,8 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments) {
   return comparison;
 }
 
-int compare_modes(const CompareArguments& arguments) {
-  const auto comparison = compare(arguments);
+int compare_modes(const CompareArguments& arguments, const Catalogue& catalogue) {
+  const auto comparison = compare(arguments, catalogue);
   if (!comparison)
     return complain(comparison.error());
   fmt::print("\n{}", to_markdown(*comparison));
@@ -213,8 +213,11 @@ void add_compare_command(CLI::App& app, Action& action) {
                    "The table and the runs go there; what has been run there before is taken")
       ->type_name("FOLDER")
       ->capture_default_str();
-  command->callback(
-      [&action, arguments] { action = [arguments] { return compare_modes(*arguments); }; });
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) {
+      return compare_modes(*arguments, catalogue);
+    };
+  });
 }
 
 } // namespace troupe::app

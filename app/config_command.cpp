@@ -8,7 +8,6 @@
 #include "troupe/core/printable.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/engine/prediction/training_graph.hpp"
-#include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,17 +31,17 @@ CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& override
       ->allow_extra_args(false);
 }
 
-int check(const CheckArguments& arguments) {
+int check(const CheckArguments& arguments, const Catalogue& catalogue) {
   const auto capabilities =
       arguments.any_machine ? Capabilities::all() : engine::machine_capabilities();
   int code = success;
   for (const auto& path : arguments.paths) {
-    const auto config = load_or_complain({path, arguments.overrides}, capabilities);
+    const auto config = load_or_complain({path, arguments.overrides}, capabilities, catalogue);
     if (!config) {
       code = wrong_input;
       continue;
     }
-    for (const auto& note : config_notes(*config, nn::model_catalogue()))
+    for (const auto& note : config_notes(*config, catalogue))
       say_line(fmt::format("{}: {}", escaped(path), note));
     fmt::print("{}: ok\n", path);
   }
@@ -55,8 +54,8 @@ struct ShowArguments {
 };
 
 /// What passes make of the model depends on the device, so this machine has to have it.
-int show_graph(const ShowArguments& arguments) {
-  const auto config = load_or_complain(arguments.config, engine::machine_capabilities());
+int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
+  const auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
   if (!config)
     return wrong_input;
   const auto graph = engine::training_graph(*config);
@@ -66,14 +65,14 @@ int show_graph(const ShowArguments& arguments) {
   return success;
 }
 
-int show(const ShowArguments& arguments) {
+int show(const ShowArguments& arguments, const Catalogue& catalogue) {
   if (arguments.graph)
-    return show_graph(arguments);
+    return show_graph(arguments, catalogue);
   // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
-  const auto config = load_or_complain(arguments.config, Capabilities::all());
+  const auto config = load_or_complain(arguments.config, Capabilities::all(), catalogue);
   if (!config)
     return wrong_input;
-  fmt::print("{}", to_yaml(*config, nn::model_catalogue()));
+  fmt::print("{}", to_yaml(*config, catalogue));
   return success;
 }
 
@@ -85,9 +84,9 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
 }
 
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities) {
-  auto config =
-      load_config(arguments.path, arguments.overrides, capabilities, nn::model_catalogue());
+                                       const Capabilities& capabilities,
+                                       const Catalogue& catalogue) {
+  auto config = load_config(arguments.path, arguments.overrides, capabilities, catalogue);
   if (config)
     return std::move(*config);
   for (const auto& problem : config.error())
@@ -107,7 +106,9 @@ void add_config_command(CLI::App& app, Action& action) {
   add_overrides(*check_command, checked->overrides);
   check_command->add_flag("--any-machine", checked->any_machine,
                           "Do not ask whether this machine has the devices");
-  check_command->callback([&action, checked] { action = [checked] { return check(*checked); }; });
+  check_command->callback([&action, checked] {
+    action = [checked](const Catalogue& catalogue) { return check(*checked, catalogue); };
+  });
 
   auto shown = std::make_shared<ShowArguments>();
   auto* show_command = config->add_subcommand("show", "Print a file with all defaults filled in");
@@ -116,7 +117,9 @@ void add_config_command(CLI::App& app, Action& action) {
                                        "Print what a step computes on this machine instead: ops, "
                                        "types and shapes, after all passes");
   show_command->add_flag("--json", shown->json, "The graph as JSON")->needs(graph);
-  show_command->callback([&action, shown] { action = [shown] { return show(*shown); }; });
+  show_command->callback([&action, shown] {
+    action = [shown](const Catalogue& catalogue) { return show(*shown, catalogue); };
+  });
 
   auto format = std::make_shared<std::string>("json");
   auto* schema_command =
@@ -125,9 +128,9 @@ void add_config_command(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"json", "markdown"}))
       ->capture_default_str();
   schema_command->callback([&action, format] {
-    action = [format] {
-      const auto models = nn::model_catalogue();
-      fmt::print("{}", *format == "json" ? config_json_schema(models) : config_markdown(models));
+    action = [format](const Catalogue& catalogue) {
+      fmt::print("{}",
+                 *format == "json" ? config_json_schema(catalogue) : config_markdown(catalogue));
       return int{success};
     };
   });

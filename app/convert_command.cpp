@@ -78,7 +78,7 @@ void add_convert_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--force", arguments->force, "Replace what is there");
   command->callback([&action, arguments] {
-    action = [arguments] {
+    action = [arguments](const Catalogue&) {
       const auto done = convert(*arguments);
       return done ? success : complain(done.error());
     };

@@ -60,10 +60,10 @@ Findings platform_findings() {
   return all;
 }
 
-int examine(const DoctorArguments& arguments) {
+int examine(const DoctorArguments& arguments, const Catalogue& catalogue) {
   Config config;
   if (!arguments.config.path.empty()) {
-    auto loaded = load_or_complain(arguments.config, engine::machine_capabilities());
+    auto loaded = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
     if (!loaded)
       return wrong_input;
     config = std::move(*loaded);
@@ -91,7 +91,9 @@ void add_doctor_command(CLI::App& app, Action& action) {
   doctor->get_option("config")->required(false)->description(
       "A config file whose ports to look at");
   doctor->add_flag("--json", arguments->json, "Print JSON");
-  doctor->callback([&action, arguments] { action = [arguments] { return examine(*arguments); }; });
+  doctor->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) { return examine(*arguments, catalogue); };
+  });
 }
 
 } // namespace troupe::app

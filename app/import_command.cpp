@@ -21,7 +21,7 @@ namespace {
 struct Program {
   const char* name;
   const char* help;
-  Imported (*import)(const std::filesystem::path&, const ImportOptions&, const ModelCatalogue&);
+  Imported (*import)(const std::filesystem::path&, const ImportOptions&, const Catalogue&);
   ForeignRows (*rows)();
 };
 
@@ -89,7 +89,8 @@ int write(const ImportArguments& arguments, const std::string& yaml) {
   return written ? int{success} : complain(written.error());
 }
 
-int run_import(const Program& program, const ImportArguments& arguments) {
+int run_import(const Program& program, const ImportArguments& arguments,
+               const Catalogue& catalogue) {
   if (arguments.keys) {
     fmt::print("{}", foreign_rows_markdown(program.rows()));
     return success;
@@ -98,7 +99,7 @@ int run_import(const Program& program, const ImportArguments& arguments) {
     complain("FILE is missing: the file to import");
     return wrong_input;
   }
-  const auto imported = program.import(arguments.path, arguments.options, nn::model_catalogue());
+  const auto imported = program.import(arguments.path, arguments.options, catalogue);
   if (!imported.problems.empty()) {
     for (const auto& line : imported.lines)
       say_line(line.to_string());
@@ -148,7 +149,9 @@ void add_import_command(CLI::App& config, Action& action) {
     auto* command = import->add_subcommand(program.name, program.help);
     add_options(*command, *arguments);
     command->callback([&action, &program, arguments] {
-      action = [&program, arguments] { return run_import(program, *arguments); };
+      action = [&program, arguments](const Catalogue& catalogue) {
+        return run_import(program, *arguments, catalogue);
+      };
     });
   }
 }

@@ -85,8 +85,8 @@ void print_json(const Plan& plan) {
   fmt::print("{}\n", root.dump(2));
 }
 
-int plan(const PlanArguments& arguments) {
-  const auto config = load_or_complain(arguments.config, engine::machine_capabilities());
+int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
+  const auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
   if (!config)
     return wrong_input;
   auto needs = engine::measure_needs(*config);
@@ -107,7 +107,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       "plan", "Predict each strategy's memory and traffic, and say which one to choose");
   add_config_arguments(*command, arguments->config);
   command->add_flag("--json", arguments->json, "For programs");
-  command->callback([&action, arguments] { action = [arguments] { return plan(*arguments); }; });
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) { return plan(*arguments, catalogue); };
+  });
 }
 
 } // namespace troupe::app

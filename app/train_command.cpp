@@ -9,7 +9,6 @@
 #include "troupe/actors/company.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/nn/config_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -54,8 +53,8 @@ int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
   return summary.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
 }
 
-int train(const TrainArguments& arguments) {
-  auto config = load_or_complain(arguments.config, engine::machine_capabilities());
+int train(const TrainArguments& arguments, const Catalogue& catalogue) {
+  auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
   if (!config)
     return wrong_input;
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
@@ -73,7 +72,7 @@ int train(const TrainArguments& arguments) {
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
   options.trace = arguments.trace;
   options.version = TROUPE_VERSION;
-  options.config_text = to_yaml(*config, nn::model_catalogue());
+  options.config_text = to_yaml(*config, catalogue);
   options.daemon = arguments.daemon;
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
@@ -116,7 +115,9 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
         ->check([](const std::string& text) {
           return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
         });
-  command->callback([&action, arguments] { action = [arguments] { return train(*arguments); }; });
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) { return train(*arguments, catalogue); };
+  });
 }
 
 } // namespace

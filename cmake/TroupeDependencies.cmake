@@ -6,34 +6,7 @@ if(TROUPE_SANITIZE MATCHES "thread")
   list(PREPEND CMAKE_PREFIX_PATH "${PROJECT_SOURCE_DIR}/.deps/tsan")
 endif()
 
-find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(yaml-cpp REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(tl-expected REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(prometheus-cpp REQUIRED)
-find_package(PNG REQUIRED)
-find_package(JPEG REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(OpenSSL REQUIRED)
-find_package(Gloo REQUIRED)
-
-# oneDNN's own CMake package insists on the OpenCL headers, for a GPU backend that is not used here.
-find_library(DNNL_LIBRARY dnnl REQUIRED)
-find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
-add_library(DNNL::dnnl UNKNOWN IMPORTED)
-set_target_properties(DNNL::dnnl PROPERTIES
-  IMPORTED_LOCATION "${DNNL_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
-
-# CAF's package only accepts an exact version, so the lower bound is checked here.
-find_package(CAF REQUIRED COMPONENTS core io openssl)
-if(CAF_VERSION VERSION_LESS 0.18.5)
-  message(FATAL_ERROR "CAF ${CAF_VERSION} in ${CAF_DIR} is too old: 0.18.5 or later is needed")
-endif()
+include(TroupeLibraries)
 if(TROUPE_TESTS)
   find_package(Catch2 3 REQUIRED)
   include(Catch)

@@ -1,6 +1,8 @@
 # `cmake --install BUILD --prefix DIR`: a tree that can be moved as a whole. Libraries of ours are
-# static; the program needs only those of the distribution.
+# static; the program needs only those of the distribution. Component `program`: all but what
+# TroupeDevelopment adds.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 if(TARGET troupe)
   set_target_properties(troupe PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS troupe RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
@@ -35,7 +37,7 @@ install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
 set(pages README.md CONTRIBUTING.md CHANGELOG.md LICENSE)
 list(TRANSFORM pages PREPEND "${PROJECT_SOURCE_DIR}/")
 install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 foreach(folder configs dashboards)
   install_link("${data}/${folder}" "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()
@@ -49,3 +51,8 @@ install(CODE "
   file(READ \"\${unit}\" text)
   string(REPLACE \"file:///usr/local/share/doc/troupe/\" \"file://\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/\" text \"\${text}\")
   file(WRITE \"\${unit}\" \"\${text}\")")
+
+# An emulated GPU is for tests alone.
+if(NOT TROUPE_EMULATE_CUDA)
+  include(TroupeDevelopment)
+endif()

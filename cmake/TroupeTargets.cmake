@@ -1,17 +1,21 @@
-# troupe_library(NAME SOURCES ... [PUBLIC libs...] [PRIVATE libs...])
+# troupe_library(NAME SOURCES ... [PUBLIC libs...] [PRIVATE libs...] [HEADERS files...])
 #
 # One static library per folder. Headers are included as "troupe/FOLDER/header.hpp"; the include path
 # holds one link per folder and is handed on only by linking, so an include against the arrows of the
-# design does not compile.
+# design does not compile. HEADERS: those that are installed, where it is not all public ones.
 function(troupe_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE;HEADERS" ${ARGN})
   add_library(troupe_${name} STATIC ${arg_SOURCES})
   add_library(troupe::${name} ALIAS troupe_${name})
   set(include_dir "${PROJECT_BINARY_DIR}/include/${name}")
   file(MAKE_DIRECTORY "${include_dir}/troupe")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${include_dir}/troupe/${name}" SYMBOLIC)
-  target_include_directories(troupe_${name} PUBLIC "${include_dir}")
-  target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC} PRIVATE troupe_compile_options ${arg_PRIVATE})
+  target_include_directories(troupe_${name} PUBLIC "$<BUILD_INTERFACE:${include_dir}>")
+  target_compile_features(troupe_${name} PUBLIC cxx_std_20)
+  target_link_libraries(troupe_${name} PUBLIC ${arg_PUBLIC}
+    PRIVATE $<BUILD_INTERFACE:troupe_compile_options> ${arg_PRIVATE})
+  set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name} TROUPE_HEADERS "${arg_HEADERS}")
+  set_property(GLOBAL APPEND PROPERTY TROUPE_FOLDERS ${name})
 endfunction()
 
 # The instruction sets below this processor's best, as TROUPE_ISA calls them: the tests of the host

@@ -4,6 +4,7 @@
 #include "table_adapter.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/config/own_data_set.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::data {
@@ -12,9 +13,7 @@ namespace {
 
 Result<AdapterPtr> open_image_adapter(const Config& config, Split split) {
   TROUPE_TRY(auto images, open_images(config.data, config.model, split));
-  TROUPE_TRY(const auto augment,
-             augment_options(config.data, config.model, images->info(), split, config.run.seed));
-  return std::make_shared<const ImageAdapter>(std::move(images), augment);
+  return adapt_images(std::move(images), config, split);
 }
 
 Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
@@ -25,7 +24,9 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
 } // namespace
 
 Result<AdapterPtr> open_adapter(const Config& config, Split split) {
-  return facts_of_data(config.data.dataset).sample == SampleKind::table_row
+  if (const auto* const own = own_data_set(config.data))
+    return own->open(config, split);
+  return facts_of_data(config.data).sample == SampleKind::table_row
              ? open_table_adapter(config, split)
              : open_image_adapter(config, split);
 }

@@ -60,7 +60,7 @@ private:
 using AdapterPtr = std::shared_ptr<const Adapter>;
 
 /// Opens the data set that the config names, with what makes it fit the model. data.limit applies
-/// to Split::train. Errors (exit code 2): those of open_images and open_csv.
+/// to Split::train. Errors (exit code 2): those of open_images, open_csv, and of own data sets.
 Result<AdapterPtr> open_adapter(const Config& config, Split split);
 
 } // namespace troupe::data

@@ -1,5 +1,6 @@
 #include "image_adapter.hpp"
 
+#include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -38,6 +39,12 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
     ++label;
   }
   return {};
+}
+
+Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
+  TROUPE_TRY(const auto augment,
+             augment_options(config.data, config.model, images->info(), split, config.run.seed));
+  return std::make_shared<const ImageAdapter>(std::move(images), augment);
 }
 
 bool has_images_of_one_size(const Adapter& adapter) {

@@ -25,6 +25,9 @@ private:
   Augment augment_;
 };
 
+/// The images as the config asks for them: augmented where the split is for training.
+Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split);
+
 /// What a device may augment itself.
 bool has_images_of_one_size(const Adapter& adapter);
 

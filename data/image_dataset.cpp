@@ -71,6 +71,11 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
 
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split) {
   TROUPE_TRY(auto dataset, open_by_name(data, model, split));
+  return fit_images(std::move(dataset), data, model, split);
+}
+
+Result<ImageDatasetPtr> fit_images(std::shared_ptr<ImageDataset> dataset, const DataConfig& data,
+                                   const ModelConfig& model, Split split) {
   TROUPE_TRY(check_fits_model(*dataset, model));
   if (data.limit && split == Split::train)
     dataset->keep_first(*data.limit);

@@ -87,6 +87,10 @@ using ImageDatasetPtr = std::shared_ptr<const ImageDataset>;
 /// the file, what was expected and found, and what to do.
 Result<ImageDatasetPtr> open_images(const DataConfig& data, const ModelConfig& model, Split split);
 
+/// What open_images does with a set that it has opened. Errors: of check_fits_model.
+Result<ImageDatasetPtr> fit_images(std::shared_ptr<ImageDataset> dataset, const DataConfig& data,
+                                   const ModelConfig& model, Split split);
+
 /// Errc::data unless the model has as many classes as the set, and takes its channels. Grey images
 /// fit a model of 3 channels: they are replicated.
 Status check_fits_model(const ImageDataset& dataset, const ModelConfig& model);

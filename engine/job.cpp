@@ -49,7 +49,7 @@ std::optional<double> best_before(const Job& job) {
 }
 
 Status begin(Job& job, const Beginning& beginning, bool leads) {
-  job.notes = config_notes(job.config, nn::model_catalogue());
+  job.notes = config_notes(job.config, nn::catalogue_of(job.config));
   std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));

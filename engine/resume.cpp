@@ -6,6 +6,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/nn/models/families.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -29,6 +30,18 @@ std::string to_text(bool value) {
   return value ? "true" : "false";
 }
 
+/// What a checkpoint means that does not say this key: it is of an earlier version of this program,
+/// or of the model. Nothing: it has to say it.
+std::optional<std::string> unsaid(const std::string& key, const Config& config) {
+  if (key == shuffle_key)
+    return to_text(true);
+  auto fresh = nn::untouched(config.model);
+  fresh.name = config.model.name;
+  const auto usual = nn::own_settings(fresh);
+  const auto found = usual.find(key);
+  return found == usual.end() ? std::nullopt : std::optional{found->second};
+}
+
 /// A run that went on with other values of these would be neither the old run nor the new one.
 Status check_same_run(const Beginning& beginning, const Config& config) {
   constexpr std::string_view way_out =
@@ -39,18 +52,18 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
     if (key == precision_key)
       continue;
     const auto found = checkpoint.metadata.find(key);
-    const bool is_said = found != checkpoint.metadata.end();
-    if (!is_said && key != shuffle_key)
+    const auto said =
+        found == checkpoint.metadata.end() ? unsaid(key, config) : std::optional{found->second};
+    if (!said)
       return fail(
           Errc::invalid_input,
           "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
           "{}",
           escaped(beginning.path.string()), key, way_out);
-    const auto before = is_said ? found->second : to_text(true);
-    if (before != value)
+    if (*said != value)
       return fail(Errc::invalid_input,
                   "the checkpoint of step {} was made with {} {}, the config says {}; {}",
-                  checkpoint.step, key, echoed(before), echoed(value), way_out);
+                  checkpoint.step, key, echoed(*said), echoed(value), way_out);
   }
   return {};
 }
@@ -103,13 +116,16 @@ void note_precision(Beginning& beginning, const std::string& mode) {
 } // namespace
 
 std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
-  return {{"model", config.model.name},
-          {"dataset", config.data.dataset},
-          {"batch_size", std::to_string(config.data.batch_size)},
-          {"seed", std::to_string(config.run.seed)},
-          {"optimizer", config.train.optimizer.name},
-          {shuffle_key, to_text(config.data.shuffle)},
-          {precision_key, config.precision.mode}};
+  auto metadata = nn::own_settings(config.model);
+  metadata.merge(
+      std::map<std::string, std::string>{{"model", config.model.name},
+                                         {"dataset", config.data.dataset},
+                                         {"batch_size", std::to_string(config.data.batch_size)},
+                                         {"seed", std::to_string(config.run.seed)},
+                                         {"optimizer", config.train.optimizer.name},
+                                         {shuffle_key, to_text(config.data.shuffle)},
+                                         {precision_key, config.precision.mode}});
+  return metadata;
 }
 
 fs::path run_folder(const Config& config) {

@@ -43,15 +43,15 @@ ConfigConflicts uneven_slices(const Config& config) {
 ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
   if (!model.sync_batch_norm)
     return {};
-  const auto names = names_where([](const Family& family) { return family.batch_norm; });
+  const auto names = names_where(model, [](const Family& family) { return family.batch_norm; });
   return {{{"model.sync_batch_norm", "model.name"},
            fmt::format("{} has no batch norm", model.name),
            fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
 }
 
-std::string names_help() {
+std::string names_help(const ModelConfig& model) {
   std::string help;
-  for (const auto& family : families())
+  for (const auto& family : families(model))
     help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", fmt::join(family.names, ", "),
                         family.help);
   return help;
@@ -60,7 +60,7 @@ std::string names_help() {
 std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
   std::vector<ConfigKey> keys;
   for (auto& one : model_keys(model)) {
-    one.key.help += fmt::format(". For {}", fmt::join(models_with(one.key.path), ", "));
+    one.key.help += fmt::format(". For {}", fmt::join(models_with(model, one.key.path), ", "));
     keys.push_back(std::move(one.key));
   }
   return keys;
@@ -68,18 +68,27 @@ std::vector<ConfigKey> config_keys_of_models(ModelConfig& model) {
 
 } // namespace
 
-ModelCatalogue model_catalogue() {
-  return {.names = names_where([](const Family&) { return true; }),
+Catalogue model_catalogue(const OwnRows<Family>& own) {
+  ModelConfig any;
+  any.own_families = own;
+  return {.names = names_where(any, [](const Family&) { return true; }),
           .usual = std::string{usual_model},
-          .help = names_help(),
+          .help = names_help(any),
           .keys = config_keys_of_models,
           .conflicts = find_model_conflicts,
           .graph_conflicts = find_graph_conflicts,
-          .notes = unused_key_notes};
+          .notes = unused_key_notes,
+          .own_families = own};
+}
+
+Catalogue catalogue_of(const Config& config) {
+  auto catalogue = model_catalogue(config.model.own_families);
+  catalogue.own_sets = config.data.own_sets;
+  return catalogue;
 }
 
 ConfigConflicts find_model_conflicts(const Config& config) {
-  const auto family = family_of(config.model.name);
+  const auto family = family_of(config.model);
   if (!family)
     return {};
   auto found = find_conflicts(config.model, input_spec(config));
@@ -103,7 +112,7 @@ ConfigConflicts find_graph_conflicts(const Config& config) {
 std::vector<std::string> unused_key_notes(const Config& config) {
   std::vector<std::string> notes;
   auto model = config.model; // keys point to members that can be written
-  if (const auto family = family_of(model.name))
+  if (const auto family = family_of(model))
     for (const auto& one : unused_keys(model, *family))
       notes.push_back(fmt::format("{} changes nothing: {}", one.key.path,
                                   fmt::format(fmt::runtime(one.elsewhere), model.name)));

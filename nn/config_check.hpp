@@ -1,13 +1,16 @@
 /// What core/ cannot check of a config, because it knows no models.
 #pragma once
 
-#include "troupe/core/config/models.hpp"
+#include "troupe/core/config/catalogue.hpp"
 
 namespace troupe::nn {
 
 /// The names of all models, the keys that some of them take, and the checks below: for load_config
-/// and what else describes configs.
-ModelCatalogue model_catalogue();
+/// and what else describes configs. `own`: families that are not of this tree.
+Catalogue model_catalogue(const OwnRows<Family>& own = {});
+
+/// The catalogue that a config was made with, as the config carries what is not of this tree.
+Catalogue catalogue_of(const Config& config);
 
 /// What follows from which model it is, and from what the data gives it.
 ConfigConflicts find_model_conflicts(const Config& config);

@@ -43,7 +43,7 @@ std::string in_short(const std::string& value) {
 std::map<std::string, std::string> shared_settings(const Config& config) {
   auto copy = config;
   std::map<std::string, std::string> settings;
-  for (const auto& key : config_keys(copy, nn::model_catalogue()))
+  for (const auto& key : config_keys(copy, nn::catalogue_of(config)))
     if (!is_own(key.path, config.checkpoint.is_sharded()))
       settings.emplace(key.path, in_short(config_value_text(key)));
   return settings;

@@ -76,8 +76,7 @@ public:
 private:
   Status prepare() {
     auto engine = engine::cuda_options(config_, plans_);
-    engine.passes.input =
-        engine::cuda_input(config_, facts_of_data(config_.data.dataset).same_size);
+    engine.passes.input = engine::cuda_input(config_, facts_of_data(config_.data).same_size);
     TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::Purpose::training,
                                          engine.passes));
     policy_ = gpu::policy_of(engine.compile);

@@ -2,7 +2,8 @@
 /// Keys, checks, adapters, models' inputs and predictions read it. A new one is a row.
 #pragma once
 
-#include <algorithm>
+#include "forward.hpp"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,12 +12,17 @@
 
 namespace troupe {
 
-enum class SampleKind : std::uint8_t { image, table_row };
+enum class SampleKind : std::uint8_t {
+  image,
+  table_row, ///< of the columns that the config names
+  tensor,    ///< f32, of the shape that an own data set says (own_data_set.hpp)
+};
 
 struct DataSetFacts {
   std::string_view name; ///< the config's word
   SampleKind sample = SampleKind::image;
   bool same_size = true; ///< of all its images
+  bool files = true;     ///< below data.root
   /// Where the content is fixed; else 0.
   std::int64_t classes = 0, channels = 0;
 };
@@ -26,21 +32,15 @@ inline constexpr std::array data_sets = {
     DataSetFacts{.name = "mnist", .classes = 10, .channels = 1},
     DataSetFacts{.name = "fashion_mnist", .classes = 10, .channels = 1},
     DataSetFacts{.name = "image_folder", .same_size = false},
-    DataSetFacts{.name = "synthetic"},
+    DataSetFacts{.name = "synthetic", .files = false},
     DataSetFacts{.name = "csv", .sample = SampleKind::table_row, .same_size = false},
 };
 
-/// Of a name that is not in the table, as checked configs have none: of images of one size.
-constexpr DataSetFacts facts_of_data(std::string_view dataset) {
-  const auto* const row = std::ranges::find(data_sets, dataset, &DataSetFacts::name);
-  return row == data_sets.end() ? DataSetFacts{.name = dataset} : *row;
-}
+/// Of the data set that data.dataset names. Of a name that there is not, as checked configs have
+/// none: of images of one size.
+DataSetFacts facts_of_data(const DataConfig& data);
 
-inline std::vector<std::string> data_set_names() {
-  std::vector<std::string> names;
-  for (const auto& row : data_sets)
-    names.emplace_back(row.name);
-  return names;
-}
+/// What data.dataset may be: the table's names, and those of own data sets.
+std::vector<std::string> data_set_names(const DataConfig& data);
 
 } // namespace troupe

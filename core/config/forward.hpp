@@ -7,7 +7,7 @@ namespace troupe {
 struct Config;
 struct RunConfig;
 struct ModelConfig;
-struct ModelCatalogue;
+struct Catalogue;
 struct DataConfig;
 struct OptimizerConfig;
 struct ScheduleConfig;

@@ -174,7 +174,7 @@ std::pair<OrderedJson*, std::string> locate(OrderedJson& root, std::string_view 
 
 } // namespace
 
-std::string config_json_schema(const ModelCatalogue& models) {
+std::string config_json_schema(const Catalogue& catalogue) {
   OrderedJson root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                       {"title", "troupe config"}};
   root.update(section_schema("A training run of troupe"));
@@ -182,8 +182,8 @@ std::string config_json_schema(const ModelCatalogue& models) {
     const auto [properties, name] = locate(root, section.path);
     (*properties)[name] = section_schema(section.help);
   }
-  auto defaults = default_config(models);
-  const auto keys = config_keys(defaults, models);
+  auto defaults = default_config(catalogue);
+  const auto keys = config_keys(defaults, catalogue);
   for (const auto& key : keys) {
     const auto [properties, name] = locate(root, key.path);
     (*properties)[name] = key_schema(key);
@@ -198,15 +198,15 @@ std::string config_json_schema(const ModelCatalogue& models) {
   return root.dump(2) + "\n";
 }
 
-std::string config_markdown(const ModelCatalogue& models) {
+std::string config_markdown(const Catalogue& catalogue) {
   std::string out =
       "# The config file\n\n"
       "Made by `troupe config schema --format markdown`. Every key has a default, "
       "which the table shows; a short file is enough.\n"
       "`troupe config check FILE` checks a file, `--set KEY=VALUE` overrides a key. Lists have at "
       "most 1024 items.\n";
-  auto defaults = default_config(models);
-  const auto keys = config_keys(defaults, models);
+  auto defaults = default_config(catalogue);
+  const auto keys = config_keys(defaults, catalogue);
   for (const auto& section : config_sections()) {
     out +=
         fmt::format("\n## {}\n\n{}.\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n",

@@ -1,10 +1,11 @@
-// The table of all keys but those that only some models take, which stand beside these models. A
-// new key is a member in config.hpp and a line here.
+// The table of all keys but those that only some models take, which stand beside these models, and
+// those of own data sets. A new key is a member in config.hpp and a line here.
+#include "catalogue.hpp"
 #include "data_sets.hpp"
 #include "detail/keys_cluster.hpp"
 #include "detail/keys_parallel.hpp"
 #include "detail/rules.hpp"
-#include "models.hpp"
+#include "own_data_set.hpp"
 
 #include <fmt/format.h>
 
@@ -32,16 +33,16 @@ void add_run(Keys& keys, RunConfig& c) {
        "Only kernels that give the same bits every time, with equal threads_per_worker"});
 }
 
-void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
-  keys.push_back({"model.name", &c.name, one_of(models.names),
-                  models.help.empty() ? "Architecture" : "Architecture; " + models.help});
+void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
+  keys.push_back({"model.name", &c.name, one_of(catalogue.names),
+                  catalogue.help.empty() ? "Architecture" : "Architecture; " + catalogue.help});
   keys.push_back({"model.num_classes", &c.num_classes, count_to(1000000), "Size of the output"});
   keys.push_back({"model.in_channels",
                   &c.in_channels,
                   {.min = 1, .max = 3},
                   "Channels of an image: 1 grey, 3 colour (grey images are replicated)"});
-  if (models.keys)
-    std::ranges::move(models.keys(c), std::back_inserter(keys));
+  if (catalogue.keys)
+    std::ranges::move(catalogue.keys(c), std::back_inserter(keys));
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),
                   "What is minimized"});
   keys.push_back(
@@ -64,10 +65,19 @@ void add_model(Keys& keys, ModelConfig& c, const ModelCatalogue& models) {
                   "several nodes"});
 }
 
+std::string own_help(const DataConfig& c) {
+  std::string help;
+  for (const auto& row : c.own_sets.rows())
+    if (!row.help.empty())
+      help += fmt::format("; {}: {}", row.facts.name, row.help);
+  return help;
+}
+
 void add_data(Keys& keys, DataConfig& c) {
-  keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names()),
+  keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names(c)),
                   "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist; csv is a "
-                  "table of numbers: train.csv, test.csv"});
+                  "table of numbers: train.csv, test.csv" +
+                      own_help(c)});
   keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
   keys.push_back({"data.image_size",
                   &c.image_size,
@@ -111,6 +121,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   {},
                   "csv: of each feature, take away the mean of the training rows, and divide by "
                   "their standard deviation"});
+  std::ranges::move(own_data_keys(c), std::back_inserter(keys));
 }
 
 void add_optimizer(Keys& keys, OptimizerConfig& c) {
@@ -240,16 +251,18 @@ void add_service(Keys& keys, Config& c) {
 
 } // namespace
 
-Config default_config(const ModelCatalogue& models) {
+Config default_config(const Catalogue& catalogue) {
   Config config;
-  config.model.name = models.usual;
+  config.model.name = catalogue.usual;
+  config.model.own_families = catalogue.own_families;
+  config.data.own_sets = catalogue.own_sets;
   return config;
 }
 
-std::vector<ConfigKey> config_keys(Config& config, const ModelCatalogue& models) {
+std::vector<ConfigKey> config_keys(Config& config, const Catalogue& catalogue) {
   Keys keys;
   add_run(keys, config.run);
-  add_model(keys, config.model, models);
+  add_model(keys, config.model, catalogue);
   add_data(keys, config.data);
   add_train(keys, config.train);
   add_execution(keys, config);

@@ -30,16 +30,16 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
 
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides, const Capabilities& capabilities,
-                          const ModelCatalogue& models) {
-  auto config = default_config(models);
-  ConfigReader reader{config_keys(config, models)};
+                          const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  ConfigReader reader{config_keys(config, catalogue)};
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
-  add(reader, find_conflicts(with_safe_divisors(config), capabilities, models));
+  add(reader, find_conflicts(with_safe_divisors(config), capabilities, catalogue));
   auto problems = reader.take_problems();
-  if (problems.empty() && models.graph_conflicts) {
-    add(reader, models.graph_conflicts(config));
+  if (problems.empty() && catalogue.graph_conflicts) {
+    add(reader, catalogue.graph_conflicts(config));
     problems = reader.take_problems();
   }
   if (!problems.empty())
@@ -48,11 +48,11 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
 }
 
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
-                         const Capabilities& capabilities, const ModelCatalogue& models) {
+                         const Capabilities& capabilities, const Catalogue& catalogue) {
   const auto text = read_config_text(path, {".yaml", ".yml"});
   if (!text)
     return tl::unexpected(std::vector{text.error()});
-  return parse_config(*text, path.string(), overrides, capabilities, models);
+  return parse_config(*text, path.string(), overrides, capabilities, catalogue);
 }
 
 } // namespace troupe

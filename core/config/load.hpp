@@ -2,9 +2,9 @@
 #pragma once
 
 #include "capabilities.hpp"
+#include "catalogue.hpp"
 #include "config.hpp"
-#include "detail/problem.hpp"
-#include "models.hpp"
+#include "problem.hpp"
 
 #include <tl/expected.hpp>
 
@@ -25,22 +25,21 @@ using ConfigResult = tl::expected<Config, std::vector<ConfigProblem>>;
 ConfigResult load_config(const std::filesystem::path& path,
                          std::span<const std::string> overrides = {},
                          const Capabilities& capabilities = host_capabilities(),
-                         const ModelCatalogue& models = {});
+                         const Catalogue& catalogue = {});
 
 /// The same for a text; `source` names it in problems.
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides = {},
                           const Capabilities& capabilities = host_capabilities(),
-                          const ModelCatalogue& models = {});
+                          const Catalogue& catalogue = {});
 
 /// The config as a complete YAML file that loads to the same config.
-std::string to_yaml(const Config& config, const ModelCatalogue& models);
+std::string to_yaml(const Config& config, const Catalogue& catalogue);
 
 /// What stands behind a key as a comment; nullopt: the key is left out.
 using ConfigComment = std::function<std::optional<std::string>(const ConfigKey&)>;
 
 /// The same with some of the keys.
-std::string to_yaml(const Config& config, const ModelCatalogue& models,
-                    const ConfigComment& comment);
+std::string to_yaml(const Config& config, const Catalogue& catalogue, const ConfigComment& comment);
 
 } // namespace troupe

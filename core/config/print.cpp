@@ -90,11 +90,11 @@ std::string config_value_text(const ConfigKey& key) {
   return std::visit([&](auto* target) { return Print{key.rule.format}(target); }, key.target);
 }
 
-std::string to_yaml(const Config& config, const ModelCatalogue& models,
+std::string to_yaml(const Config& config, const Catalogue& catalogue,
                     const ConfigComment& comment) {
   auto copy = config; // keys point to members that can be written
   std::string out, open;
-  for (const auto& key : config_keys(copy, models)) {
+  for (const auto& key : config_keys(copy, catalogue)) {
     const auto said = comment(key);
     if (!said)
       continue;
@@ -121,8 +121,9 @@ std::string to_yaml(const Config& config, const ModelCatalogue& models,
   return out;
 }
 
-std::string to_yaml(const Config& config, const ModelCatalogue& models) {
-  return to_yaml(config, models, [](const ConfigKey&) { return std::optional<std::string>{""}; });
+std::string to_yaml(const Config& config, const Catalogue& catalogue) {
+  return to_yaml(config, catalogue,
+                 [](const ConfigKey&) { return std::optional<std::string>{""}; });
 }
 
 } // namespace troupe

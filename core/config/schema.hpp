@@ -59,10 +59,10 @@ struct ConfigSection {
 };
 
 /// A config whose values are all the defaults.
-Config default_config(const ModelCatalogue& models);
+Config default_config(const Catalogue& catalogue);
 
 /// All keys, bound to the members of a config, in the order of the file.
-std::vector<ConfigKey> config_keys(Config& config, const ModelCatalogue& models);
+std::vector<ConfigKey> config_keys(Config& config, const Catalogue& catalogue);
 /// All sections, a parent before its children.
 const std::vector<ConfigSection>& config_sections();
 

@@ -1,7 +1,7 @@
 /// Texts made from the description of the keys.
 #pragma once
 
-#include "models.hpp"
+#include "catalogue.hpp"
 
 #include <string>
 
@@ -11,9 +11,9 @@ namespace troupe {
 std::string config_value_text(const ConfigKey& key);
 
 /// JSON Schema (draft 2020-12) that editors check and complete config files with.
-std::string config_json_schema(const ModelCatalogue& models);
+std::string config_json_schema(const Catalogue& catalogue);
 
 /// docs/config.md: a table of keys for every section.
-std::string config_markdown(const ModelCatalogue& models);
+std::string config_markdown(const Catalogue& catalogue);
 
 } // namespace troupe

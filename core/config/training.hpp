@@ -1,6 +1,7 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "own_values.hpp"
 #include "recompute.hpp"
 
 #include <cstdint>
@@ -10,6 +11,11 @@
 #include <vector>
 
 namespace troupe {
+
+namespace nn {
+struct Family; // nn/models/family.hpp
+}
+struct OwnDataSet;
 
 struct RunConfig {
   std::string name = "run";
@@ -21,7 +27,7 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  std::string name; ///< which there are, and the default, says ModelCatalogue (models.hpp)
+  std::string name; ///< which there are, and the default, says Catalogue (catalogue.hpp)
   std::int64_t num_classes = 10;
   std::int64_t in_channels = 3;
   std::string stem = "cifar";               ///< first layers: imagenet, cifar
@@ -32,6 +38,8 @@ struct ModelConfig {
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a safetensors file to take parameters from
   bool sync_batch_norm = false;             ///< statistics of all workers' batches
+  OwnValues own;                            ///< of keys that models from outside have
+  OwnRows<nn::Family> own_families;         ///< those models
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -53,6 +61,8 @@ struct DataConfig {
   std::int64_t synthetic_samples = 1024;
   std::vector<std::string> features, targets; ///< csv: columns
   bool standardize = true;                    ///< csv: features
+  OwnValues own;                              ///< of keys that data sets from outside have
+  OwnRows<OwnDataSet> own_sets;               ///< those data sets
 
   bool operator==(const DataConfig&) const = default;
 };

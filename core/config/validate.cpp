@@ -1,7 +1,7 @@
 #include "validate.hpp"
 
 #include "../printable.hpp"
-#include "models.hpp"
+#include "catalogue.hpp"
 
 #include <fmt/format.h>
 
@@ -122,7 +122,7 @@ ConfigConflicts validate(const DevicesConfig& devices, const Capabilities& capab
 }
 
 ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities,
-                               const ModelCatalogue& models) {
+                               const Catalogue& catalogue) {
   ConfigConflicts all = validate(c.model, c.data);
   append(all, validate(c.data));
   append(all, validate(c.train.optimizer));
@@ -135,8 +135,8 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.parallel, c, capabilities));
   append(all, validate(c.parallel.offload, c, capabilities));
   append(all, validate(c.cluster, c.metrics));
-  if (models.conflicts)
-    append(all, models.conflicts(c));
+  if (catalogue.conflicts)
+    append(all, catalogue.conflicts(c));
   return all;
 }
 
@@ -146,10 +146,10 @@ Status to_status(ConfigConflicts conflicts) {
 }
 
 std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
-                                    const ModelCatalogue& models) {
+                                    const Catalogue& catalogue) {
   std::vector<ConfigProblem> problems;
   auto copy = config; // keys point to members that can be written
-  for (const auto& key : config_keys(copy, models))
+  for (const auto& key : config_keys(copy, catalogue))
     for (auto& breach : check_rule(key))
       problems.push_back({.key = key.path,
                           .what = std::move(breach.what),
@@ -157,7 +157,7 @@ std::vector<ConfigProblem> validate(const Config& config, const Capabilities& ca
                           .nearest = std::move(breach.nearest)});
   if (!problems.empty()) // conflicts may divide by what a rule refuses
     return problems;
-  return without_place(find_conflicts(config, capabilities, models));
+  return without_place(find_conflicts(config, capabilities, catalogue));
 }
 
 } // namespace troupe

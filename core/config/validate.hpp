@@ -3,8 +3,8 @@
 #pragma once
 
 #include "capabilities.hpp"
-#include "detail/problem.hpp"
 #include "forward.hpp"
+#include "problem.hpp"
 
 #include <string>
 #include <vector>
@@ -39,11 +39,11 @@ ConfigConflicts validate(const ClusterConfig& cluster, const MetricsConfig& metr
 
 /// All of the above, and those of the models.
 ConfigConflicts find_conflicts(const Config& config, const Capabilities& capabilities,
-                               const ModelCatalogue& models);
+                               const Catalogue& catalogue);
 
 /// Rules of every key, then conflicts: for configs that were made in code. Empty: the config is
 /// good.
 std::vector<ConfigProblem> validate(const Config& config, const Capabilities& capabilities,
-                                    const ModelCatalogue& models);
+                                    const Catalogue& catalogue);
 
 } // namespace troupe

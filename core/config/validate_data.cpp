@@ -3,6 +3,7 @@
 
 #include "../printable.hpp"
 #include "data_sets.hpp"
+#include "own_data_set.hpp"
 #include "training.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +19,8 @@ namespace {
 /// Conflicts of a table's columns; no other data set has any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
-  const bool table = facts_of_data(data.dataset).sample == SampleKind::table_row;
+  const auto kind = facts_of_data(data).sample;
+  const bool table = kind == SampleKind::table_row;
   for (const auto& [key, columns] :
        {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
     if (table == columns->empty())
@@ -33,9 +35,11 @@ ConfigConflicts validate_columns(const DataConfig& data) {
         found.push_back({{"data.features", "data.targets"},
                          fmt::format("column {} is there twice", echoed(name)),
                          "each once"});
-  if (table && !data.augment.empty())
-    found.push_back(
-        {{"data.augment", "data.dataset"}, "rows of a table cannot be augmented", "[]"});
+  if (kind != SampleKind::image && !data.augment.empty())
+    found.push_back({{"data.augment", "data.dataset"},
+                     fmt::format("{} cannot be augmented",
+                                 table ? "rows of a table" : "samples that are no images"),
+                     "[]"});
   return found;
 }
 
@@ -43,7 +47,7 @@ ConfigConflicts validate_columns(const DataConfig& data) {
 
 ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   ConfigConflicts found;
-  if (const auto known = facts_of_data(data.dataset); known.classes > 0) {
+  if (const auto known = facts_of_data(data); known.classes > 0) {
     if (model.num_classes != known.classes)
       found.push_back(
           {{"model.num_classes", "data.dataset"},
@@ -63,11 +67,12 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
 ConfigConflicts validate(const DataConfig& data) {
   ConfigConflicts found;
   const bool synthetic = data.dataset == "synthetic";
-  if (!synthetic && data.root.empty())
+  if (facts_of_data(data).files && data.root.empty())
     found.push_back({{"data.root", "data.dataset"},
                      fmt::format("dataset {} needs the folder of its files", data.dataset),
                      "a folder; tools/fetch-data fills one"});
   std::ranges::move(validate_columns(data), std::back_inserter(found));
+  std::ranges::move(unused_own_keys(data), std::back_inserter(found));
   const bool crops =
       std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
   if (crops && data.image_size < 8)

@@ -13,8 +13,8 @@ namespace troupe::nn {
 
 namespace {
 
-std::string usual_value(const std::string& path) {
-  ModelConfig defaults;
+std::string usual_value(const ModelConfig& model, const std::string& path) {
+  auto defaults = untouched(model);
   for (const auto& one : model_keys(defaults))
     if (one.key.path == path)
       return config_value_text(one.key);
@@ -25,27 +25,36 @@ ConfigConflict not_taken(const ModelConfig& model, const ModelKey& one) {
   const auto& path = one.key.path;
   return {{path, "model.name"},
           fmt::format(fmt::runtime(one.elsewhere), model.name),
-          fmt::format("{}, or a model that takes it: {}", usual_value(path),
-                      fmt::join(models_with(path), ", "))};
+          fmt::format("{}, or a model that takes it: {}", usual_value(model, path),
+                      fmt::join(models_with(model, path), ", "))};
 }
 
-/// The family's own conflicts are looked for only where it can take the samples.
+/// Whether each of the family's keys has a value that its rule allows.
+bool has_good_values(const Family& family, ModelConfig model) {
+  return !family.keys || std::ranges::all_of(family.keys(model), [](const ModelKey& one) {
+    return check_rule(one.key).empty();
+  });
+}
+
+/// The family's own conflicts are looked for only where it can take the samples, and not in values
+/// that it may divide by.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},
              fmt::format("{} takes images (H, W, C), not samples of the shape {}", model.name,
                          input.sample.to_string()),
-             fmt::format("{}", fmt::join(names_where([](const Family& other) {
-                                           return !other.images_only;
-                                         }),
-                                         ", "))}};
-  return family.conflicts ? family.conflicts(model, input) : ConfigConflicts{};
+             fmt::format(
+                 "{}", fmt::join(names_where(
+                                     model, [](const Family& other) { return !other.images_only; }),
+                                 ", "))}};
+  return family.conflicts && has_good_values(family, model) ? family.conflicts(model, input)
+                                                            : ConfigConflicts{};
 }
 
 } // namespace
 
 ConfigConflicts find_conflicts(const ModelConfig& model, const InputSpec& input) {
-  const auto family = family_of(model.name);
+  const auto family = family_of(model);
   if (!family)
     return {};
   auto found = of_samples(*family, model, input);

@@ -3,6 +3,7 @@
 #include "troupe/core/config/text.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::nn {
 
@@ -12,36 +13,59 @@ bool has(const std::vector<ModelKey>& keys, std::string_view path) {
   return std::ranges::any_of(keys, [&](const ModelKey& one) { return one.key.path == path; });
 }
 
-} // namespace
-
-std::vector<Family> families() {
-  return {resnet(), cifar_resnet(), mlp(), linear()};
+std::vector<ModelKey> keys_of(const Family& family, ModelConfig& model) {
+  return family.keys ? family.keys(model) : std::vector<ModelKey>{};
 }
 
-std::optional<Family> family_of(std::string_view model) {
-  for (auto& family : families())
-    if (std::ranges::count(family.names, model) > 0)
+} // namespace
+
+std::vector<Family> families(const ModelConfig& model) {
+  std::vector<Family> all = {resnet(), cifar_resnet(), mlp(), linear()};
+  std::ranges::copy(model.own_families.rows(), std::back_inserter(all));
+  return all;
+}
+
+std::optional<Family> family_of(const ModelConfig& model) {
+  for (auto& family : families(model))
+    if (std::ranges::count(family.names, model.name) > 0)
       return std::move(family);
   return std::nullopt;
 }
 
+ModelConfig untouched(const ModelConfig& model) {
+  ModelConfig fresh;
+  fresh.own_families = model.own_families;
+  return fresh;
+}
+
 std::vector<ModelKey> model_keys(ModelConfig& model) {
   std::vector<ModelKey> all;
-  for (const auto& family : families())
-    for (auto& one : family.keys(model))
+  for (const auto& family : families(model))
+    for (auto& one : keys_of(family, model))
       if (!has(all, one.key.path))
         all.push_back(std::move(one));
   return all;
 }
 
-std::vector<std::string> models_with(const std::string& path) {
-  ModelConfig any;
-  return names_where([&](const Family& family) { return has(family.keys(any), path); });
+std::vector<std::string> models_with(const ModelConfig& model, const std::string& path) {
+  auto any = untouched(model);
+  return names_where(model, [&](const Family& family) { return has(keys_of(family, any), path); });
+}
+
+std::map<std::string, std::string> own_settings(ModelConfig model) {
+  std::map<std::string, std::string> settings;
+  const auto family = family_of(model);
+  if (!family)
+    return settings;
+  for (const auto& one : keys_of(*family, model))
+    if (model.own.contains(one.key.path.substr(one.key.path.find('.') + 1)))
+      settings.emplace(one.key.path, config_value_text(one.key));
+  return settings;
 }
 
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family) {
-  ModelConfig untouched;
-  const auto taken = family.keys(model), defaults = model_keys(untouched);
+  auto fresh = untouched(model);
+  const auto taken = keys_of(family, model), defaults = model_keys(fresh);
   std::vector<ModelKey> unused;
   for (auto& one : model_keys(model)) {
     const auto usual =

@@ -1,10 +1,16 @@
-/// The table of all models: each family is a function here, in a file of its own, and a line in
-/// families.cpp. Nothing else in this program knows a model by name.
+/// The table of all models: each family of this tree is a function here, in a file of its own, and
+/// a line in families.cpp. Nothing else in this program knows a model by name. Behind them come the
+/// own families that a config carries.
 #pragma once
 
 #include "family.hpp"
 
+#include "troupe/core/config/training.hpp"
+
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace troupe::nn {
 
@@ -16,26 +22,34 @@ Family linear();
 /// The default of model.name.
 inline constexpr std::string_view usual_model = "resnet20";
 
-/// All families, in the order in which names are listed.
-std::vector<Family> families();
+/// All families that there are for a config, in the order in which names are listed.
+std::vector<Family> families(const ModelConfig& model);
 
-std::optional<Family> family_of(std::string_view model);
+/// The one of model.name.
+std::optional<Family> family_of(const ModelConfig& model);
 
 /// Names of the families for which this holds, in their order.
 template <class Holds>
-std::vector<std::string> names_where(Holds holds) {
+std::vector<std::string> names_where(const ModelConfig& model, Holds holds) {
   std::vector<std::string> names;
-  for (const auto& family : families())
+  for (const auto& family : families(model))
     if (holds(family))
       names.insert(names.end(), family.names.begin(), family.names.end());
   return names;
 }
 
+/// A config of the same families, with all defaults.
+ModelConfig untouched(const ModelConfig& model);
+
 /// The keys of all families, each once.
 std::vector<ModelKey> model_keys(ModelConfig& model);
 
 /// Names of the models that take the key of this path.
-std::vector<std::string> models_with(const std::string& path);
+std::vector<std::string> models_with(const ModelConfig& model, const std::string& path);
+
+/// The own keys (core/config/own_key.hpp) that the config's model takes, with their values as a
+/// config file has them.
+std::map<std::string, std::string> own_settings(ModelConfig model);
 
 /// The keys that the family does not take and that have another value than their default.
 std::vector<ModelKey> unused_keys(ModelConfig& model, const Family& family);

@@ -1,4 +1,5 @@
-/// What a file of this folder says of the models that it builds: all that is known of them.
+/// What a file of this folder, or of a program that is built with this library, says of the models
+/// that it builds: all that is known of them.
 #pragma once
 
 #include "../builder.hpp"
@@ -18,7 +19,7 @@ struct ModelKey {
   ConfigKey key; ///< its path is "model." and a name
   /// What is said of a model that does not take it, whose name stands for {}: "{} has no hidden
   /// layers".
-  std::string_view elsewhere;
+  std::string_view elsewhere = "{} does not take it";
   /// There, another value than the default is refused; else a note says that it changes nothing.
   bool refused_elsewhere = true;
 };
@@ -36,13 +37,13 @@ struct Family {
   std::string_view help;          ///< what they are, after their names
   bool images_only = false;       ///< samples are (H, W, C); else of any shape
   bool batch_norm = false;        ///< there is some
-  /// The keys that not all models take, bound to the members of a config.
-  std::vector<ModelKey> (*keys)(ModelConfig& model);
+  /// The keys that not all models take, bound to the members of a config; null: it takes none.
+  std::vector<ModelKey> (*keys)(ModelConfig& model) = nullptr;
   /// What does not fit together in values that their keys' rules allow; null: nothing.
   ConfigConflicts (*conflicts)(const ModelConfig& model, const InputSpec& input) = nullptr;
   /// Adds all layers but the classifier and begins the unit "head", to which that belongs. Gives
   /// the features (N, C) that it takes.
-  TensorId (*add_features)(const FeatureArguments& arguments);
+  TensorId (*add_features)(const FeatureArguments& arguments) = nullptr;
 };
 
 /// The names in a table whose rows have one.

@@ -2,6 +2,7 @@
 
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/config/own_data_set.hpp"
 
 #include <iterator>
 
@@ -13,12 +14,15 @@ InputSpec image_input(std::int64_t size, std::int64_t channels) {
 
 InputSpec input_spec(const Config& config) {
   const auto& data = config.data;
-  if (facts_of_data(data.dataset).sample == SampleKind::image)
+  if (facts_of_data(data).sample == SampleKind::image)
     return image_input(data.image_size, config.model.in_channels);
-  InputSpec table{.name = "features", .sample = {std::ssize(data.features)}};
+  const auto* const own = own_data_set(data);
+  InputSpec input{.name = "features",
+                  .sample =
+                      own && own->sample ? own->sample(data) : Shape{std::ssize(data.features)}};
   if (config.model.loss == "mean_squared_error")
-    table.target = "targets", table.target_kind = TargetKind::values;
-  return table;
+    input.target = "targets", input.target_kind = TargetKind::values;
+  return input;
 }
 
 } // namespace troupe::nn

@@ -28,9 +28,9 @@ Status check_rules(ModelConfig model) {
 }
 
 Status check(const ModelConfig& model, const ModelOptions& options) {
-  if (!family_of(model.name))
+  if (!family_of(model))
     return fail(Errc::invalid_input, "there is no model \"{}\": {}", model.name,
-                suggestion(model.name, names_where([](const Family&) { return true; })));
+                suggestion(model.name, names_where(model, [](const Family&) { return true; })));
   const std::vector<std::string> losses = {"cross_entropy", "mean_squared_error"};
   if (std::ranges::count(losses, model.loss) == 0)
     return fail(Errc::invalid_input, "there is no loss \"{}\": {}", model.loss,
@@ -65,8 +65,7 @@ Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options)
   const auto input =
       builder.input(options.input.name, batch_of(options.batch, options.input.sample));
   const auto target = add_target(builder, model, options);
-  const auto features =
-      family_of(model.name)->add_features({builder, input, model, options.training});
+  const auto features = family_of(model)->add_features({builder, input, model, options.training});
   const auto logits =
       builder.linear("fc", features, model.num_classes, {.output = "logits", .bias = model.bias});
   if (model.loss == "mean_squared_error")

@@ -1,5 +1,7 @@
 #include "troupe/actors/cluster/roster.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/own_key.hpp"
+#include "troupe/nn/models/family.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -51,6 +53,22 @@ TEST_CASE("a node of another job is refused, with what differs") {
   CHECK_THAT(refused.error().message, ContainsSubstring("train.optimizer.lr: 0.25 here, 0.1"));
   CHECK_THAT(refused.error().message, ContainsSubstring("model.name: resnet56 here"));
   CHECK_FALSE(roster.complete());
+}
+
+TEST_CASE("nodes agree on keys of their own models, too") {
+  static const OwnKey<std::int64_t> rings = {"rings", 3, {}, "How many"};
+  const nn::Family tree = {.names = {"tree"},
+                           .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+                             return {{.key = own_key(model, rings)}};
+                           }};
+  Config config;
+  config.model.own_families = OwnRows{std::vector{tree}};
+  Roster roster{2, 2};
+  REQUIRE(roster.admit(node("a:1", 1, config)));
+  config.model.own["rings"] = std::int64_t{5};
+  const auto refused = roster.admit(node("b:1", 1, config));
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, ContainsSubstring("model.rings: 5 here, 3 at the leader"));
 }
 
 TEST_CASE("where a node keeps its files and what devices it has is its own affair") {

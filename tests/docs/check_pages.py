@@ -15,7 +15,7 @@ COMMAND = re.compile(r"(?:^|[\s/`(])troupe +([a-z]+)((?: +[^\s`]+)*)")
 
 
 def pages():
-    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md"):
+    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "examples/**/*.md"):
         yield from sorted(ROOT.glob(pattern))
 
 

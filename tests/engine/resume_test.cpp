@@ -3,9 +3,11 @@
 
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/own_key.hpp"
 #include "troupe/data/detail/memory_images.hpp"
 #include "troupe/engine/feeding/data_identity.hpp"
 #include "troupe/engine/initial_state.hpp"
+#include "troupe/nn/models/family.hpp"
 #include "troupe/nn/models/models.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,6 +32,20 @@ Checkpoint checkpoint(const Config& config, std::int64_t step) {
   result.metadata = engine::checkpoint_metadata(config);
   result.tensors = {{"w", {3}, values}};
   return result;
+}
+
+/// A model that is not of this tree, with a key.
+Config of_rings(std::int64_t count) {
+  static const OwnKey<std::int64_t> rings = {"rings", 3, {}, "How many"};
+  const nn::Family tree = {.names = {"tree"},
+                           .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+                             return {{.key = own_key(model, rings)}};
+                           }};
+  Config config;
+  config.model.name = "tree";
+  config.model.own = {{"rings", count}};
+  config.model.own_families = OwnRows{std::vector{tree}};
+  return config;
 }
 
 } // namespace
@@ -123,6 +139,27 @@ TEST_CASE(
   const auto beginning = engine::find_beginning(config, scratch.path());
   REQUIRE_FALSE(beginning);
   CHECK(beginning.error().message.find("shuffle true, the config says false") != std::string::npos);
+}
+
+TEST_CASE(
+    "a run goes on with its own model's keys; one that the checkpoint lacks had its default") {
+  const ScratchFolder scratch;
+  auto config = of_rings(5);
+  CHECK(engine::checkpoint_metadata(config).at("model.rings") == "5");
+  CheckpointStore store{scratch.path() / "checkpoints"};
+  REQUIRE(store.save(checkpoint(config, 10)));
+  CHECK(engine::find_beginning(config, scratch.path()));
+  const auto other = engine::find_beginning(of_rings(4), scratch.path());
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message.find("model.rings 5, the config says 4") != std::string::npos);
+
+  auto older = checkpoint(config, 20);
+  older.metadata.erase("model.rings");
+  REQUIRE(store.save(older));
+  CHECK(engine::find_beginning(of_rings(3), scratch.path()));
+  const auto before = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(before);
+  CHECK(before.error().message.find("model.rings 3, the config says 5") != std::string::npos);
 }
 
 TEST_CASE("a run goes on with the data that its checkpoint was trained on") {

@@ -2,8 +2,8 @@
 /// key stands.
 #pragma once
 
+#include "../problem.hpp"
 #include "../schema.hpp"
-#include "problem.hpp"
 
 #include <map>
 #include <set>

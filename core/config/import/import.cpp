@@ -154,8 +154,8 @@ std::string ImportLine::to_string() const {
 }
 
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
-                           const ModelCatalogue& models) {
-  Importer importer{options, models};
+                           const Catalogue& catalogue) {
+  Importer importer{options, catalogue};
   auto document = read_document(path, path.extension() == ".json");
   if (!document) {
     add_problems(importer, document);
@@ -196,8 +196,8 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
 }
 
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
-                          const ModelCatalogue& models) {
-  Importer importer{options, models};
+                          const Catalogue& catalogue) {
+  Importer importer{options, catalogue};
   auto document = read_document(path, true);
   if (!document) {
     add_problems(importer, document);

@@ -2,7 +2,7 @@
 /// said why not. What is made is checked as any config.
 #pragma once
 
-#include "../models.hpp"
+#include "../catalogue.hpp"
 #include "rows.hpp"
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct Imported {
 };
 
 Imported import_accelerate(const std::filesystem::path& path, const ImportOptions& options,
-                           const ModelCatalogue& models);
+                           const Catalogue& catalogue);
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
-                          const ModelCatalogue& models);
+                          const Catalogue& catalogue);
 
 } // namespace troupe

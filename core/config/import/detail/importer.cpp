@@ -155,11 +155,11 @@ ConfigProblem Importer::placed(ConfigProblem problem) const {
 
 /// Every key that was set, or that an override has changed, with where it comes from.
 std::string Importer::yaml_of(const Config& config) const {
-  auto usual = default_config(models_);
+  auto usual = default_config(catalogue_);
   std::map<std::string, std::string> usual_texts;
-  for (const auto& key : config_keys(usual, models_))
+  for (const auto& key : config_keys(usual, catalogue_))
     usual_texts[key.path] = config_value_text(key);
-  return to_yaml(config, models_, [&](const ConfigKey& key) -> std::optional<std::string> {
+  return to_yaml(config, catalogue_, [&](const ConfigKey& key) -> std::optional<std::string> {
     if (const auto found = settings_.find(key.path); found != settings_.end())
       return comment(found->second);
     if (config_value_text(key) == usual_texts[key.path])
@@ -177,7 +177,7 @@ Imported Importer::finish(const std::string& title) && {
   overrides.insert(overrides.end(), options_.overrides.begin(), options_.overrides.end());
   // The config may be meant for another machine.
   const auto config =
-      parse_config("", "the config that was made", overrides, Capabilities::all(), models_);
+      parse_config("", "the config that was made", overrides, Capabilities::all(), catalogue_);
   if (config)
     result_.yaml = title + yaml_of(*config);
   else

@@ -12,8 +12,8 @@ namespace troupe {
 
 class Importer {
 public:
-  Importer(ImportOptions options, const ModelCatalogue& models)
-      : options_{std::move(options)}, models_{models} {}
+  Importer(ImportOptions options, const Catalogue& catalogue)
+      : options_{std::move(options)}, catalogue_{catalogue} {}
 
   void apply(const ForeignRows& rows, const ForeignContext& context);
   /// What no key of the file says.
@@ -48,7 +48,7 @@ private:
   ConfigProblem placed(ConfigProblem problem) const;
 
   ImportOptions options_;
-  const ModelCatalogue& models_;
+  const Catalogue& catalogue_;
   std::map<std::string, Chosen> settings_;
   Imported result_;
 };

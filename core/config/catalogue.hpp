@@ -1,5 +1,5 @@
-/// What configs may say of models. core/ knows no model: the code that builds them hands this
-/// catalogue to whatever reads, checks or describes configs.
+/// What configs may say of models, and of data sets from outside. core/ knows no model: the code
+/// that builds them hands this catalogue to whatever reads, checks or describes configs.
 #pragma once
 
 #include "schema.hpp"
@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-struct ModelCatalogue {
+struct Catalogue {
   std::vector<std::string> names = {}; ///< what model.name may be; empty: any text
   std::string usual = {};              ///< its default
   std::string help = {};               ///< what the names choose among
@@ -24,6 +24,9 @@ struct ModelCatalogue {
   ConfigConflicts (*graph_conflicts)(const Config& config) = nullptr;
   /// What is given and changes nothing for the model: a sentence each.
   std::vector<std::string> (*notes)(const Config& config) = nullptr;
+  /// What is not of this tree: each config that is made with this catalogue carries it (ADR 20).
+  OwnRows<nn::Family> own_families = {};
+  OwnRows<OwnDataSet> own_sets = {};
 };
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #include "problem.hpp"
 
-#include "../../printable.hpp"
+#include "../printable.hpp"
 
 #include <fmt/format.h>
 

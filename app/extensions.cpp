@@ -1,0 +1,87 @@
+#include "extensions.hpp"
+
+#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/nn/config_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace troupe::app {
+
+namespace {
+
+Status check(const nn::Family& family) {
+  if (family.names.empty())
+    return fail(Errc::invalid_input, "an own family of models has no name");
+  if (!family.add_features)
+    return fail(Errc::invalid_input, "the own model {} has no add_features", family.names.front());
+  return {};
+}
+
+Status check(const OwnDataSet& row) {
+  if (row.facts.name.empty())
+    return fail(Errc::invalid_input, "an own data set has no name");
+  if (!row.open)
+    return fail(Errc::invalid_input, "the own data set {} has no open", row.facts.name);
+  if (row.facts.sample == SampleKind::tensor && !row.sample)
+    return fail(Errc::invalid_input,
+                "the samples of the own data set {} are tensors: it needs a "
+                "function that says their shape (sample)",
+                row.facts.name);
+  return {};
+}
+
+Status check_names(const char* what, const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const auto& name : names)
+    if (!seen.insert(name).second)
+      return fail(Errc::invalid_input, "there are two {} of the name {}", what, name);
+  return {};
+}
+
+/// Two may share a key, if it is the same member.
+Status check_keys(const Extensions& extensions, const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  std::map<std::string, ConfigTarget> targets;
+  for (const auto& key : config_keys(config, catalogue))
+    if (!targets.emplace(key.path, key.target).second)
+      return fail(Errc::invalid_input, "there is a key {} already: an own one needs another name",
+                  key.path);
+  const auto check_one = [&](const ConfigKey& key) -> Status {
+    if (const auto known = targets.find(key.path);
+        known == targets.end() || known->second != key.target)
+      return fail(Errc::invalid_input, "two keys are called {}: an own one needs another name",
+                  key.path);
+    return {};
+  };
+  for (const auto& family : extensions.families)
+    if (family.keys)
+      for (const auto& one : family.keys(config.model))
+        TROUPE_TRY(check_one(one.key));
+  for (const auto& row : extensions.data_sets)
+    if (row.keys)
+      for (const auto& key : row.keys(config.data))
+        TROUPE_TRY(check_one(key));
+  return {};
+}
+
+} // namespace
+
+Result<Catalogue> make_catalogue(const Extensions& extensions) {
+  for (const auto& family : extensions.families)
+    TROUPE_TRY(check(family));
+  for (const auto& row : extensions.data_sets)
+    TROUPE_TRY(check(row));
+  auto catalogue = nn::model_catalogue(OwnRows{extensions.families});
+  catalogue.own_sets = OwnRows{extensions.data_sets};
+  TROUPE_TRY(check_names("models", catalogue.names));
+  DataConfig data;
+  data.own_sets = catalogue.own_sets;
+  TROUPE_TRY(check_names("data sets", data_set_names(data)));
+  TROUPE_TRY(check_keys(extensions, catalogue));
+  return catalogue;
+}
+
+} // namespace troupe::app

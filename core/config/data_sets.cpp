@@ -1,0 +1,26 @@
+#include "data_sets.hpp"
+
+#include "config.hpp"
+#include "own_data_set.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+DataSetFacts facts_of_data(const DataConfig& data) {
+  if (const auto* own = own_data_set(data))
+    return own->facts;
+  const auto* const row = std::ranges::find(data_sets, data.dataset, &DataSetFacts::name);
+  return row == data_sets.end() ? DataSetFacts{.name = data.dataset} : *row;
+}
+
+std::vector<std::string> data_set_names(const DataConfig& data) {
+  std::vector<std::string> names;
+  for (const auto& row : data_sets)
+    names.emplace_back(row.name);
+  for (const auto& row : data.own_sets.rows())
+    names.emplace_back(row.facts.name);
+  return names;
+}
+
+} // namespace troupe

@@ -1,0 +1,221 @@
+// What a program adds: refused where it cannot be, and read, printed and checked as what is of this
+// tree.
+#include "extensions.hpp"
+
+#include "troupe/core/config/load.hpp"
+#include "troupe/core/config/notes.hpp"
+#include "troupe/core/config/own_key.hpp"
+#include "troupe/core/config/text.hpp"
+#include "troupe/data/adapter.hpp"
+#include "troupe/nn/config_check.hpp"
+#include "troupe/nn/models/families.hpp"
+#include "troupe/nn/models/input.hpp"
+#include "troupe/nn/models/shared_keys.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using app::Extensions;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const OwnKey<std::int64_t> depth = {"depth", 3, {.min = 1, .max = 9}, "Layers"};
+const OwnKey<std::string> depth_in_words = {"depth", "three", {}, "Layers"};
+const OwnKey<bool> gated = {"gated", false, {}, "Whether there are gates"};
+const OwnKey<double> leak = {"leak", 0.5, {.min = 0}, "What passes below 0"};
+const OwnKey<std::vector<std::int64_t>> sizes = {"sizes", {1, 2}, {.min = 1}, "Of each layer"};
+const OwnKey<std::int64_t> window = {"window", 8, {.min = 1}, "Values of a sample"};
+
+TensorId features_of_tower(const nn::FeatureArguments& to) {
+  to.builder.begin_unit("head");
+  return to.builder.flatten("flatten", to.input);
+}
+
+/// More than it divides by would be a mistake in a test that gives it 0.
+ConfigConflicts conflicts_of_tower(const ModelConfig& model, const nn::InputSpec&) {
+  if (12 % own_value(model, depth) == 0)
+    return {};
+  return {{{"model.depth"}, "12 does not divide"}};
+}
+
+nn::Family tower() {
+  return {.names = {"tower"},
+          .help = "layer on layer",
+          .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+            return {{.key = own_key(model, depth)},
+                    {.key = own_key(model, gated)},
+                    {.key = own_key(model, leak)},
+                    {.key = own_key(model, sizes)},
+                    nn::bias_key(model)};
+          },
+          .conflicts = conflicts_of_tower,
+          .add_features = features_of_tower};
+}
+
+/// Takes the tower's key depth.
+nn::Family spire() {
+  return {.names = {"spire"},
+          .keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+            return {{.key = own_key(model, depth)}};
+          },
+          .add_features = features_of_tower};
+}
+
+Result<data::AdapterPtr> open_nothing(const Config&, data::Split) {
+  return failure({Errc::data, "there is nothing"});
+}
+
+OwnDataSet waves() {
+  return {.facts = {.name = "waves", .sample = SampleKind::tensor, .files = false},
+          .help = "sounds",
+          .keys = [](DataConfig& data) { return std::vector{own_key(data, window)}; },
+          .sample =
+              [](const DataConfig& data) {
+                return Shape{own_value(data, window), 2};
+              },
+          .open = open_nothing};
+}
+
+std::string refusal(const Extensions& extensions) {
+  const auto catalogue = app::make_catalogue(extensions);
+  if (catalogue)
+    return {};
+  CHECK(catalogue.error().exit_code() == 2);
+  return catalogue.error().message;
+}
+
+const Catalogue& both() {
+  static const auto catalogue =
+      app::make_catalogue({.families = {tower(), spire()}, .data_sets = {waves()}}).value();
+  return catalogue;
+}
+
+const std::string text = "model: {name: tower, depth: 4, sizes: [5], leak: 0.25}\n"
+                         "data: {dataset: waves, window: 16}\n";
+
+Config loaded(const std::string& yaml) {
+  auto config = parse_config(yaml, "a.yaml", {}, Capabilities::all(), both());
+  INFO((config ? "" : to_error(config.error()).message));
+  REQUIRE(config);
+  return *std::move(config);
+}
+
+std::string problem(const std::string& setting) {
+  const auto config =
+      parse_config(text, "a.yaml", std::vector{setting}, Capabilities::all(), both());
+  return config ? "" : to_error(config.error()).message;
+}
+
+} // namespace
+
+TEST_CASE("extensions that cannot be are refused, with the name") {
+  CHECK(refusal({}).empty());
+  CHECK(refusal({.families = {tower(), spire()}, .data_sets = {waves()}}).empty());
+
+  auto family = tower();
+  family.names = {"resnet20"};
+  CHECK(refusal({.families = {family}}) == "there are two models of the name resnet20");
+  CHECK_THAT(refusal({.families = {tower(), tower()}}), ContainsSubstring("tower"));
+  family.names = {};
+  CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("no name"));
+  family = tower();
+  family.add_features = nullptr;
+  CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("tower has no add_features"));
+
+  auto row = waves();
+  row.facts.name = "csv";
+  CHECK(refusal({.data_sets = {row}}) == "there are two data sets of the name csv");
+  row = waves();
+  row.open = nullptr;
+  CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("waves has no open"));
+  row = waves();
+  row.sample = nullptr;
+  CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("(sample)"));
+}
+
+TEST_CASE("two keys of one name are refused, but for one that two models share") {
+  auto family = spire();
+  family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+    return {{.key = own_key(model, depth_in_words)}};
+  };
+  CHECK_THAT(refusal({.families = {tower(), family}}), ContainsSubstring("model.depth"));
+  CHECK(refusal({.families = {family}}).empty());
+  // Of this tree: one of all models, and one of some.
+  family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+    return {{.key = own_key(model, OwnKey<std::string>{"loss", "", {}, ""})}};
+  };
+  CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("model.loss"));
+  family.keys = [](ModelConfig& model) -> std::vector<nn::ModelKey> {
+    return {{.key = own_key(model, OwnKey<bool>{"bias", true, {}, ""})}};
+  };
+  CHECK_THAT(refusal({.families = {family}}), ContainsSubstring("model.bias"));
+  auto row = waves();
+  row.keys = [](DataConfig& data) {
+    return std::vector{own_key(data, OwnKey<std::string>{"root", "", {}, ""})};
+  };
+  CHECK_THAT(refusal({.data_sets = {row}}), ContainsSubstring("data.root"));
+}
+
+TEST_CASE("own keys are read, printed and read again") {
+  const auto config = loaded(text);
+  CHECK(own_value(config.model, depth) == 4);
+  CHECK(own_value(config.model, sizes) == std::vector<std::int64_t>{5});
+  CHECK(own_value(config.model, leak) == 0.25);
+  CHECK_FALSE(own_value(config.model, gated));
+  CHECK(own_value(config.data, window) == 16);
+  const auto yaml = to_yaml(config, nn::catalogue_of(config));
+  CHECK_THAT(yaml, ContainsSubstring("  sizes: [5]\n"));
+  CHECK_THAT(yaml, ContainsSubstring("  window: 16\n"));
+  const auto again = loaded(yaml);
+  CHECK(again == config);
+  CHECK_FALSE(loaded("model: {name: tower}\ndata: {dataset: waves}") == config);
+  CHECK(own_value(ModelConfig{}, depth) == 3); // as a config that was made in code
+}
+
+TEST_CASE("own keys are checked as others are") {
+  CHECK(problem("model.depth=6").empty());
+  CHECK_THAT(problem("model.dpeth=6"), ContainsSubstring("did you mean \"depth\"?"));
+  CHECK_THAT(problem("model.depth=10"), ContainsSubstring("10 is out of range"));
+  CHECK_THAT(problem("model.depth=deep"), ContainsSubstring("a whole number, 1 to 9"));
+  CHECK_THAT(problem("model.depth=5"), ContainsSubstring("12 does not divide"));
+  CHECK_THAT(problem("model.depth=0"), ContainsSubstring("0 is out of range"));
+  CHECK_THAT(problem("model.name=linear"),
+             ContainsSubstring("model.depth: linear does not take it; allowed: 3, or a model that "
+                               "takes it: tower, spire"));
+  CHECK_THAT(problem("model.name=spire"), ContainsSubstring("model.sizes: spire"));
+  CHECK_THAT(problem("model.name=towre"), ContainsSubstring("did you mean \"tower\"?"));
+  CHECK_THAT(problem("data.dataset=weaves"), ContainsSubstring("did you mean \"waves\"?"));
+  CHECK_THAT(problem("data.dataset=synthetic"),
+             ContainsSubstring("data.window: dataset synthetic does not have it; allowed: 8, or a "
+                               "data set that has it: waves"));
+  CHECK_THAT(problem("data.augment=[flip]"), ContainsSubstring("cannot be augmented"));
+}
+
+TEST_CASE("own models and data sets are in the schema and in the reference") {
+  const auto schema = config_json_schema(both());
+  for (const auto* part : {"\"tower\"", "\"waves\"", "\"window\"", "Layers. For tower, spire"})
+    CHECK_THAT(schema, ContainsSubstring(part));
+  CHECK_THAT(config_markdown(both()), ContainsSubstring("tower: layer on layer"));
+  CHECK_THAT(config_markdown(both()), ContainsSubstring("waves: sounds"));
+  CHECK(config_json_schema(app::make_catalogue({}).value()) ==
+        config_json_schema(nn::model_catalogue()));
+}
+
+TEST_CASE("a model sees samples as the own data set says them") {
+  auto config = loaded(text);
+  CHECK(nn::input_spec(config).sample == Shape{16, 2});
+  CHECK(nn::input_spec(config).target == "labels");
+  config.model.loss = "mean_squared_error";
+  CHECK(nn::input_spec(config).target == "targets");
+}
+
+TEST_CASE("the settings that a run goes on with are those of its own model") {
+  const auto settings = nn::own_settings(loaded(text).model);
+  CHECK(settings == std::map<std::string, std::string>{{"model.depth", "4"},
+                                                       {"model.gated", "false"},
+                                                       {"model.leak", "0.25"},
+                                                       {"model.sizes", "[5]"}});
+  CHECK(nn::own_settings(loaded("model: {name: mlp}\ndata: {dataset: synthetic}").model).empty());
+}
