@@ -14,7 +14,7 @@ bool is_image_file(const fs::path& path) {
   auto extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
 }
 
 Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pixels) {
@@ -28,7 +28,9 @@ Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pi
     return decode_jpeg(*file, path.string(), pixels);
   if (starts_with({0x89, 'P', 'N', 'G'}))
     return decode_png(*file, path.string(), pixels);
-  return fail(Errc::data, "{}: expected a JPEG or PNG image, found {}", path.string(),
+  if (starts_with({'R', 'I', 'F', 'F'}))
+    return decode_webp(*file, path.string(), pixels);
+  return fail(Errc::data, "{}: expected a JPEG, PNG or WebP image, found {}", path.string(),
               file->empty() ? "an empty file" : "something else: delete it or convert it");
 }
 
