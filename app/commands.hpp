@@ -25,6 +25,7 @@ using Action = std::function<int()>;
 void add_client_commands(CLI::App& app, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
+void add_data_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 /// `train` and `node`.

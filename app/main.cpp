@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   add_train_commands(app, action);
   add_compare_command(app, action);
   add_config_command(app, action);
+  add_data_command(app, action);
   add_doctor_command(app, action);
   add_plan_command(app, action);
   add_client_commands(app, action);

@@ -14,7 +14,9 @@ Result<AdapterPtr> open_image_adapter(const Config& config, Split split) {
   TROUPE_TRY(auto images, open_images(config.data, config.model, split));
   TROUPE_TRY(const auto augment,
              augment_options(config.data, config.model, images->info(), split, config.run.seed));
-  return std::make_shared<const ImageAdapter>(std::move(images), augment);
+  auto unreadable = config.data.skip_unreadable ? std::make_shared<UnreadableFiles>() : nullptr;
+  return std::make_shared<const ImageAdapter>(std::move(images), augment, split,
+                                              std::move(unreadable));
 }
 
 Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {

@@ -134,10 +134,10 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
   }
   return std::make_shared<ImageFolder>(
       ImageInfo{.name = "image_folder",
-                .source = root.string(),
+                .source = folder->string(),
                 .class_names = std::move(*classes),
                 .channels = 3,
-                .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
+                .normalization = usual_normalization("image_folder")},
       std::move(labels), *folder, std::move(files));
 }
 

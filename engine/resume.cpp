@@ -3,9 +3,11 @@
 #include "pretrained/pretrained.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/data/normalization.hpp"
 #include "troupe/nn/initialize.hpp"
 
 #include <algorithm>
@@ -23,11 +25,21 @@ namespace fs = std::filesystem;
 
 /// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
 constexpr const char* precision_key = "precision";
-/// Checkpoints of earlier versions, which always shuffled, lack this key.
+/// Checkpoints of earlier versions, which always shuffled and normalized as is usual, lack these
+/// keys.
 constexpr const char* shuffle_key = "shuffle";
+constexpr const char* normalization_key = "normalization";
 
 std::string to_text(bool value) {
   return value ? "true" : "false";
+}
+
+/// What a checkpoint of an earlier version would say; empty: it had the key.
+std::string usual_value(std::string_view key, const Config& config) {
+  if (key == shuffle_key)
+    return to_text(true);
+  return key == normalization_key ? data::to_string(data::usual_normalization(config.data.dataset))
+                                  : "";
 }
 
 /// A run that went on with other values of these would be neither the old run nor the new one.
@@ -41,13 +53,14 @@ Status check_same_run(const Beginning& beginning, const Config& config) {
       continue;
     const auto found = checkpoint.metadata.find(key);
     const bool is_said = found != checkpoint.metadata.end();
-    if (!is_said && key != shuffle_key)
+    const auto usual = usual_value(key, config);
+    if (!is_said && usual.empty())
       return fail(
           Errc::invalid_input,
           "{}: its metadata do not say the {}: it is no checkpoint that a run goes on from; "
           "{}",
           escaped(beginning.file.string()), key, way_out);
-    const auto before = is_said ? found->second : to_text(true);
+    const auto before = is_said ? found->second : usual;
     if (before != value)
       return fail(Errc::invalid_input,
                   "the checkpoint of step {} was made with {} {}, the config says {}; {}",
@@ -104,13 +117,17 @@ void note_precision(Beginning& beginning, const std::string& mode) {
 } // namespace
 
 std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
-  return {{"model", config.model.name},
-          {"dataset", config.data.dataset},
-          {"batch_size", std::to_string(config.data.batch_size)},
-          {"seed", std::to_string(config.run.seed)},
-          {"optimizer", config.train.optimizer.name},
-          {shuffle_key, to_text(config.data.shuffle)},
-          {precision_key, config.precision.mode}};
+  std::map<std::string, std::string> metadata = {
+      {"model", config.model.name},
+      {"dataset", config.data.dataset},
+      {"batch_size", std::to_string(config.data.batch_size)},
+      {"seed", std::to_string(config.run.seed)},
+      {"optimizer", config.train.optimizer.name},
+      {shuffle_key, to_text(config.data.shuffle)},
+      {precision_key, config.precision.mode}};
+  if (facts_of_data(config.data.dataset).sample == SampleKind::image)
+    metadata.emplace(normalization_key, data::to_string(data::normalization_of(config.data)));
+  return metadata;
 }
 
 fs::path run_folder(const Config& config) {

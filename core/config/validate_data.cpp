@@ -2,8 +2,7 @@
 #include "validate.hpp"
 
 #include "../printable.hpp"
-#include "data_sets.hpp"
-#include "training.hpp"
+#include "augmentation.hpp"
 
 #include <fmt/format.h>
 
@@ -33,10 +32,55 @@ ConfigConflicts validate_columns(const DataConfig& data) {
         found.push_back({{"data.features", "data.targets"},
                          fmt::format("column {} is there twice", echoed(name)),
                          "each once"});
-  if (table && !data.augment.empty())
-    found.push_back(
-        {{"data.augment", "data.dataset"}, "rows of a table cannot be augmented", "[]"});
   return found;
+}
+
+/// Conflicts of what images are cut to and resized to.
+ConfigConflicts validate_sizes(const DataConfig& data) {
+  ConfigConflicts found;
+  if (has_augmentation(data, "crop") && data.image_size < 8)
+    found.push_back({{"data.augment", "data.image_size"},
+                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
+                                 data.image_size),
+                     "crop for an image_size of at least 8"});
+  if (has_augmentation(data, "crop") && has_augmentation(data, "resized_crop"))
+    found.push_back({{"data.augment"}, "crop and resized_crop are both there", "one of them"});
+  if (data.eval_resize && *data.eval_resize < data.image_size)
+    found.push_back({{"data.eval_resize", "data.image_size"},
+                     fmt::format("no centre of {} can be cut out of a side of {}", data.image_size,
+                                 *data.eval_resize),
+                     fmt::format("at least {}", data.image_size)});
+  return found;
+}
+
+/// Conflicts of keys that only images have.
+ConfigConflicts validate_rows(const DataConfig& data) {
+  ConfigConflicts found;
+  const auto refuse = [&found](const char* key, bool is_set, const char* what,
+                               const char* allowed) {
+    if (is_set)
+      found.push_back({{key, "data.dataset"}, what, allowed});
+  };
+  refuse("data.augment", !data.augment.empty(), "rows of a table cannot be augmented", "[]");
+  refuse("data.eval_resize", data.eval_resize.has_value(), "rows of a table have no size",
+         "not set");
+  refuse("data.mean", !data.mean.empty() || !data.deviation.empty(),
+         "rows of a table are normalized by data.standardize", "not set");
+  return found;
+}
+
+ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t channels) {
+  if (data.mean.size() != data.deviation.size())
+    return {{{"data.mean", "data.std"},
+             fmt::format("{} means and {} standard deviations", data.mean.size(),
+                         data.deviation.size()),
+             "as many of both"}};
+  if (!data.mean.empty() && std::ssize(data.mean) != channels)
+    return {{{"data.mean", "model.in_channels"},
+             fmt::format("{} numbers for {} channel{}", data.mean.size(), channels,
+                         channels == 1 ? "" : "s"),
+             "a number for each channel"}};
+  return {};
 }
 
 } // namespace
@@ -57,6 +101,8 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   }
   if (model.in_channels == 2)
     found.push_back({{"model.in_channels"}, "no image has 2 channels", "1, 3"});
+  if (facts_of_data(data.dataset).sample == SampleKind::image)
+    std::ranges::move(validate_normalization(data, model.in_channels), std::back_inserter(found));
   return found;
 }
 
@@ -68,13 +114,9 @@ ConfigConflicts validate(const DataConfig& data) {
                      fmt::format("dataset {} needs the folder of its files", data.dataset),
                      "a folder; tools/fetch-data fills one"});
   std::ranges::move(validate_columns(data), std::back_inserter(found));
-  const bool crops =
-      std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
-  if (crops && data.image_size < 8)
-    found.push_back({{"data.augment", "data.image_size"},
-                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
-                                 data.image_size),
-                     "crop for an image_size of at least 8"});
+  if (facts_of_data(data.dataset).sample == SampleKind::table_row)
+    std::ranges::move(validate_rows(data), std::back_inserter(found));
+  std::ranges::move(validate_sizes(data), std::back_inserter(found));
   std::map<std::string_view, int> times;
   for (const auto& name : data.augment)
     if (++times[name] == 2) // said once, however often it is there
