@@ -32,7 +32,9 @@ bool is_image_file(const std::filesystem::path& path);
 /// is truncated, damaged, too large or of another kind.
 Result<ImageView> read_image(const std::filesystem::path& path, std::vector<std::uint8_t>& pixels);
 
-/// The decoders behind it; `name` is for messages.
+/// The same of a file's content; `name` is for messages. Behind it the decoder of each kind.
+Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,
+                               std::vector<std::uint8_t>& pixels);
 Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name,
                               std::vector<std::uint8_t>& pixels);
 Result<ImageView> decode_png(std::span<const std::uint8_t> file, const std::string& name,

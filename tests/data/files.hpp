@@ -42,7 +42,7 @@ void write_palette_png(const std::filesystem::path& path, const Bytes& indices, 
                        int width);
 /// Quality 100 without colour subsampling. channels: 1, 3, or 4 for CMYK as Adobe writes it.
 void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
-                int channels);
+                int channels, bool progressive = false);
 enum class WebpKind : std::uint8_t { lossless, lossy };
 /// channels: 3, or 4 with alpha. Lossy: quality 100.
 void write_webp(const std::filesystem::path& path, const Bytes& pixels, int height, int width,

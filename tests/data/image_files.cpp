@@ -76,7 +76,7 @@ void write_palette_png(const std::filesystem::path& path, const Bytes& indices, 
 }
 
 void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
-                int channels) {
+                int channels, bool progressive) {
   std::filesystem::create_directories(path.parent_path());
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr)
@@ -95,6 +95,8 @@ void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int heig
   info.write_Adobe_marker = channels == 4 ? TRUE : FALSE;
   for (int c = 0; c < info.num_components; ++c)
     info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  if (progressive)
+    jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   const auto row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   while (info.next_scanline < info.image_height) {
