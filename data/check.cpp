@@ -23,9 +23,9 @@ struct Seen {
 };
 
 /// Reads one sample; of one thread.
-using Reader = std::function<Result<Seen>(std::int64_t)>;
+using SampleReader = std::function<Result<Seen>(std::int64_t)>;
 
-Reader read_pixels(const ImageDataset& images) {
+SampleReader read_pixels(const ImageDataset& images) {
   return
       [&images, pixels = std::vector<std::uint8_t>{}](std::int64_t sample) mutable -> Result<Seen> {
         TROUPE_TRY(const auto image, images.read(sample, pixels));
@@ -34,7 +34,7 @@ Reader read_pixels(const ImageDataset& images) {
 }
 
 /// Of samples that are no images: as a model takes them.
-Reader read_fields(const Adapter& adapter) {
+SampleReader read_fields(const Adapter& adapter) {
   std::vector<std::vector<std::byte>> memory;
   for (const auto& field : adapter.fields())
     memory.emplace_back(field.bytes());
@@ -49,7 +49,7 @@ Reader read_fields(const Adapter& adapter) {
   };
 }
 
-Reader reader_of(const Adapter& adapter) {
+SampleReader reader_of(const Adapter& adapter) {
   const auto* const images = adapter.images();
   return images ? read_pixels(*images->source()) : read_fields(adapter);
 }

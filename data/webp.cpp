@@ -9,11 +9,11 @@ namespace troupe::data {
 
 namespace {
 
-using File = std::span<const std::uint8_t>;
+using WebpFile = std::span<const std::uint8_t>;
 
 /// A still image, or a frame of an animation: what libwebp decodes, and where it belongs.
 struct WebpFrame {
-  File data;
+  WebpFile data;
   std::size_t left = 0, top = 0;
 };
 
@@ -35,7 +35,7 @@ tl::unexpected<Error> cannot_read(const std::string& name, std::string_view why)
   return fail(Errc::data, "{}: cannot be read as WebP: {}", name, why);
 }
 
-std::size_t little_endian(File file, std::size_t at, std::size_t bytes) {
+std::size_t little_endian(WebpFile file, std::size_t at, std::size_t bytes) {
   std::size_t value = 0;
   for (std::size_t i = 0; i < bytes; ++i)
     value |= std::size_t{file[at + i]} << (8 * i);
@@ -44,12 +44,12 @@ std::size_t little_endian(File file, std::size_t at, std::size_t bytes) {
 
 /// The content of the first ANMF chunk: a header of 16 bytes, then the frame as a file of its own
 /// would have it. Empty: there is none, or not all of it. (WebP Container Specification)
-File first_animation_chunk(File file) {
+WebpFile first_animation_chunk(WebpFile file) {
   for (std::size_t at = 12; at + 8 <= file.size();) { // behind RIFF, its size, WEBP
     const auto size = little_endian(file, at + 4, 4);
     const auto rest = file.subspan(at + 8);
     if (std::memcmp(file.data() + at, "ANMF", 4) == 0)
-      return size <= rest.size() ? rest.first(size) : File{};
+      return size <= rest.size() ? rest.first(size) : WebpFile{};
     if (size >= rest.size())
       break;
     at += 8 + size + size % 2;
@@ -57,7 +57,7 @@ File first_animation_chunk(File file) {
   return {};
 }
 
-Result<WebpFrame> first_frame(File file, bool animated, const std::string& name) {
+Result<WebpFrame> first_frame(WebpFile file, bool animated, const std::string& name) {
   if (!animated)
     return WebpFrame{file};
   constexpr std::size_t header = 16;
@@ -85,7 +85,7 @@ VP8StatusCode decode(const WebpFrame& frame, std::size_t width, std::vector<std:
 
 } // namespace
 
-Result<ImageView> decode_webp(File file, const std::string& name,
+Result<ImageView> decode_webp(WebpFile file, const std::string& name,
                               std::vector<std::uint8_t>& pixels) {
   WebPBitstreamFeatures canvas = {};
   if (const auto status = WebPGetFeatures(file.data(), file.size(), &canvas);

@@ -133,8 +133,8 @@ TEST_CASE("a run keeps its normalization; checkpoints that say nothing of it had
   const auto beginning = engine::find_beginning(config, scratch.path());
   REQUIRE_FALSE(beginning);
   CHECK(beginning.error().message.find(
-            "normalization \"mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616\", the config "
-            "says \"mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1\"") != std::string::npos);
+            "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, the config says "
+            "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
 }
 
 TEST_CASE("a run goes on with the data that its checkpoint was trained on") {

@@ -102,7 +102,8 @@ TEST_CASE("files that cannot be read are skipped and counted, alike for every nu
 
   check_same(run, photos.completed("threads", skipping + Settings{"data.loader_threads=1"}));
   const Settings mlp = skipping + Settings{"model.name=mlp"}; // without batch norm
-  const auto one = photos.completed("one", mlp), two = photos.completed("two", mlp + workers("ddp", 2));
+  const auto one = photos.completed("one", mlp),
+             two = photos.completed("two", mlp + workers("ddp", 2));
   CHECK(two.summary().at("unreadable_samples") == 9);
   CHECK(two.losses().front() == Catch::Approx(one.losses().front()).epsilon(1e-5));
 }
