@@ -1,11 +1,13 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build everything demo test test-emulated asan tsan lint format bench gpu-bundle install install-development clean
+.PHONY: help bootstrap configure build everything demo test fuzz test-emulated asan tsan lint format bench gpu-bundle install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # How many seeds of delays the emulated GPU's tests run with, one after the other; 0: once, without delays.
 SEEDS ?= 1
+# How many mutated files of each kind readers of files are given by make fuzz.
+FUZZ ?= 10000
 # Warnings as errors, as .ci/run has it: make WERROR=ON test
 WERROR ?= OFF
 
@@ -18,6 +20,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
 	@echo "make test       set up, build, run all tests: about 12 minutes on 2 cores"
+	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
@@ -50,6 +53,10 @@ demo: build
 
 test: everything
 	@$(CTEST) --preset release
+
+fuzz: configure
+	@cmake --build --preset release -j $(JOBS) --target troupe_core_tests troupe_data_tests
+	@TROUPE_FUZZ=$(FUZZ) $(CTEST) --preset release -L '^fuzz$$'
 
 test-emulated: bootstrap
 	@cmake --preset emulated -DTROUPE_WERROR=$(WERROR) >/dev/null

@@ -27,6 +27,7 @@ void add_client_commands(CLI::App& app, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
 void add_convert_command(CLI::App& app, Action& action);
+void add_data_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 /// `train` and `node`.

@@ -70,6 +70,7 @@ int run(int argc, char** argv, const Extensions& extensions) {
   add_compare_command(app, action);
   add_config_command(app, action);
   add_convert_command(app, action);
+  add_data_command(app, action);
   add_doctor_command(app, action);
   add_plan_command(app, action);
   add_client_commands(app, action);

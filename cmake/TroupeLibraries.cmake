@@ -14,6 +14,16 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Gloo REQUIRED)
 
+# Debian's package has no CMake files.
+find_library(WEBP_LIBRARY webp REQUIRED)
+find_path(WEBP_INCLUDE_DIR webp/decode.h REQUIRED)
+if(NOT TARGET WebP::webp)
+  add_library(WebP::webp UNKNOWN IMPORTED)
+  set_target_properties(WebP::webp PROPERTIES
+    IMPORTED_LOCATION "${WEBP_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${WEBP_INCLUDE_DIR}")
+endif()
+
 # oneDNN's own CMake package insists on the OpenCL headers, for a GPU backend that is not used here.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

@@ -35,13 +35,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
 endif()
 
 # troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
-#   [AT_EVERY_LEVEL [spec]])
+#   [AT_EVERY_LEVEL [spec]] [FUZZED])
 #
 # One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
 # another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
-# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...".
+# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...". FUZZED: test cases of mutated files, whose
+# names have the word, have the label fuzz, too.
 function(troupe_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
+  cmake_parse_arguments(arg "FUZZED" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
     troupe_quick_options Catch2::Catch2WithMain)
@@ -62,6 +63,17 @@ function(troupe_test name)
   # skips failures.
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT ${arg_ENVIRONMENT})
+  if(arg_FUZZED)
+    # Two labels are more than the pairs above can have; TROUPE_FUZZ may take its time.
+    set(labels "${CMAKE_CURRENT_BINARY_DIR}/troupe_${name}_fuzzed.cmake")
+    file(WRITE "${labels}" "foreach(test IN LISTS troupe_${name}_tests_TESTS)
+  if(test MATCHES mutated)
+    set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${arg_LABEL};fuzz\" TIMEOUT 3600)
+  endif()
+endforeach()
+")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels}")
+  endif()
   if(arg_AT_EVERY_LEVEL OR "AT_EVERY_LEVEL" IN_LIST arg_KEYWORDS_MISSING_VALUES)
     foreach(level ${TROUPE_LOWER_LEVELS})
       catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name} [${level}]: " DISCOVERY_MODE PRE_TEST

@@ -18,6 +18,7 @@
 namespace troupe::data {
 
 class ImageAdapter;
+class UnreadableFiles;
 
 struct Field {
   std::string name; ///< of the graph's input or target
@@ -50,6 +51,8 @@ public:
 
   /// For devices that augment images themselves; null: it has none.
   virtual const ImageAdapter* images() const { return nullptr; }
+  /// Files that were skipped, with data.skip_unreadable; null: none ever is.
+  virtual std::shared_ptr<UnreadableFiles> unreadable() const { return nullptr; }
 
 protected:
   explicit Adapter(std::vector<Field> fields) : fields_{std::move(fields)} {}

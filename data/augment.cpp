@@ -1,6 +1,7 @@
 #include "augment.hpp"
 
 #include "keys.hpp"
+#include "troupe/core/config/augmentation.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -16,13 +17,23 @@ Result<AugmentOptions> augment_options(const DataConfig& data, const ModelConfig
                                        const ImageInfo& info, Split split, std::uint64_t seed) {
   AugmentOptions options{.image_size = static_cast<int>(data.image_size),
                          .channels = static_cast<int>(model.in_channels),
+                         .resize = static_cast<int>(data.image_size),
+                         .host_only = is_resampled(data),
                          .seed = seed,
-                         .normalization = info.normalization};
-  for (const auto& name : data.augment) {
-    if (name != "crop" && name != "flip")
-      return fail(Errc::invalid_input, "data.augment has {}: expected crop or flip", name);
-    options.crop |= split == Split::train && name == "crop";
-    options.flip |= split == Split::train && name == "flip";
+                         .normalization =
+                             data.mean.empty() ? info.normalization : normalization_of(data)};
+  for (const auto& name : data.augment)
+    if (name != "crop" && name != "resized_crop" && name != "flip")
+      return fail(Errc::invalid_input, "data.augment has {}: expected crop, resized_crop or flip",
+                  name);
+  if (split == Split::train) {
+    options.crop = has_augmentation(data, "crop");
+    options.resized_crop = has_augmentation(data, "resized_crop");
+    options.flip = has_augmentation(data, "flip");
+    options.resampled = options.resized_crop;
+  } else {
+    options.resampled = is_resampled(data);
+    options.resize = static_cast<int>(eval_resize(data));
   }
   return options;
 }
@@ -35,6 +46,25 @@ Augment::Augment(const AugmentOptions& options) : options_{options} {
     }
 }
 
+void Augment::make(const ImageView& image, std::int64_t epoch, std::int64_t sample,
+                   float* destination, AugmentScratch& scratch) const {
+  const Extent source{image.height, image.width};
+  if (options_.resampled)
+    apply(image, cut(source, epoch, sample), destination, scratch);
+  else
+    apply(image, window(source, epoch, sample), destination, scratch);
+}
+
+namespace {
+
+/// CenterCrop's: nearbyint rounds halves to even, as Python's round does.
+Window centre(Extent resized, int image_size) {
+  return {.top = static_cast<int>(std::nearbyint((resized.height - image_size) / 2.0)),
+          .left = static_cast<int>(std::nearbyint((resized.width - image_size) / 2.0))};
+}
+
+} // namespace
+
 Window Augment::window(Extent source, std::int64_t epoch, std::int64_t sample) const {
   const auto resized = resized_extent(source, options_.image_size);
   Window window;
@@ -43,11 +73,33 @@ Window Augment::window(Extent source, std::int64_t epoch, std::int64_t sample) c
     window = random_window(key, sample, resized, options_.image_size, options_.padding());
     window.flip = window.flip && options_.flip;
   }
-  if (!options_.crop) { // nearbyint rounds halves to even, as Python's round in CenterCrop does
-    window.top = static_cast<int>(std::nearbyint((resized.height - options_.image_size) / 2.0));
-    window.left = static_cast<int>(std::nearbyint((resized.width - options_.image_size) / 2.0));
+  if (!options_.crop) {
+    const auto place = centre(resized, options_.image_size);
+    window.top = place.top;
+    window.left = place.left;
   }
   return window;
+}
+
+Cut Augment::cut(Extent source, std::int64_t epoch, std::int64_t sample) const {
+  const int size = options_.image_size;
+  if (!options_.resized_crop) {
+    const auto resized = resized_extent(source, options_.resize);
+    return {{0, 0, source.height, source.width}, resized, centre(resized, size)};
+  }
+  const CounterRng rng{epoch_key(options_.seed, Draw::resized_crop, epoch),
+                       static_cast<std::uint64_t>(sample)};
+  Cut cut{random_box(rng, source), {size, size}, {}};
+  cut.window.flip = window(source, epoch, sample).flip; // as without resized_crop
+  return cut;
+}
+
+void Augment::apply(const ImageView& image, const Cut& cut, float* destination,
+                    AugmentScratch& scratch) const {
+  resample(image, cut, options_.image_size, options_.channels, destination, scratch.resample);
+  for (int y = 0; y < options_.image_size; ++y, destination += scale_.size())
+    for (std::size_t i = 0; i < scale_.size(); ++i)
+      destination[i] = normalize(destination[i], scale_[i], shift_[i]);
 }
 
 void Augment::apply(const ImageView& image, const Window& window, float* destination,

@@ -20,8 +20,7 @@ ImageInfo cifar10_info(const fs::path& root) {
           .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
                           "ship", "truck"},
           .channels = 3,
-          .normalization = {.mean = {0.4914f, 0.4822f, 0.4465f},
-                            .deviation = {0.2470f, 0.2435f, 0.2616f}}};
+          .normalization = usual_normalization("cifar10")};
 }
 
 /// Planes of red, green and blue to pixels of three bytes.

@@ -22,10 +22,10 @@ enum class IdxFlavour : std::uint8_t { mnist, fashion_mnist };
 Result<std::shared_ptr<ImageDataset>> open_idx(const std::filesystem::path& root, Split split,
                                                IdxFlavour flavour);
 
-/// `root`/train/CLASS/*.{jpg,jpeg,png} and `root`/{val,test}/CLASS/..., also in deeper folders.
-/// Labels are places in the sorted class names of train, as in torchvision's ImageFolder. Images
-/// are read as 3 channels, when they are used. Errors: Errc::data for a missing folder, a class
-/// without images, or a class that train lacks.
+/// `root`/train/CLASS/*.{jpg,jpeg,png,webp} and `root`/{val,test}/CLASS/..., also in deeper
+/// folders. Labels are places in the sorted class names of train, as in torchvision's ImageFolder.
+/// Images are read as 3 channels, when they are used. Errors: Errc::data for a missing folder, a
+/// class without images, or a class that train lacks.
 Result<std::shared_ptr<ImageDataset>> open_image_folder(const std::filesystem::path& root,
                                                         Split split);
 

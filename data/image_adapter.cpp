@@ -16,8 +16,10 @@ std::vector<Field> fields_of(const AugmentOptions& augment) {
 
 } // namespace
 
-ImageAdapter::ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment)
-    : Adapter{fields_of(augment)}, source_{std::move(source)}, augment_{augment} {}
+ImageAdapter::ImageAdapter(ImageDatasetPtr source, const AugmentOptions& augment, Split split,
+                           std::shared_ptr<UnreadableFiles> unreadable)
+    : Adapter{fields_of(augment)}, source_{std::move(source)}, augment_{augment}, split_{split},
+      unreadable_{std::move(unreadable)} {}
 
 Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t epoch,
                           Fields to) const {
@@ -26,14 +28,16 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
   auto* image = reinterpret_cast<float*>(to[0].data());
   auto* label = reinterpret_cast<std::int32_t*>(to[1].data());
   for (const auto index : samples) {
-    if (index < 0) {
+    Read found;
+    if (index >= 0) {
+      TROUPE_TRY(found, read(index, pixels));
+    }
+    if (found.sample < 0) {
       std::fill_n(image, augment_.elements(), 0.0f);
       *label = -1;
     } else {
-      TROUPE_TRY(const auto read, source_->read(index, pixels));
-      const auto window = augment_.window({read.height, read.width}, epoch, index);
-      augment_.apply(read, window, image, scratch);
-      *label = source_->label(index);
+      augment_.make(found.image, epoch, index, image, scratch);
+      *label = source_->label(found.sample);
     }
     image += augment_.elements();
     ++label;
@@ -44,12 +48,40 @@ Status ImageAdapter::fill(std::span<const std::int64_t> samples, std::int64_t ep
 Result<AdapterPtr> adapt_images(ImageDatasetPtr images, const Config& config, Split split) {
   TROUPE_TRY(const auto augment,
              augment_options(config.data, config.model, images->info(), split, config.run.seed));
-  return std::make_shared<const ImageAdapter>(std::move(images), augment);
+  auto unreadable = config.data.skip_unreadable ? std::make_shared<UnreadableFiles>() : nullptr;
+  return std::make_shared<const ImageAdapter>(std::move(images), augment, split,
+                                              std::move(unreadable));
 }
 
-bool has_images_of_one_size(const Adapter& adapter) {
+Result<ImageAdapter::Read> ImageAdapter::read(std::int64_t sample,
+                                              std::vector<std::uint8_t>& pixels) const {
+  auto image = source_->read(sample, pixels);
+  if (image)
+    return Read{sample, *image};
+  if (!unreadable_ || (image.error().code != Errc::data && image.error().code != Errc::io))
+    return failure(std::move(image).error());
+  unreadable_->add(sample, image.error());
+  if (split_ == Split::test)
+    return Read{};
+  return read_next(sample, image.error(), pixels);
+}
+
+Result<ImageAdapter::Read> ImageAdapter::read_next(std::int64_t sample, const Error& error,
+                                                   std::vector<std::uint8_t>& pixels) const {
+  const auto others = std::min(most_in_a_row, source_->size()) - 1;
+  for (std::int64_t i = 1; i <= others; ++i) {
+    const auto next = (sample + i) % source_->size();
+    if (const auto image = source_->read(next, pixels))
+      return Read{next, *image};
+  }
+  return fail(error.code,
+              "{}; nor can the {} files behind it be read, of which one would stand for it",
+              error.message, others);
+}
+
+bool may_augment_on_device(const Adapter& adapter) {
   const auto* const images = adapter.images();
-  return images && images->source()->extent();
+  return images && images->source()->extent() && !images->augment().options().host_only;
 }
 
 } // namespace troupe::data

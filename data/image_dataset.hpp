@@ -2,12 +2,12 @@
 #pragma once
 
 #include "dataset.hpp"
+#include "normalization.hpp"
 
 #include "troupe/core/config/forward.hpp"
 #include "troupe/core/device/augment_math.hpp"
 #include "troupe/core/error.hpp"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,22 +26,12 @@ struct ImageView {
   int channels = 0; ///< 1 (grey) or 3 (red, green, blue)
 };
 
-/// Mean and standard deviation of pixels / 255, by channel. Grey images use the first entry.
-struct Normalization {
-  std::array<float, 3> mean = {0.0f, 0.0f, 0.0f};
-  std::array<float, 3> deviation = {1.0f, 1.0f, 1.0f};
-
-  /// A pixel of 0 to 255 becomes pixel·scale + shift.
-  float scale(std::size_t channel) const { return 1.0f / (255.0f * deviation[channel]); }
-  float shift(std::size_t channel) const { return -mean[channel] / deviation[channel]; }
-};
-
 struct ImageInfo {
   std::string name;                     ///< as in the config: "cifar10"
   std::string source;                   ///< the folder it was read from, for messages
   std::vector<std::string> class_names; ///< by label
   int channels = 3;                     ///< of every image
-  Normalization normalization = {};
+  Normalization normalization = {};     ///< usual for it
 };
 
 class ImageDataset : public Dataset {

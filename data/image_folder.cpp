@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view layout_hint =
-    "an image folder has train/CLASS/*.jpg and val/CLASS/*.jpg (or test/, .jpeg, .png)";
+    "an image folder has train/CLASS/*.jpg and val/CLASS/*.jpg (or test/, .jpeg, .png, .webp)";
 
 class ImageFolder : public ImageDataset {
 public:
@@ -91,7 +91,8 @@ Result<std::vector<fs::path>> images_in(const fs::path& folder) {
   if (error)
     return fail(Errc::io, "{}: {}", folder.string(), error.message());
   if (files.empty())
-    return fail(Errc::data, "{}: found no .jpg, .jpeg or .png files; remove the folder or fill it",
+    return fail(Errc::data,
+                "{}: found no .jpg, .jpeg, .png or .webp files; remove the folder or fill it",
                 folder.string());
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     const auto a_folder = a.parent_path().native(), b_folder = b.parent_path().native();
@@ -133,10 +134,10 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
   }
   return std::make_shared<ImageFolder>(
       ImageInfo{.name = "image_folder",
-                .source = root.string(),
+                .source = folder->string(),
                 .class_names = std::move(*classes),
                 .channels = 3,
-                .normalization = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
+                .normalization = usual_normalization("image_folder")},
       std::move(labels), *folder, std::move(files));
 }
 

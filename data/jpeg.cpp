@@ -33,6 +33,16 @@ void on_message(j_common_ptr info, int level) {
     errors->truncated = true;
 }
 
+/// Called while a file of several scans is read.
+void on_progress(j_common_ptr info) {
+  auto* const decompress = reinterpret_cast<j_decompress_ptr>(info);
+  if (decompress->input_scan_number <= max_jpeg_scans)
+    return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", max_jpeg_scans);
+  std::longjmp(errors->escape, 1);
+}
+
 /// Inverted CMYK, as Adobe writes it, in place to red, green and blue.
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixels) {
   for (std::size_t i = 0; i < pixels; ++i)
@@ -43,10 +53,12 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixels
 /// Everything between setjmp and a longjmp; holds nothing that needs a destructor. False: see
 /// errors.
 bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::uint8_t> file,
-            std::vector<std::uint8_t>& pixels, std::vector<std::uint8_t>& cmyk) {
+            jpeg_progress_mgr& progress, std::vector<std::uint8_t>& pixels,
+            std::vector<std::uint8_t>& cmyk) {
   if (setjmp(errors.escape) != 0)
     return false;
   jpeg_create_decompress(&info);
+  info.progress = &progress;
   jpeg_mem_src(&info, file.data(), static_cast<unsigned long>(file.size()));
   jpeg_read_header(&info, TRUE);
   if (std::uint64_t{info.image_width} * info.image_height > max_image_pixels) {
@@ -56,10 +68,10 @@ bool decode(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const st
   }
   const bool four = info.num_components == 4;
   info.out_color_space = four ? JCS_CMYK : JCS_RGB;
-  jpeg_start_decompress(&info);
-  const auto width = std::size_t{info.output_width};
-  pixels.resize(width * info.output_height * 3);
+  const auto width = std::size_t{info.image_width};
+  pixels.resize(width * info.image_height * 3);
   cmyk.resize(four ? width * 4 : 0);
+  jpeg_start_decompress(&info);
   while (info.output_scanline < info.output_height && !errors.truncated) {
     auto* row = pixels.data() + info.output_scanline * width * 3;
     JSAMPROW target = four ? cmyk.data() : row;
@@ -81,8 +93,10 @@ Result<ImageView> decode_jpeg(std::span<const std::uint8_t> file, const std::str
   info.err = jpeg_std_error(&errors.base);
   errors.base.error_exit = on_error;
   errors.base.emit_message = on_message;
+  jpeg_progress_mgr progress = {};
+  progress.progress_monitor = on_progress;
   std::vector<std::uint8_t> cmyk;
-  const bool whole = decode(info, errors, file, pixels, cmyk);
+  const bool whole = decode(info, errors, file, progress, pixels, cmyk);
   const auto width = static_cast<int>(info.output_width),
              height = static_cast<int>(info.output_height);
   jpeg_destroy_decompress(&info);

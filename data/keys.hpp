@@ -12,7 +12,8 @@ enum class Draw : std::uint32_t {
   shuffle = 1,
   augment = 2,
   synthetic_class = 3,
-  synthetic_noise = 4
+  synthetic_noise = 4,
+  resized_crop = 5
 };
 
 TROUPE_HOST_DEVICE inline std::uint64_t epoch_key(std::uint64_t seed, Draw draw,

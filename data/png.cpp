@@ -57,6 +57,8 @@ bool decode(png_structp png, png_infop info, PngSource& source, std::vector<std:
     return false;
   const auto file_bytes = source.rest.size();
   png_set_read_fn(png, &source, on_read);
+  // What is not needed is not unpacked: a text of a few bytes may become megabytes, each time.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   check_size(png, info, file_bytes);
   png_set_expand(png); // palettes and fewer than 8 bits

@@ -55,7 +55,7 @@ Status HostMaker::equip(int worker) {
     TROUPE_TRY(add_updater(*equipment, threads_per_worker(config().devices)));
   TROUPE_TRY(auto engine, host_->devices->engine_options(worker));
   engine.passes.input =
-      host_->devices->preferred_input(data::has_images_of_one_size(job().training->adapter()));
+      host_->devices->preferred_input(data::may_augment_on_device(job().training->adapter()));
   engine.passes.loss_rows =
       static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
   TROUPE_TRY(compile(*equipment, engine));

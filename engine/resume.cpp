@@ -3,9 +3,11 @@
 #include "pretrained/pretrained.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/descriptor.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/data/normalization.hpp"
 #include "troupe/nn/models/families.hpp"
 
 #include <algorithm>
@@ -23,8 +25,10 @@ namespace fs = std::filesystem;
 
 /// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
 constexpr const char* precision_key = "precision";
-/// Checkpoints of earlier versions, which always shuffled, lack this key.
+/// Checkpoints of earlier versions, which always shuffled and normalized as is usual, lack these
+/// keys.
 constexpr const char* shuffle_key = "shuffle";
+constexpr const char* normalization_key = "normalization";
 
 std::string to_text(bool value) {
   return value ? "true" : "false";
@@ -35,6 +39,8 @@ std::string to_text(bool value) {
 std::optional<std::string> unsaid(const std::string& key, const Config& config) {
   if (key == shuffle_key)
     return to_text(true);
+  if (key == normalization_key)
+    return data::to_string(data::usual_normalization(config.data.dataset));
   auto fresh = nn::untouched(config.model);
   fresh.name = config.model.name;
   const auto usual = nn::own_settings(fresh);
@@ -125,6 +131,8 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
                                          {"optimizer", config.train.optimizer.name},
                                          {shuffle_key, to_text(config.data.shuffle)},
                                          {precision_key, config.precision.mode}});
+  if (facts_of_data(config.data).sample == SampleKind::image)
+    metadata.emplace(normalization_key, data::to_string(data::normalization_of(config.data)));
   return metadata;
 }
 

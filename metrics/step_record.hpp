@@ -103,6 +103,9 @@ struct RunSummary : RunInfo, RunResult {
   std::optional<double> loss_scale = {}; ///< after the last step, where losses are scaled
   std::int64_t skipped_steps = 0;
   std::int64_t scale_growths = 0;
+  /// Of the node that leads, with data.skip_unreadable: samples whose file it could not read, and
+  /// how many files these are.
+  std::int64_t unreadable_samples = 0, unreadable_files = 0;
   std::int64_t checkpoints = 0;
   std::int64_t checkpoint_failures = 0;
   std::string checkpoint = {}; ///< file of the last one that this process wrote; empty: none

@@ -36,6 +36,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
 void MetricsState::sample() {
   for (const auto& mailbox : sample_mailboxes(self_->system()))
     view_->show(mailbox);
+  view_->show_unreadable();
   view_->warn_once(trace_.flush());
 }
 

@@ -1,6 +1,6 @@
 #include "step_count.hpp"
 
-#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/config/augmentation.hpp"
 #include "troupe/core/device/loss_scale.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/platforms/detail/cuda_options.hpp"
@@ -76,7 +76,7 @@ public:
 private:
   Status prepare() {
     auto engine = engine::cuda_options(config_, plans_);
-    engine.passes.input = engine::cuda_input(config_, facts_of_data(config_.data).same_size);
+    engine.passes.input = engine::cuda_input(config_, may_augment_on_device(config_.data));
     TROUPE_TRY(model_, nn::prepare_model(config_, config_.data.batch_size, nn::Purpose::training,
                                          engine.passes));
     policy_ = gpu::policy_of(engine.compile);

@@ -87,8 +87,24 @@ void add_data(Keys& keys, DataConfig& c) {
                   "Samples of one step, over all workers and micro-batches together"});
   keys.push_back({"data.eval_batch_size", &c.eval_batch_size, count_to(1000000),
                   "Samples of one evaluation batch, per worker"});
-  keys.push_back({"data.augment", &c.augment, one_of({"crop", "flip"}),
-                  "Random changes to training images: shift by up to an eighth, mirror"});
+  keys.push_back({"data.augment", &c.augment, one_of({"crop", "resized_crop", "flip"}),
+                  "Random changes to training images: shift by up to an eighth; cut out a part and "
+                  "resize it, as torchvision's RandomResizedCrop does; mirror"});
+  keys.push_back({"data.eval_resize",
+                  &c.eval_resize,
+                  {.min = 1, .max = 8192},
+                  "What the shorter side of a test image becomes before its centre is cut out, "
+                  "antialiased; not set: with resized_crop 8/7 of image_size (256 for 224), else "
+                  "image_size, without antialiasing"});
+  keys.push_back({"data.mean",
+                  &c.mean,
+                  {.min = 0, .max = 1},
+                  "Taken away from pixels / 255, a number for each channel; with data.std. Not "
+                  "set: usual values of the data set, ImageNet's for image_folder"});
+  keys.push_back({"data.std",
+                  &c.deviation,
+                  {.min = 0, .max = 1, .above_min = true},
+                  "What the rest is divided by, a number for each channel"});
   keys.push_back({"data.shuffle",
                   &c.shuffle,
                   {},
@@ -106,6 +122,12 @@ void add_data(Keys& keys, DataConfig& c) {
                   "Threads that decode and augment, per node"});
   keys.push_back({"data.residency", &c.residency, one_of({"auto", "device", "host"}),
                   "Where a CUDA worker's pixels lie; auto: in its memory when there is room"});
+  keys.push_back({"data.skip_unreadable",
+                  &c.skip_unreadable,
+                  {},
+                  "A file of an image folder that cannot be read does not end the run: in training "
+                  "the next file stands for it, in evaluation it does not count. troupe data check "
+                  "finds such files beforehand"});
   keys.push_back({"data.limit", &c.limit, at_least(1), "Use only the first N training samples"});
   keys.push_back({"data.synthetic_samples", &c.synthetic_samples, count_to(1000000000),
                   "Size of the synthetic data set"});

@@ -48,10 +48,13 @@ struct DataConfig {
   std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic, csv
   std::string root;                ///< folder of the files
   std::int64_t image_size = 32;
-  std::int64_t batch_size = 128;      ///< global: of all workers and micro-batches together
-  std::int64_t eval_batch_size = 256; ///< per worker
-  std::vector<std::string> augment;   ///< crop, flip
-  bool shuffle = true;                ///< training samples, anew in each epoch
+  std::int64_t batch_size = 128;           ///< global: of all workers and micro-batches together
+  std::int64_t eval_batch_size = 256;      ///< per worker
+  std::vector<std::string> augment;        ///< crop, resized_crop, flip
+  std::optional<std::int64_t> eval_resize; ///< the shorter side, of which the centre is taken
+  std::vector<double> mean, deviation;     ///< of pixels / 255, by channel; empty: the data set's
+  bool skip_unreadable = false;            ///< files of images
+  bool shuffle = true;                     ///< training samples, anew in each epoch
   bool drop_last =
       true; ///< else the last batch is filled up with the first samples, as PyTorch does
   std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits

@@ -2,6 +2,7 @@
 #include "validate.hpp"
 
 #include "../printable.hpp"
+#include "augmentation.hpp"
 #include "data_sets.hpp"
 #include "own_data_set.hpp"
 #include "training.hpp"
@@ -19,8 +20,7 @@ namespace {
 /// Conflicts of a table's columns; no other data set has any.
 ConfigConflicts validate_columns(const DataConfig& data) {
   ConfigConflicts found;
-  const auto kind = facts_of_data(data).sample;
-  const bool table = kind == SampleKind::table_row;
+  const bool table = facts_of_data(data).sample == SampleKind::table_row;
   for (const auto& [key, columns] :
        {std::pair{"data.features", &data.features}, {"data.targets", &data.targets}})
     if (table == columns->empty())
@@ -35,12 +35,55 @@ ConfigConflicts validate_columns(const DataConfig& data) {
         found.push_back({{"data.features", "data.targets"},
                          fmt::format("column {} is there twice", echoed(name)),
                          "each once"});
-  if (kind != SampleKind::image && !data.augment.empty())
-    found.push_back({{"data.augment", "data.dataset"},
-                     fmt::format("{} cannot be augmented",
-                                 table ? "rows of a table" : "samples that are no images"),
-                     "[]"});
   return found;
+}
+
+/// Conflicts of what images are cut to and resized to.
+ConfigConflicts validate_sizes(const DataConfig& data) {
+  ConfigConflicts found;
+  if (has_augmentation(data, "crop") && data.image_size < 8)
+    found.push_back({{"data.augment", "data.image_size"},
+                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
+                                 data.image_size),
+                     "crop for an image_size of at least 8"});
+  if (has_augmentation(data, "crop") && has_augmentation(data, "resized_crop"))
+    found.push_back({{"data.augment"}, "crop and resized_crop are both there", "one of them"});
+  if (data.eval_resize && *data.eval_resize < data.image_size)
+    found.push_back({{"data.eval_resize", "data.image_size"},
+                     fmt::format("no centre of {} can be cut out of a side of {}", data.image_size,
+                                 *data.eval_resize),
+                     fmt::format("at least {}", data.image_size)});
+  return found;
+}
+
+/// Conflicts of keys that only images have.
+ConfigConflicts validate_no_images(const DataConfig& data) {
+  const bool table = facts_of_data(data).sample == SampleKind::table_row;
+  const std::string what = table ? "rows of a table" : "samples that are no images";
+  ConfigConflicts found;
+  const auto refuse = [&](const char* key, bool is_set, std::string_view why, const char* allowed) {
+    if (is_set)
+      found.push_back({{key, "data.dataset"}, fmt::format("{} {}", what, why), allowed});
+  };
+  refuse("data.augment", !data.augment.empty(), "cannot be augmented", "[]");
+  refuse("data.eval_resize", data.eval_resize.has_value(), "have no size", "not set");
+  refuse("data.mean", !data.mean.empty() || !data.deviation.empty(),
+         table ? "are normalized by data.standardize" : "are not normalized", "not set");
+  return found;
+}
+
+ConfigConflicts validate_normalization(const DataConfig& data, std::int64_t channels) {
+  if (data.mean.size() != data.deviation.size())
+    return {{{"data.mean", "data.std"},
+             fmt::format("{} means and {} standard deviations", data.mean.size(),
+                         data.deviation.size()),
+             "as many of both"}};
+  if (!data.mean.empty() && std::ssize(data.mean) != channels)
+    return {{{"data.mean", "model.in_channels"},
+             fmt::format("{} numbers for {} channel{}", data.mean.size(), channels,
+                         channels == 1 ? "" : "s"),
+             "a number for each channel"}};
+  return {};
 }
 
 } // namespace
@@ -61,6 +104,8 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data) {
   }
   if (model.in_channels == 2)
     found.push_back({{"model.in_channels"}, "no image has 2 channels", "1, 3"});
+  if (facts_of_data(data).sample == SampleKind::image)
+    std::ranges::move(validate_normalization(data, model.in_channels), std::back_inserter(found));
   return found;
 }
 
@@ -73,13 +118,9 @@ ConfigConflicts validate(const DataConfig& data) {
                      "a folder; tools/fetch-data fills one"});
   std::ranges::move(validate_columns(data), std::back_inserter(found));
   std::ranges::move(unused_own_keys(data), std::back_inserter(found));
-  const bool crops =
-      std::find(data.augment.begin(), data.augment.end(), "crop") != data.augment.end();
-  if (crops && data.image_size < 8)
-    found.push_back({{"data.augment", "data.image_size"},
-                     fmt::format("crop shifts by an eighth, which is nothing for image_size {}",
-                                 data.image_size),
-                     "crop for an image_size of at least 8"});
+  if (facts_of_data(data).sample != SampleKind::image)
+    std::ranges::move(validate_no_images(data), std::back_inserter(found));
+  std::ranges::move(validate_sizes(data), std::back_inserter(found));
   std::map<std::string_view, int> times;
   for (const auto& name : data.augment)
     if (++times[name] == 2) // said once, however often it is there

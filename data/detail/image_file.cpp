@@ -14,22 +14,29 @@ bool is_image_file(const fs::path& path) {
   auto extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
 }
 
 Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pixels) {
   const auto file = read_file(path);
   if (!file)
     return failure(file.error());
-  const auto starts_with = [&file](std::initializer_list<std::uint8_t> magic) {
-    return file->size() >= magic.size() && std::equal(magic.begin(), magic.end(), file->begin());
+  return decode_image(*file, path.string(), pixels);
+}
+
+Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,
+                               std::vector<std::uint8_t>& pixels) {
+  const auto starts_with = [file](std::initializer_list<std::uint8_t> magic) {
+    return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
   };
   if (starts_with({0xff, 0xd8}))
-    return decode_jpeg(*file, path.string(), pixels);
+    return decode_jpeg(file, name, pixels);
   if (starts_with({0x89, 'P', 'N', 'G'}))
-    return decode_png(*file, path.string(), pixels);
-  return fail(Errc::data, "{}: expected a JPEG or PNG image, found {}", path.string(),
-              file->empty() ? "an empty file" : "something else: delete it or convert it");
+    return decode_png(file, name, pixels);
+  if (starts_with({'R', 'I', 'F', 'F'}))
+    return decode_webp(file, name, pixels);
+  return fail(Errc::data, "{}: expected a JPEG, PNG or WebP image, found {}", name,
+              file.empty() ? "an empty file" : "something else: delete it or convert it");
 }
 
 } // namespace troupe::data

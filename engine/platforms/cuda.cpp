@@ -44,8 +44,8 @@ public:
     return cuda_options(config_, *at(worker).device);
   }
 
-  nn::InputFormat preferred_input(bool same_size) const override {
-    return cuda_input(config_, same_size);
+  nn::InputFormat preferred_input(bool augments) const override {
+    return cuda_input(config_, augments);
   }
 
   Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override;
@@ -83,7 +83,7 @@ Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, Filler
                             options.trace.track(rank_rows(options.slice.rank), "loader")};
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
-  if (!images || !images->source()->extent())
+  if (!data::may_augment_on_device(options.assembler->adapter()))
     return shared(CopyFiller::create(device, {.assembler = options.assembler,
                                               .host_streams = std::move(options.host_streams),
                                               .stream = stream,

@@ -80,9 +80,9 @@ public:
   virtual Result<std::shared_ptr<Device>> add() = 0;
   /// Errors: unsupported where a library that the device needs is missing.
   virtual Result<EngineOptions> engine_options(int worker) = 0;
-  /// What the loader would like to write; `same_size`: it writes images, which all have one size.
-  /// What it writes is what the model takes.
-  virtual nn::InputFormat preferred_input(bool same_size) const = 0;
+  /// What the loader would like to write; `augments`: the device makes images itself
+  /// (data::may_augment_on_device). What it writes is what the model takes.
+  virtual nn::InputFormat preferred_input(bool augments) const = 0;
   /// Errors: out_of_memory; unsupported for a residency that the data set does not allow.
   virtual Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) = 0;
   /// Two ranks or more, in the order of `members`. Blocks until all are connected. Errors: network,

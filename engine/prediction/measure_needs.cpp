@@ -78,7 +78,7 @@ Status Measurement::open_data() {
 Status Measurement::compile() {
   TROUPE_TRY(auto engine, devices_->engine_options(0));
   engine.passes.input =
-      devices_->preferred_input(data::has_images_of_one_size(training_->adapter()));
+      devices_->preferred_input(data::may_augment_on_device(training_->adapter()));
   TROUPE_TRY(const auto slice, training_->sampler().largest_slice(
                                    {0, world_, 0, static_cast<int>(config_.train.accumulate)}));
   TROUPE_TRY(compile(slice, nn::Purpose::training, engine, equipment_.train));

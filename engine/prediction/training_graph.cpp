@@ -2,8 +2,8 @@
 
 #include "../platforms/platforms.hpp"
 
+#include "troupe/core/config/augmentation.hpp"
 #include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::engine {
@@ -12,7 +12,7 @@ Result<Graph> training_graph(const Config& config) {
   const auto devices = platform_of(config.devices).make_devices(config, {});
   TROUPE_TRY(const auto device, devices->add());
   TROUPE_TRY(auto engine, devices->engine_options(0));
-  engine.passes.input = devices->preferred_input(facts_of_data(config.data).same_size);
+  engine.passes.input = devices->preferred_input(may_augment_on_device(config.data));
   const auto slices = config.workers() * config.train.accumulate;
   const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
   TROUPE_TRY(auto model,

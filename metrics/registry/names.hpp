@@ -46,6 +46,9 @@ inline constexpr M samples{"troupe_samples_total", counter, "Samples trained on 
 inline constexpr M step_time{"troupe_step_seconds", histogram, "From commit to commit"};
 inline constexpr M data_wait{"troupe_data_wait_seconds_total", counter,
                              "Waiting for batches, of the rank that waited longest"};
+inline constexpr M unreadable_samples{
+    "troupe_unreadable_samples_total", counter,
+    "Samples whose file this node could not read: replaced, or not counted"};
 inline constexpr M collective_bytes{"troupe_collective_bytes_total", counter,
                                     "Moved by collectives, all ranks"};
 inline constexpr M collective_time{"troupe_collective_seconds_total", counter,
@@ -90,7 +93,7 @@ inline constexpr M checkpoint_step{"troupe_checkpoint_step", gauge, "Step of the
 // clang-format off
 inline constexpr std::array all = {
     build_info, run_info, phase, last_error, ready, start_time, world_size, loss, accuracy, learning_rate, epoch,
-    step, last_step, steps, samples, step_time, data_wait, collective_bytes, collective_time,
+    step, last_step, steps, samples, step_time, data_wait, unreadable_samples, collective_bytes, collective_time,
     overlap, loss_scale, skipped_steps, scale_growths, memory, memory_peak, memory_total,
     memory_total_peak, busy, mailbox_size, mailbox_messages, mailbox_time, processing_time, checkpoints, checkpoint_failures,
     checkpoint_time, checkpoint_step};

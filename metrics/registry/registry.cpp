@@ -102,6 +102,7 @@ struct Registry::Values {
   Counters& samples = counters(names::samples);
   Histograms& step_time = histograms(names::step_time);
   Counters& data_wait = counters(names::data_wait);
+  Counters& unreadable_samples = counters(names::unreadable_samples);
   Counters& collective_bytes = counters(names::collective_bytes);
   Counters& collective_time = counters(names::collective_time);
   Gauges& overlap = gauges(names::overlap);
@@ -134,6 +135,7 @@ Registry::Registry(const RunInfo& run, bool leads)
       .Add(labels(names::run_info, {run.name, run.model, run.dataset,
                                     std::string{to_string(run.strategy)}, run.precision}))
       .Set(1);
+  v.unreadable_samples.Add({});
   if (!leads)
     return;
   for (auto* counters :
@@ -210,6 +212,10 @@ void Registry::record(const MailboxSample& sample) {
   raise_to(v.mailbox_time.Add(labels(names::mailbox_time, {sample.actor})), sample.seconds);
   raise_to(v.processing_time.Add(labels(names::processing_time, {sample.actor})),
            sample.processing_seconds);
+}
+
+void Registry::record_unreadable(std::int64_t samples) {
+  raise_to(values_->unreadable_samples.Add({}), static_cast<double>(samples));
 }
 
 void Registry::record_checkpoint(std::int64_t step, double seconds) {

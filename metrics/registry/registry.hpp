@@ -36,6 +36,8 @@ public:
   void record(const EpochRecord& epoch);
   void record(const WorkerSummary& worker);
   void record(const MailboxSample& sample);
+  /// So many in all so far.
+  void record_unreadable(std::int64_t samples);
   void record_checkpoint(std::int64_t step, double seconds);
   void record_checkpoint_failure();
   /// Records the loss of a step that is not committed, because its loss is not finite.

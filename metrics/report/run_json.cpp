@@ -120,6 +120,8 @@ std::string to_json(const RunSummary& summary) {
                  {"first_step", summary.first_step},
                  {"parameters_sha256", summary.parameters_sha256},
                  {"overlap_ratio", summary.overlap_ratio},
+                 {"unreadable_samples", summary.unreadable_samples},
+                 {"unreadable_files", summary.unreadable_files},
                  {"checkpoints", summary.checkpoints},
                  {"checkpoint_failures", summary.checkpoint_failures},
                  {"checkpoint", text(summary.checkpoint)},

@@ -1,4 +1,5 @@
 // METRICS with a real view: what Prometheus reads, and the files of a run's folder.
+#include "../data/files.hpp"
 #include "../metrics/records.hpp"
 #include "deterministic.hpp"
 #include "full_disk.hpp"
@@ -6,6 +7,7 @@
 #include "small_job.hpp"
 
 #include "troupe/actors/roles/metrics_role.hpp"
+#include "troupe/cpu/host_device.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -23,9 +25,8 @@ namespace {
 
 /// METRICS of the node that leads, or of another.
 struct Audience : test::Deterministic {
-  explicit Audience(bool leads = true)
+  explicit Audience(bool leads = true, Config in_folder = test::small_job())
       : exposition{metrics::Exposition::open("off", small_run(), leads).value()} {
-    auto in_folder = test::small_job();
     in_folder.run.output = folder.path().string();
     job = engine::open_job(in_folder, {}).value();
     auto view = RunView::open(*job, small_run(), leads, {.quiet = true}, *exposition);
@@ -100,6 +101,34 @@ TEST_CASE("the end of an epoch is shown, with its evaluation") {
   CHECK(audience.shows("troupe_loss{set=\"test\"} 1.25"));
   CHECK(audience.shows("troupe_accuracy_ratio{set=\"test\"} 0.625"));
   CHECK(lines(audience.file("epochs.jsonl")) == 1);
+}
+
+TEST_CASE("what cannot be read is counted for Prometheus, and in the summary") {
+  namespace files = data::testing;
+  const files::ScratchFolder images;
+  for (int i = 0; i < 4; ++i)
+    files::write_png(images / ("train/cat/" + std::to_string(i) + ".png"), files::pattern(8, 8, 3),
+                     8, 8, 3);
+  files::truncate(images / "train/cat/2.png", 40);
+  auto config = test::small_job();
+  config.model.num_classes = 1;
+  config.train.evaluate_every = 0;
+  config.data.dataset = "image_folder";
+  config.data.root = images.path().string();
+  config.data.batch_size = 4;
+  config.data.shuffle = false;
+  config.data.skip_unreadable = true;
+  Audience audience{true, config};
+  CHECK(audience.shows("troupe_unreadable_samples_total 0"));
+  auto device = cpu::make_host_device(0, 1);
+  const auto buffer = audience.job->training->allocate(*device, {}).value();
+  REQUIRE(audience.job->training->fill({0, 0}, {}, buffer.fields()));
+  REQUIRE(audience.job->training->fill({1, 0}, {}, buffer.fields()));
+  audience.tell(atom::tick_v);
+  CHECK(audience.shows("troupe_unreadable_samples_total 2"));
+  const auto outcome = audience.finish("completed");
+  CHECK(outcome.summary.unreadable_samples == 2);
+  CHECK(outcome.summary.unreadable_files == 1);
 }
 
 TEST_CASE("a node that does not lead shows its phase and workers, and keeps no folder") {

@@ -220,7 +220,7 @@ TEST_CASE("a value that is not allowed is named with what is") {
         "a.yaml:2:19: metrics.listen: \"nowhere\" is no address; allowed: HOST:PORT or \"off\"");
   CHECK(problems("data: {dataset: synthetic, augment: [flip, crob]}\n") ==
         Lines{"a.yaml:1:44: data.augment[1]: \"crob\" is not a choice; allowed: a list; each item: "
-              "crop, flip; did you mean \"crop\"?"});
+              "crop, resized_crop, flip; did you mean \"crop\"?"});
 }
 
 TEST_CASE("a learning rate is not multiplied by 0 or less") {

@@ -231,6 +231,24 @@ TEST_CASE("augmentation must make sense for the images") {
         "for an image_size of at least 8");
   CHECK(conflict({"data.augment=[flip, crop, flip]"}) ==
         "data.augment: flip is there twice; allowed: each once");
+  CHECK(conflict({"data.augment=[crop, resized_crop]"}) ==
+        "data.augment: crop and resized_crop are both there; allowed: one of them");
+  CHECK(conflict({"data.eval_resize=31"}) ==
+        "data.eval_resize: no centre of 32 can be cut out of a side of 31; allowed: at least 32");
+  CHECK(problems(synthetic, {"data.augment=[resized_crop, flip]", "data.eval_resize=32"}).empty());
+}
+
+TEST_CASE("mean and standard deviation have a number for each channel") {
+  CHECK(problems(synthetic, {"data.mean=[0.5, 0.4, 0]", "data.std=[0.2, 0.2, 1]"}).empty());
+  CHECK(conflict({"data.mean=[0.5, 0.4, 0.3]"}) ==
+        "data.mean: 3 means and 0 standard deviations; allowed: as many of both");
+  CHECK(conflict({"data.mean=[0.5]", "data.std=[0.2]"}) ==
+        "data.mean: 1 numbers for 3 channels; allowed: a number for each channel");
+  CHECK(problems(synthetic, {"model.in_channels=1", "data.mean=[0.5]", "data.std=[0.2]"}).empty());
+  CHECK(conflict({"data.mean=[0.5, 0.4, 0.3]", "data.std=[0.2, 0, 0.2]"})
+            .starts_with("data.std[1]: 0 is out of range"));
+  CHECK(conflict({"data.mean=[123.7, 0.4, 0.3]", "data.std=[0.2, 0.2, 0.2]"})
+            .starts_with("data.mean[0]: 123.7 is out of range"));
 }
 
 TEST_CASE("there must be a batch of data") {
@@ -248,20 +266,47 @@ TEST_CASE("optimizer and schedule must be consistent") {
       conflict({"train.optimizer={momentum: 0, nesterov: true}"}) ==
       "train.optimizer.nesterov: nesterov without momentum does nothing; allowed: nesterov with a "
       "momentum above 0");
-  CHECK(
-      conflict({"train.schedule.warmup=10"}) ==
-      "train.schedule.warmup: 10 epochs of warm-up leave nothing of 10 epochs; allowed: below 10");
+  CHECK(conflict({"train.schedule.warmup=10"})
+            .starts_with("train.schedule.warmup: 10 epochs of warm-up leave nothing of 10 epochs; "
+                         "allowed: below 10; for a short trial: "));
   CHECK(conflict({"train.schedule.name=step"}) ==
         "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs");
   CHECK(conflict({"train.schedule={name: step, milestones: [5, 5]}"}) ==
         "train.schedule.milestones: milestones must grow; allowed: ascending epochs");
-  CHECK(conflict({"train.schedule={name: step, milestones: [5, 10]}"}) ==
-        "train.schedule.milestones: milestone 10 is never reached in 10 epochs; allowed: below 10");
+  CHECK(conflict({"train.schedule={name: step, milestones: [5, 10]}"})
+            .starts_with("train.schedule.milestones: milestone 10 is never reached in 10 epochs; "
+                         "allowed: below 10; for a short trial: "));
   CHECK(conflict({"train.schedule={name: cosine, min_lr: 0.2}"}) ==
         "train.schedule.min_lr: 0.2 is above the learning rate 0.1; allowed: at most 0.1");
   CHECK(conflict({"train.label_smoothing=0.1", "model.loss=mean_squared_error"}) ==
         "train.label_smoothing: mean_squared_error has no label smoothing; allowed: 0, or loss: "
         "cross_entropy");
+}
+
+TEST_CASE("a config that is too short for its schedule says how a trial is made of it") {
+  const auto advice = [](const std::vector<std::string>& overrides) {
+    const auto lines = problems(synthetic, overrides);
+    REQUIRE_FALSE(lines.empty());
+    const std::string words = "for a short trial: ";
+    const auto at = lines.front().find(words);
+    REQUIRE(at != std::string::npos);
+    return lines.front().substr(at + words.size());
+  };
+  const std::string step = "train.schedule={name: step, warmup: 5, milestones: [2, 30.5, 60]}";
+  CHECK(advice({"train.epochs=1", "train.schedule={name: cosine, warmup: 5}"}) ==
+        "--set train.epochs=1 --set train.schedule.warmup=0");
+  CHECK(advice({"train.epochs=1", step}) ==
+        "--set train.epochs=1 --set train.schedule.warmup=0 --set train.schedule.name=constant");
+  CHECK(advice({"train.epochs=40", step}) ==
+        "--set train.epochs=40 --set 'train.schedule.milestones=[2, 30.5]'");
+  CHECK(advice({"train.epochs=3", "train.schedule={name: step, warmup: 5}"}) ==
+        "--set train.epochs=3 --set train.schedule.warmup=0");
+  // What it says is valid.
+  CHECK(problems(synthetic, {step, "train.epochs=1", "train.schedule.warmup=0",
+                             "train.schedule.name=constant"})
+            .empty());
+  CHECK(problems(synthetic, {step, "train.epochs=40", "train.schedule.milestones=[2, 30.5]"})
+            .empty());
 }
 
 TEST_CASE("offload needs something to offload, and a device that can") {

@@ -1,4 +1,5 @@
 // Files that are damaged, or made to do damage: an error with its place, whatever is in them.
+#include "fuzz.hpp"
 #include "import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -79,7 +80,7 @@ std::string mutated(std::string text, std::mt19937& random) {
 TEST_CASE("mutated files end in a config or in problems with their places") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u, 5u);
   std::mt19937 random{seed};
-  for (int i = 0; i < 100; ++i) {
+  for (unsigned i = 0; i < fuzzed_files() / 5; ++i) {
     const auto yaml = mutated(accelerate_file, random);
     const auto json = mutated(deepspeed_file, random);
     CAPTURE(seed, i, yaml, json);

@@ -42,6 +42,13 @@ void write_palette_png(const std::filesystem::path& path, const Bytes& indices, 
                        int width);
 /// Quality 100 without colour subsampling. channels: 1, 3, or 4 for CMYK as Adobe writes it.
 void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
-                int channels);
+                int channels, bool progressive = false);
+enum class WebpKind : std::uint8_t { lossless, lossy };
+/// channels: 3, or 4 with alpha. Lossy: quality 100.
+void write_webp(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
+                int channels, WebpKind kind = WebpKind::lossless);
+/// An animation whose one frame lies at (2, 4) (row, column) of a canvas of 16 x 20.
+void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels, int height,
+                         int width);
 
 } // namespace troupe::data::testing

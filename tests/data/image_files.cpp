@@ -4,6 +4,7 @@
 #include <jpeglib.h> // needs <cstdio>
 #include <png.h>
 #include <stdexcept>
+#include <webp/encode.h>
 #include <zlib.h>
 
 namespace troupe::data::testing {
@@ -75,7 +76,7 @@ void write_palette_png(const std::filesystem::path& path, const Bytes& indices, 
 }
 
 void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
-                int channels) {
+                int channels, bool progressive) {
   std::filesystem::create_directories(path.parent_path());
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr)
@@ -94,6 +95,8 @@ void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int heig
   info.write_Adobe_marker = channels == 4 ? TRUE : FALSE;
   for (int c = 0; c < info.num_components; ++c)
     info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  if (progressive)
+    jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   const auto row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   while (info.next_scanline < info.image_height) {
@@ -103,6 +106,74 @@ void write_jpeg(const std::filesystem::path& path, const Bytes& pixels, int heig
   jpeg_finish_compress(&info);
   jpeg_destroy_compress(&info);
   std::fclose(file);
+}
+
+namespace {
+
+Bytes webp_file(const Bytes& pixels, int height, int width, int channels, WebpKind kind) {
+  WebPConfig config;
+  WebPPicture picture;
+  WebPMemoryWriter writer;
+  if (WebPConfigInit(&config) == 0 || WebPPictureInit(&picture) == 0)
+    throw std::runtime_error("libwebp of another version");
+  WebPMemoryWriterInit(&writer);
+  config.quality = 100;
+  config.lossless = kind == WebpKind::lossless ? 1 : 0;
+  config.exact = 1; // pixels that alpha hides are kept
+  picture.use_argb = config.lossless;
+  picture.width = width;
+  picture.height = height;
+  picture.writer = WebPMemoryWrite;
+  picture.custom_ptr = &writer;
+  const auto import = channels == 4 ? WebPPictureImportRGBA : WebPPictureImportRGB;
+  if (import(&picture, pixels.data(), width * channels) == 0 || WebPEncode(&config, &picture) == 0)
+    throw std::runtime_error("cannot write WebP");
+  const Bytes file(writer.mem, writer.mem + writer.size);
+  WebPPictureFree(&picture);
+  WebPMemoryWriterClear(&writer);
+  return file;
+}
+
+void append_number(Bytes& to, std::size_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i)
+    to.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+}
+
+void append_chunk(Bytes& to, std::string_view name, const Bytes& content) {
+  to.insert(to.end(), name.begin(), name.end());
+  append_number(to, content.size(), 4);
+  to.insert(to.end(), content.begin(), content.end());
+  to.resize(to.size() + content.size() % 2);
+}
+
+} // namespace
+
+void write_webp(const std::filesystem::path& path, const Bytes& pixels, int height, int width,
+                int channels, WebpKind kind) {
+  write_bytes(path, webp_file(pixels, height, width, channels, kind));
+}
+
+void write_animated_webp(const std::filesystem::path& path, const Bytes& pixels, int height,
+                         int width) {
+  const auto still = webp_file(pixels, height, width, 3, WebpKind::lossless);
+  Bytes features = {0x02, 0, 0, 0}; // animated
+  append_number(features, 20 - 1, 3);
+  append_number(features, 16 - 1, 3);
+  Bytes frame;
+  append_number(frame, 4 / 2, 3); // in units of two pixels
+  append_number(frame, 2 / 2, 3);
+  append_number(frame, static_cast<std::size_t>(width) - 1, 3);
+  append_number(frame, static_cast<std::size_t>(height) - 1, 3);
+  append_number(frame, 100, 3); // milliseconds
+  frame.push_back(0);
+  frame.insert(frame.end(), still.begin() + 12, still.end()); // behind RIFF, its size, WEBP
+  Bytes content = {'W', 'E', 'B', 'P'};
+  append_chunk(content, "VP8X", features);
+  append_chunk(content, "ANIM", Bytes(6));
+  append_chunk(content, "ANMF", frame);
+  Bytes file;
+  append_chunk(file, "RIFF", content);
+  write_bytes(path, file);
 }
 
 } // namespace troupe::data::testing

@@ -132,6 +132,56 @@ TEST_CASE("JPEG images of every kind are read as three channels") {
   }
 }
 
+TEST_CASE("WebP images of every kind are read as three channels") {
+  ScratchFolder folder;
+  const auto path = folder / "image.webp";
+  Bytes pixels;
+  SECTION("lossless, exactly") {
+    write_webp(path, pattern(5, 7, 3), 5, 7, 3);
+    const auto image = read(path, pixels);
+    CHECK((image.height == 5 && image.width == 7));
+    CHECK(largest_difference(image.pixels, pattern(5, 7, 3)) == 0);
+  }
+  SECTION("lossy") { // colours are kept for two pixels by two
+    const auto grey = replicated(gradient(24, 17, 1));
+    write_webp(path, grey, 24, 17, 3, WebpKind::lossy);
+    CHECK(largest_difference(read(path, pixels).pixels, grey) <= 6);
+  }
+  SECTION("alpha is dropped, not blended") {
+    const auto rgba = pattern(5, 7, 4);
+    write_webp(path, rgba, 5, 7, 4);
+    Bytes rgb;
+    for (std::size_t i = 0; i < rgba.size(); ++i)
+      if (i % 4 != 3)
+        rgb.push_back(rgba[i]);
+    CHECK(largest_difference(read(path, pixels).pixels, rgb) == 0);
+  }
+  SECTION("lossy with alpha") {
+    auto rgba = gradient(24, 17, 4);
+    for (std::size_t i = 0; i < rgba.size(); ++i)
+      rgba[i] = i % 4 == 3 ? static_cast<std::uint8_t>(i % 256) : 120;
+    write_webp(path, rgba, 24, 17, 4, WebpKind::lossy);
+    CHECK(largest_difference(read(path, pixels).pixels, Bytes(24 * 17 * 3, 120)) <= 6);
+  }
+  SECTION("an animation is its first frame, on black where it does not reach") {
+    write_animated_webp(path, pattern(5, 7, 3), 5, 7);
+    const auto image = read(path, pixels);
+    REQUIRE((image.height == 16 && image.width == 20));
+    Bytes expected(16 * 20 * 3);
+    const auto frame = pattern(5, 7, 3);
+    for (std::size_t y = 0; y < 5; ++y)
+      std::copy_n(frame.begin() + static_cast<std::ptrdiff_t>(y * 21), 21,
+                  expected.begin() + static_cast<std::ptrdiff_t>(((y + 2) * 20 + 4) * 3));
+    CHECK(largest_difference(image.pixels, expected) == 0);
+  }
+}
+
+TEST_CASE("an animation whose frame lies outside of it is refused") {
+  ScratchFolder folder;
+  write_animated_webp(folder / "a.webp", pattern(5, 17, 3), 5, 17);
+  CHECK_THAT(read_error(folder / "a.webp"), ContainsSubstring("lies outside of it"));
+}
+
 TEST_CASE("a JPEG under a PNG's name is read by what it is") {
   ScratchFolder folder;
   write_jpeg(folder / "photo.png", gradient(8, 8, 3), 8, 8, 3);
@@ -143,7 +193,10 @@ TEST_CASE("an image that is cut short anywhere is refused, not filled with grey"
   ScratchFolder folder;
   write_jpeg(folder / "a.jpg", pattern(40, 40, 3), 40, 40, 3);
   write_png(folder / "a.png", pattern(40, 40, 3), 40, 40, 3);
-  for (const char* name : {"a.jpg", "a.png"}) {
+  write_webp(folder / "a.webp", pattern(40, 40, 3), 40, 40, 3);
+  write_webp(folder / "lossy.webp", pattern(40, 40, 3), 40, 40, 3, WebpKind::lossy);
+  write_animated_webp(folder / "animated.webp", pattern(14, 16, 3), 14, 16);
+  for (const char* name : {"a.jpg", "a.png", "a.webp", "lossy.webp", "animated.webp"}) {
     const auto whole = read_bytes(folder / name);
     for (const double share : {0.0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99}) {
       const auto kept = static_cast<std::size_t>(share * static_cast<double>(whole.size()));
@@ -221,7 +274,7 @@ TEST_CASE("a pipe among the images is refused") {
 TEST_CASE("a file that is no image is refused") {
   ScratchFolder folder;
   write_bytes(folder / "a.jpg", "GIF89a");
-  CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("expected a JPEG or PNG image"));
+  CHECK_THAT(read_error(folder / "a.jpg"), ContainsSubstring("expected a JPEG, PNG or WebP image"));
 }
 
 TEST_CASE("an image folder's labels are the places of the sorted class names") {
@@ -285,5 +338,5 @@ TEST_CASE("an image folder without the expected layout is refused with the layou
              ContainsSubstring("found no class folders"));
   std::filesystem::create_directories(folder / "train/cat");
   CHECK_THAT(folder_error(folder.path(), Split::train),
-             ContainsSubstring("train/cat: found no .jpg, .jpeg or .png files"));
+             ContainsSubstring("train/cat: found no .jpg, .jpeg, .png or .webp files"));
 }

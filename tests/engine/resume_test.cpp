@@ -162,6 +162,22 @@ TEST_CASE(
   CHECK(before.error().message.find("model.rings 3, the config says 5") != std::string::npos);
 }
 
+TEST_CASE("a run keeps its normalization; checkpoints that say nothing of it had the usual one") {
+  const ScratchFolder scratch;
+  Config config;
+  auto old = checkpoint(config, 10);
+  old.metadata.erase("normalization");
+  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(old));
+  CHECK(engine::find_beginning(config, scratch.path()));
+  config.data.mean = {0.5, 0.4, 0.25};
+  config.data.deviation = {0.25, 0.5, 1};
+  const auto beginning = engine::find_beginning(config, scratch.path());
+  REQUIRE_FALSE(beginning);
+  CHECK(beginning.error().message.find(
+            "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, the config says "
+            "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
+}
+
 TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
   engine::Beginning beginning;
   beginning.path = "runs/a/step-000000010.safetensors";

@@ -103,11 +103,21 @@ TEST_CASE("a node that follows tells what is its own, and nothing of the job's")
   std::set<std::string> told;
   for (const auto& [name, type] : declared(registry.text()))
     told.insert(name);
-  CHECK(told == std::set<std::string>{
-                    "troupe_build_info", "troupe_run_info", "troupe_phase", "troupe_ready",
-                    "troupe_start_time_seconds", "troupe_world_size", "troupe_memory_bytes",
-                    "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
-                    "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio"});
+  CHECK(told == std::set<std::string>{"troupe_build_info", "troupe_run_info", "troupe_phase",
+                                      "troupe_ready", "troupe_start_time_seconds",
+                                      "troupe_world_size", "troupe_memory_bytes",
+                                      "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
+                                      "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio",
+                                      "troupe_unreadable_samples_total"});
+}
+
+TEST_CASE("what cannot be read is counted up to its total") {
+  Registry registry(small_run(), false);
+  CHECK(has_line(registry, "troupe_unreadable_samples_total 0"));
+  registry.record_unreadable(3);
+  registry.record_unreadable(3);
+  registry.record_unreadable(5);
+  CHECK(has_line(registry, "troupe_unreadable_samples_total 5"));
 }
 
 TEST_CASE("metric names have the prefix, and the suffix of their type") {

@@ -63,6 +63,9 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info) {
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
   exposition_.registry().begin(info);
+  for (const auto& batches : {job.training, job.evaluation})
+    if (auto files = batches ? batches->adapter().unreadable() : nullptr)
+      unreadable_.push_back(std::move(files));
 }
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {
@@ -97,6 +100,23 @@ void RunView::show(const CheckpointOutcome& checkpoint) {
               checkpoint.failure->to_string());
 }
 
+data::UnreadableFiles::Counts RunView::count_unreadable() const {
+  data::UnreadableFiles::Counts all;
+  for (const auto& files : unreadable_) {
+    const auto counts = files->counts();
+    all.samples += counts.samples;
+    all.files += counts.files;
+  }
+  return all;
+}
+
+void RunView::show_unreadable() {
+  for (const auto& files : unreadable_)
+    for (const auto& line : files->take_lines())
+      log_->warn("{}", line);
+  exposition_.registry().record_unreadable(count_unreadable().samples);
+}
+
 RunOutcome RunView::finish(RunOutcome outcome) {
   const auto fail = [&outcome](Error error) {
     if (outcome.error)
@@ -108,6 +128,13 @@ RunOutcome RunView::finish(RunOutcome outcome) {
   };
   if (lost_)
     fail(*lost_);
+  const auto unreadable = count_unreadable();
+  outcome.summary.unreadable_samples = unreadable.samples;
+  outcome.summary.unreadable_files = unreadable.files;
+  if (unreadable.samples > 0)
+    log_->warn("{} samples, of {} files that cannot be read, were skipped; `troupe data check` "
+               "names them",
+               unreadable.samples, unreadable.files);
   const auto written = folder_ ? folder_->finish(outcome.summary) : Status{};
   if (!written) {
     log_->error("{}", written.error().to_string());

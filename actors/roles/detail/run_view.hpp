@@ -4,6 +4,7 @@
 
 #include "../../company.hpp"
 #include "../../type_ids.hpp"
+#include "troupe/data/unreadable.hpp"
 #include "troupe/engine/job.hpp"
 
 #include "troupe/metrics/console/console.hpp"
@@ -12,6 +13,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -34,6 +36,8 @@ public:
   void show(metrics::JobPhase phase) { exposition_.enter(phase); }
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
+  /// Files that were skipped since the last call, and their count.
+  void show_unreadable();
   /// Writes and shows how the run ended, and gives it back: failed, where a step, an epoch or the
   /// summary could not be written.
   RunOutcome finish(RunOutcome outcome);
@@ -44,6 +48,7 @@ private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder);
   void begin(const engine::Job& job, const metrics::RunInfo& info);
+  data::UnreadableFiles::Counts count_unreadable() const;
   /// A full disk must not end a run: it fails when it has come to its end.
   void keep_first_failure(const Status& written);
 
@@ -51,8 +56,9 @@ private:
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
   metrics::Exposition& exposition_;
-  std::optional<metrics::RunFolder> folder_; ///< of the node that leads
-  std::optional<Error> lost_;                ///< why the record of the run is not whole
+  std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
+  std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
+  std::optional<Error> lost_; ///< why the record of the run is not whole
   bool warned_ = false;
 };
 

@@ -54,10 +54,10 @@ Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device
   return cuda_options(config, *plans);
 }
 
-/// Images of different sizes are augmented on the host, which writes f32.
-nn::InputFormat cuda_input(const Config& config, bool same_size) {
-  return same_size ? nn::InputFormat{.dtype = nn::image_type(config), .channels = 4}
-                   : nn::InputFormat{};
+/// What a device cannot augment is made on the host, which writes f32.
+nn::InputFormat cuda_input(const Config& config, bool augments) {
+  return augments ? nn::InputFormat{.dtype = nn::image_type(config), .channels = 4}
+                  : nn::InputFormat{};
 }
 
 } // namespace troupe::engine

@@ -13,7 +13,7 @@ Result<EngineOptions> cuda_options(const Config& config, gpu::CudaDevice& device
 /// The same by a device's plans, which must outlive them; the device need not be here.
 EngineOptions cuda_options(const Config& config, gpu::PlanBook& plans);
 
-/// What the loader would like to write; `same_size`: it writes images, which all have one size.
-nn::InputFormat cuda_input(const Config& config, bool same_size);
+/// What the loader would like to write; `augments`: the device makes images itself.
+nn::InputFormat cuda_input(const Config& config, bool augments);
 
 } // namespace troupe::engine

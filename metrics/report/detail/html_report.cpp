@@ -129,7 +129,11 @@ std::string facts(const RunSummary& run) {
            ? fmt::format("{} of {}, resumed at {}", readable_count(run.steps),
                          readable_count(run.total_steps), readable_count(run.first_step))
            : fmt::format("{} of {}", readable_count(run.steps), readable_count(run.total_steps))},
-      {"Samples", readable_count(run.samples)},
+      {"Samples",
+       run.unreadable_samples > 0
+           ? fmt::format("{}; {} skipped, of {} files that cannot be read",
+                         readable_count(run.samples), run.unreadable_samples, run.unreadable_files)
+           : readable_count(run.samples)},
       {"Global batch", readable_count(run.batch_size)},
       {"Time", readable_seconds(run.seconds)},
       {"Overlap of collectives", run.world_size > 1 ? readable_percent(run.overlap_ratio) : "–"},

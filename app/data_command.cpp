@@ -1,0 +1,141 @@
+// `troupe data check`: reads all samples before anything is trained on them.
+#include "commands.hpp"
+#include "complain.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/data/check.hpp"
+#include "troupe/data/normalization.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+using data::SplitCheck;
+using Json = nlohmann::ordered_json;
+
+struct DataCheckArguments {
+  ConfigArguments config;
+  bool json = false;
+};
+
+/// As many classes, or files that cannot be read, are told one by one.
+constexpr std::size_t most_told = 20;
+
+void print_classes(const SplitCheck& check) {
+  const auto& counts = check.per_class;
+  if (counts.size() > most_told) {
+    const auto least = std::ranges::min_element(counts), most = std::ranges::max_element(counts);
+    const auto name = [&](auto count) {
+      return echoed(check.class_names[static_cast<std::size_t>(count - counts.begin())]);
+    };
+    fmt::print("  {} classes: {} ({}) to {} ({})\n", counts.size(), *least, name(least), *most,
+               name(most));
+    return;
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    fmt::print("  {:>8}  {}\n", counts[i], echoed(check.class_names[i]));
+}
+
+void print_text(const SplitCheck& check) {
+  const auto unreadable = check.unreadable.size();
+  fmt::print("{}: {} of {} {} read{}{}\n", to_string(check.split),
+             check.samples - static_cast<std::int64_t>(unreadable), check.samples,
+             check.sample_name, check.source.empty() ? "" : " from ", echoed(check.source));
+  if (check.least)
+    fmt::print("  height {} to {}, width {} to {}\n", check.least->height, check.largest->height,
+               check.least->width, check.largest->width);
+  print_classes(check);
+  for (std::size_t i = 0; i < std::min(unreadable, most_told); ++i)
+    fmt::print("  cannot be read: {}\n", echoed(check.unreadable[i]));
+  if (unreadable > most_told)
+    fmt::print("  cannot be read: {} more (--json has all)\n", unreadable - most_told);
+}
+
+Json to_json(const SplitCheck& check) {
+  Json classes = Json::array(), unreadable = Json::array();
+  for (std::size_t i = 0; i < check.class_names.size(); ++i)
+    classes.push_back({{"name", check.class_names[i]}, {"samples", check.per_class[i]}});
+  for (const auto& message : check.unreadable)
+    unreadable.push_back(message);
+  Json object = {{"split", to_string(check.split)}, {"source", check.source},
+                 {"samples", check.samples},        {"unreadable_count", check.unreadable.size()},
+                 {"unreadable", unreadable},        {"classes", classes}};
+  if (check.least) {
+    object["height"] = {check.least->height, check.largest->height};
+    object["width"] = {check.least->width, check.largest->width};
+  }
+  return object;
+}
+
+Json normalization_json(const Config& config) {
+  const auto normalization = data::normalization_of(config.data);
+  Json mean = Json::array(), deviation = Json::array();
+  for (std::size_t c = 0; c < static_cast<std::size_t>(config.model.in_channels); ++c) {
+    mean.push_back(normalization.mean[c]);
+    deviation.push_back(normalization.deviation[c]);
+  }
+  return {{"mean", mean}, {"std", deviation}};
+}
+
+void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_json) {
+  const bool has_images = facts_of_data(config.data).sample == SampleKind::image;
+  if (!as_json) {
+    for (const auto& check : checks)
+      print_text(check);
+    if (has_images)
+      fmt::print("normalization: {}\n", data::to_string(data::normalization_of(config.data)));
+    return;
+  }
+  Json root = {{"splits", Json::array()}};
+  for (const auto& check : checks)
+    root["splits"].push_back(to_json(check));
+  if (has_images)
+    root["normalization"] = normalization_json(config);
+  // A file's name that is no UTF-8 must not cost the answer.
+  fmt::print("{}\n", root.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int check_data(const DataCheckArguments& arguments, const Catalogue& catalogue) {
+  const auto config = load_or_complain(arguments.config, Capabilities::all(), catalogue);
+  if (!config)
+    return wrong_input;
+  std::vector<SplitCheck> checks;
+  for (const auto split : {data::Split::train, data::Split::test}) {
+    if (split == data::Split::test && config->train.evaluate_every == 0)
+      continue; // a run would not open it
+    auto check = data::check_split(*config, split);
+    if (!check)
+      return complain(check.error());
+    checks.push_back(*std::move(check));
+  }
+  print(*config, checks, arguments.json);
+  const bool whole =
+      std::ranges::all_of(checks, [](const SplitCheck& check) { return check.unreadable.empty(); });
+  return whole ? success : wrong_input;
+}
+
+} // namespace
+
+void add_data_command(CLI::App& app, Action& action) {
+  auto* data = app.add_subcommand("data", "Check data sets");
+  data->require_subcommand(1);
+  auto arguments = std::make_shared<DataCheckArguments>();
+  auto* check = data->add_subcommand(
+      "check", "Read every file of both splits, and name those that cannot be read");
+  add_config_arguments(*check, arguments->config);
+  check->add_flag("--json", arguments->json, "For programs");
+  check->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) { return check_data(*arguments, catalogue); };
+  });
+}
+
+} // namespace troupe::app

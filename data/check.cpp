@@ -1,0 +1,118 @@
+#include "check.hpp"
+
+#include "image_adapter.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace troupe::data {
+
+namespace {
+
+/// A sample that could be read.
+struct Seen {
+  std::int32_t label = -1; ///< below 0: it has no class
+  std::optional<Extent> extent = {};
+};
+
+/// Reads one sample; of one thread.
+using SampleReader = std::function<Result<Seen>(std::int64_t)>;
+
+SampleReader read_pixels(const ImageDataset& images) {
+  return
+      [&images, pixels = std::vector<std::uint8_t>{}](std::int64_t sample) mutable -> Result<Seen> {
+        TROUPE_TRY(const auto image, images.read(sample, pixels));
+        return Seen{images.label(sample), Extent{image.height, image.width}};
+      };
+}
+
+/// Of samples that are no images: as a model takes them.
+SampleReader read_fields(const Adapter& adapter) {
+  std::vector<std::vector<std::byte>> memory;
+  for (const auto& field : adapter.fields())
+    memory.emplace_back(field.bytes());
+  return [&adapter, memory = std::move(memory)](std::int64_t sample) mutable -> Result<Seen> {
+    const std::vector<std::span<std::byte>> fields{memory.begin(), memory.end()};
+    TROUPE_TRY(adapter.fill({&sample, 1}, 0, fields));
+    Seen seen;
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      if (adapter.fields()[i].name == "labels")
+        std::memcpy(&seen.label, memory[i].data(), sizeof seen.label);
+    return seen;
+  };
+}
+
+SampleReader reader_of(const Adapter& adapter) {
+  const auto* const images = adapter.images();
+  return images ? read_pixels(*images->source()) : read_fields(adapter);
+}
+
+/// What all threads have found.
+class Findings {
+public:
+  explicit Findings(SplitCheck& check) : check_{check} {}
+
+  void add(std::int64_t sample, const Result<Seen>& seen) {
+    const std::lock_guard lock{mutex_};
+    if (!seen) {
+      unreadable_.emplace(sample, seen.error().message);
+      return;
+    }
+    if (const auto label = static_cast<std::size_t>(seen->label);
+        seen->label >= 0 && label < check_.per_class.size())
+      ++check_.per_class[label];
+    if (const auto& extent = seen->extent) {
+      auto& least = check_.least ? *check_.least : check_.least.emplace(*extent);
+      auto& largest = check_.largest ? *check_.largest : check_.largest.emplace(*extent);
+      least = {std::min(least.height, extent->height), std::min(least.width, extent->width)};
+      largest = {std::max(largest.height, extent->height), std::max(largest.width, extent->width)};
+    }
+  }
+
+  /// Once all samples have been read.
+  void finish() {
+    for (auto& [sample, message] : unreadable_)
+      check_.unreadable.push_back(std::move(message));
+  }
+
+private:
+  SplitCheck& check_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::string> unreadable_; ///< in the set's order, whoever was first
+};
+
+} // namespace
+
+Result<SplitCheck> check_split(const Config& config, Split split) {
+  TROUPE_TRY(const auto adapter, open_adapter(config, split));
+  const auto& dataset = adapter->dataset();
+  SplitCheck check{.split = split,
+                   .sample_name = std::string{adapter->sample_name()},
+                   .samples = dataset.size(),
+                   .class_names = dataset.class_names()};
+  if (const auto* const images = adapter->images())
+    check.source = images->source()->info().source;
+  check.per_class.resize(check.class_names.size());
+  Findings findings{check};
+  std::atomic<std::int64_t> next = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::int64_t i = 0; i < config.data.loader_threads; ++i)
+      threads.emplace_back([&] {
+        const auto read = reader_of(*adapter);
+        for (std::int64_t sample; (sample = next++) < check.samples;)
+          findings.add(sample, read(sample));
+      });
+  }
+  findings.finish();
+  return check;
+}
+
+} // namespace troupe::data

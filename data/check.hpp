@@ -1,0 +1,32 @@
+/// Reads all of a data set, before anything is trained on it.
+#pragma once
+
+#include "dataset.hpp"
+
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/device/augment_math.hpp"
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::data {
+
+struct SplitCheck {
+  Split split = Split::train;
+  std::string source;      ///< the folder, where there is one
+  std::string sample_name; ///< "images", "rows"
+  std::int64_t samples = 0;
+  std::vector<std::string> class_names; ///< by label; empty where samples have no class
+  std::vector<std::int64_t> per_class;  ///< samples that can be read, by label
+  std::optional<Extent> least, largest; ///< height and width, each by itself; of images
+  std::vector<std::string> unreadable;  ///< what is wrong with each file, which it names
+};
+
+/// Opens a split as training would and reads every sample, on data.loader_threads threads. Blocks.
+/// Errors: of open_adapter; what is wrong with single samples is in the check.
+Result<SplitCheck> check_split(const Config& config, Split split);
+
+} // namespace troupe::data

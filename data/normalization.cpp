@@ -1,0 +1,55 @@
+#include "normalization.hpp"
+
+#include "troupe/core/config/config.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace troupe::data {
+
+namespace {
+
+constexpr Normalization of_every_channel(float mean, float deviation) {
+  return {{mean, mean, mean}, {deviation, deviation, deviation}};
+}
+
+constexpr Normalization cifar10 = {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
+constexpr Normalization imagenet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+constexpr Normalization mnist = of_every_channel(0.1307f, 0.3081f);
+constexpr Normalization fashion_mnist = of_every_channel(0.2860f, 0.3530f);
+constexpr Normalization synthetic = of_every_channel(0.5f, 0.25f);
+
+/// One number is every channel's.
+std::array<float, 3> by_channel(const std::vector<double>& values) {
+  std::array<float, 3> all = {};
+  for (std::size_t c = 0; c < all.size(); ++c)
+    all[c] = static_cast<float>(values[std::min(c, values.size() - 1)]);
+  return all;
+}
+
+} // namespace
+
+Normalization usual_normalization(std::string_view dataset) {
+  if (dataset == "cifar10")
+    return cifar10;
+  if (dataset == "mnist")
+    return mnist;
+  if (dataset == "fashion_mnist")
+    return fashion_mnist;
+  if (dataset == "image_folder")
+    return imagenet;
+  return dataset == "synthetic" ? synthetic : Normalization{};
+}
+
+Normalization normalization_of(const DataConfig& data) {
+  if (data.mean.empty() || data.deviation.empty())
+    return usual_normalization(data.dataset);
+  return {by_channel(data.mean), by_channel(data.deviation)};
+}
+
+std::string to_string(const Normalization& normalization) {
+  return fmt::format("mean {}, std {}", fmt::join(normalization.mean, ", "),
+                     fmt::join(normalization.deviation, ", "));
+}
+
+} // namespace troupe::data

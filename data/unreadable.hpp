@@ -1,0 +1,39 @@
+/// Files that could not be read, where data.skip_unreadable lets a run go on without them.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::data {
+
+/// Of one data set, since it was opened by this process. Any thread may call anything.
+class UnreadableFiles {
+public:
+  /// So many files are named; of the others only the number is told.
+  static constexpr std::size_t most_named = 20;
+
+  struct Counts {
+    std::int64_t samples = 0; ///< that a batch should have had, each time it should
+    std::int64_t files = 0;
+  };
+
+  /// The file of sample `index`, which a batch should have had, could not be read.
+  void add(std::int64_t index, const Error& error);
+  Counts counts() const;
+  /// What there is to say since the last call: a line for each file that is new, and one when no
+  /// more will be named.
+  std::vector<std::string> take_lines();
+
+private:
+  mutable std::mutex mutex_;
+  std::set<std::int64_t> files_; ///< by sample
+  std::int64_t samples_ = 0;
+  std::vector<std::string> lines_;
+};
+
+} // namespace troupe::data

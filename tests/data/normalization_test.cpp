@@ -1,0 +1,39 @@
+#include "files.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/data/augment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::data;
+
+TEST_CASE("what a config normalizes with is the data set's, or its own") {
+  DataConfig data;
+  data.dataset = "image_folder";
+  CHECK(to_string(normalization_of(data)) == "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225");
+  data.dataset = "mnist";
+  CHECK(normalization_of(data) == usual_normalization("mnist"));
+  data.mean = {0.5};
+  data.deviation = {0.25};
+  CHECK(to_string(normalization_of(data)) == "mean 0.5, 0.5, 0.5, std 0.25, 0.25, 0.25");
+  data.mean = {0.1, 0.2, 0.3};
+  data.deviation = {0.25, 0.5, 1};
+  CHECK(normalization_of(data).mean == std::array{0.1f, 0.2f, 0.3f});
+}
+
+TEST_CASE("images are normalized with what the config says, in both splits") {
+  DataConfig data;
+  const ImageInfo info{.name = "cifar10",
+                       .source = "here",
+                       .class_names = {},
+                       .normalization = usual_normalization("cifar10")};
+  const auto used = [&](Split split) {
+    return augment_options(data, {}, info, split, 1).value().normalization;
+  };
+  CHECK(used(Split::train) == usual_normalization("cifar10"));
+  data.mean = {0, 0, 0};
+  data.deviation = {1, 1, 1};
+  for (const auto split : {Split::train, Split::test})
+    CHECK(used(split) == Normalization{});
+}
