@@ -26,7 +26,9 @@ void add_client_commands(CLI::App& app, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
+void add_export_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
+void add_predict_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 

@@ -57,7 +57,9 @@ int run(int argc, char** argv) {
   add_compare_command(app, action);
   add_config_command(app, action);
   add_doctor_command(app, action);
+  add_export_command(app, action);
   add_plan_command(app, action);
+  add_predict_command(app, action);
   add_client_commands(app, action);
   try {
     app.parse(argc, argv);

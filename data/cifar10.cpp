@@ -1,6 +1,7 @@
 #include "detail/file.hpp"
 #include "detail/memory_images.hpp"
 #include "formats.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 
 namespace troupe::data {
@@ -20,8 +21,7 @@ ImageInfo cifar10_info(const fs::path& root) {
           .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
                           "ship", "truck"},
           .channels = 3,
-          .normalization = {.mean = {0.4914f, 0.4822f, 0.4465f},
-                            .deviation = {0.2470f, 0.2435f, 0.2616f}}};
+          .normalization = usual_normalization("cifar10")};
 }
 
 /// Planes of red, green and blue to pixels of three bytes.

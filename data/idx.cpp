@@ -1,6 +1,7 @@
 #include "detail/file.hpp"
 #include "detail/memory_images.hpp"
 #include "formats.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <array>
@@ -24,14 +25,14 @@ Flavour describe(IdxFlavour flavour, const fs::path& root) {
              .source = root.string(),
              .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
              .channels = 1,
-             .normalization = {{0.1307f, 0.1307f, 0.1307f}, {0.3081f, 0.3081f, 0.3081f}}},
+             .normalization = usual_normalization("mnist")},
             "mnist"};
   return {{.name = "fashion_mnist",
            .source = root.string(),
            .class_names = {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
                            "sneaker", "bag", "ankle boot"},
            .channels = 1,
-           .normalization = {{0.2860f, 0.2860f, 0.2860f}, {0.3530f, 0.3530f, 0.3530f}}},
+           .normalization = usual_normalization("fashion_mnist")},
           "fashion-mnist"};
 }
 

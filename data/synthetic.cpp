@@ -1,5 +1,6 @@
 #include "formats.hpp"
 #include "keys.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
 
@@ -26,7 +27,7 @@ ImageInfo synthetic_info(const SyntheticOptions& options) {
                  .source = "synthetic",
                  .class_names = {},
                  .channels = options.channels,
-                 .normalization = {{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}}};
+                 .normalization = usual_normalization("synthetic")};
   for (std::int64_t i = 0; i < options.classes; ++i)
     info.class_names.push_back(fmt::format("class {}", i));
   return info;
