@@ -78,7 +78,7 @@ std::vector<float> engine_logits(const PreparedModel& model, CompileOptions::Eng
   return runner.tensor("logits", static_cast<std::size_t>(images[0]) * 10);
 }
 
-PreparedModel prepared(const Graph& graph, Precision precision, bool fold) {
+PreparedModel ready_to_predict(const Graph& graph, Precision precision, bool fold) {
   PassOptions options{.fuse = FusePatterns::all(), .precision = precision};
   options.fuse.convolution_bias = fold;
   options.fold_batch_norm = fold;
@@ -153,14 +153,14 @@ TEST_CASE("folded convolutions on the host's fast kernels are the interpreter's"
   const auto batch = GENERATE(1, 4);
   const auto* const name = GENERATE("resnet18", "resnet50");
   const auto graph = evaluated(name, batch, 16);
-  const auto folded = prepared(graph, precision, true);
+  const auto folded = ready_to_predict(graph, precision, true);
   CHECK(count(folded.graph, Op::batch_norm) == 0);
   CHECK(count(folded.graph, Op::relu) == 0);
   const auto values = folded_values(trained(graph), folded.foldings);
   const auto fast = engine_logits(folded, CompileOptions::Engine::fastest, values, precision);
   const auto truth = engine_logits(folded, CompileOptions::Engine::interpreter, values, precision);
   CHECK(relative_error(fast, truth) < bound);
-  const auto plain = prepared(graph, precision, false);
+  const auto plain = ready_to_predict(graph, precision, false);
   CHECK(relative_error(fast, engine_logits(plain, CompileOptions::Engine::fastest, trained(graph),
                                            precision)) < bound);
 }

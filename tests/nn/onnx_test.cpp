@@ -23,7 +23,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Graph model(const std::string& name, const InputSpec& input = image_input(16)) {
+Graph exportable(const std::string& name, const InputSpec& input = image_input(16)) {
   ModelConfig config;
   config.name = name;
   config.hidden = {6, 5};
@@ -64,7 +64,7 @@ std::size_t size_of_data_type(std::uint64_t type) {
   return type == 7 ? 8 : type == 10 ? 2 : 4; // INT64, FLOAT16, FLOAT
 }
 
-void check_graph(const ProtoMessage& graph) {
+void check_onnx_graph(const ProtoMessage& graph) {
   std::set<std::string> known;
   for (const auto& tensor : graph.messages(5)) {
     INFO(tensor.text(8));
@@ -108,14 +108,14 @@ using Strings = std::vector<std::string>;
 TEST_CASE("every model is written as ONNX's checker wants it") {
   const auto name =
       GENERATE(as<std::string>{}, "resnet18", "resnet20", "resnet50", "mlp", "linear");
-  const auto graph = model(name);
+  const auto graph = exportable(name);
   const auto file = exported(graph, {.metadata = {{"a", "b"}}});
   CHECK(file.number(1) == 8); // ir_version
   CHECK(file.text(2) == "troupe");
   CHECK(file.messages(8).at(0).number(2) == 17); // opset_import
   CHECK(file.messages(14).at(0).text(1) == "a");
   const auto onnx = file.messages(7).at(0);
-  check_graph(onnx);
+  check_onnx_graph(onnx);
   CHECK(dims_of(onnx.messages(11).at(0)) == Strings{"batch", "3", "16", "16"});
   CHECK(onnx.messages(12).at(0).text(1) == "logits");
   CHECK(dims_of(onnx.messages(12).at(0)) == Strings{"batch", "10"});
@@ -124,7 +124,7 @@ TEST_CASE("every model is written as ONNX's checker wants it") {
 }
 
 TEST_CASE("batch norms have their inference form, or are in the convolutions") {
-  const auto graph = model("resnet20");
+  const auto graph = exportable("resnet20");
   const auto plain = exported(graph).messages(7).at(0);
   for (const auto& node : nodes_of(plain))
     if (node.op == "BatchNormalization") {
@@ -135,7 +135,7 @@ TEST_CASE("batch norms have their inference form, or are in the convolutions") {
     }
   const auto folded = fold_batch_norm(graph);
   const auto onnx = exported(folded.graph).messages(7).at(0);
-  check_graph(onnx);
+  check_onnx_graph(onnx);
   CHECK(std::ranges::count(ops_of(onnx), "BatchNormalization") == 0);
   for (const auto& node : nodes_of(onnx))
     if (node.op == "Conv")
@@ -145,22 +145,22 @@ TEST_CASE("batch norms have their inference form, or are in the convolutions") {
 }
 
 TEST_CASE("samples are flattened in the order that they were trained in") {
-  CHECK(ops_of(exported(model("linear")).messages(7).at(0)) ==
+  CHECK(ops_of(exported(exportable("linear")).messages(7).at(0)) ==
         Strings{"Transpose", "Flatten", "Gemm"});
-  CHECK(ops_of(exported(model("linear", image_input(16, 1))).messages(7).at(0)) ==
+  CHECK(ops_of(exported(exportable("linear", image_input(16, 1))).messages(7).at(0)) ==
         Strings{"Flatten", "Gemm"});
   const InputSpec row{.name = "features", .sample = {7}};
-  const auto table = exported(model("linear", row)).messages(7).at(0);
+  const auto table = exported(exportable("linear", row)).messages(7).at(0);
   CHECK(ops_of(table) == Strings{"Flatten", "Gemm"});
   CHECK(dims_of(table.messages(11).at(0)) == Strings{"batch", "7"});
 }
 
 TEST_CASE("normalization comes first, and probabilities last, where they are asked for") {
-  const auto graph = model("mlp");
+  const auto graph = exportable("mlp");
   onnx::ExportOptions options{.probabilities = true};
   options.normalization = {{0.5f, 0.25f, 0.125f}, {1.0f, 2.0f, 4.0f}};
   const auto onnx = exported(graph, options).messages(7).at(0);
-  check_graph(onnx);
+  check_onnx_graph(onnx);
   const auto ops = ops_of(onnx);
   CHECK(Strings(ops.begin(), ops.begin() + 2) == Strings{"Sub", "Div"});
   CHECK(ops.back() == "Softmax");
@@ -171,9 +171,9 @@ TEST_CASE("normalization comes first, and probabilities last, where they are ask
 }
 
 TEST_CASE("in fp16 all is computed with in it, between f32 inputs and outputs") {
-  const auto graph = model("resnet20");
+  const auto graph = exportable("resnet20");
   const auto onnx = exported(graph, {.dtype = DType::f16}).messages(7).at(0);
-  check_graph(onnx);
+  check_onnx_graph(onnx);
   const auto ops = ops_of(onnx);
   CHECK(ops.front() == "Cast");
   CHECK(ops.back() == "Cast");
@@ -183,13 +183,13 @@ TEST_CASE("in fp16 all is computed with in it, between f32 inputs and outputs") 
 }
 
 TEST_CASE("what is too large for one file has its values in another") {
-  const auto graph = model("mlp");
+  const auto graph = exportable("mlp");
   const auto made = onnx::make_model(graph, {.values_file = "m.onnx.data", .most_bytes = 10'000});
   REQUIRE(made.has_value());
   const auto file = written(graph, made->model, made->dtype);
   CHECK(file.size() < 10'000);
   const auto onnx = ProtoMessage::read(file).messages(7).at(0);
-  check_graph(onnx);
+  check_onnx_graph(onnx);
   std::size_t parts = 0, at = 0;
   for (const auto& tensor : onnx.messages(5)) {
     INFO(tensor.text(8));
@@ -220,5 +220,5 @@ TEST_CASE("an op without an ONNX form is named, and so is an opset that is not w
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code == Errc::unsupported);
   CHECK_THAT(refused.error().message, ContainsSubstring("the op gelu (of act)"));
-  CHECK_FALSE(onnx::make_model(model("linear"), {.opset = 16}).has_value());
+  CHECK_FALSE(onnx::make_model(exportable("linear"), {.opset = 16}).has_value());
 }

@@ -152,8 +152,9 @@ TEST_CASE("what cannot be read is named, and the rest is predicted") {
     errors += prediction.contains("error") ? 1 : 0;
   CHECK(errors == 1);
   CHECK(program({"predict", folder, broken.string()}).code == 2);
-  const auto split = json_of({"predict", folder, "--split", "test", "--batch", "2"});
-  CHECK(split.at("split").at("unreadable") == 1);
+  const auto split = program({"predict", folder, "--split", "test", "--batch", "2"});
+  CHECK(split.code == 1);
+  CHECK_THAT(split.out, ContainsSubstring("test: 5 images, 1 unreadable, accuracy "));
 }
 
 TEST_CASE("rows of a table are predicted, without their targets") {
@@ -204,12 +205,12 @@ TEST_CASE("a run from before cards, and weights of somebody else's, take a confi
   write_bytes(experiment / "names.txt", "one\ntwo\n");
   CHECK_THAT(refusal(with_config + Words{"--split", "test", "--class-names",
                                          (experiment / "names.txt").string()}),
-             ContainsSubstring("2 names, but the model has 10 classes"));
+             ContainsSubstring("2 names, but the model has 4 classes"));
 }
 
 TEST_CASE("what is wrong with a model or an input is said before anything is computed") {
   const Experiment experiment;
-  const auto run = experiment.completed("run", {"train.epochs=1"});
+  const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto folder = run.folder().string();
   CHECK_THAT(refusal({"predict", (experiment / "none").string(), "--split", "test"}),
              ContainsSubstring("there is no such file or folder"));
@@ -231,7 +232,7 @@ TEST_CASE("what is wrong with a model or an input is said before anything is com
 
 TEST_CASE("a safetensors export has the weights alone, in the precision that was asked for") {
   const Experiment experiment;
-  const auto run = experiment.completed("run", {"train.epochs=1"});
+  const auto run = experiment.completed("run", {"train.epochs=2"});
   const auto folder = run.folder().string();
   const auto [precision, dtype] =
       GENERATE(std::pair{"fp32", "F32"}, std::pair{"fp16", "F16"}, std::pair{"bf16", "BF16"});
