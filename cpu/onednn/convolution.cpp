@@ -44,7 +44,8 @@ public:
                                                                                   role.channels} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     library_bytes_ = aligned(primitive_.scratchpad_bytes());
-    from_bytes_ = widen ? aligned(images * role.from_elements * sizeof(float)) : 0;
+    const auto room = std::max(role.from_elements, role.epilogue.add ? role.to_elements : 0);
+    from_bytes_ = widen ? aligned(images * room * sizeof(float)) : 0;
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
   }
 
@@ -81,8 +82,8 @@ public:
       widen_slice(slicing_, stored_, x, wide_x, from_elements);
       primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
                      library);
+      finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
       narrow_slice(slicing_, stored_, wide_y, y, to_elements);
-      finish_.run(frame, slicing_, index * to_elements, to_elements);
       hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
     return {};
@@ -97,7 +98,7 @@ private:
     std::size_t count = 3;
     if (role_.epilogue.bias)
       operands[count++] = {DNNL_ARG_BIAS, frame.data<float>(node_.inputs[2])};
-    if (role_.epilogue.add)
+    if (role_.epilogue.add && !role_.epilogue.in_place)
       operands[count++] = {residual_argument,
                            frame.data<std::byte>(node_.inputs[3]) + done * size_of(stored_)};
     primitive_.run(std::span{operands}.first(count), library);
@@ -196,7 +197,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   problem.batch = slicing.images;
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
   const bool forward = direction == Direction::forward;
-  const auto epilogue = forward ? epilogue_of(node) : Epilogue{};
+  const auto epilogue = forward ? epilogue_of(lowering.options.memory, node) : Epilogue{};
   const auto make = [&](const dnnl::memory::desc* weights) {
     return forward ? convolution_forward(lowering.library, problem, weights,
                                          widen ? Epilogue{} : epilogue)
@@ -284,9 +285,15 @@ ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Dir
           .activations = x.dtype};
 }
 
-Epilogue epilogue_of(const Node& convolution) {
+Epilogue epilogue_of(const MemoryPlan& plan, const Node& convolution) {
   const auto& a = std::get<Conv2dAttributes>(convolution.attributes);
-  return {a.bias, a.add, a.relu};
+  const auto place = [&](TensorId id) {
+    const auto i = static_cast<std::size_t>(id);
+    return i < plan.offsets.size() ? plan.offsets[i] : MemoryPlan::not_in_arena;
+  };
+  const bool in_place = a.add && place(convolution.inputs[3]) != MemoryPlan::not_in_arena &&
+                        place(convolution.inputs[3]) == place(convolution.outputs[0]);
+  return {a.bias, a.add, a.relu, in_place};
 }
 
 bool is_pointwise(const Node& node) {

@@ -83,7 +83,7 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
     if (node.op == Op::conv2d_backward_weight && graph[node.outputs[0]].of == parameter)
       gradient = &node;
   }
-  const auto epilogue = forward ? epilogue_of(*forward) : Epilogue{};
+  const auto epilogue = forward ? epilogue_of(options.memory, *forward) : Epilogue{};
   if (!forward || (is_pointwise(*forward) && !epilogue.bias))
     return plain;
   auto problem = convolution_problem(graph, *forward, Direction::forward);

@@ -77,6 +77,13 @@ inline std::optional<Node> convolve_again(const Node& node) {
   return ends_block ? std::nullopt : same_node(node);
 }
 
+/// What the residual of a 1x1 convolution is added to may lie where it did: these are what devices
+/// run as products that add to what is there.
+inline std::optional<std::size_t> residual_of(const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  return a.add && a.kernel == 1 ? std::optional<std::size_t>{3} : std::nullopt;
+}
+
 inline constexpr OpRecord conv2d = {
     .op = Op::conv2d,
     .infer = infer_conv2d,
@@ -84,6 +91,7 @@ inline constexpr OpRecord conv2d = {
     .rounded = InputSet::only({1}),
     .gradient = differentiate_conv2d,
     .clone = convolve_again,
+    .also_in_place = residual_of,
     .cost = cost_of_forward,
 };
 

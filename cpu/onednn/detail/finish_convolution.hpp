@@ -6,6 +6,7 @@
 #include "primitives.hpp"
 #include "slices.hpp"
 
+#include <span>
 #include <vector>
 
 namespace troupe::cpu {
@@ -25,15 +26,37 @@ public:
     with_element(stored_, [&]<class T>(T) {
       if (slicing.side_by_side)
         return run_part<T>(frame, begin, begin + count);
-      // Whole rows, a few at a time.
-      const std::size_t grain = (8192 + ones_.size() - 1) / ones_.size() * ones_.size();
-      parallel_for(count, grain, [&](std::size_t from, std::size_t to) {
+      parallel_for(count, grain(), [&](std::size_t from, std::size_t to) {
         run_part<T>(frame, begin + from, begin + to);
       });
     });
   }
 
+  /// The same of values that are not narrowed to y's type yet: y's elements from `begin` on. `room`
+  /// has place for as many.
+  void run_wide(const Frame& frame, const Slicing& slicing, std::size_t begin,
+                std::span<float> values, float* room) const {
+    if (!epilogue_.bias)
+      return;
+    if (epilogue_.add)
+      widen_slice(slicing, stored_,
+                  frame.data<std::byte>(node_.inputs[3]) + begin * size_of(stored_), room,
+                  values.size());
+    const auto part = [&](std::size_t from, std::size_t to) {
+      kernels().of<float>().normalize(values.data() + from, epilogue_.add ? room + from : nullptr,
+                                      values.data() + from, {to - from, ones_.size()}, ones_.data(),
+                                      frame.data<float>(node_.inputs[2]), epilogue_.relu);
+    };
+    if (slicing.side_by_side)
+      part(0, values.size());
+    else
+      parallel_for(values.size(), grain(), part);
+  }
+
 private:
+  /// Whole rows, a few at a time.
+  std::size_t grain() const { return (8192 + ones_.size() - 1) / ones_.size() * ones_.size(); }
+
   template <class T>
   void run_part(const Frame& frame, std::size_t begin, std::size_t end) const {
     auto* const y = frame.data<T>(node_.outputs[0]) + begin;

@@ -34,11 +34,14 @@ struct ConvolutionDescriptors {
         strides{p.stride, p.stride}, padding{p.padding, p.padding} {}
 };
 
-/// The residual is read where it lies: its layout is y's.
+/// The residual is read where it lies: its layout is y's. What is added in place runs in the
+/// library's faster kernels for 1x1 convolutions.
 dnnl::primitive_attr attributes(const Epilogue& epilogue, const Descriptor& y) {
   auto attr = attributes();
   dnnl::post_ops ops;
-  if (epilogue.add)
+  if (epilogue.add && epilogue.in_place)
+    ops.append_sum(1.0f);
+  else if (epilogue.add)
     ops.append_binary(dnnl::algorithm::binary_add, y);
   if (epilogue.relu)
 #if DNNL_VERSION_MAJOR >= 3

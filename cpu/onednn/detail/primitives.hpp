@@ -33,9 +33,10 @@ struct ConvolutionProblem {
 struct Epilogue {
   bool bias = false;              ///< f32, by channel
   bool add = false, relu = false; ///< with bias: a residual of y's type and shape; clipped at 0
+  bool in_place = false;          ///< the residual lies where y is written
 };
 
-/// The residual, among a primitive's arguments: it is added first.
+/// A residual that lies elsewhere, among a primitive's arguments: it is added first.
 inline constexpr int residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
 
 /// An operand that runs get by pointer.
