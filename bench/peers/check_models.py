@@ -79,24 +79,20 @@ def check_onnx(folder, raw, inputs, expected):
     return found, kinds
 
 
-def torchvision_model(config_model, weights):
-    """None where torchvision has none."""
-    name = config_model["name"]
-    if not hasattr(torchvision.models, name):
+def torchvision_model(name, weights):
+    """None where torchvision has none, or none as narrow."""
+    if not hasattr(torchvision.models, name) or weights["conv1.weight"].shape[0] != 64:
         return None
-    options = {"width_per_group": 64}
-    model = getattr(torchvision.models, name)(weights=None, num_classes=weights["fc.weight"].shape[0], **options)
+    model = getattr(torchvision.models, name)(weights=None, num_classes=weights["fc.weight"].shape[0])
     stem = weights["conv1.weight"].shape
     if stem[2] == 3:  # CIFAR's
         model.conv1 = torch.nn.Conv2d(stem[1], stem[0], 3, 1, 1, bias=False)
         model.maxpool = torch.nn.Identity()
-    if stem[0] != 64:
-        return None
     return model.eval()
 
 
 def check_torchvision(name, weights, inputs, expected):
-    model = torchvision_model({"name": name}, weights)
+    model = torchvision_model(name, weights)
     if model is None:
         return None
     model.load_state_dict(weights, strict=True)
