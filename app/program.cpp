@@ -72,7 +72,9 @@ int run(int argc, char** argv, const Extensions& extensions) {
   add_convert_command(app, action);
   add_data_command(app, action);
   add_doctor_command(app, action);
+  add_export_command(app, action);
   add_plan_command(app, action);
+  add_predict_command(app, action);
   add_client_commands(app, action);
   try {
     app.parse(argc, argv);

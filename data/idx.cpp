@@ -1,6 +1,7 @@
 #include "detail/file.hpp"
 #include "detail/memory_images.hpp"
 #include "formats.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <array>

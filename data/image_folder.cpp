@@ -1,6 +1,8 @@
 #include "detail/file.hpp"
 #include "detail/image_file.hpp"
 #include "formats.hpp"
+#include "image_files.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/core/sha256.hpp"
@@ -72,35 +74,6 @@ Result<std::vector<std::string>> class_folders(const fs::path& folder) {
   return names;
 }
 
-/// Images below `folder`, folder by folder, each sorted: torchvision's order.
-Result<std::vector<fs::path>> images_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  fs::recursive_directory_iterator at{folder, fs::directory_options::follow_directory_symlink,
-                                      error},
-      end;
-  for (; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (!is_image_file(at->path()) || at->is_directory(ignored))
-      continue;
-    if (at->is_regular_file(ignored))
-      files.push_back(at->path());
-    else if (at->exists(ignored))
-      return fail(Errc::data, "{}: it is no regular file; remove it", at->path().string());
-  }
-  if (error)
-    return fail(Errc::io, "{}: {}", folder.string(), error.message());
-  if (files.empty())
-    return fail(Errc::data,
-                "{}: found no .jpg, .jpeg, .png or .webp files; remove the folder or fill it",
-                folder.string());
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    const auto a_folder = a.parent_path().native(), b_folder = b.parent_path().native();
-    return a_folder != b_folder ? a_folder < b_folder : a.native() < b.native();
-  });
-  return files;
-}
-
 } // namespace
 
 Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Split split) {
@@ -128,7 +101,7 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
       return fail(Errc::data,
                   "{}: the training images in {} have no class {}: remove or rename the folder",
                   (*folder / name).string(), (root / "train").string(), name);
-    TROUPE_TRY(auto images, images_in(*folder / name));
+    TROUPE_TRY(auto images, image_files_below(*folder / name));
     labels.insert(labels.end(), images.size(), static_cast<std::int32_t>(found - classes->begin()));
     std::move(images.begin(), images.end(), std::back_inserter(files));
   }

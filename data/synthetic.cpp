@@ -1,5 +1,6 @@
 #include "formats.hpp"
 #include "keys.hpp"
+#include "normalization.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/sha256.hpp"
 

@@ -9,15 +9,26 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace troupe::data {
 
 namespace {
 
-/// What features are shifted and divided by.
-struct Standard {
-  std::vector<double> mean, deviation;
-};
+std::vector<std::string> class_names_of(const ModelConfig& model) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; model.loss == "cross_entropy" && i < model.num_classes; ++i)
+    names.push_back(fmt::format("{}", i));
+  return names;
+}
+
+/// `values`: rows of `width`, of which the features come first.
+void apply(const Standardization& standard, std::size_t width, std::vector<float>& values) {
+  for (std::size_t row = 0; row < values.size(); row += width)
+    for (std::size_t f = 0; f < standard.mean.size(); ++f)
+      values[row + f] =
+          static_cast<float>((double{values[row + f]} - standard.mean[f]) / standard.deviation[f]);
+}
 
 class CsvOpener {
 public:
@@ -30,13 +41,14 @@ public:
     auto training = read(Split::train);
     if (!training)
       return failure(training.error());
-    const auto standard = standard_of(*training);
+    auto standard = data_.standardize ? standard_of(*training) : Standardization{};
     TROUPE_TRY(auto values, split == Split::train ? std::move(training) : read(split));
-    if (data_.standardize)
-      apply(standard, values);
+    apply(standard, width_, values);
     TROUPE_TRY(check_classes(split, values));
-    return std::make_shared<const TableDataset>(
-        TableDataset::Columns{data_.features, data_.targets, class_names()}, std::move(values));
+    return std::make_shared<const TableDataset>(TableDataset::Columns{data_.features, data_.targets,
+                                                                      class_names_of(model_),
+                                                                      std::move(standard)},
+                                                std::move(values));
   }
 
 private:
@@ -80,15 +92,8 @@ private:
     return {};
   }
 
-  std::vector<std::string> class_names() const {
-    std::vector<std::string> names;
-    for (std::int64_t i = 0; classes_ && i < model_.num_classes; ++i)
-      names.push_back(fmt::format("{}", i));
-    return names;
-  }
-
-  Standard standard_of(const std::vector<float>& values) const {
-    Standard standard{std::vector<double>(features_), std::vector<double>(features_)};
+  Standardization standard_of(const std::vector<float>& values) const {
+    Standardization standard{std::vector<double>(features_), std::vector<double>(features_)};
     const auto count = values.size() / width_;
     const auto rows = static_cast<double>(count);
     const auto add = [&](std::vector<double>& sums, auto term) {
@@ -103,13 +108,6 @@ private:
     for (auto& variance : standard.deviation)
       variance = variance > 0 ? std::sqrt(variance) : 1; // a column that never changes says nothing
     return standard;
-  }
-
-  void apply(const Standard& standard, std::vector<float>& values) const {
-    for (std::size_t row = 0; row < values.size(); row += width_)
-      for (std::size_t f = 0; f < features_; ++f)
-        values[row + f] = static_cast<float>((double{values[row + f]} - standard.mean[f]) /
-                                             standard.deviation[f]);
   }
 
   const DataConfig& data_;
@@ -129,6 +127,28 @@ void TableDataset::add_content(Sha256& sha) const {
 
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split) {
   return CsvOpener{data, model}.open(split);
+}
+
+Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
+                               const ModelConfig& model, const Standardization& standardization,
+                               std::vector<std::int64_t>& rows) {
+  const auto features = data.features.size(), targets = data.targets.size();
+  auto class_names = class_names_of(model);
+  const float unknown = class_names.empty() ? std::numeric_limits<float>::quiet_NaN() : -1.0f;
+  std::vector<float> values;
+  for (const auto& file : files) {
+    TROUPE_TRY(const auto read, read_csv(file, data.features));
+    for (std::size_t at = 0; at < read.size(); at += features) {
+      const auto row = std::span{read}.subspan(at, features);
+      values.insert(values.end(), row.begin(), row.end());
+      values.insert(values.end(), targets, unknown);
+    }
+    rows.push_back(static_cast<std::int64_t>(read.size() / features));
+  }
+  apply(standardization, features + targets, values);
+  return std::make_shared<const TableDataset>(
+      TableDataset::Columns{data.features, data.targets, std::move(class_names), standardization},
+      std::move(values));
 }
 
 } // namespace troupe::data

@@ -6,6 +6,7 @@
 #include "troupe/core/config/forward.hpp"
 #include "troupe/core/error.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,12 +14,18 @@
 
 namespace troupe::data {
 
+/// What features are shifted and divided by; empty: nothing.
+struct Standardization {
+  std::vector<double> mean, deviation; ///< by feature
+};
+
 /// All rows in memory.
 class TableDataset final : public Dataset {
 public:
   struct Columns {
     std::vector<std::string> features, targets; ///< names
     std::vector<std::string> class_names;       ///< where the one target is a class; else empty
+    Standardization standardization = {};       ///< that the features went through
   };
   /// `values`: a row after the other, its features and then its targets.
   TableDataset(Columns columns, std::vector<float> values)
@@ -56,5 +63,12 @@ using TablePtr = std::shared_ptr<const TableDataset>;
 /// code 2): a missing file or column (with the nearest name), a row of another length, what is no
 /// finite number: with file, line and column.
 Result<TablePtr> open_csv(const DataConfig& data, const ModelConfig& model, Split split);
+
+/// Rows of files whose targets are not known, and may have no columns: a class is -1, numbers are
+/// NaN. Features go through `standardization`. `rows`: gets the number of rows of each file.
+/// Errors: as open_csv.
+Result<TablePtr> open_csv_rows(std::span<const std::filesystem::path> files, const DataConfig& data,
+                               const ModelConfig& model, const Standardization& standardization,
+                               std::vector<std::int64_t>& rows);
 
 } // namespace troupe::data

@@ -1,6 +1,7 @@
 #include "job.hpp"
 
 #include "feeding/data_identity.hpp"
+#include "model_card.hpp"
 #include "platforms/platforms.hpp"
 #include "test_results.hpp"
 
@@ -53,6 +54,7 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
   job.checkpoint_metadata = checkpoint_metadata(job.config);
   job.checkpoint_metadata.merge(describe_data(job.training->dataset(), job.data_fingerprint));
+  job.checkpoint_metadata.merge(describe_model(job.config, job.training->adapter()));
   if (leads) { // the others lack the checkpoint's metadata
     TROUPE_TRY(auto noted, check_same_data(beginning, job.checkpoint_metadata));
     std::ranges::move(noted, std::back_inserter(job.notes));

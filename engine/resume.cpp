@@ -28,7 +28,7 @@ constexpr const char* precision_key = "precision";
 /// Checkpoints of earlier versions, which always shuffled and normalized as is usual, lack these
 /// keys.
 constexpr const char* shuffle_key = "shuffle";
-constexpr const char* normalization_key = "normalization";
+constexpr const char* normalization_key = "pixel_normalization";
 
 std::string to_text(bool value) {
   return value ? "true" : "false";

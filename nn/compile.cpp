@@ -61,6 +61,12 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
+  PreparedModel prepared;
+  if (purpose == Purpose::evaluation && options.fold_batch_norm && options.fuse.convolution_bias) {
+    auto folded = nn::fold_batch_norm(graph, options.memory.keep);
+    graph = std::move(folded.graph);
+    prepared.foldings = std::move(folded.foldings);
+  }
   if (purpose == Purpose::training) {
     if (options.loss_rows > 0)
       graph = normalize_loss(std::move(graph), options.loss_rows);
@@ -75,7 +81,6 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     graph = fuse_loss(graph, options.fuse_statistics, options.memory.keep);
     TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
-  PreparedModel prepared;
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {
     TROUPE_TRY(prepared.recompute, apply_recompute(graph, options));
   }

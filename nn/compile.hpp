@@ -3,6 +3,7 @@
 
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
+#include "passes/fold_batch_norm.hpp"
 #include "passes/format_input.hpp"
 #include "passes/fuse.hpp"
 #include "passes/fuse_statistics.hpp"
@@ -22,6 +23,9 @@ struct PassOptions {
   Precision precision = Precision::fp32;    ///< prepare_model takes the config's
   AutocastRegions autocast_off = {};        ///< likewise; for amp_fp16 and amp_bf16
   InputFormat input = {};                   ///< what the device's loader writes
+  /// Evaluation with parameters that stay as they are: batch norms become part of convolutions,
+  /// where `fuse` has convolution_bias. Parameters are others then (PreparedModel::foldings).
+  bool fold_batch_norm = false;
   bool scale_loss = true; ///< where the precision needs it; prepare_model takes the config's
   /// Training: what normalize_loss takes; 0: the loss is the mean over the micro-batch's labels.
   double loss_rows = 0;
@@ -44,16 +48,18 @@ struct PreparedModel {
   MemoryPlan memory; ///< give it to CompileOptions::memory
   std::size_t memory_lower_bound_bytes = 0;
   std::optional<RecomputeEffect> recompute; ///< where it was asked for
+  std::vector<BatchNormFolding> foldings;   ///< what was folded
 };
 
-/// Runs format_input, autocast, fuse, then normalize_loss, sync_batch_norm, autodiff, scale_loss,
-/// drop_casts, fuse_statistics, fuse_max_pool, fuse_loss, fuse_block_ends and finish_block_ends
-/// (these two where nothing has to be made again) and recompute when training, then plan_memory, on
-/// a forward graph that was built for this purpose. The result is validated. tf32 has fp32's graph:
-/// the device computes otherwise. fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's
-/// list has there, as losses; parameters, gradients and statistics are rounded where they are
-/// stored (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the
-/// graph does not have, or when its activations cannot be made to fit.
+/// Runs format_input, autocast, fuse, then fold_batch_norm where it was asked for, or
+/// normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts, fuse_statistics,
+/// fuse_max_pool, fuse_loss, fuse_block_ends and finish_block_ends (these two where nothing has to
+/// be made again) and recompute when training, then plan_memory, on a forward graph that was built
+/// for this purpose. The result is validated. tf32 has fp32's graph: the device computes otherwise.
+/// fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's list has there, as losses;
+/// parameters, gradients and statistics are rounded where they are stored
+/// (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the graph
+/// does not have, or when its activations cannot be made to fit.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

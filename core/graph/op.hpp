@@ -51,6 +51,10 @@ struct Conv2dAttributes {
   /// Of the prologue, which then also gives what is convolved; or of batch_norm_relu.
   Residual residual = Residual::none;
   bool add_gradient = false; ///< with batch_norm_relu: to dx, before the mask
+  /// For inference (nn/passes/fold_batch_norm): conv2d adds a bias (O) f32 to y; then, where these
+  /// are set, the residual input, and clips at 0. Rounded once. Neither prologue nor statistics.
+  bool bias = false;
+  bool add = false, relu = false; ///< with bias
   bool operator==(const Conv2dAttributes&) const = default;
 };
 

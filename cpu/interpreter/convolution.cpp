@@ -1,5 +1,7 @@
 #include "ops.hpp"
 
+#include <algorithm>
+
 namespace troupe::cpu {
 
 namespace {
@@ -54,6 +56,20 @@ void add_product(const double* from, std::size_t rows, const double* matrix, dou
       to[j] += from[i] * matrix[i * columns + j];
 }
 
+/// Bias, residual and relu, before anything is rounded.
+void finish(const Operands& operands, Values& y) {
+  const auto& a = operands.attributes<Conv2dAttributes>();
+  if (!a.bias)
+    return;
+  const auto bias = operands.read(2);
+  const auto residual = a.add ? operands.read(3) : Values{};
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] += bias[i % bias.size()] + (a.add ? residual[i] : 0.0);
+    if (a.relu)
+      y[i] = std::max(y[i], 0.0);
+  }
+}
+
 void write_statistics(const Operands& operands, const Values& y) {
   const auto& type = operands.output(0);
   const auto channels = static_cast<std::size_t>(type.shape[3]);
@@ -79,6 +95,7 @@ Status conv2d(const Operands& operands) {
     add_product(&x[in * g.pixel], g.in_c, &weight[k * g.in_c * g.out_c], &y[out * g.out_c],
                 g.out_c);
   });
+  finish(operands, y);
   operands.write(0, y);
   if (operands.attributes<Conv2dAttributes>().statistics)
     write_statistics(operands, y);

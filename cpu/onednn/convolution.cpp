@@ -1,11 +1,14 @@
 // Convolutions with kernels larger than one pixel, by oneDNN's direct implementations where our
 // Winograd kernels do not take them.
 #include "detail/convert.hpp"
+#include "detail/finish_convolution.hpp"
 #include "detail/slice_fusion.hpp"
 #include "detail/slices.hpp"
 #include "detail/winograd.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
+
+#include <array>
 
 namespace troupe::cpu {
 
@@ -29,15 +32,20 @@ public:
   struct Role {
     int from, to; ///< the primitive's arguments
     std::size_t from_elements, to_elements;
+    Epilogue epilogue = {};
+    std::size_t channels = 0; ///< with an epilogue: of y
   };
 
   ConvolveActivation(const Node& node, DType dtype, bool widen, const Slicing& slicing, int threads,
                      Primitive primitive, const ParameterCopy* weights, const Role& role)
       : node_{node}, stored_{dtype}, widen_{widen}, slicing_{slicing}, threads_{threads},
-        primitive_{std::move(primitive)}, weights_{weights}, role_{role} {
+        primitive_{std::move(primitive)}, weights_{weights}, role_{role}, finish_{node, dtype,
+                                                                                  role.epilogue,
+                                                                                  role.channels} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     library_bytes_ = aligned(primitive_.scratchpad_bytes());
-    from_bytes_ = widen ? aligned(images * role.from_elements * sizeof(float)) : 0;
+    const auto room = std::max(role.from_elements, role.epilogue.add ? role.to_elements : 0);
+    from_bytes_ = widen ? aligned(images * room * sizeof(float)) : 0;
     to_bytes_ = widen ? aligned(images * role.to_elements * sizeof(float)) : 0;
   }
 
@@ -65,7 +73,7 @@ public:
       std::byte* const x = from + index * from_elements * size;
       std::byte* const y = to + index * to_elements * size;
       if (!widen_) {
-        primitive_.run({{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}}, library);
+        convolve(frame, x, weights, y, index * to_elements, library);
         hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
         return;
       }
@@ -74,6 +82,7 @@ public:
       widen_slice(slicing_, stored_, x, wide_x, from_elements);
       primitive_.run({{role_.from, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, wide_y}},
                      library);
+      finish_.run_wide(frame, slicing_, index * to_elements, {wide_y, to_elements}, wide_x);
       narrow_slice(slicing_, stored_, wide_y, y, to_elements);
       hand_on(frame, worker, index * to_elements, (index + 1) * to_elements);
     });
@@ -81,6 +90,20 @@ public:
   }
 
 private:
+  /// `done`: elements of y that lie before this slice's.
+  void convolve(const Frame& frame, std::byte* x, std::byte* weights, std::byte* y,
+                std::size_t done, std::byte* library) const {
+    std::array<Operand, 5> operands{
+        {{role_.from, x}, {DNNL_ARG_WEIGHTS, weights}, {role_.to, y}, {}, {}}};
+    std::size_t count = 3;
+    if (role_.epilogue.bias)
+      operands[count++] = {DNNL_ARG_BIAS, frame.data<float>(node_.inputs[2])};
+    if (role_.epilogue.add && !role_.epilogue.in_place)
+      operands[count++] = {residual_argument,
+                           frame.data<std::byte>(node_.inputs[3]) + done * size_of(stored_)};
+    primitive_.run(std::span{operands}.first(count), library);
+  }
+
   Node node_;
   DType stored_; ///< of the activations
   bool widen_;
@@ -89,6 +112,7 @@ private:
   Primitive primitive_;
   const ParameterCopy* weights_;
   Role role_;
+  FinishConvolution finish_; ///< where activations are widened: the library would see f32 alone
   std::size_t library_bytes_, from_bytes_, to_bytes_;
 };
 
@@ -173,21 +197,28 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   problem.batch = slicing.images;
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
   const bool forward = direction == Direction::forward;
-  const auto maker = forward ? convolution_forward : convolution_backward_data;
+  const auto epilogue = forward ? epilogue_of(lowering.options.memory, node) : Epilogue{};
+  const auto make = [&](const dnnl::memory::desc* weights) {
+    return forward ? convolution_forward(lowering.library, problem, weights,
+                                         widen ? Epilogue{} : epilogue)
+                   : convolution_backward_data(lowering.library, problem, weights);
+  };
   const auto parameter = node.inputs[1];
   // The parameter's own layout needs no copy, and is taken unless the library has only slow loops
-  // for it.
+  // for it; for inference, where it is copied once, unless the library likes another.
   std::optional<Primitive> primitive;
-  if (problem.activations == DType::f32)
-    primitive = maker(lowering.library, problem, &lowering.stored(parameter));
+  if (problem.activations == DType::f32 && !epilogue.bias)
+    primitive = make(&lowering.stored(parameter));
   if (!primitive || primitive->is_reference())
-    primitive = maker(lowering.library, problem, nullptr);
+    primitive = make(nullptr);
   if (!primitive)
     return no_implementation(lowering, node);
   TROUPE_TRY(const auto copy,
              lowering.copy_of(parameter, primitive->description(DNNL_ARG_WEIGHTS), stored));
   const auto role =
-      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST, sizes.x, sizes.y}
+      forward ? ConvolveActivation::Role{DNNL_ARG_SRC, DNNL_ARG_DST,
+                                         sizes.x,      sizes.y,
+                                         epilogue,     static_cast<std::size_t>(problem.out)}
               : ConvolveActivation::Role{DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, sizes.y, sizes.x};
   auto name = std::string{to_string(node.op)} + " " + primitive->implementation();
   auto step = std::make_unique<ConvolveActivation>(
@@ -220,7 +251,7 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
 }
 
 Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Direction direction) {
-  if (is_pointwise(node))
+  if (is_pointwise(node) && !std::get<Conv2dAttributes>(node.attributes).bias)
     return lower_pointwise(lowering, node, direction);
   const auto problem = convolution_problem(lowering.graph, node, direction);
   auto computed = problem;
@@ -252,6 +283,17 @@ ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Dir
           .stride = a.stride,
           .padding = a.padding,
           .activations = x.dtype};
+}
+
+Epilogue epilogue_of(const MemoryPlan& plan, const Node& convolution) {
+  const auto& a = std::get<Conv2dAttributes>(convolution.attributes);
+  const auto place = [&](TensorId id) {
+    const auto i = static_cast<std::size_t>(id);
+    return i < plan.offsets.size() ? plan.offsets[i] : MemoryPlan::not_in_arena;
+  };
+  const bool in_place = a.add && place(convolution.inputs[3]) != MemoryPlan::not_in_arena &&
+                        place(convolution.inputs[3]) == place(convolution.outputs[0]);
+  return {a.bias, a.add, a.relu, in_place};
 }
 
 bool is_pointwise(const Node& node) {

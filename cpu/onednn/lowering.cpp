@@ -83,14 +83,15 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
     if (node.op == Op::conv2d_backward_weight && graph[node.outputs[0]].of == parameter)
       gradient = &node;
   }
-  if (!forward || is_pointwise(*forward))
+  const auto epilogue = forward ? epilogue_of(options.memory, *forward) : Epilogue{};
+  if (!forward || (is_pointwise(*forward) && !epilogue.bias))
     return plain;
   auto problem = convolution_problem(graph, *forward, Direction::forward);
   problem.activations = compute_type(problem.activations);
   if (suits_winograd(problem))
     return winograd_weights(problem);
   const auto primitive = gradient ? convolution_backward_weights(library, problem, nullptr)
-                                  : convolution_forward(library, problem, nullptr);
+                                  : convolution_forward(library, problem, nullptr, epilogue);
   if (!primitive)
     return plain;
   const auto& liked = primitive->description(gradient ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS);

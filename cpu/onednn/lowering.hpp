@@ -87,6 +87,7 @@ private:
 enum class Direction : std::uint8_t { forward, backward_data, backward_weight };
 
 ConvolutionProblem convolution_problem(const Graph& graph, const Node& node, Direction direction);
+Epilogue epilogue_of(const MemoryPlan& plan, const Node& convolution);
 /// 1x1 convolutions without padding are matrix products.
 bool is_pointwise(const Node& node);
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction);

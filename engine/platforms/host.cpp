@@ -51,6 +51,7 @@ public:
 
   Result<EngineOptions> engine_options(int) override {
     auto options = common_options(config_);
+    options.passes.fuse.convolution_bias = true;
     if (interprets(config_)) { // the truth runs the graph as the model was written
       options.passes = {};
       options.compile.engine = CompileOptions::Engine::interpreter;

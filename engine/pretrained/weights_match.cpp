@@ -40,7 +40,7 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 
 class Matcher {
 public:
-  Matcher(const Graph& graph, const std::string& model, Entries entries);
+  Matcher(const Graph& graph, const std::string& model, Entries entries, MayDiffer may_differ);
   Result<WeightsMatch> run() &&;
 
 private:
@@ -57,7 +57,8 @@ private:
   void find_extras();
   void check_most_is_taken();
   bool may_begin_anew(const Tensor& tensor) const {
-    return tensor.unit == stem_ || tensor.unit == head_;
+    return may_differ_ == MayDiffer::stem_and_head &&
+           (tensor.unit == stem_ || tensor.unit == head_);
   }
   void begin_anew(TensorId id, std::string why) {
     match_.sources.push_back({id, nullptr, std::move(why)});
@@ -73,6 +74,7 @@ private:
   const Graph& graph_;
   const std::string& model_;
   Entries entries_;
+  MayDiffer may_differ_;
   WeightsMatch match_;
   std::unordered_map<std::string_view, const SafetensorsEntry*> by_name_; ///< without the prefix
   std::unordered_set<std::string_view> known_;                            ///< of the model
@@ -83,8 +85,9 @@ private:
   std::size_t mismatch_count_ = 0;
 };
 
-Matcher::Matcher(const Graph& graph, const std::string& model, Entries entries)
-    : graph_{graph}, model_{model}, entries_{entries} {
+Matcher::Matcher(const Graph& graph, const std::string& model, Entries entries,
+                 MayDiffer may_differ)
+    : graph_{graph}, model_{model}, entries_{entries}, may_differ_{may_differ} {
   for (const auto id : nn::initialized_tensors(graph)) {
     known_.insert(graph[id].name);
     names_.push_back(graph[id].name);
@@ -128,7 +131,7 @@ void Matcher::match(TensorId id) {
 }
 
 void Matcher::match_absent(const Tensor& tensor, TensorId id) {
-  if (tensor.unit == head_ && !has_head_)
+  if (may_begin_anew(tensor) && tensor.unit == head_ && !has_head_)
     return begin_anew(id, "not in the file");
   refuse(fmt::format("{}: not in the file, expected {}", tensor.name, tensor.shape.to_string()),
          tensor.name, &extras_);
@@ -194,8 +197,9 @@ Result<WeightsMatch> Matcher::run() && {
 } // namespace
 
 Result<WeightsMatch> match_weights(const Graph& graph, const std::string& model,
-                                   std::span<const SafetensorsEntry> entries) {
-  return Matcher{graph, model, entries}.run();
+                                   std::span<const SafetensorsEntry> entries,
+                                   MayDiffer may_differ) {
+  return Matcher{graph, model, entries, may_differ}.run();
 }
 
 } // namespace troupe::engine

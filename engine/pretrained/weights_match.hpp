@@ -4,6 +4,7 @@
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/graph/graph.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,13 +24,20 @@ struct WeightsMatch {
   std::string prefix;                 ///< that all names of the file have
 };
 
-/// By name. What has another shape begins anew where it is part of the stem or the head, the first
-/// and the last unit; so does a head of which the file has nothing. Counts of batches
-/// (num_batches_tracked) and an optimizer's state are left out. Errors: invalid_input where
+/// What of a model need not be in the file as it is in the model.
+enum class MayDiffer : std::uint8_t {
+  stem_and_head, ///< to go on training: these begin anew
+  nothing,       ///< to use the model as it is
+};
+
+/// By name. What has another shape begins anew where it may differ: if it is part of the stem or
+/// the head, the first and the last unit; so does a head of which the file has nothing. Counts of
+/// batches (num_batches_tracked) and an optimizer's state are left out. Errors: invalid_input where
 /// anything else of the model is missing or does not fit, where the file has anything else, or
 /// where most of the model would begin anew; names the first ten, what was expected and the nearest
 /// name. The entries must live as long as the result.
 Result<WeightsMatch> match_weights(const Graph& graph, const std::string& model,
-                                   std::span<const SafetensorsEntry> entries);
+                                   std::span<const SafetensorsEntry> entries,
+                                   MayDiffer may_differ = MayDiffer::stem_and_head);
 
 } // namespace troupe::engine

@@ -88,6 +88,9 @@ void bind_batch_norm(ConvolutionStep& step, const Node& node, std::size_t first_
 
 Result<StepPtr> lower_conv2d(Lowering& lowering, const Node& node) {
   const auto& attributes = std::get<Conv2dAttributes>(node.attributes);
+  if (attributes.bias)
+    return fail(Errc::unsupported, "CUDA devices run no convolution with a bias (of {})",
+                lowering.graph[node.outputs[0]].name);
   TROUPE_TRY(auto step, make_step(lowering, node, forward_graph(lowering.graph, node)));
   step->bind(uid::x, node.inputs[0]);
   step->bind(uid::y, node.outputs[0]);

@@ -25,9 +25,18 @@ inline Status check_prologue(const Conv2dAttributes& a, Types inputs) {
                                   "the residual's offset");
 }
 
+inline Status check_epilogue(const Conv2dAttributes& a, Types inputs, const TensorType& y) {
+  if (!a.bias)
+    return a.add || a.relu ? wrong("has no bias, but add or relu") : Status{};
+  if (a.prologue || a.statistics)
+    return wrong("has a bias and a prologue, or statistics");
+  TROUPE_TRY(expect_channels(inputs.subspan(2), y.shape[3], "bias"));
+  return a.add ? expect_type(inputs[3], y, "residual") : Status{};
+}
+
 inline OutputTypes infer_conv2d(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<Conv2dAttributes>(attributes);
-  TROUPE_TRY(expect_count(inputs, 2 + prologue_inputs(a)));
+  TROUPE_TRY(expect_count(inputs, 2 + prologue_inputs(a) + (a.bias ? 1 : 0) + (a.add ? 1 : 0)));
   const auto& x = inputs[0];
   const auto& w = inputs[1];
   TROUPE_TRY(expect_rank(x, 4, "x (N, H, W, C)"));
@@ -46,6 +55,7 @@ inline OutputTypes infer_conv2d(const Attributes& attributes, Types inputs) {
     return wrong("an image of {} is too small for kernel {}, stride {}, padding {}",
                  x.shape.to_string(), a.kernel, a.stride, a.padding);
   const TensorType y{{x.shape[0], h, width, w.shape[0]}, x.dtype};
+  TROUPE_TRY(check_epilogue(a, inputs, y));
   std::vector outputs{y};
   if (a.statistics)
     outputs.resize(3, {{w.shape[0]}, DType::f32});
@@ -67,6 +77,13 @@ inline std::optional<Node> convolve_again(const Node& node) {
   return ends_block ? std::nullopt : same_node(node);
 }
 
+/// What the residual of a 1x1 convolution is added to may lie where it did: these are what devices
+/// run as products that add to what is there.
+inline std::optional<std::size_t> residual_of(const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  return a.add && a.kernel == 1 ? std::optional<std::size_t>{3} : std::nullopt;
+}
+
 inline constexpr OpRecord conv2d = {
     .op = Op::conv2d,
     .infer = infer_conv2d,
@@ -74,6 +91,7 @@ inline constexpr OpRecord conv2d = {
     .rounded = InputSet::only({1}),
     .gradient = differentiate_conv2d,
     .clone = convolve_again,
+    .also_in_place = residual_of,
     .cost = cost_of_forward,
 };
 

@@ -57,6 +57,9 @@ struct OpRecord {
   /// The first output may lie where one of so many first inputs dies: each element is read before
   /// it is written, and not looked at again (passes/plan_memory).
   std::size_t in_place = 0;
+  /// One input more, of some nodes, in whose place the first output may lie where it dies. Null:
+  /// none.
+  std::optional<std::size_t> (*also_in_place)(const Node&) = nullptr;
   NodeCost (*cost)(const Graph&, const Node&) = cost_of_moving;
 };
 

@@ -74,14 +74,22 @@ private:
   /// The block of an input that ends here and that the first output can take over.
   int reusable(const Node& node, int at) const {
     const std::size_t extra = std::ranges::count(options_.also_in_place, node.op) > 0 ? 1 : 0;
-    const auto candidates = std::max(record_of(node.op).in_place, extra);
-    for (std::size_t i = 0; i < candidates; ++i) {
-      const auto id = node.inputs[i];
-      if (graph_[id].role == Role::activation && last_use_[static_cast<std::size_t>(id)] == at &&
-          bytes(id) == bytes(node.outputs[0]) && graph_[id].dtype == graph_[node.outputs[0]].dtype)
-        return block_of_[static_cast<std::size_t>(id)];
-    }
-    return -1;
+    const auto& record = record_of(node.op);
+    const auto candidates = std::max(record.in_place, extra);
+    for (std::size_t i = 0; i < candidates; ++i)
+      if (can_take_over(node, node.inputs[i], at))
+        return block_of_[static_cast<std::size_t>(node.inputs[i])];
+    const auto also = record.also_in_place ? record.also_in_place(node) : std::nullopt;
+    return also && can_take_over(node, node.inputs[*also], at)
+               ? block_of_[static_cast<std::size_t>(node.inputs[*also])]
+               : -1;
+  }
+
+  bool can_take_over(const Node& node, TensorId input, int at) const {
+    const auto output = node.outputs[0];
+    return graph_[input].role == Role::activation &&
+           last_use_[static_cast<std::size_t>(input)] == at && bytes(input) == bytes(output) &&
+           graph_[input].dtype == graph_[output].dtype;
   }
 
   const Graph& graph_;

@@ -166,7 +166,7 @@ TEST_CASE("a run keeps its normalization; checkpoints that say nothing of it had
   const ScratchFolder scratch;
   Config config;
   auto old = checkpoint(config, 10);
-  old.metadata.erase("normalization");
+  old.metadata.erase("pixel_normalization");
   REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(old));
   CHECK(engine::find_beginning(config, scratch.path()));
   config.data.mean = {0.5, 0.4, 0.25};

@@ -34,6 +34,49 @@ struct ConvolutionDescriptors {
         strides{p.stride, p.stride}, padding{p.padding, p.padding} {}
 };
 
+/// The residual is read where it lies: its layout is y's. What is added in place runs in the
+/// library's faster kernels for 1x1 convolutions.
+dnnl::primitive_attr attributes(const Epilogue& epilogue, const Descriptor& y) {
+  auto attr = attributes();
+  dnnl::post_ops ops;
+  if (epilogue.add && epilogue.in_place)
+    ops.append_sum(1.0f);
+  else if (epilogue.add)
+    ops.append_binary(dnnl::algorithm::binary_add, y);
+  if (epilogue.relu)
+#if DNNL_VERSION_MAJOR >= 3
+    ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#else
+    ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#endif
+  attr.set_post_ops(ops);
+  return attr;
+}
+
+dnnl::convolution_forward::primitive_desc describe_inference(const Library& library,
+                                                             const ConvolutionDescriptors& d,
+                                                             const Descriptor& bias,
+                                                             const Epilogue& epilogue) {
+  constexpr auto kind = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+  return {library.engine,
+          kind,
+          algorithm,
+          d.x,
+          d.weights,
+          bias,
+          d.y,
+          d.strides,
+          d.padding,
+          d.padding,
+          attributes(epilogue, d.y)};
+#else
+  return {{kind, algorithm, d.x, d.weights, bias, d.y, d.strides, d.padding, d.padding},
+          attributes(epilogue, d.y),
+          library.engine};
+#endif
+}
+
 dnnl::convolution_forward::primitive_desc describe_forward(const Library& library,
                                                            const ConvolutionDescriptors& d) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
@@ -62,7 +105,7 @@ Primitive::Primitive(const Library& library, const dnnl::primitive& primitive,
       scratchpad_{description.scratchpad_desc()},
       implementation_{description.impl_info_str()}, threads_{threads()} {}
 
-void Primitive::run(std::initializer_list<Operand> operands, void* scratchpad) const {
+void Primitive::run(std::span<const Operand> operands, void* scratchpad) const {
   if (threads_ > 1 && inside_team())
     throw std::logic_error{implementation_ + " divides its work itself, but runs inside of a team"};
   std::array<dnnl_exec_arg_t, 8> arguments;
@@ -119,7 +162,21 @@ bool is_f32(const Descriptor& description) {
 
 std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
-                                             const Descriptor* weights) try {
+                                             const Descriptor* weights,
+                                             const Epilogue& epilogue) try {
+  if (epilogue.bias) {
+    const ConvolutionDescriptors d{problem, weights, problem.activations};
+    const Descriptor bias{{problem.out}, dnnl::memory::data_type::f32, Tag::a};
+    const auto pd = describe_inference(library, d, bias, epilogue);
+    return Primitive{library,
+                     dnnl::convolution_forward{pd},
+                     pd,
+                     {{DNNL_ARG_SRC, pd.src_desc()},
+                      {DNNL_ARG_WEIGHTS, pd.weights_desc()},
+                      {DNNL_ARG_BIAS, bias},
+                      {DNNL_ARG_DST, pd.dst_desc()},
+                      {residual_argument, d.y}}};
+  }
   const auto pd = describe_forward(library, {problem, weights, problem.activations});
   return Primitive{library,
                    dnnl::convolution_forward{pd},

@@ -11,6 +11,7 @@
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,16 @@ struct ConvolutionProblem {
   DType activations = DType::f32;
 };
 
+/// What is done to a convolution's result before it is stored.
+struct Epilogue {
+  bool bias = false;              ///< f32, by channel
+  bool add = false, relu = false; ///< with bias: a residual of y's type and shape; clipped at 0
+  bool in_place = false;          ///< the residual lies where y is written
+};
+
+/// A residual that lies elsewhere, among a primitive's arguments: it is added first.
+inline constexpr int residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
+
 /// An operand that runs get by pointer.
 struct Operand {
   int argument; ///< DNNL_ARG_...
@@ -43,7 +54,10 @@ public:
             const dnnl::primitive_desc_base& description,
             std::vector<std::pair<int, dnnl::memory::desc>> operands);
 
-  void run(std::initializer_list<Operand> operands, void* scratchpad) const;
+  void run(std::span<const Operand> operands, void* scratchpad) const;
+  void run(std::initializer_list<Operand> operands, void* scratchpad) const {
+    run(std::span{operands.begin(), operands.size()}, scratchpad);
+  }
   /// For a primitive that adds nothing up: one thread gives the same bits, so it may run in a team.
   void allow_in_team() { threads_ = 1; }
   std::size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
@@ -73,7 +87,8 @@ bool is_f32(const dnnl::memory::desc& description);
 /// implementation for the layout.
 std::optional<Primitive> convolution_forward(const Library& library,
                                              const ConvolutionProblem& problem,
-                                             const dnnl::memory::desc* weights);
+                                             const dnnl::memory::desc* weights,
+                                             const Epilogue& epilogue = {});
 std::optional<Primitive> convolution_backward_data(const Library& library,
                                                    const ConvolutionProblem& problem,
                                                    const dnnl::memory::desc* weights);

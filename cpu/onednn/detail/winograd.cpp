@@ -1,6 +1,7 @@
 #include "winograd.hpp"
 
 #include "convert.hpp"
+#include "finish_convolution.hpp"
 #include "slice_fusion.hpp"
 #include "slices.hpp"
 
@@ -50,10 +51,10 @@ Slicing slice_tiles(const TileSizes& sizes, int threads) {
 class WinogradActivation final : public Step, public SliceProducer {
 public:
   WinogradActivation(const Node& node, DType stored, const TileSizes& sizes, int threads,
-                     const ParameterCopy* weights, bool turned)
+                     const ParameterCopy* weights, bool turned, const Epilogue& epilogue)
       : node_{node}, stored_{stored}, widen_{stored != DType::f32}, sizes_{sizes},
-        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights}, turned_{
-                                                                                         turned} {
+        slicing_{slice_tiles(sizes, threads)}, threads_{threads}, weights_{weights},
+        turned_{turned}, finish_{node, stored, epilogue, sizes.shape.out} {
     const auto images = static_cast<std::size_t>(slicing_.images);
     x_bytes_ = widen_ ? aligned(images * sizes.x * sizeof(float)) : 0;
     y_bytes_ = widen_ ? aligned(images * sizes.y * sizeof(float)) : 0;
@@ -79,6 +80,7 @@ public:
         convolve_wide(frame, u, x, y, worker);
       else
         convolve(frame, u, reinterpret_cast<float*>(x), reinterpret_cast<float*>(y), worker);
+      finish_.run(frame, slicing_, first * sizes_.y, images * sizes_.y);
       hand_on(frame, worker, first * sizes_.y, (first + images) * sizes_.y);
     });
     return {};
@@ -131,6 +133,7 @@ private:
   int threads_;
   const ParameterCopy* weights_;
   bool turned_;
+  FinishConvolution finish_;
   std::size_t x_bytes_, y_bytes_;
 };
 
@@ -252,7 +255,9 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
                lowering.copy_of(node.inputs[1], by_point(problem, forward), stored));
     const auto sizes = forward ? TileSizes{problem, problem.in, problem.out}
                                : TileSizes{problem, problem.out, problem.in};
-    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, copy, !forward);
+    step = std::make_unique<WinogradActivation>(node, stored, sizes, threads, copy, !forward,
+                                                forward ? epilogue_of(lowering.options.memory, node)
+                                                        : Epilogue{});
   }
   step->name = std::string{to_string(node.op)} + " winograd";
   step->operations = operations(problem);

@@ -1,0 +1,90 @@
+// `troupe export`: a trained model as a file for other programs.
+#include "commands.hpp"
+#include "complain.hpp"
+#include "model_arguments.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/graph/precision.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/engine/exports/exports.hpp"
+#include "troupe/metrics/readable.hpp"
+#include "troupe/nn/onnx/model.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+struct ExportArguments {
+  ModelArguments model;
+  std::string format, output, precision = "fp32";
+  int opset = nn::onnx::oldest_opset;
+  bool fold_batch_norm = false, softmax = false, normalization = false;
+};
+
+Result<std::vector<engine::ExportedFile>> run(const ExportArguments& arguments,
+                                              const Catalogue& catalogue) {
+  const auto dtype = float_type_of(arguments.precision);
+  const bool onnx = arguments.format == "onnx";
+  if (onnx && dtype == DType::bf16)
+    return fail(Errc::invalid_input,
+                "--precision bf16: ONNX's convolutions have no bf16 before opset 22, and its "
+                "runtimes none on processors; allowed: fp32, fp16");
+  if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
+    return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization are "
+                                     "of --format onnx: safetensors has weights alone");
+  TROUPE_TRY(const auto model, engine::open_saved_model(arguments.model.options(), catalogue));
+  if (!onnx)
+    return engine::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
+  return engine::export_onnx(model, {.output = arguments.output,
+                                     .dtype = dtype,
+                                     .opset = arguments.opset,
+                                     .fold_batch_norm = arguments.fold_batch_norm,
+                                     .probabilities = arguments.softmax,
+                                     .normalization = arguments.normalization,
+                                     .version = TROUPE_VERSION});
+}
+
+int export_model(const ExportArguments& arguments, const Catalogue& catalogue) {
+  const auto files = run(arguments, catalogue);
+  if (!files)
+    return complain(files.error());
+  for (const auto& [path, bytes] : *files)
+    say_line(fmt::format("{}: {}", escaped(path.string()),
+                         metrics::readable_bytes(static_cast<double>(bytes))));
+  return success;
+}
+
+} // namespace
+
+void add_export_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ExportArguments>();
+  auto* command =
+      app.add_subcommand("export", "Write a trained model as a file for other programs");
+  add_model_arguments(*command, arguments->model);
+  command->add_option("--format", arguments->format, "onnx or safetensors")
+      ->required()
+      ->check(CLI::IsMember({"onnx", "safetensors"}));
+  command->add_option("-o,--output", arguments->output, "The file to write")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--precision", arguments->precision, "fp32, fp16, or (safetensors) bf16")
+      ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--opset", arguments->opset, "ONNX: the version of its operators")
+      ->check(CLI::Range(nn::onnx::oldest_opset, nn::onnx::newest_opset))
+      ->capture_default_str();
+  command->add_flag("--fold-batch-norm", arguments->fold_batch_norm,
+                    "ONNX: batch norms become part of the convolutions before them");
+  command->add_flag("--softmax", arguments->softmax, "ONNX: an output \"probabilities\", too");
+  command->add_flag("--include-normalization", arguments->normalization,
+                    "ONNX: takes pixels / 255, or features, and normalizes them itself");
+  command->callback(
+      [&action, arguments] { action = [arguments](const Catalogue& catalogue) { return export_model(*arguments, catalogue); }; });
+}
+
+} // namespace troupe::app

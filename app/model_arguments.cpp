@@ -1,0 +1,37 @@
+#include "model_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace troupe::app {
+
+engine::SavedModelOptions ModelArguments::options() const {
+  engine::SavedModelOptions options{.path = path, .overrides = overrides};
+  if (!config.empty())
+    options.config = config;
+  if (!class_names.empty())
+    options.class_names = class_names;
+  return options;
+}
+
+void add_model_arguments(CLI::App& command, ModelArguments& arguments) {
+  command
+      .add_option("model", arguments.path,
+                  "A weights file (.safetensors), a checkpoint or a run's folder (runs/NAME)")
+      ->required()
+      ->type_name("MODEL");
+  command
+      .add_option("--config", arguments.config,
+                  "The model's config, where the weights file does not say it")
+      ->type_name("FILE");
+  command
+      .add_option("--class-names", arguments.class_names,
+                  "The classes' names, one a line, instead of the weights file's")
+      ->type_name("FILE");
+  command
+      .add_option("--set", arguments.overrides,
+                  "Override a key of the model's config: --set data.root=data/cifar10")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+} // namespace troupe::app

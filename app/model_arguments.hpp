@@ -1,0 +1,24 @@
+/// What commands that use a trained model have in common: MODEL, and what it lacks.
+#pragma once
+
+#include "troupe/engine/inference/saved_model.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace troupe::app {
+
+struct ModelArguments {
+  std::string path, config, class_names;
+  std::vector<std::string> overrides;
+
+  engine::SavedModelOptions options() const;
+};
+
+void add_model_arguments(CLI::App& command, ModelArguments& arguments);
+
+} // namespace troupe::app

@@ -1,0 +1,185 @@
+// `troupe predict`: what a trained model says of files, folders, rows of tables, or a split of its
+// data set.
+#include "commands.hpp"
+#include "complain.hpp"
+#include "model_arguments.hpp"
+#include "prediction_text.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/engine/inference/inputs.hpp"
+#include "troupe/nn/models/input.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+/// Of files, whose images may be large; of a split the config's own.
+constexpr std::int64_t usual_batch = 32;
+
+struct PredictArguments {
+  ModelArguments model;
+  std::vector<std::string> inputs;
+  std::string split, format = "text", output, device, precision;
+  std::int64_t top = 5, batch = 0, threads = 0;
+  bool logits = false, each = false;
+};
+
+engine::SavedModelOptions options_of(const PredictArguments& arguments) {
+  auto options = arguments.model.options();
+  const auto set = [&](const char* key, const std::string& value) {
+    options.overrides.push_back(fmt::format("{}={}", key, value));
+  };
+  if (!arguments.device.empty())
+    set("devices.kind", arguments.device);
+  if (!arguments.precision.empty())
+    set("precision.mode", arguments.precision);
+  if (arguments.threads > 0)
+    set("devices.threads_per_worker", std::to_string(arguments.threads));
+  if (arguments.batch > 0)
+    set("data.eval_batch_size", std::to_string(arguments.batch));
+  return options;
+}
+
+OutputKind kind_of(const Config& config) {
+  if (config.model.loss != "mean_squared_error")
+    return OutputKind::probabilities;
+  return nn::input_spec(config).target_kind == nn::TargetKind::values ? OutputKind::values
+                                                                      : OutputKind::scores;
+}
+
+/// Where the text goes: a file that is whole or not there, or stdout.
+class Output {
+public:
+  static Result<Output> open(const std::string& path) {
+    Output output;
+    if (!path.empty()) {
+      TROUPE_TRY(auto file, AtomicFile::create(path));
+      output.file_ = std::make_shared<AtomicFile>(std::move(file));
+    }
+    return output;
+  }
+
+  WriteText writer() const {
+    if (file_)
+      return [file = file_](std::string_view text) { return file->write(text); };
+    return [](std::string_view text) -> Status {
+      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+        return fail(Errc::io, "standard output: {}", std::strerror(errno));
+      return {};
+    };
+  }
+
+  Status commit() const { return file_ ? file_->commit() : Status{}; }
+
+private:
+  std::shared_ptr<AtomicFile> file_;
+};
+
+PredictionForm form_of(const PredictArguments& arguments, const engine::SavedModel& model,
+                       const data::Adapter& adapter) {
+  const auto kind = kind_of(model.config);
+  return {.format = arguments.format,
+          .kind = kind,
+          .logits = arguments.logits,
+          .names = kind == OutputKind::values ? model.config.data.targets : model.card.class_names,
+          .model = model.config.model.name,
+          .weights = model.file.string(),
+          .sample_name = std::string{adapter.sample_name()},
+          .each = arguments.split.empty() || arguments.each};
+}
+
+Result<engine::Inputs> open(const PredictArguments& arguments, const engine::SavedModel& model) {
+  if (!arguments.split.empty())
+    return engine::open_split(model,
+                              arguments.split == "train" ? data::Split::train : data::Split::test);
+  return engine::open_inputs(
+      model, std::vector<std::filesystem::path>{arguments.inputs.begin(), arguments.inputs.end()});
+}
+
+/// Predicts, and says on stderr which inputs could not be read.
+Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(auto model, engine::open_saved_model(options_of(arguments), catalogue));
+  TROUPE_TRY(const auto inputs, open(arguments, model));
+  auto& batch = model.config.data.eval_batch_size;
+  if (arguments.split.empty() && arguments.batch == 0)
+    batch = std::min(batch, usual_batch);
+  batch = std::clamp<std::int64_t>(inputs.adapter->dataset().size(), 1, batch);
+  TROUPE_TRY(const auto predictor, engine::Predictor::create(model, *inputs.adapter, say_line));
+  TROUPE_TRY(const auto output, Output::open(arguments.output));
+  const auto writer =
+      make_prediction_writer(form_of(arguments, model, *inputs.adapter), output.writer());
+  const bool each = arguments.split.empty() || arguments.each;
+  TROUPE_TRY(writer->begin());
+  TROUPE_TRY(const auto score,
+             engine::predict(*predictor, inputs.adapter, arguments.top,
+                             [&](const engine::SamplePrediction& prediction) -> Status {
+                               if (prediction.error)
+                                 complain(prediction.error->to_string());
+                               return each ? writer->add(inputs.name(prediction.sample), prediction)
+                                           : Status{};
+                             }));
+  TROUPE_TRY(writer->end(arguments.split, score));
+  TROUPE_TRY(output.commit());
+  return score;
+}
+
+int predict(const PredictArguments& arguments, const Catalogue& catalogue) {
+  if (arguments.inputs.empty() == arguments.split.empty()) {
+    complain("give either INPUTs (files or folders) or a split of the data set (--split test)");
+    return wrong_input;
+  }
+  const auto score = run(arguments, catalogue);
+  if (!score)
+    return complain(score.error());
+  if (score->unreadable == 0)
+    return success;
+  complain(fmt::format("{} of {} inputs could not be read", score->unreadable, score->samples));
+  return score->unreadable == score->samples ? wrong_input : run_failed;
+}
+
+} // namespace
+
+void add_predict_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<PredictArguments>();
+  auto* command = app.add_subcommand(
+      "predict", "Ask a trained model about files, folders, tables, or a split of its data set");
+  add_model_arguments(*command, arguments->model);
+  command
+      ->add_option("input", arguments->inputs,
+                   "Images, and folders of them; of a model of a table's rows, CSV files")
+      ->type_name("INPUT");
+  command->add_option("--split", arguments->split, "Of the model's data set: says how right it is")
+      ->check(CLI::IsMember({"train", "test"}));
+  command->add_flag("--each", arguments->each, "With --split: every prediction, too");
+  command->add_option("--top", arguments->top, "Classes an input")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--format", arguments->format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  command->add_flag("--logits", arguments->logits,
+                    "The model's outputs as they are, not probabilities; in JSON all of them");
+  command->add_option("-o,--output", arguments->output, "Write here, not to stdout")
+      ->type_name("FILE");
+  command->add_option("--device", arguments->device, "cpu, cuda or auto (devices.kind)");
+  command->add_option("--precision", arguments->precision,
+                      "Not the one that it was trained in (precision.mode)");
+  command->add_option("--batch", arguments->batch, "Inputs at a time")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--threads", arguments->threads, "Of the processor; all where not given")
+      ->check(CLI::Range(1, 1 << 16));
+  command->callback([&action, arguments] { action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); }; });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,131 @@
+#include "predictor.hpp"
+
+#include "../platforms/platforms.hpp"
+#include "model_weights.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/graph/precision.hpp"
+#include "troupe/cpu/host_stream.hpp"
+#include "troupe/data/image_adapter.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe::engine {
+
+namespace {
+
+constexpr const char* logits = "logits";
+
+/// Puts a tensor's values to its place among those of a unit, or of all statistics.
+Status place(const ModelWeights& weights, const Slot& slot, std::span<float> into) {
+  TROUPE_TRY(const auto values, weights.read(slot.name));
+  const auto stored = into.subspan(slot.offset, slot.elements);
+  if (slot.codec)
+    slot.codec->encode(values, stored);
+  else
+    std::ranges::copy(values, stored.begin());
+  return {};
+}
+
+} // namespace
+
+Predictor::Predictor(const SavedModel& model)
+    : batch_{model.config.data.eval_batch_size}, outputs_{model.config.model.num_classes},
+      threads_{threads_per_worker(model.config.devices)},
+      stored_{stored_type(precision_of(model.config.precision.mode).value_or(Precision::fp32))} {}
+
+Predictor::~Predictor() {
+  drain();
+}
+
+void Predictor::drain() {
+  for (const auto& loader : loaders_)
+    std::ignore = loader.stream->synchronize();
+  if (stream_)
+    std::ignore = stream_->synchronize();
+}
+
+Result<std::unique_ptr<Predictor>>
+Predictor::create(const SavedModel& model, const data::Adapter& adapter, const SayLine& say) {
+  std::unique_ptr<Predictor> made{new Predictor{model}};
+  made->devices_ = platform_of(model.config.devices).make_devices(model.config, say);
+  TROUPE_TRY(made->device_, made->devices_->add());
+  made->stream_ = made->device_->create_stream({.name = "compute", .threads = made->threads_});
+  for (int i = 0; i < made->threads_; ++i)
+    made->loaders_.push_back(
+        {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}), {}});
+  TROUPE_TRY(made->compile(model, adapter));
+  TROUPE_TRY(made->load(model));
+  return made;
+}
+
+Status Predictor::compile(const SavedModel& model, const data::Adapter& adapter) {
+  TROUPE_TRY(auto engine, devices_->engine_options(0));
+  engine.passes.input = devices_->preferred_input(data::may_augment_on_device(adapter));
+  engine.passes.memory.keep.emplace_back(logits);
+  engine.passes.fold_batch_norm = true;
+  TROUPE_TRY(auto prepared,
+             nn::prepare_model(model.config, batch_, nn::Purpose::evaluation, engine.passes));
+  engine.compile.memory = std::move(prepared.memory);
+  format_ = nn::input_format(prepared.graph);
+  foldings_ = std::move(prepared.foldings);
+  TROUPE_TRY(executable_, device_->compile(prepared.graph, engine.compile));
+  return {};
+}
+
+Status Predictor::load(const SavedModel& model) {
+  TROUPE_TRY(auto weights, weights_of(model));
+  weights.fold(foldings_);
+  const auto& layout = executable_->layout();
+  std::vector<float> values;
+  const auto put = [&](BufferPtr& buffer) -> Status {
+    TROUPE_TRY(buffer, device_->allocate(std::max<std::size_t>(values.size(), 1) * sizeof(float),
+                                         MemoryKind::parameters));
+    device_->copy(*stream_, buffer->data(), values.data(), values.size() * sizeof(float));
+    device_->round(*stream_, buffer->floats(), stored_, values.size());
+    return stream_->synchronize();
+  };
+  for (UnitId unit = 0; unit < std::ssize(layout.unit_elements); ++unit) {
+    values.assign(layout.unit_elements[static_cast<std::size_t>(unit)], 0.0f); // padding stays zero
+    for (const auto& slot : layout.parameters)
+      if (slot.unit == unit)
+        TROUPE_TRY(place(weights, slot, values));
+    TROUPE_TRY(put(parameters_.emplace_back()));
+    executable_->bind(unit, parameters_.back()->floats(), nullptr);
+  }
+  values.assign(layout.statistic_elements, 0.0f);
+  for (const auto& slot : layout.statistics)
+    TROUPE_TRY(place(weights, slot, values));
+  TROUPE_TRY(put(statistics_));
+  executable_->bind_statistics(statistics_->floats());
+  executable_->refresh_all(*stream_);
+  return stream_->synchronize();
+}
+
+Result<std::shared_ptr<BatchFiller>> Predictor::make_filler(data::AdapterPtr adapter,
+                                                            std::int64_t slots) {
+  TROUPE_TRY(const auto sampler, data::DistributedSampler::create(
+                                     data::evaluation_sampler(adapter->dataset().size(), batch_)));
+  return devices_->make_filler(
+      0, {.assembler = std::make_shared<const data::BatchAssembler>(std::move(adapter), sampler),
+          .slice = {},
+          .slots = slots,
+          .format = format_,
+          .host_streams = loaders_,
+          .streams = &loaders_,
+          .trace = {}});
+}
+
+Status Predictor::ask(const Filling& batch, Answer& answer) {
+  answer.logits.resize(static_cast<std::size_t>(batch_ * outputs_));
+  stream_->wait(batch.ready);
+  TROUPE_TRY(executable_->set_batch(batch.view));
+  for (UnitId unit = 0; unit < std::ssize(parameters_); ++unit)
+    executable_->forward(*stream_, unit);
+  executable_->read_outputs(*stream_, &answer.sums);
+  return executable_->read_tensor(*stream_, logits, answer.logits);
+}
+
+} // namespace troupe::engine

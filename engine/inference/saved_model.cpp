@@ -1,0 +1,145 @@
+#include "saved_model.hpp"
+
+#include "../platforms/platforms.hpp"
+#include "../pretrained/pickle.hpp"
+#include "find_weights.hpp"
+
+#include "troupe/core/config/augmentation.hpp"
+#include "troupe/core/config/data_sets.hpp"
+#include "troupe/core/config/load.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/data/normalization.hpp"
+
+#include <fstream>
+
+namespace troupe::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<Config> checked(ConfigResult config) {
+  if (!config)
+    return failure(to_error(config.error()));
+  return *std::move(config);
+}
+
+Result<Config> trained_config(const SavedModelOptions& options, const FoundWeights& found,
+                              const ModelCard& card, const Catalogue& models) {
+  if (options.config)
+    return checked(load_config(*options.config, {}, Capabilities::all(), models));
+  if (card.config)
+    return checked(parse_config(*card.config,
+                                fmt::format("{} (config)", escaped(found.weights.string())), {},
+                                Capabilities::all(), models));
+  if (found.config)
+    return checked(load_config(*found.config, {}, Capabilities::all(), models));
+  return fail(Errc::invalid_input,
+              "{} does not say of which model it is: give a config of it (--config FILE), with "
+              "section model and, of data, dataset and image_size",
+              escaped(found.weights.string()));
+}
+
+/// What is left of a run's config where nothing is trained, and the overrides.
+Result<Config> used_config(Config config, const std::vector<std::string>& overrides,
+                           const Catalogue& models) {
+  config.train = {};
+  config.parallel = {};
+  config.devices = {};
+  config.cluster = {};
+  config.checkpoint = {};
+  config.metrics = {};
+  config.precision.loss_scale = {};
+  config.model.pretrained.reset();
+  config.model.sync_batch_norm = false;
+  if (is_resampled(config.data)) // which data.augment may have asked for
+    config.data.eval_resize = eval_resize(config.data);
+  config.data.augment.clear(); // of training
+  return checked(parse_config(to_yaml(config, models), "the model's config", overrides,
+                              machine_capabilities(), models));
+}
+
+Result<StateSourcePtr> open_weights(const fs::path& path) {
+  auto weights = open_state(path);
+  if (!weights && weights.error().code == Errc::corrupt)
+    if (const auto advice = pickle_advice(path))
+      return fail(Errc::invalid_input, "{}", *advice);
+  return weights;
+}
+
+Result<std::vector<std::string>> read_names(const fs::path& path) {
+  std::ifstream in{path};
+  std::vector<std::string> names;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r'))
+      line.pop_back();
+    names.push_back(std::move(line));
+  }
+  if (in.bad() || !in.eof())
+    return fail(Errc::invalid_input, "{}: the names of the classes cannot be read",
+                escaped(path.string()));
+  return names;
+}
+
+/// Of the data set, where it is there: none is no error.
+std::vector<std::string> names_of_data(const Config& config) {
+  for (const auto split : {data::Split::test, data::Split::train})
+    if (const auto adapter = data::open_adapter(config, split))
+      return (*adapter)->dataset().class_names();
+  return {};
+}
+
+Result<std::vector<std::string>> class_names(const SavedModelOptions& options, const Config& config,
+                                             std::vector<std::string> of_card) {
+  const auto classes = config.model.num_classes;
+  if (options.class_names) {
+    TROUPE_TRY(auto names, read_names(*options.class_names));
+    if (std::ssize(names) != classes)
+      return fail(Errc::invalid_input, "{}: {} names, but the model has {} classes",
+                  escaped(options.class_names->string()), names.size(), classes);
+    return names;
+  }
+  if (std::ssize(of_card) == classes)
+    return of_card;
+  auto names = names_of_data(config);
+  if (std::ssize(names) != classes)
+    names.clear();
+  return names;
+}
+
+/// Of images, what data sets of the name are usually shifted by; a table's own is not known.
+std::optional<InputNormalization> usual_input(const Config& config) {
+  if (facts_of_data(config.data).sample != SampleKind::image)
+    return config.data.standardize ? std::nullopt : std::optional{InputNormalization{}};
+  const auto usual = data::normalization_of(config.data);
+  InputNormalization input;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(config.model.in_channels); ++c) {
+    input.mean.push_back(static_cast<double>(usual.mean[c]));
+    input.deviation.push_back(static_cast<double>(usual.deviation[c]));
+  }
+  return input;
+}
+
+/// As many values as there are channels or features.
+bool fits(const InputNormalization& input, const Config& config) {
+  if (facts_of_data(config.data).sample == SampleKind::image)
+    return std::ssize(input.mean) == config.model.in_channels;
+  return input.mean.empty() || input.mean.size() == config.data.features.size();
+}
+
+} // namespace
+
+Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue) {
+  TROUPE_TRY(const auto found, find_weights(options.path));
+  TROUPE_TRY(auto weights, open_weights(found.weights));
+  auto card = read_card(weights->header().metadata);
+  TROUPE_TRY(auto trained, trained_config(options, found, card, catalogue));
+  TROUPE_TRY(auto config, used_config(std::move(trained), options.overrides, catalogue));
+  TROUPE_TRY(card.class_names, class_names(options, config, std::move(card.class_names)));
+  if (!card.input || !fits(*card.input, config))
+    card.input = usual_input(config);
+  return SavedModel{found.weights, std::move(config), std::move(card), std::move(weights)};
+}
+
+} // namespace troupe::engine

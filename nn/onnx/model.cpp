@@ -1,0 +1,226 @@
+#include "model.hpp"
+
+#include "draft.hpp"
+#include "operators.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::nn::onnx {
+
+namespace {
+
+constexpr const char* input_name = "input";
+constexpr const char* logits_name = "logits";
+constexpr const char* probabilities_name = "probabilities";
+
+/// TensorProto.DataType
+enum DataType : std::int64_t { real_data = 1, integer_data = 7, half_data = 10 };
+
+/// The values of tensors in the file beside begin on pages, so that it can be mapped.
+constexpr std::uint64_t page = 4096;
+
+DataType data_type(DType dtype) {
+  return dtype == DType::f16 ? half_data : real_data;
+}
+
+/// The version of the format that a set of operators came with (onnx/helper.py, VERSION_TABLE).
+std::int64_t ir_version(int opset) {
+  return opset >= 21 ? 10 : opset >= 19 ? 9 : 8;
+}
+
+/// Nodes that the logits are made by, in order.
+std::vector<const Node*> nodes_of(const Graph& graph, TensorId logits) {
+  std::vector<bool> wanted(graph.tensors.size());
+  wanted[static_cast<std::size_t>(logits)] = true;
+  std::vector<const Node*> nodes;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (!wanted[static_cast<std::size_t>(node->outputs[0])])
+      continue;
+    for (const auto id : node->inputs)
+      wanted[static_cast<std::size_t>(id)] = true;
+    nodes.push_back(&*node);
+  }
+  std::ranges::reverse(nodes);
+  return nodes;
+}
+
+/// Rows of a table stay, images become (C, H, W).
+std::vector<std::int64_t> sample_dims(const Shape& shape) {
+  if (shape.rank() == 4)
+    return {shape[3], shape[1], shape[2]};
+  return {shape.dims.begin() + 1, shape.dims.end()};
+}
+
+/// ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; its elem_type 1, shape 2;
+/// TensorShapeProto: dim 1; its dim_value 1, dim_param 2.
+Message value_info(const std::string& name, const std::vector<std::int64_t>& dims) {
+  Message shape;
+  shape.message(1, Message{}.text(2, "batch"));
+  for (const auto size : dims)
+    shape.message(1, Message{}.integer(1, size));
+  Message tensor;
+  tensor.integer(1, real_data).message(2, shape);
+  return std::move(Message{}.text(1, name).message(2, Message{}.message(1, tensor)));
+}
+
+/// TensorProto: dims 1, data_type 2, name 8; raw_data 9; external_data 13, data_location 14.
+Message describe(const Initializer& tensor) {
+  Message made;
+  for (const auto size : tensor.shape.dims)
+    made.integer(1, size);
+  made.integer(2, tensor.is_integers ? integer_data : data_type(tensor.dtype));
+  return std::move(made.text(8, tensor.name));
+}
+
+class ModelMaker {
+public:
+  ModelMaker(const Graph& graph, const ExportOptions& options)
+      : graph_{graph}, options_{options}, draft_{graph, options.opset, options.dtype} {}
+
+  Result<ModelFiles> run() {
+    if (options_.opset < oldest_opset || options_.opset > newest_opset)
+      return fail(Errc::invalid_input, "there is no export to opset {}: {} to {}", options_.opset,
+                  oldest_opset, newest_opset);
+    const auto logits = graph_.find(logits_name);
+    if (!logits)
+      return fail(Errc::internal, "the model has no {}", logits_name);
+    TROUPE_TRY(add_nodes(*logits));
+    ModelFiles files{.dtype = options_.dtype};
+    place_initializers(files, false);
+    if (bytes_of(files.model) + other_bytes() >= options_.most_bytes) {
+      files = {.dtype = options_.dtype};
+      place_initializers(files, true);
+    }
+    put_before(files);
+    return files;
+  }
+
+private:
+  Status add_nodes(TensorId logits);
+  std::string normalized(const std::string& from);
+  void place_initializers(ModelFiles& files, bool beside) const;
+  std::uint64_t values_bytes(const Initializer& tensor) const {
+    return static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(options_.dtype);
+  }
+  std::uint64_t bytes_of(const std::vector<FilePart>& parts) const;
+  std::uint64_t other_bytes() const {
+    return draft_.nodes().bytes().size() + page; // and names
+  }
+  Message graph_head() const;
+  void put_before(ModelFiles& files) const;
+
+  const Graph& graph_;
+  const ExportOptions& options_;
+  Draft draft_;
+  std::vector<std::int64_t> input_dims_, output_dims_;
+};
+
+Status ModelMaker::add_nodes(TensorId logits) {
+  const auto input = graph_.with_role(Role::input).front();
+  input_dims_ = sample_dims(graph_[input].shape);
+  output_dims_ = sample_dims(graph_[logits].shape);
+  std::string at = input_name;
+  if (options_.normalization)
+    at = normalized(at);
+  const bool narrow = options_.dtype == DType::f16;
+  if (narrow) {
+    draft_.add_node("Cast", {at}, "input.fp16", {integer_attribute("to", half_data)});
+    at = "input.fp16";
+    draft_.rename(logits, "logits.fp16");
+  }
+  draft_.rename(input, at);
+  for (const auto* node : nodes_of(graph_, logits))
+    TROUPE_TRY(add_node(draft_, *node));
+  if (narrow)
+    draft_.add_node("Cast", {"logits.fp16"}, logits_name, {integer_attribute("to", real_data)});
+  if (options_.probabilities)
+    draft_.add_node("Softmax", {logits_name}, probabilities_name, {integer_attribute("axis", -1)});
+  return {};
+}
+
+std::string ModelMaker::normalized(const std::string& from) {
+  const auto& [mean, deviation] = *options_.normalization;
+  auto dims = std::vector<std::int64_t>(input_dims_.size() + 1, 1);
+  dims[1] = std::ssize(mean);
+  draft_.add_node("Sub", {from, draft_.reals("input.mean", Shape{dims}, mean)}, "input.shifted");
+  draft_.add_node("Div", {"input.shifted", draft_.reals("input.std", Shape{dims}, deviation)},
+                  "input.normalized");
+  return "input.normalized";
+}
+
+/// Of the graph, field 5 each: the rest of a part's message, when its values follow it.
+void ModelMaker::place_initializers(ModelFiles& files, bool beside) const {
+  std::uint64_t at = 0;
+  for (const auto& tensor : draft_.initializers()) {
+    auto described = describe(tensor);
+    if (!tensor.bytes.empty()) {
+      files.model.push_back({Message{}.message(5, described.text(9, tensor.bytes)).bytes()});
+      continue;
+    }
+    const auto bytes = values_bytes(tensor);
+    if (!beside) {
+      described.begin(9, bytes);
+      Message field;
+      field.begin(5, described.bytes().size() + bytes);
+      files.model.push_back({field.bytes() + described.bytes(), tensor.name});
+      continue;
+    }
+    const auto padding = (page - at % page) % page;
+    at += padding;
+    const auto entry = [&](const char* key, const std::string& value) {
+      described.message(13, Message{}.text(1, key).text(2, value));
+    };
+    entry("location", options_.values_file);
+    entry("offset", std::to_string(at));
+    entry("length", std::to_string(bytes));
+    files.model.push_back({Message{}.message(5, described.integer(14, 1)).bytes()});
+    files.values.push_back({std::string(padding, '\0'), tensor.name});
+    at += bytes;
+  }
+}
+
+std::uint64_t ModelMaker::bytes_of(const std::vector<FilePart>& parts) const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts) {
+    sum += part.bytes.size();
+    if (!part.tensor.empty())
+      sum += static_cast<std::uint64_t>(graph_[*graph_.find(part.tensor)].shape.elements()) *
+             size_of(options_.dtype);
+  }
+  return sum;
+}
+
+/// GraphProto: node 1, name 2, input 11, output 12; initializers (5) come last.
+Message ModelMaker::graph_head() const {
+  auto head = draft_.nodes();
+  head.text(2, options_.name);
+  head.message(11, value_info(input_name, input_dims_));
+  head.message(12, value_info(logits_name, output_dims_));
+  if (options_.probabilities)
+    head.message(12, value_info(probabilities_name, output_dims_));
+  return head;
+}
+
+/// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 (its
+/// version 2), metadata_props 14 (key 1, value 2).
+void ModelMaker::put_before(ModelFiles& files) const {
+  const auto head = graph_head();
+  Message model;
+  model.integer(1, ir_version(options_.opset)).text(2, "troupe");
+  model.text(3, options_.producer_version);
+  model.message(8, Message{}.text(1, "").integer(2, options_.opset));
+  for (const auto& [key, value] : options_.metadata)
+    model.message(14, Message{}.text(1, key).text(2, value));
+  model.begin(7, head.bytes().size() + bytes_of(files.model));
+  files.model.insert(files.model.begin(), {model.bytes() + head.bytes()});
+}
+
+} // namespace
+
+Result<ModelFiles> make_model(const Graph& evaluation, const ExportOptions& options) {
+  return ModelMaker{evaluation, options}.run();
+}
+
+} // namespace troupe::nn::onnx

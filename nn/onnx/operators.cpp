@@ -1,0 +1,162 @@
+#include "operators.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::nn::onnx {
+
+namespace {
+
+std::vector<std::int64_t> on_all_sides(std::int64_t padding) {
+  return {padding, padding, padding, padding};
+}
+
+/// One node of the same inputs.
+void add_plain(Draft& draft, const Node& node, std::string_view op_type, std::size_t inputs) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < inputs; ++i)
+    names.push_back(draft.input(node.inputs[i]));
+  draft.add_node(op_type, names, draft.output(node.outputs[0]));
+}
+
+Status conv2d(Draft& draft, const Node& node) {
+  const auto& a = std::get<Conv2dAttributes>(node.attributes);
+  std::vector<std::string> inputs;
+  for (const auto id : node.inputs)
+    inputs.push_back(draft.input(id));
+  draft.add_node("Conv", inputs, draft.output(node.outputs[0]),
+                 {integers_attribute("kernel_shape", {a.kernel, a.kernel}),
+                  integers_attribute("strides", {a.stride, a.stride}),
+                  integers_attribute("pads", on_all_sides(a.padding))});
+  return {};
+}
+
+Status batch_norm(Draft& draft, const Node& node) {
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < 5; ++i)
+    inputs.push_back(draft.input(node.inputs[i]));
+  const auto& a = std::get<BatchNormAttributes>(node.attributes);
+  draft.add_node("BatchNormalization", inputs, draft.output(node.outputs[0]),
+                 {real_attribute("epsilon", a.eps)});
+  return {};
+}
+
+Status layer_norm(Draft& draft, const Node& node) {
+  if (draft.tensor(node.inputs[0]).shape.rank() == 4)
+    return fail(Errc::unsupported, "a layer_norm of images has no ONNX form here");
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < 3; ++i)
+    inputs.push_back(draft.input(node.inputs[i]));
+  draft.add_node("LayerNormalization", inputs, draft.output(node.outputs[0]),
+                 {integer_attribute("axis", -1),
+                  real_attribute("epsilon", std::get<LayerNormAttributes>(node.attributes).eps)});
+  return {};
+}
+
+Status relu(Draft& draft, const Node& node) {
+  add_plain(draft, node, "Relu", 1);
+  return {};
+}
+
+Status add(Draft& draft, const Node& node) {
+  add_plain(draft, node, "Add", 2);
+  return {};
+}
+
+std::vector<Message> windows(const PoolAttributes& a) {
+  return {integers_attribute("kernel_shape", {a.kernel_h, a.kernel_w}),
+          integers_attribute("strides", {a.stride, a.stride}),
+          integers_attribute("pads", on_all_sides(a.padding))};
+}
+
+Status max_pool(Draft& draft, const Node& node) {
+  draft.add_node("MaxPool", {draft.input(node.inputs[0])}, draft.output(node.outputs[0]),
+                 windows(std::get<PoolAttributes>(node.attributes)));
+  return {};
+}
+
+/// Averages count padding out, as ONNX does by itself.
+Status avg_pool(Draft& draft, const Node& node) {
+  const auto& a = std::get<PoolAttributes>(node.attributes);
+  const auto& x = draft.tensor(node.inputs[0]).shape;
+  const bool global = a.kernel_h == x[1] && a.kernel_w == x[2] && a.padding == 0;
+  if (global)
+    add_plain(draft, node, "GlobalAveragePool", 1);
+  else
+    draft.add_node("AveragePool", {draft.input(node.inputs[0])}, draft.output(node.outputs[0]),
+                   windows(a));
+  return {};
+}
+
+Status subsample_pad(Draft& draft, const Node& node) {
+  const auto& a = std::get<SubsamplePadAttributes>(node.attributes);
+  const auto name = draft.output(node.outputs[0]);
+  constexpr std::int64_t whole = INT64_MAX;
+  draft.add_node("Slice",
+                 {draft.input(node.inputs[0]), draft.integers(name + ".starts", {0, 0}),
+                  draft.integers(name + ".ends", {whole, whole}),
+                  draft.integers(name + ".axes", {2, 3}),
+                  draft.integers(name + ".steps", {a.stride, a.stride})},
+                 name + ".subsampled");
+  draft.add_node("Pad",
+                 {name + ".subsampled",
+                  draft.integers(name + ".pads", {0, a.pad_before, 0, 0, 0, a.pad_after, 0, 0})},
+                 name);
+  return {};
+}
+
+/// Samples are flattened in the order (H, W, C).
+Status flatten(Draft& draft, const Node& node) {
+  const auto& x = draft.tensor(node.inputs[0]).shape;
+  auto input = draft.input(node.inputs[0]);
+  const auto output = draft.output(node.outputs[0]);
+  if (x.rank() == 4 && x[3] > 1 && x[1] * x[2] > 1) {
+    draft.add_node("Transpose", {input}, output + ".nhwc",
+                   {integers_attribute("perm", {0, 2, 3, 1})});
+    input = output + ".nhwc";
+  }
+  draft.add_node("Flatten", {input}, output, {integer_attribute("axis", 1)});
+  return {};
+}
+
+Status matmul(Draft& draft, const Node& node) {
+  std::vector<std::string> inputs;
+  for (const auto id : node.inputs)
+    inputs.push_back(draft.input(id));
+  draft.add_node("Gemm", inputs, draft.output(node.outputs[0]), {integer_attribute("transB", 1)});
+  return {};
+}
+
+struct Form {
+  Op op;
+  Status (*add)(Draft&, const Node&);
+};
+
+constexpr std::array forms = {
+    Form{Op::conv2d, conv2d},
+    Form{Op::batch_norm, batch_norm},
+    Form{Op::layer_norm, layer_norm},
+    Form{Op::relu, relu},
+    Form{Op::add, add},
+    Form{Op::max_pool, max_pool},
+    Form{Op::avg_pool, avg_pool},
+    Form{Op::subsample_pad, subsample_pad},
+    Form{Op::flatten, flatten},
+    Form{Op::matmul, matmul},
+    Form{Op::bias, add},
+};
+
+} // namespace
+
+Status add_node(Draft& draft, const Node& node) {
+  const auto* const form = std::ranges::find(forms, node.op, &Form::op);
+  if (form == forms.end())
+    return fail(Errc::unsupported,
+                "the op {} (of {}) has no ONNX form here: the model cannot be exported",
+                to_string(node.op), draft.tensor(node.outputs[0]).name);
+  return form->add(draft, node);
+}
+
+} // namespace troupe::nn::onnx

@@ -1,0 +1,50 @@
+#include "wire.hpp"
+
+#include <bit>
+
+namespace troupe::nn::onnx {
+
+namespace {
+
+enum WireType : unsigned { varint_type = 0, length_delimited = 2, fixed32 = 5 };
+
+} // namespace
+
+/// Seven bits a byte, the lowest first; the highest bit says that more come.
+void Message::varint(std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7)
+    bytes_ += static_cast<char>((value & 0x7f) | 0x80);
+  bytes_ += static_cast<char>(value);
+}
+
+void Message::tag(int field, unsigned wire_type) {
+  varint(static_cast<std::uint64_t>(field) << 3 | wire_type);
+}
+
+Message& Message::integer(int field, std::int64_t value) {
+  tag(field, varint_type);
+  varint(static_cast<std::uint64_t>(value)); // negative ones take ten bytes
+  return *this;
+}
+
+Message& Message::real(int field, float value) {
+  tag(field, fixed32);
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  for (int byte = 0; byte < 4; ++byte, bits >>= 8)
+    bytes_ += static_cast<char>(bits & 0xff);
+  return *this;
+}
+
+Message& Message::text(int field, std::string_view bytes) {
+  begin(field, bytes.size());
+  bytes_ += bytes;
+  return *this;
+}
+
+Message& Message::begin(int field, std::uint64_t size) {
+  tag(field, length_delimited);
+  varint(size);
+  return *this;
+}
+
+} // namespace troupe::nn::onnx

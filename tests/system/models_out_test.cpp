@@ -1,0 +1,269 @@
+// From a run to what others use of it: predictions, and files.
+#include "experiment.hpp"
+
+#include "../data/files.hpp"
+
+#include "troupe/core/checkpoint/safetensors.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Json = nlohmann::json;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Ended program(const Words& words) {
+  Words command{TROUPE_PROGRAM};
+  command.insert(command.end(), words.begin(), words.end());
+  return RunningProgram{command}.wait();
+}
+
+std::string printed(const Words& words) {
+  const auto ended = program(words);
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  return ended.out;
+}
+
+Json json_of(Words words) {
+  words.insert(words.end(), {"--format", "json"});
+  return Json::parse(printed(words));
+}
+
+std::string refusal(const Words& words) {
+  const auto ended = program(words);
+  CHECK(ended.code == 2);
+  CHECK(ended.out.empty());
+  return ended.err;
+}
+
+/// Photographs of two kinds, of which one is dark: three of each to train on, two to test.
+class Photos : public Experiment {
+public:
+  Photos()
+      : Experiment{{"data.dataset=image_folder", "data.batch_size=2", "data.eval_batch_size=3",
+                    "model.num_classes=2", "train.epochs=4", "train.evaluate_every=1"}} {
+    for (const auto* const split : {"train", "val"})
+      for (int number = 0; number < (split == std::string{"train"} ? 3 : 2); ++number)
+        for (const auto* const kind : {"dark", "light"}) {
+          auto pixels = data::testing::pattern(9 + number, 12, 3);
+          for (auto& pixel : pixels)
+            pixel = static_cast<std::uint8_t>(pixel / 4 + (kind == std::string{"light"} ? 150 : 0));
+          const auto folder = photos() / split / kind;
+          std::filesystem::create_directories(folder);
+          data::testing::write_png(folder / fmt::format("{}.png", number), pixels, 9 + number, 12,
+                                   3);
+        }
+  }
+
+  std::filesystem::path photos() const { return *this / "photos"; }
+  std::string trained(const std::string& name, const Settings& more = {}) const {
+    return completed(name, Settings{"data.root=" + photos().string()} + more).folder().string();
+  }
+};
+
+/// Of a model's classes by label, of each prediction.
+std::vector<std::vector<double>> probabilities(const Json& document) {
+  std::vector<std::vector<double>> all;
+  for (const auto& prediction : document.at("predictions")) {
+    auto& one = all.emplace_back(prediction.at("classes").size());
+    for (const auto& entry : prediction.at("classes"))
+      one.at(entry.at("label").get<std::size_t>()) = entry.at("probability");
+  }
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("the accuracy of a split is what training's evaluation said, for every kind of model") {
+  const auto settings = GENERATE(Settings{}, Settings{"model.name=resnet18", "model.width=8"},
+                                 Settings{"model.name=resnet50", "model.width=8"},
+                                 Settings{"model.name=mlp"}, Settings{"model.name=linear"},
+                                 Settings{"precision.mode=amp_bf16", "devices.engine=interpreter"});
+  const Experiment experiment;
+  const auto run = experiment.completed("run", settings + Settings{"train.epochs=2"});
+  const auto folder = run.folder().string();
+  const auto split = json_of({"predict", folder, "--split", "test"}).at("split");
+  CHECK(split.at("samples") == 16);
+  CHECK(split.at("accuracy") == run.epochs().back().at("test_accuracy"));
+  CHECK(split.at("loss").get<double>() ==
+        Catch::Approx(run.epochs().back().at("test_loss").get<double>()).epsilon(0.02));
+
+  const auto weights = (experiment / "w.safetensors").string();
+  printed({"export", folder, "--format", "safetensors", "-o", weights});
+  CHECK(json_of({"predict", weights, "--split", "test"}).at("split") == split);
+  printed({"export", folder, "--format", "onnx", "-o", (experiment / "m.onnx").string()});
+  CHECK(std::filesystem::file_size(experiment / "m.onnx") > 1000);
+}
+
+TEST_CASE("files are predicted as the split that they are") {
+  const Photos experiment;
+  const auto folder = experiment.trained("run");
+  const auto split = json_of({"predict", folder, "--split", "test", "--each"});
+  const auto files = json_of({"predict", folder, (experiment.photos() / "val").string()});
+  CHECK(files.at("predictions").size() == 4);
+  CHECK(probabilities(files) == probabilities(split));
+  CHECK(split.at("split").at("accuracy").get<double>() >= 0.5);
+  const auto& first = files.at("predictions").at(0);
+  CHECK(first.at("input") == (experiment.photos() / "val/dark/0.png").string());
+  const auto& classes = first.at("classes");
+  CHECK(classes.at(0).at("class") == (classes.at(0).at("label") == 0 ? "dark" : "light"));
+  CHECK(classes.at(0).at("probability").get<double>() +
+            classes.at(1).at("probability").get<double>() ==
+        Catch::Approx(1));
+
+  // Alone, two of them, and in another precision.
+  const auto one = (experiment.photos() / "val/light/1.png").string();
+  const auto text = printed({"predict", folder, one, one, "--top", "1", "--precision", "amp_bf16"});
+  CHECK(std::ranges::count(text, '\n') == 2);
+  CHECK_THAT(text, ContainsSubstring(one + ": ") && ContainsSubstring("%\n"));
+  const auto csv = printed({"predict", folder, one, "--format", "csv", "--logits"});
+  CHECK_THAT(csv, ContainsSubstring("input,rank,label,class,score\n") &&
+                      ContainsSubstring(one + ",1,") && ContainsSubstring(one + ",2,"));
+}
+
+TEST_CASE("what cannot be read is named, and the rest is predicted") {
+  const Photos experiment;
+  const auto folder = experiment.trained("run");
+  const auto broken = experiment.photos() / "val/dark/broken.png";
+  write_bytes(broken, "\x89PNG and nothing else");
+  const auto file = experiment / "said.json";
+  const auto some = program({"predict", folder, (experiment.photos() / "val").string(), "--format",
+                             "json", "-o", file.string()});
+  CHECK(some.code == 1);
+  CHECK_THAT(some.err, ContainsSubstring("broken.png") &&
+                           ContainsSubstring("1 of 5 inputs could not be read"));
+  int errors = 0;
+  const auto said = Json::parse(read_bytes(file));
+  for (const auto& prediction : said.at("predictions"))
+    errors += prediction.contains("error") ? 1 : 0;
+  CHECK(errors == 1);
+  CHECK(program({"predict", folder, broken.string()}).code == 2);
+  const auto split = program({"predict", folder, "--split", "test", "--batch", "2"});
+  CHECK(split.code == 1);
+  CHECK_THAT(split.out, ContainsSubstring("test: 5 images, 1 unreadable, accuracy "));
+}
+
+TEST_CASE("rows of a table are predicted, without their targets") {
+  const Experiment experiment{{"data.dataset=csv", "data.features=[length,width]",
+                               "data.targets=[price,area]", "data.augment=[]", "model.name=linear",
+                               "model.num_classes=2", "model.loss=mean_squared_error",
+                               "train.optimizer.lr=0.05", "train.epochs=20"}};
+  for (const auto* const name : {"train", "test"}) {
+    std::ofstream out{experiment / (std::string{name} + ".csv")};
+    out << "length,width,price,area\n";
+    for (int i = 0; i < 32; ++i)
+      out << fmt::format("{},{},{},{}\n", i % 7, i % 5, 3 * (i % 7) - (i % 5), i % 7 + i % 5);
+  }
+  const auto root = "data.root=" + (experiment / "").string();
+  const auto run = experiment.completed("run", {root});
+  write_bytes(experiment / "new.csv", "width,length\n1,2\n4,0\n");
+  const auto asked = (experiment / "new.csv").string();
+  // Of the exported file alone: the training rows are not looked at again.
+  const auto weights = (experiment / "w.safetensors").string();
+  printed({"export", run.folder().string(), "--format", "safetensors", "-o", weights});
+  std::filesystem::remove(experiment / "train.csv");
+  const auto said = json_of({"predict", weights, asked});
+  CHECK(said.at("predictions").at(0).at("input") == asked + ":1");
+  CHECK(said.at("predictions").at(0).at("values").at("price").get<double>() ==
+        Catch::Approx(5).margin(0.5));
+  CHECK(said.at("predictions").at(1).at("values").at("area").get<double>() ==
+        Catch::Approx(4).margin(0.5));
+  const auto csv = printed({"predict", weights, asked, "--format", "csv"});
+  CHECK_THAT(csv, ContainsSubstring("input,price,area\n" + asked + ":1,"));
+}
+
+TEST_CASE("a run from before cards, and weights of somebody else's, take a config") {
+  const auto old_run = source_tree() / "tests/fixtures/old_run";
+  const Experiment experiment;
+  const auto checkpoint = old_run / "checkpoints/step-000000006.safetensors";
+  const auto by_folder = json_of({"predict", old_run.string(), "--split", "test"});
+  CHECK(json_of({"predict", checkpoint.string(), "--split", "test"}).at("split") ==
+        by_folder.at("split"));
+  const auto alone = experiment / "alone.safetensors";
+  std::filesystem::copy(checkpoint, alone);
+  CHECK_THAT(refusal({"predict", alone.string(), "--split", "test"}),
+             ContainsSubstring("--config FILE"));
+  const Words with_config{"predict", alone.string(), "--config",
+                          (old_run / "config.yaml").string()};
+  CHECK(json_of(with_config + Words{"--split", "test"}).at("split") == by_folder.at("split"));
+  CHECK_THAT(refusal(with_config + Words{"--split", "test", "--set", "model.name=resnet32"}),
+             ContainsSubstring("not in the file, expected"));
+  write_bytes(experiment / "names.txt", "one\ntwo\n");
+  CHECK_THAT(refusal(with_config + Words{"--split", "test", "--class-names",
+                                         (experiment / "names.txt").string()}),
+             ContainsSubstring("2 names, but the model has 4 classes"));
+}
+
+TEST_CASE("what is wrong with a model or an input is said before anything is computed") {
+  const Experiment experiment;
+  const auto run = experiment.completed("run", {"train.epochs=2"});
+  const auto folder = run.folder().string();
+  CHECK_THAT(refusal({"predict", (experiment / "none").string(), "--split", "test"}),
+             ContainsSubstring("there is no such file or folder"));
+  CHECK_THAT(refusal({"predict", folder}), ContainsSubstring("--split test"));
+  CHECK_THAT(refusal({"predict", folder, (experiment / "none.png").string()}),
+             ContainsSubstring("none.png"));
+  CHECK_THAT(refusal({"predict", folder, "--split", "test", "--set", "data.rot=x"}),
+             ContainsSubstring("did you mean"));
+  const auto damaged = experiment / "damaged.safetensors";
+  const auto whole = read_bytes(run.checkpoints().back());
+  write_bytes(damaged, whole.substr(0, whole.size() / 2));
+  const auto truncated = program({"predict", damaged.string(), "--split", "test"});
+  CHECK(truncated.code == 1);
+  CHECK_THAT(truncated.err, ContainsSubstring("damaged.safetensors"));
+  write_bytes(damaged, std::string{"PK\x03\x04 and more"});
+  CHECK_THAT(refusal({"predict", damaged.string(), "--split", "test"}),
+             ContainsSubstring("is a pickle"));
+}
+
+TEST_CASE("a safetensors export has the weights alone, in the precision that was asked for") {
+  const Experiment experiment;
+  const auto run = experiment.completed("run", {"train.epochs=2"});
+  const auto folder = run.folder().string();
+  const auto [precision, dtype] =
+      GENERATE(std::pair{"fp32", "F32"}, std::pair{"fp16", "F16"}, std::pair{"bf16", "BF16"});
+  const auto path = experiment / "w.safetensors";
+  const Words command{"export", folder,        "--format",    "safetensors",
+                      "-o",     path.string(), "--precision", precision};
+  CHECK_THAT(program(command).err, ContainsSubstring("w.safetensors: "));
+  const auto reader = SafetensorsReader::open(path);
+  REQUIRE(reader);
+  const auto checkpoint = run.newest_checkpoint();
+  for (const auto& entry : reader->entries()) {
+    CHECK(entry.dtype == dtype);
+    CHECK_FALSE(entry.name.starts_with("optimizer."));
+    REQUIRE(checkpoint.find(entry.name));
+    CHECK(checkpoint.find(entry.name)->shape == entry.shape);
+  }
+  CHECK(std::ranges::count_if(checkpoint.tensors, [](const auto& tensor) {
+          return !tensor.name.starts_with("optimizer.");
+        }) == std::ssize(reader->entries()));
+  const auto& metadata = reader->metadata();
+  CHECK(metadata.at("format") == "pt");
+  CHECK(metadata.at("image_size") == "8");
+  CHECK(Json::parse(metadata.at("class_names")).size() == 10);
+  CHECK(Json::parse(metadata.at("normalization")) ==
+        Json{{"mean", {0.5, 0.5, 0.5}}, {"std", {0.25, 0.25, 0.25}}});
+  CHECK_THAT(metadata.at("config"), ContainsSubstring("name: resnet20"));
+  // It is a model again, and is not written over itself.
+  CHECK(program({"predict", path.string(), "--split", "test"}).code == 0);
+  CHECK_THAT(refusal({"export", path.string(), "--format", "safetensors", "-o", path.string()}),
+             ContainsSubstring("write to another"));
+  CHECK_THAT(refusal({"export", folder, "--format", "onnx", "-o", (experiment / "m").string(),
+                      "--precision", "bf16"}),
+             ContainsSubstring("allowed: fp32, fp16"));
+}
