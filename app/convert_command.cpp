@@ -49,13 +49,13 @@ Status convert(const ConvertArguments& arguments) {
     return fail(Errc::invalid_input, "{} has no tensors of a floating type",
                 escaped(arguments.from));
   TROUPE_TRY(write(arguments, *state));
-  const auto of_optimizer = std::ranges::count_if(tensors, is_optimizer_tensor,
-                                                  &CheckpointEntry::name);
+  const auto of_optimizer =
+      std::ranges::count_if(tensors, is_optimizer_tensor, &CheckpointEntry::name);
   fmt::print("{}: {} tensors{}\n", escaped(arguments.to),
              std::ssize(tensors) - (arguments.form == "safetensors" ? of_optimizer : 0),
-             of_optimizer == 0                  ? ""
+             of_optimizer == 0                 ? ""
              : arguments.form == "safetensors" ? ", without the optimizer's state"
-                                                : ", with the optimizer's state");
+                                               : ", with the optimizer's state");
   return {};
 }
 

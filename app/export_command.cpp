@@ -83,8 +83,11 @@ void add_export_command(CLI::App& app, Action& action) {
   command->add_flag("--softmax", arguments->softmax, "ONNX: an output \"probabilities\", too");
   command->add_flag("--include-normalization", arguments->normalization,
                     "ONNX: takes pixels / 255, or features, and normalizes them itself");
-  command->callback(
-      [&action, arguments] { action = [arguments](const Catalogue& catalogue) { return export_model(*arguments, catalogue); }; });
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) {
+      return export_model(*arguments, catalogue);
+    };
+  });
 }
 
 } // namespace troupe::app

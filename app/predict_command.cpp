@@ -179,7 +179,9 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--threads", arguments->threads, "Of the processor; all where not given")
       ->check(CLI::Range(1, 1 << 16));
-  command->callback([&action, arguments] { action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); }; });
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) { return predict(*arguments, catalogue); };
+  });
 }
 
 } // namespace troupe::app

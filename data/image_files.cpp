@@ -67,7 +67,8 @@ Result<std::vector<fs::path>> image_files_below(const fs::path& folder) {
   if (error)
     return fail(Errc::io, "{}: {}", folder.string(), error.message());
   if (files.empty())
-    return fail(Errc::data, "{}: found no .jpg, .jpeg, .png or .webp files; remove the folder or fill it",
+    return fail(Errc::data,
+                "{}: found no .jpg, .jpeg, .png or .webp files; remove the folder or fill it",
                 folder.string());
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     const auto a_folder = a.parent_path().native(), b_folder = b.parent_path().native();

@@ -5,7 +5,7 @@
 #include "troupe/cpu/onednn/profile.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/engine/inference/predictor.hpp"
-#include "troupe/engine/resume.hpp"
+#include "troupe/engine/initial_state.hpp"
 #include "troupe/nn/models/models.hpp"
 
 #include <CLI/CLI.hpp>
@@ -51,8 +51,7 @@ Config config_of(const Options& options) {
 Result<engine::SavedModel> untrained(const Config& config) {
   TROUPE_TRY(const auto graph,
              nn::build_model(config.model, {.input = nn::input_spec(config), .training = false}));
-  TROUPE_TRY(auto weights, engine::initial_checkpoint(graph, 1));
-  return engine::SavedModel{{}, config, {}, state_in_memory(std::move(weights))};
+  return engine::SavedModel{{}, config, {}, engine::initial_state(graph, 1)};
 }
 
 struct Timings {

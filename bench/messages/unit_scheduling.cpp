@@ -30,6 +30,7 @@ struct Nobody {
             [](atom::run) { return RunOutcomePtr{}; },
             [](atom::step_committed, const StepReport&) {},
             [](atom::evaluated, const EvaluationReport&) {},
+            [](atom::saved, const PartOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
             [](atom::lost, const std::string&) {},

@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view before_checksum = R"({"__metadata__":{"checksum":")";
 constexpr std::size_t checksum_at = 8 + before_checksum.size();
 constexpr std::size_t checksum_size = 64;
-constexpr const char* version_key = "troupe_checkpoint";
-constexpr std::string_view version = "1";
-constexpr std::array own_keys = {"checksum", version_key, "format", "step", "epoch"};
+constexpr const char* single_file_key = "troupe_checkpoint";
+constexpr std::string_view single_file_version = "1";
+constexpr std::array own_keys = {"checksum", single_file_key, "format", "step", "epoch"};
 
 template <class... Args>
 tl::unexpected<Error> corrupt(const SafetensorsReader& reader, fmt::format_string<Args...> what,
@@ -45,7 +45,7 @@ Result<std::int64_t> read_number(const SafetensorsReader& reader, const std::str
 
 bool is_single_file(const SafetensorsReader& reader) {
   // Either is enough, so that a damaged one is not taken for somebody else's file.
-  return reader.metadata().contains(version_key) ||
+  return reader.metadata().contains(single_file_key) ||
          reader.header()
              .substr(std::min<std::size_t>(8, reader.header().size()))
              .starts_with(before_checksum);
@@ -53,9 +53,9 @@ bool is_single_file(const SafetensorsReader& reader) {
 
 Result<CheckpointHeader> read_single_file_header(const SafetensorsReader& reader) {
   const auto& metadata = reader.metadata();
-  const auto found = metadata.find(version_key);
-  if (found == metadata.end() || found->second != version)
-    return corrupt(reader, "it is not a checkpoint of version {}", version);
+  const auto found = metadata.find(single_file_key);
+  if (found == metadata.end() || found->second != single_file_version)
+    return corrupt(reader, "it is not a checkpoint of version {}", single_file_version);
   TROUPE_TRY(const auto step, read_number(reader, "step"));
   TROUPE_TRY(const auto epoch, read_number(reader, "epoch"));
   CheckpointHeader header{.step = step, .epoch = epoch, .metadata = metadata, .tensors = {}};

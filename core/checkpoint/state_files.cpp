@@ -143,9 +143,8 @@ Result<StateSourcePtr> state_in_files(CheckpointHeader header,
       tensors[known->second].push_back(std::move(located));
     }
   // A rank's file has its part of all: those of the model come first again.
-  std::ranges::stable_partition(tensors, [](const Parts& parts) {
-    return !is_optimizer_tensor(parts.front().part.name);
-  });
+  std::ranges::stable_partition(
+      tensors, [](const Parts& parts) { return !is_optimizer_tensor(parts.front().part.name); });
   header.tensors.clear();
   for (auto& parts : tensors) {
     std::ranges::sort(parts, {}, [](const Located& one) {

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Values that are read and written at a time, where a tensor has more.
-constexpr std::size_t piece_elements = std::size_t{1} << 20;
+constexpr std::size_t copied_elements = std::size_t{1} << 20;
 
 std::vector<TensorPart> whole_parts(std::span<const CheckpointEntry> tensors) {
   std::vector<TensorPart> parts;
@@ -30,7 +30,7 @@ Status copy_values(const StateSource& state, std::size_t tensor, std::size_t fir
                    Writer& writer) {
   std::vector<float> piece;
   for (; first < end; first += piece.size()) {
-    piece.resize(std::min(piece_elements, end - first));
+    piece.resize(std::min(copied_elements, end - first));
     TROUPE_TRY(state.read(tensor, first, piece));
     TROUPE_TRY(writer.append(piece));
   }
@@ -54,8 +54,8 @@ Result<std::vector<FileRecord>> write_part(const fs::path& folder, const StateSo
     part.first = part.stored * number / count;
     part.elements = part.stored * (number + 1) / count - part.first;
   }
-  TROUPE_TRY(auto writer, StateWriter::part(folder, static_cast<int>(number),
-                                            static_cast<int>(count), parts));
+  TROUPE_TRY(auto writer,
+             StateWriter::part(folder, static_cast<int>(number), static_cast<int>(count), parts));
   for (std::size_t i = 0; i < parts.size(); ++i)
     TROUPE_TRY(copy_values(state, i, parts[i].first, parts[i].first + parts[i].elements, writer));
   return writer.commit();

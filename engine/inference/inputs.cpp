@@ -52,8 +52,8 @@ Result<Inputs> open_images(const SavedModel& model, std::span<const fs::path> pa
                        .source = {},
                        .class_names = model.card.class_names,
                        .channels = static_cast<int>(config.model.in_channels)};
-  TROUPE_TRY(auto augment, data::augment_options(config.data, config.model, info,
-                                                 data::Split::test, config.run.seed));
+  TROUPE_TRY(auto augment, data::augment_options(config.data, config.model, info, data::Split::test,
+                                                 config.run.seed));
   augment.normalization = normalization(*model.card.input);
   auto name = [shared = std::make_shared<const Paths>(files)](std::int64_t sample) {
     return (*shared)[static_cast<std::size_t>(sample)].string();
@@ -86,9 +86,8 @@ Result<Inputs> open_tables(const SavedModel& model, std::span<const fs::path> pa
 
 Result<Inputs> open_inputs(const SavedModel& model, std::span<const fs::path> paths) {
   TROUPE_TRY(check_there(paths));
-  return facts_of_data(model.config.data).sample == SampleKind::image
-             ? open_images(model, paths)
-             : open_tables(model, paths);
+  return facts_of_data(model.config.data).sample == SampleKind::image ? open_images(model, paths)
+                                                                      : open_tables(model, paths);
 }
 
 Result<Inputs> open_split(const SavedModel& model, data::Split split) {

@@ -49,10 +49,10 @@ private:
   std::optional<Error> error_;
 };
 
-class Prediction {
+class PredictionRun {
 public:
-  Prediction(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
-             const OnPrediction& each)
+  PredictionRun(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
+                const OnPrediction& each)
       : predictor_{predictor}, adapter_{adapter}, dataset_{adapter->dataset()},
         top_{static_cast<std::size_t>(std::min(top, predictor.outputs()))}, each_{each},
         steps_{(dataset_.size() + predictor.batch() - 1) / predictor.batch()},
@@ -60,9 +60,9 @@ public:
     score_.samples = dataset_.size();
   }
 
-  Prediction(const Prediction&) = delete;
-  Prediction& operator=(const Prediction&) = delete;
-  ~Prediction() { predictor_.drain(); }
+  PredictionRun(const PredictionRun&) = delete;
+  PredictionRun& operator=(const PredictionRun&) = delete;
+  ~PredictionRun() { predictor_.drain(); }
 
   Result<Score> run();
 
@@ -95,7 +95,7 @@ private:
 
 /// A data set whose images have one size is in memory: each of its samples can be read, and a
 /// device may take them all to itself.
-Status Prediction::open() {
+Status PredictionRun::open() {
   if (!data::may_augment_on_device(*adapter_)) {
     tolerant_ = std::make_shared<const TolerantAdapter>(adapter_);
     adapter_ = tolerant_;
@@ -105,7 +105,7 @@ Status Prediction::open() {
   return {};
 }
 
-Status Prediction::fill(std::int64_t step) {
+Status PredictionRun::fill(std::int64_t step) {
   if (step >= steps_)
     return {};
   const auto slot = static_cast<std::int32_t>(step % filler_->slots());
@@ -114,7 +114,7 @@ Status Prediction::fill(std::int64_t step) {
   return {};
 }
 
-Result<Score> Prediction::run() {
+Result<Score> PredictionRun::run() {
   if (steps_ == 0)
     return score_;
   TROUPE_TRY(open());
@@ -133,7 +133,7 @@ Result<Score> Prediction::run() {
   return score_;
 }
 
-Status Prediction::take(std::int64_t step) {
+Status PredictionRun::take(std::int64_t step) {
   const auto& answer = answers_[static_cast<std::size_t>(step % 2)];
   if (const auto counted = std::llround(answer.sums["loss.counted"]); counted > 0) {
     score_.counted += counted;
@@ -150,7 +150,7 @@ Status Prediction::take(std::int64_t step) {
   return {};
 }
 
-Status Prediction::take_sample(std::int64_t sample, std::span<const float> outputs) {
+Status PredictionRun::take_sample(std::int64_t sample, std::span<const float> outputs) {
   if (tolerant_)
     if (auto error = tolerant_->take_error(sample)) {
       ++score_.unreadable;
@@ -165,7 +165,7 @@ Status Prediction::take_sample(std::int64_t sample, std::span<const float> outpu
   return each_({.sample = sample, .outputs = outputs, .ranked = ranked.first(top_)});
 }
 
-std::span<const std::int32_t> Prediction::rank(std::span<const float> outputs) {
+std::span<const std::int32_t> PredictionRun::rank(std::span<const float> outputs) {
   std::iota(order_.begin(), order_.end(), 0);
   const auto wanted = static_cast<std::ptrdiff_t>(std::min(std::max(top_, top5), order_.size()));
   std::partial_sort(order_.begin(), order_.begin() + wanted, order_.end(),
@@ -183,7 +183,7 @@ std::span<const std::int32_t> Prediction::rank(std::span<const float> outputs) {
 
 Result<Score> predict(Predictor& predictor, const data::AdapterPtr& adapter, std::int64_t top,
                       const OnPrediction& each) {
-  return Prediction{predictor, adapter, top, each}.run();
+  return PredictionRun{predictor, adapter, top, each}.run();
 }
 
 } // namespace troupe::engine
