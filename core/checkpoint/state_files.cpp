@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 namespace troupe {
@@ -17,57 +20,88 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part, and where its values lie.
+/// A part, and where its values lie. Small where it is a whole tensor: headers name very many.
 struct Located {
-  TensorPart part;
   const SafetensorsReader* reader = nullptr;
-  SafetensorsEntry entry;
+  const SafetensorsEntry* entry = nullptr; ///< of the reader
+  std::unique_ptr<const TensorPart> described = nullptr;
 
-  std::size_t end() const { return part.first + part.elements; }
+  std::size_t first() const { return described ? described->first : 0; }
+  std::size_t elements() const {
+    return described ? described->elements : static_cast<std::size_t>(entry->shape.elements());
+  }
+  std::size_t end() const { return first() + elements(); }
+  std::size_t stored() const { return described ? described->stored : elements(); }
+  const Shape& shape() const { return described ? described->shape : entry->shape; }
+  const BlockedLayout* layout() const {
+    return described && described->layout ? &*described->layout : nullptr;
+  }
+  std::string path() const { return escaped(reader->path().string()); }
+  std::string folder() const { return escaped(reader->path().parent_path().string()); }
 };
 
 /// All parts of a tensor, in their order.
 using Parts = std::vector<Located>;
 
 Result<Located> locate(const SafetensorsReader& reader, const SafetensorsEntry& entry) {
-  const auto elements = static_cast<std::size_t>(entry.shape.elements());
-  Located located{
-      .part = {.name = entry.name, .shape = entry.shape, .stored = elements, .elements = elements},
-      .reader = &reader,
-      .entry = entry};
-  const auto described = reader.metadata().find(part_key(entry.name));
-  if (described == reader.metadata().end())
+  Located located{.reader = &reader, .entry = &entry};
+  const auto text = reader.metadata().find(part_key(entry.name));
+  if (text == reader.metadata().end())
     return located;
-  auto part = parse_part(entry.name, described->second, elements);
+  auto part = parse_part(entry.name, text->second, located.elements());
   if (!part)
-    return fail(Errc::corrupt, "{}: {}", escaped(reader.path().string()), part.error().message);
-  located.part = *std::move(part);
+    return fail(Errc::corrupt, "{}: {}", located.path(), part.error().message);
+  located.described = std::make_unique<const TensorPart>(*std::move(part));
   return located;
 }
 
+bool have_same_layout(const Located& a, const Located& b) {
+  const auto *one = a.layout(), *other = b.layout();
+  return one && other ? *one == *other : one == other;
+}
+
 Status check(const Parts& parts) {
-  const auto& first = parts.front().part;
+  const auto& first = parts.front();
+  const auto& name = first.entry->name;
   std::size_t end = 0;
-  for (const auto& [part, reader, entry] : parts) {
-    if (part.shape != first.shape || part.stored != first.stored || part.layout != first.layout)
-      return fail(Errc::corrupt, "{}: tensor '{}' is another one than in {}",
-                  escaped(reader->path().string()), echoed(part.name),
-                  escaped(parts.front().reader->path().string()));
-    if (part.first != end)
+  for (const auto& part : parts) {
+    if (part.shape() != first.shape() || part.stored() != first.stored() ||
+        !have_same_layout(part, first))
+      return fail(Errc::corrupt, "{}: tensor '{}' is another one than in {}", part.path(),
+                  echoed(name), first.path());
+    if (part.first() != end)
       return fail(Errc::corrupt, "{}: the parts of tensor '{}' {} at element {} of {}",
-                  escaped(reader->path().parent_path().string()), echoed(part.name),
-                  part.first < end ? "overlap" : "leave a gap", std::min(part.first, end),
-                  part.stored);
-    end += part.elements;
+                  part.folder(), echoed(name), part.first() < end ? "overlap" : "leave a gap",
+                  std::min(part.first(), end), part.stored());
+    end += part.elements();
   }
-  if (end != first.stored)
+  if (end != first.stored())
     return fail(Errc::corrupt, "{}: tensor '{}' ends at element {} of {}: a part is missing",
-                escaped(parts.front().reader->path().parent_path().string()), echoed(first.name),
-                end, first.stored);
-  if (first.layout && !first.layout->fits(first.shape, first.stored))
-    return fail(Errc::corrupt, "{}: tensor '{}' does not fit its layout",
-                escaped(parts.front().reader->path().string()), echoed(first.name));
+                first.folder(), echoed(name), end, first.stored());
+  if (first.layout() && !first.layout()->fits(first.shape(), first.stored()))
+    return fail(Errc::corrupt, "{}: tensor '{}' does not fit its layout", first.path(),
+                echoed(name));
   return {};
+}
+
+/// In the order of their first parts.
+Result<std::vector<Parts>> group(std::vector<Located> all) {
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
+  std::vector<Parts> tensors;
+  for (auto& located : all) {
+    const auto next = static_cast<std::uint32_t>(tensors.size());
+    const auto [known, is_new] = numbers.emplace(located.entry->name, next);
+    if (is_new)
+      tensors.emplace_back();
+    tensors[known->second].push_back(std::move(located));
+  }
+  for (auto& parts : tensors) {
+    std::ranges::sort(parts, {}, [](const Located& one) {
+      return std::pair{one.first(), one.elements()};
+    });
+    TROUPE_TRY(check(parts));
+  }
+  return tensors;
 }
 
 class StateInFiles final : public StateSource {
@@ -79,11 +113,11 @@ public:
 
   Status read(std::size_t tensor, std::size_t first, std::span<float> into) const override {
     const auto& parts = tensors_[tensor];
-    const auto& layout = parts.front().part.layout;
+    const auto* const layout = parts.front().layout();
     if (!layout)
       return read_stored(parts, first, into);
-    const auto& shape = parts.front().part.shape;
-    std::vector<float> stored(parts.front().part.stored);
+    const auto& shape = parts.front().shape();
+    std::vector<float> stored(parts.front().stored());
     TROUPE_TRY(read_stored(parts, 0, stored));
     if (into.size() == static_cast<std::size_t>(shape.elements())) {
       layout->decode(shape, stored, into);
@@ -98,11 +132,10 @@ public:
 private:
   static Status read_stored(const Parts& parts, std::size_t first, std::span<float> into) {
     // The last one that begins at `first` or before.
-    auto located = std::prev(std::ranges::upper_bound(
-        parts, first, {}, [](const Located& one) { return one.part.first; }));
+    auto located = std::prev(std::ranges::upper_bound(parts, first, {}, &Located::first));
     while (!into.empty()) {
       const auto count = std::min(into.size(), located->end() - first);
-      TROUPE_TRY(read_widened(*located->reader, located->entry, first - located->part.first,
+      TROUPE_TRY(read_widened(*located->reader, *located->entry, first - located->first(),
                               into.first(count)));
       into = into.subspan(count);
       first += count;
@@ -130,29 +163,19 @@ Status verify(const SafetensorsReader& reader, const FileRecord& record) {
 Result<StateSourcePtr> state_in_files(CheckpointHeader header,
                                       std::vector<SafetensorsReader> opened) {
   const auto readers = std::make_shared<const std::vector<SafetensorsReader>>(std::move(opened));
-  std::vector<Parts> tensors;
-  std::map<std::string_view, std::size_t> numbers;
+  std::vector<Located> all;
   for (const auto& reader : *readers)
-    for (const auto& entry : reader.entries()) {
-      if (!is_widened(entry.dtype))
-        continue;
-      TROUPE_TRY(auto located, locate(reader, entry));
-      const auto [known, is_new] = numbers.emplace(entry.name, tensors.size());
-      if (is_new)
-        tensors.emplace_back();
-      tensors[known->second].push_back(std::move(located));
-    }
+    for (const auto& entry : reader.entries())
+      if (is_widened(entry.dtype)) {
+        TROUPE_TRY(all.emplace_back(), locate(reader, entry));
+      }
+  TROUPE_TRY(auto tensors, group(std::move(all)));
   // A rank's file has its part of all: those of the model come first again.
   std::ranges::stable_partition(
-      tensors, [](const Parts& parts) { return !is_optimizer_tensor(parts.front().part.name); });
+      tensors, [](const Parts& parts) { return !is_optimizer_tensor(parts.front().entry->name); });
   header.tensors.clear();
-  for (auto& parts : tensors) {
-    std::ranges::sort(parts, {}, [](const Located& one) {
-      return std::pair{one.part.first, one.part.elements};
-    });
-    TROUPE_TRY(check(parts));
-    header.tensors.push_back({parts.front().part.name, parts.front().part.shape});
-  }
+  for (const auto& parts : tensors)
+    header.tensors.push_back({parts.front().entry->name, parts.front().shape()});
   return std::make_shared<const StateInFiles>(std::move(header), std::move(tensors), readers);
 }
 

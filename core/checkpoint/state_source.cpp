@@ -3,6 +3,7 @@
 #include "../fail.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -29,14 +30,19 @@ std::size_t elements_of(const CheckpointEntry& tensor) {
 
 } // namespace
 
-StateSource::StateSource(CheckpointHeader header) : header_{std::move(header)} {
-  for (std::size_t i = 0; i < header_.tensors.size(); ++i)
-    numbers_.emplace(header_.tensors[i].name, i);
+StateSource::StateSource(CheckpointHeader header)
+    : header_{std::move(header)}, by_name_(header_.tensors.size()) {
+  std::iota(by_name_.begin(), by_name_.end(), 0U);
+  std::ranges::sort(
+      by_name_, {}, [this](auto i) -> auto& { return header_.tensors[i].name; });
 }
 
 std::optional<std::size_t> StateSource::find(std::string_view name) const {
-  const auto found = numbers_.find(name);
-  return found == numbers_.end() ? std::nullopt : std::optional{found->second};
+  const auto name_of = [this](auto i) -> std::string_view { return header_.tensors[i].name; };
+  const auto found = std::ranges::lower_bound(by_name_, name, {}, name_of);
+  if (found == by_name_.end() || name_of(*found) != name)
+    return std::nullopt;
+  return *found;
 }
 
 StateSourcePtr state_in_memory(Checkpoint checkpoint) {

@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -35,7 +35,7 @@ public:
 
 private:
   CheckpointHeader header_;
-  std::map<std::string, std::size_t, std::less<>> numbers_;
+  std::vector<std::uint32_t> by_name_; ///< numbers of the tensors, for files with very many
 };
 using StateSourcePtr = std::shared_ptr<const StateSource>;
 

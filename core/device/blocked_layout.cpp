@@ -16,6 +16,8 @@ namespace {
 class Places {
 public:
   Places(const BlockedLayout& layout, const Shape& shape) : shape_{shape} {
+    if (shape.elements() == 0)
+      return;
     for (std::size_t dimension = 0; dimension < shape.dims.size(); ++dimension) {
       auto& places = by_dimension_.emplace_back();
       for (std::int64_t index = 0; index < shape.dims[dimension]; ++index)

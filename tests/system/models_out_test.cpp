@@ -220,7 +220,7 @@ TEST_CASE("what is wrong with a model or an input is said before anything is com
   CHECK_THAT(refusal({"predict", folder, "--split", "test", "--set", "data.rot=x"}),
              ContainsSubstring("did you mean"));
   const auto damaged = experiment / "damaged.safetensors";
-  const auto whole = read_bytes(run.checkpoints().back());
+  const auto whole = read_bytes(run.checkpoints().back() / "model.safetensors");
   write_bytes(damaged, whole.substr(0, whole.size() / 2));
   const auto truncated = program({"predict", damaged.string(), "--split", "test"});
   CHECK(truncated.code == 1);

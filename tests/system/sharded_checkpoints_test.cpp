@@ -67,10 +67,31 @@ TEST_CASE("a run goes on from its ranks' parts, by any strategy, with the bits o
         experiment.completed("parts", workers(other, 3) + Settings{"train.max_steps=5"});
     CHECK(again.digest() == digest);
   }
-  // So does who writes it whole, and goes on.
-  const auto on = experiment.completed("parts", first + Settings{"train.max_steps=8"});
+  // So does who goes on.
+  const auto on = experiment.completed("parts", first + sharded + Settings{"train.max_steps=8"});
   CHECK(on.digest() == undisturbed.digest());
   CHECK(on.losses() == undisturbed.losses());
+
+  // And who uses what came of it, in parts as they are or as files for others.
+  const auto last = on.checkpoints().back();
+  CHECK(files_of_ranks(last) > 0);
+  const auto onnx = experiment / "parts.onnx", weights = experiment / "parts.safetensors";
+  const auto accuracy = [](const std::string& model) {
+    const auto ended = RunningProgram{
+        {TROUPE_PROGRAM, "predict", model, "--split", "test", "--format",
+         "json"}}.wait();
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out).at("split").at("accuracy").get<double>();
+  };
+  for (const auto& [format, file] : {std::pair{"onnx", onnx}, {"safetensors", weights}})
+    REQUIRE(RunningProgram{
+                {TROUPE_PROGRAM, "export", last.string(), "--format", format, "-o", file.string()}}
+                .wait()
+                .code == 0);
+  CHECK(fs::file_size(onnx) > 1000);
+  CHECK(accuracy(weights.string()) == accuracy(last.string()));
+  CHECK(accuracy(on.folder().string()) == on.epochs().back().at("test_accuracy"));
 }
 
 TEST_CASE("a checkpoint whose part is missing is named, and the one before it is used") {
