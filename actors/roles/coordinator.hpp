@@ -124,6 +124,7 @@ private:
   bool writing_ = false;            ///< a snapshot: there is memory for one
   bool save_due_ = false;           ///< when that is written
   std::size_t copying_ = 0;         ///< ranks that have not yet copied what they save
+  std::int64_t hashed_ = -1;        ///< steps after which the summary's digest was taken
   CheckpointParts parts_ = {};      ///< of the checkpoint that is being written
   CheckpointParts next_parts_ = {}; ///< what is known of the next one
   std::map<std::int64_t, std::vector<StepReport>> reports_;

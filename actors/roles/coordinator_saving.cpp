@@ -131,13 +131,15 @@ void CoordinatorState::finish_checkpoint() {
           not_saved("checkpointer"));
 }
 
-/// Where no checkpoint told the parameters' digest, that comes last.
+/// Where no checkpoint told the digest of the last parameters, that comes last.
 void CoordinatorState::conclude() {
-  summary_.parameters_sha256.empty() ? hash_piece(0) : finish();
+  hashed_ == committed_ ? finish() : hash_piece(0);
 }
 
 void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
   summary_.parameters_sha256 = outcome.parameters_sha256;
+  if (!outcome.parameters_sha256.empty())
+    hashed_ = outcome.step;
   ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
   unsaved_ = outcome.failure;
   if (!outcome.failure)

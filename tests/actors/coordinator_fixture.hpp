@@ -129,11 +129,14 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
 struct Company : Deterministic {
   explicit Company(std::int64_t first_step = 0,
                    std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}},
-                   BestSoFar best = BestSoFar{}, bool is_sharded = false) {
+                   BestSoFar best = BestSoFar{}, bool is_sharded = false,
+                   bool saves_best_alone = false) {
     seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
+    if (saves_best_alone)
+      two_epochs.checkpoint.every = {Interval::Unit::never};
     metrics = spawn_metrics(system, seen);
     checkpointer = spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(

@@ -190,6 +190,18 @@ TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint 
   CHECK_FALSE(company.seen->checkpoints[1].is_best);
 }
 
+TEST_CASE("the digest is that of the last parameters, not of an earlier checkpoint") {
+  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{"loss"}, false, true};
+  company.start();
+  company.commit_all(0, 6);
+  company.evaluated(); // the best so far: saved
+  REQUIRE(company.seen->checkpoints.size() == 1);
+  company.commit_all(6, 12);
+  company.evaluated(); // no better: not saved
+  REQUIRE(company.seen->outcome);
+  CHECK(company.seen->writes == std::vector<bool>{true, false}); // and hashed
+}
+
 TEST_CASE("what is better depends on the metric") {
   BestSoFar none{"none"}, accuracy{"accuracy"}, loss{"loss", 1.0};
   CHECK_FALSE(none.beat({.loss = 1, .accuracy = 1}));
