@@ -46,7 +46,7 @@ public:
   }
   std::vector<double> losses() const { return column<double>("loss"); }
   std::int64_t steps_done() const;
-  /// Files in checkpoints/, by name: oldest first.
+  /// What is in checkpoints/, by name: oldest first, what was never finished among them.
   std::vector<std::filesystem::path> checkpoints() const;
   Checkpoint newest_checkpoint() const;
 
