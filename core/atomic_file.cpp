@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
@@ -47,7 +48,8 @@ AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path tempora
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
-      descriptor_(std::exchange(other.descriptor_, -1)), bytes_written_(other.bytes_written_) {}
+      descriptor_(std::exchange(other.descriptor_, -1)), bytes_written_(other.bytes_written_),
+      flushing_(other.flushing_) {}
 
 AtomicFile::~AtomicFile() {
   abandon();
@@ -77,8 +79,21 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
       return failed("write");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     bytes_written_ += static_cast<std::uint64_t>(count);
+    begin_flush();
   }
   return {};
+}
+
+/// Hands what has been written to the disk, so that commit() need not wait for all of it.
+void AtomicFile::begin_flush() {
+  constexpr std::uint64_t enough = std::uint64_t{8} << 20;
+  if (bytes_written_ - flushing_ < enough)
+    return;
+  // Where this cannot be done, commit() waits longer.
+  std::ignore =
+      ::sync_file_range(descriptor_, static_cast<off64_t>(flushing_),
+                        static_cast<off64_t>(bytes_written_ - flushing_), SYNC_FILE_RANGE_WRITE);
+  flushing_ = bytes_written_;
 }
 
 Status AtomicFile::commit() {

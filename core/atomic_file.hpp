@@ -38,19 +38,21 @@ public:
 private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
   Status failed(std::string_view doing) const; ///< with errno
+  void begin_flush();
   void abandon();
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1; ///< negative: committed or moved from
   std::uint64_t bytes_written_ = 0;
+  std::uint64_t flushing_ = 0; ///< how many of these the disk has been given
 };
 
 /// Writes `text` as the whole file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Gives a folder that is finished its name; what stood there before is deleted. Where the file system
-/// can exchange names, one of the two is there at any moment.
+/// Gives a folder that is finished its name; what stood there before is deleted. Where the file
+/// system can exchange names, one of the two is there at any moment.
 Status rename_folder_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
 } // namespace troupe

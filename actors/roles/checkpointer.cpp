@@ -2,18 +2,28 @@
 
 #include "traced.hpp"
 
+#include "troupe/core/background_work.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <tuple>
 
 namespace troupe::actors {
 
 namespace {
 
+/// What is checked, hashed and written at a time: it stays in the processor's cache.
+constexpr std::size_t most_appended = std::size_t{1} << 16;
+
+/// Without an early end, so that it is done with vectors.
 bool are_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  constexpr std::uint32_t exponent = 0x7f80'0000;
+  bool all = true;
+  for (const float value : values)
+    all &= (std::bit_cast<std::uint32_t>(value) & exponent) != exponent;
+  return all;
 }
 
 /// Where a rank cannot write, what the others have written is worth nothing.
@@ -37,17 +47,22 @@ checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
       [this](atom::finish, const CheckpointParts& parts) { return finish(parts); });
 }
 
+/// Training goes on meanwhile.
 PartOutcome CheckpointerState::take(const engine::Snapshot& snapshot) {
-  begin(snapshot.step, snapshot.loss_scale, true);
+  begin(snapshot.step, snapshot.loss_scale, {.is_written = true});
+  BackgroundWork writing;
   for (const auto& piece : setup_.state->written())
-    for (const auto& range : piece.ranges)
-      add(range, setup_.state->in_snapshot(range));
+    writing.run([&] {
+      for (const auto& range : piece.ranges)
+        add(range, setup_.state->in_snapshot(range));
+    });
   return end();
 }
 
 PartOutcome CheckpointerState::take(const engine::StatePiece& piece, bool write) {
   if (piece.index == 0)
-    begin(piece.step, piece.loss_scale, write);
+    begin(piece.step, piece.loss_scale,
+          {.is_written = write, .is_hashed = !write || !setup_.state->saves_part()});
   const auto& state = *setup_.state;
   const auto& pieces = write ? state.written() : state.saved();
   const auto count = write ? pieces.size() : engine::count_parameter_pieces(pieces);
@@ -64,10 +79,9 @@ PartOutcome CheckpointerState::take(const engine::StatePiece& piece, bool write)
 }
 
 void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale,
-                              bool write) {
-  work_.emplace(Work{.outcome = {.rank = setup_.rank, .step = step},
-                     .is_hashed = !write || !setup_.state->saves_part()});
-  if (!write)
+                              Ends ends) {
+  work_.emplace(Work{.outcome = {.rank = setup_.rank, .step = step}, .is_hashed = ends.is_hashed});
+  if (!ends.is_written)
     return;
   header_ = setup_.state->describe(loss_scale);
   header_.step = step;
@@ -88,22 +102,23 @@ Result<StateWriter> CheckpointerState::open_writer() const {
 }
 
 void CheckpointerState::add(const engine::SavedRange& range, const float* stored) {
-  if (!work_->is_hashed)
+  if (setup_.state->saves_part() && !work_->is_hashed) // as the rank stores it
     return write(range, {stored, range.elements});
   const auto values = engine::in_canonical_layout(range, stored, canonical_);
-  if (range.array == engine::parameters_array)
+  if (work_->is_hashed && range.array == engine::parameters_array)
     work_->digest.update(std::as_bytes(values));
   write(range, values);
 }
 
 void CheckpointerState::write(const engine::SavedRange& range, std::span<const float> values) {
-  if (!work_->writer)
-    return;
-  if (!are_finite(values)) // no run could go on from it
-    return fail(
-        {Errc::numeric, fmt::format("{} has values that are not finite", range.slot->name)});
-  if (const auto written = work_->writer->append(values); !written)
-    fail(written.error());
+  while (work_->writer && !values.empty()) {
+    const auto piece = values.first(std::min(values.size(), most_appended));
+    values = values.subspan(piece.size());
+    if (!are_finite(piece)) // no run could go on from it
+      fail({Errc::numeric, fmt::format("{} has values that are not finite", range.slot->name)});
+    else if (const auto written = work_->writer->append(piece); !written)
+      fail(written.error());
+  }
 }
 
 void CheckpointerState::fail(Error error) {

@@ -41,10 +41,15 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  /// A part that is being written, or only hashed.
+  /// What becomes of values that come this way.
+  struct Ends {
+    bool is_written = false;
+    bool is_hashed = false; ///< the parameters, all of which come this way
+  };
+  /// A part that is being written, hashed, or both.
   struct Work {
     PartOutcome outcome;
-    bool is_hashed = true;                  ///< all parameters come this way
+    bool is_hashed = false;
     std::optional<StateWriter> writer = {}; ///< empty: nothing (more) is written
     Sha256 digest = {};                     ///< of the parameters
     Clock::time_point begin = Clock::now();
@@ -52,7 +57,7 @@ private:
 
   PartOutcome take(const engine::Snapshot& snapshot);
   PartOutcome take(const engine::StatePiece& piece, bool write);
-  void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, bool write);
+  void begin(std::int64_t step, const std::optional<LossScaleState>& loss_scale, Ends ends);
   Result<StateWriter> open_writer() const;
   void add(const engine::SavedRange& range, const float* stored);
   void write(const engine::SavedRange& range, std::span<const float> values);

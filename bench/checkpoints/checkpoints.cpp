@@ -1,0 +1,271 @@
+// What saving and loading a state cost beside the bytes themselves, alternately in one run: the
+// copy that training waits for beside one memcpy; CHECKPOINTERs beside as many threads that write,
+// hash and sync files of the same bytes; opening and loading a checkpoint beside reading and
+// hashing its files.
+//
+//   bench_checkpoints [--hidden 4096] [--writers 2] [--rounds 20] [--folder DIR]
+#include "plain_files.hpp"
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/roles/checkpointer.hpp"
+#include "troupe/core/checkpoint/state_source.hpp"
+#include "troupe/engine/exchange/exchange.hpp"
+#include "troupe/engine/generation.hpp"
+
+#include <CLI/CLI.hpp>
+#include <caf/scoped_actor.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace troupe::actors;
+
+struct Options {
+  std::int64_t hidden = 4096;
+  int writers = 2;
+  int rounds = 20;
+  std::string folder = "bench-checkpoints";
+};
+
+/// A multilayer perceptron and its momentum on so many ranks, which begins afresh.
+Config job_of(const Options& options, int ranks) {
+  Config config;
+  config.model.name = "mlp";
+  config.model.hidden = {options.hidden, options.hidden};
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 64;
+  config.data.batch_size = ranks;
+  config.devices.kind = "cpu";
+  config.devices.count = ranks;
+  config.devices.threads_per_worker = 1;
+  config.parallel.strategy = ranks > 1 ? StrategyKind::fsdp : StrategyKind::single;
+  config.train.evaluate_every = 0;
+  config.checkpoint.every = {Interval::Unit::steps, 1};
+  config.checkpoint.state = ranks > 1 ? "sharded" : "full";
+  config.checkpoint.resume = "never";
+  config.run.output = options.folder;
+  return config;
+}
+
+[[noreturn]] void give_up(const std::string& what) {
+  fmt::print(stderr, "bench_checkpoints: {}\n", what);
+  std::exit(1);
+}
+
+template <class T>
+T value_or_give_up(Result<T> result) {
+  if (!result)
+    give_up(result.error().to_string());
+  return std::move(*result);
+}
+
+/// The ranks of a job and what puts their state on disk.
+class Company {
+public:
+  Company(const Options& options, int ranks)
+      : generation_{value_or_give_up(engine::form_alone(job_of(options, ranks)))},
+        store_{fs::path{options.folder} / fmt::format("of-{}", ranks)} {
+    for (const auto& replica : generation_->replicas) {
+      exchanges_.emplace_back(engine::ExchangeSetup{.replica = replica});
+      checkpointers_.push_back(
+          system_.spawn<checkpointer_actor::stateful_impl<CheckpointerState>, caf::detached>(
+              CheckpointerSetup{.store = store_,
+                                .state = replica->state,
+                                .rank = replica->rank,
+                                .world_size = ranks,
+                                .keep = 2}));
+    }
+  }
+  Company(const Company&) = delete;
+  Company& operator=(const Company&) = delete;
+  ~Company() {
+    for (const auto& checkpointer : checkpointers_)
+      self_->send_exit(checkpointer, caf::exit_reason::kill);
+  }
+
+  /// What each rank writes, where its snapshot has it.
+  std::vector<std::span<const std::byte>> parts() const {
+    std::vector<std::span<const std::byte>> all;
+    for (const auto& replica : generation_->replicas) {
+      std::size_t elements = 0;
+      for (const auto& piece : replica->state->written())
+        elements += piece.elements;
+      const auto* const first = replica->state->in_snapshot(engine::parameters_array, 0);
+      all.push_back(std::as_bytes(std::span{first, elements}));
+    }
+    return all;
+  }
+
+  /// What a step with a snapshot does besides.
+  void copy() {
+    for (auto& exchange : exchanges_)
+      exchange.copy_state(&snapshot_);
+    for (const auto& replica : generation_->replicas)
+      check(replica->communication->synchronize());
+  }
+
+  /// A checkpoint of what was copied last.
+  void save() {
+    const auto snapshot = std::make_shared<engine::Snapshot>();
+    snapshot->step = ++step_;
+    const auto ask = [&](const checkpointer_actor& checkpointer) {
+      return self_->request(checkpointer, caf::infinite, atom::snapshot_v, SnapshotPtr{snapshot});
+    };
+    std::vector<decltype(ask({}))> asked;
+    for (const auto& checkpointer : checkpointers_)
+      asked.push_back(ask(checkpointer));
+    CheckpointParts parts{.step = step_};
+    for (auto& part : asked)
+      part.receive([&](PartOutcome& outcome) { parts.parts.push_back(std::move(outcome)); },
+                   [](const caf::error& error) { give_up(caf::to_string(error)); });
+    self_->request(checkpointers_.front(), caf::infinite, atom::finish_v, parts)
+        .receive(
+            [](const CheckpointOutcome& outcome) {
+              if (outcome.failure)
+                give_up(outcome.failure->to_string());
+            },
+            [](const caf::error& error) { give_up(caf::to_string(error)); });
+  }
+
+  /// The newest checkpoint, verified and taken.
+  void load() {
+    const auto source = value_or_give_up(open_state(newest()));
+    for (const auto& replica : generation_->replicas)
+      check(replica->state->load(*replica->communication, *source));
+  }
+
+  fs::path newest() const { return store_.list().front().path; }
+  void remove_old() {
+    if (const auto removed = store_.prune(1); !removed)
+      give_up(removed.error().to_string());
+  }
+
+private:
+  static void check(const Status& status) {
+    if (!status)
+      give_up(status.error().to_string());
+  }
+
+  std::shared_ptr<engine::Generation> generation_;
+  CheckpointStore store_;
+  engine::Snapshot snapshot_;
+  std::int64_t step_ = 0;
+  caf::actor_system_config config_;
+  caf::actor_system system_{config_};
+  caf::scoped_actor self_{system_};
+  std::vector<engine::Exchange> exchanges_;
+  std::vector<checkpointer_actor> checkpointers_;
+};
+
+using Action = std::function<void()>;
+
+double seconds(const Action& action) {
+  const auto begin = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// Does both so often, in turns, and `between` after each of them, which is not timed.
+void compare(
+    const std::string& what, int rounds, const Action& ours, const Action& plain,
+    const Action& between = [] {}) {
+  std::vector<double> of_ours, of_plain, ratios;
+  for (int round = 0; round <= rounds; ++round) {
+    const auto first = seconds(ours);
+    between();
+    const auto second = seconds(plain);
+    between();
+    if (round == 0) // files and memory are there for the first time
+      continue;
+    of_ours.push_back(first);
+    of_plain.push_back(second);
+    ratios.push_back(first / second);
+  }
+  fmt::print("{:<44} {:>8.1f} ms  plain {:>8.1f} ms  ratio {:.2f}\n", what, 1e3 * median(of_ours),
+             1e3 * median(of_plain), median(ratios));
+  std::fflush(stdout);
+}
+
+void compare_copying(Company& company, int rounds) {
+  const auto bytes = company.parts().front();
+  std::vector<std::byte> copy(bytes.size());
+  compare(
+      "copying, of 1 rank", rounds, [&] { company.copy(); },
+      [&] { std::memcpy(copy.data(), bytes.data(), bytes.size()); });
+}
+
+void compare_saving(Company& company, const fs::path& plain, int rounds) {
+  const auto parts = company.parts();
+  compare(
+      fmt::format("saving, {} writers of {:.0f} MiB", parts.size(),
+                  static_cast<double>(parts.front().size()) / (1 << 20)),
+      rounds, [&] { company.save(); }, [&] { write_hashed(plain, parts); },
+      [&] { // an old file's room is given back before the next is timed
+        for (const auto& file : fs::directory_iterator{plain})
+          fs::remove(file);
+        company.remove_old();
+      });
+}
+
+void compare_loading(Company& company, int rounds) {
+  std::vector<std::byte> bytes;
+  compare(
+      "loading, of 1 rank", rounds, [&] { company.load(); },
+      [&] {
+        for (const auto& file : fs::directory_iterator{company.newest()}) {
+          bytes.resize(file.file_size());
+          read_hashed(file.path(), bytes);
+        }
+      });
+}
+
+void run(const Options& options) {
+  const auto plain = fs::path{options.folder} / "plain";
+  fs::create_directories(plain);
+  {
+    Company alone{options, 1};
+    compare_copying(alone, options.rounds);
+    compare_saving(alone, plain, options.rounds);
+    compare_loading(alone, options.rounds);
+  }
+  Company many{options, options.writers};
+  many.copy();
+  compare_saving(many, plain, options.rounds);
+}
+
+} // namespace
+
+} // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  troupe::bench::Options options;
+  CLI::App app{"Compares checkpoints with plain files"};
+  app.add_option("--hidden", options.hidden, "width of both hidden layers");
+  app.add_option("--writers", options.writers, "ranks that save their parts");
+  app.add_option("--rounds", options.rounds, "of each comparison");
+  app.add_option("--folder", options.folder, "for files; it is deleted at the end");
+  CLI11_PARSE(app, argc, argv);
+  caf::init_global_meta_objects<caf::id_block::troupe>();
+  caf::core::init_global_meta_objects();
+  troupe::bench::run(options);
+  std::filesystem::remove_all(options.folder);
+}
