@@ -56,4 +56,14 @@ ForeignOutcome map_parameter_device(const ForeignEntry& entry, std::int64_t stag
   return map_device(entry, "parameters");
 }
 
+ForeignOutcome map_gathered_weights(const ForeignEntry& entry, std::int64_t stage) {
+  const auto gathered = truth_of(entry);
+  if (!gathered)
+    return wrong(entry, "true or false");
+  if (stage != 3)
+    return with_fate(Fate::idle, "it goes with ZeRO stage 3");
+  return *gathered ? mapped({{"checkpoint.state", "full"}}, "in fp32")
+                   : mapped({{"checkpoint.state", "sharded"}});
+}
+
 } // namespace troupe
