@@ -62,8 +62,9 @@ ForeignOutcome map_gathered_weights(const ForeignEntry& entry, std::int64_t stag
     return wrong(entry, "true or false");
   if (stage != 3)
     return with_fate(Fate::idle, "it goes with ZeRO stage 3");
-  return *gathered ? mapped({{"checkpoint.state", "full"}}, "in fp32")
-                   : mapped({{"checkpoint.state", "sharded"}});
+  if (*gathered)
+    return mapped({{"checkpoint.state", "full"}}, "in fp32");
+  return mapped({{"checkpoint.state", "sharded"}});
 }
 
 } // namespace troupe
