@@ -92,7 +92,9 @@ void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_
     for (const auto& check : checks)
       print_text(check);
     if (has_images)
-      fmt::print("normalization: {}\n", data::to_string(data::normalization_of(config.data)));
+      fmt::print("normalization: {}\n",
+                 data::to_string(data::normalization_of(config.data),
+                                 static_cast<std::size_t>(config.model.in_channels)));
     return;
   }
   Json root = {{"splits", Json::array()}};

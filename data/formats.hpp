@@ -24,10 +24,10 @@ Result<std::shared_ptr<ImageDataset>> open_idx(const std::filesystem::path& root
 
 /// `root`/train/CLASS/*.{jpg,jpeg,png,webp} and `root`/{val,test}/CLASS/..., also in deeper
 /// folders. Labels are places in the sorted class names of train, as in torchvision's ImageFolder.
-/// Images are read as 3 channels, when they are used. Errors: Errc::data for a missing folder, a
-/// class without images, or a class that train lacks.
+/// Images are read when they are used, as 3 channels, or as 1: grey, ITU-R 601-2. Errors:
+/// Errc::data for a missing folder, a class without images, or a class that train lacks.
 Result<std::shared_ptr<ImageDataset>> open_image_folder(const std::filesystem::path& root,
-                                                        Split split);
+                                                        Split split, int channels = 3);
 
 struct SyntheticOptions {
   std::int64_t samples = 1024; ///< of this split

@@ -58,7 +58,7 @@ Result<std::shared_ptr<ImageDataset>> open_by_name(const DataConfig& data, const
   if (data.dataset == "fashion_mnist")
     return open_idx(data.root, split, IdxFlavour::fashion_mnist);
   if (data.dataset == "image_folder")
-    return open_image_folder(data.root, split);
+    return open_image_folder(data.root, split, model.in_channels == 1 ? 1 : 3);
   if (data.dataset == "synthetic")
     return open_synthetic_for(data, model, split);
   return fail(

@@ -13,16 +13,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// In place: pixels of three bytes become pixels of one. ITU-R 601-2, in Pillow's fixed point.
-void make_grey(std::vector<std::uint8_t>& pixels) {
-  const auto count = pixels.size() / 3;
-  for (std::size_t i = 0; i < count; ++i)
-    pixels[i] = static_cast<std::uint8_t>((pixels[3 * i] * 19595u + pixels[3 * i + 1] * 38470u +
-                                           pixels[3 * i + 2] * 7471u + 0x8000u) >>
-                                          16);
-  pixels.resize(count);
-}
-
 class ImageFiles final : public ImageDataset {
 public:
   ImageFiles(ImageInfo info, std::vector<fs::path> files)
@@ -30,12 +20,7 @@ public:
         files_{std::move(files)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
-    auto image = read_image(files_[static_cast<std::size_t>(index)], scratch);
-    if (!image || info().channels == image->channels)
-      return image;
-    scratch.resize(image->pixels.size());
-    make_grey(scratch);
-    return ImageView{scratch, image->height, image->width, 1};
+    return read_image(files_[static_cast<std::size_t>(index)], info().channels, scratch);
   }
 
 private:

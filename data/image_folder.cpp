@@ -27,7 +27,7 @@ public:
         files_{std::move(files)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
-    return read_image(files_[static_cast<std::size_t>(index)], scratch);
+    return read_image(files_[static_cast<std::size_t>(index)], info().channels, scratch);
   }
 
 private:
@@ -76,7 +76,8 @@ Result<std::vector<std::string>> class_folders(const fs::path& folder) {
 
 } // namespace
 
-Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Split split) {
+Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Split split,
+                                                        int channels) {
   std::error_code ignored;
   if (root.empty() || !fs::is_directory(root, ignored))
     return fail(Errc::data, "{}: there is no such folder (data.root); {}",
@@ -109,7 +110,7 @@ Result<std::shared_ptr<ImageDataset>> open_image_folder(const fs::path& root, Sp
       ImageInfo{.name = "image_folder",
                 .source = folder->string(),
                 .class_names = std::move(*classes),
-                .channels = 3,
+                .channels = channels,
                 .normalization = usual_normalization("image_folder")},
       std::move(labels), *folder, std::move(files));
 }

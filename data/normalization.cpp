@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <span>
 
 namespace troupe::data {
 
@@ -47,9 +48,10 @@ Normalization normalization_of(const DataConfig& data) {
   return {by_channel(data.mean), by_channel(data.deviation)};
 }
 
-std::string to_string(const Normalization& normalization) {
-  return fmt::format("mean {}, std {}", fmt::join(normalization.mean, ", "),
-                     fmt::join(normalization.deviation, ", "));
+std::string to_string(const Normalization& normalization, std::size_t channels) {
+  return fmt::format("mean {}, std {}",
+                     fmt::join(std::span{normalization.mean}.first(channels), ", "),
+                     fmt::join(std::span{normalization.deviation}.first(channels), ", "));
 }
 
 } // namespace troupe::data

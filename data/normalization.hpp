@@ -29,7 +29,7 @@ Normalization usual_normalization(std::string_view dataset);
 /// model.in_channels channels the first ones count.
 Normalization normalization_of(const DataConfig& data);
 
-/// "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225"
-std::string to_string(const Normalization& normalization);
+/// "mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225"; of so many channels, 1 to 3.
+std::string to_string(const Normalization& normalization, std::size_t channels = 3);
 
 } // namespace troupe::data

@@ -37,10 +37,12 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
   keys.push_back({"model.name", &c.name, one_of(catalogue.names),
                   catalogue.help.empty() ? "Architecture" : "Architecture; " + catalogue.help});
   keys.push_back({"model.num_classes", &c.num_classes, count_to(1000000), "Size of the output"});
-  keys.push_back({"model.in_channels",
-                  &c.in_channels,
-                  {.min = 1, .max = 3},
-                  "Channels of an image: 1 grey, 3 colour (grey images are replicated)"});
+  keys.push_back(
+      {"model.in_channels",
+       &c.in_channels,
+       {.min = 1, .max = 3},
+       "Channels of an image: 1 grey (an image folder is converted to it), 3 colour (grey images "
+       "are replicated)"});
   if (catalogue.keys)
     std::ranges::move(catalogue.keys(c), std::back_inserter(keys));
   keys.push_back({"model.loss", &c.loss, one_of({"cross_entropy", "mean_squared_error"}),

@@ -10,6 +10,20 @@ namespace troupe::data {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// In place: pixels of three bytes become pixels of one. ITU-R 601-2, in Pillow's fixed point.
+void make_grey(std::vector<std::uint8_t>& pixels) {
+  const auto count = pixels.size() / 3;
+  for (std::size_t i = 0; i < count; ++i)
+    pixels[i] = static_cast<std::uint8_t>((pixels[3 * i] * 19595u + pixels[3 * i + 1] * 38470u +
+                                           pixels[3 * i + 2] * 7471u + 0x8000u) >>
+                                          16);
+  pixels.resize(count);
+}
+
+} // namespace
+
 bool is_image_file(const fs::path& path) {
   auto extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
@@ -22,6 +36,16 @@ Result<ImageView> read_image(const fs::path& path, std::vector<std::uint8_t>& pi
   if (!file)
     return failure(file.error());
   return decode_image(*file, path.string(), pixels);
+}
+
+Result<ImageView> read_image(const fs::path& path, int channels,
+                             std::vector<std::uint8_t>& pixels) {
+  TROUPE_TRY(const auto image, read_image(path, pixels));
+  if (channels == image.channels)
+    return image;
+  pixels.resize(image.pixels.size());
+  make_grey(pixels);
+  return ImageView{pixels, image.height, image.width, 1};
 }
 
 Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,

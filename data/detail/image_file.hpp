@@ -32,6 +32,11 @@ bool is_image_file(const std::filesystem::path& path);
 /// is truncated, damaged, too large or of another kind.
 Result<ImageView> read_image(const std::filesystem::path& path, std::vector<std::uint8_t>& pixels);
 
+/// The same with 3 channels, or with 1: what was read in colour becomes grey as Pillow's
+/// convert("L") makes it.
+Result<ImageView> read_image(const std::filesystem::path& path, int channels,
+                             std::vector<std::uint8_t>& pixels);
+
 /// The same of a file's content; `name` is for messages. Behind it the decoder of each kind.
 Result<ImageView> decode_image(std::span<const std::uint8_t> file, const std::string& name,
                                std::vector<std::uint8_t>& pixels);

@@ -87,6 +87,39 @@ TEST_CASE("FSDP's wrapping, prefetch, offload, checkpointing and types") {
   CHECK(fsdp("  fsdp_auto_wrap_policy: NO_WRAP\n").parallel.wrap.min_num_params == 1000000000000);
 }
 
+TEST_CASE("FSDP's and DeepSpeed's state dicts, whole or in parts") {
+  const auto state = [](const std::string& word) {
+    return fsdp("  fsdp_state_dict_type: " + word + "\n").checkpoint.state;
+  };
+  CHECK(state("FULL_STATE_DICT") == "full");
+  CHECK(state("1") == "full");
+  CHECK(state("SHARDED_STATE_DICT") == "sharded");
+  CHECK(state("LOCAL_STATE_DICT") == "sharded");
+  const std::string file = "distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n"
+                           "  fsdp_state_dict_type: ";
+  CHECK(said_of(from_accelerate(file + "LOCAL_STATE_DICT\n"), "fsdp_config.fsdp_state_dict_type") ==
+        "mapped to checkpoint.state: sharded (parts that any number of workers loads)");
+  const auto typo = problems_of(from_accelerate(file + "SHARD_STATE_DICT\n"));
+  REQUIRE(typo.size() == 1);
+  CHECK(typo[0].ends_with("did you mean \"SHARDED_STATE_DICT\"?"));
+
+  const auto deepspeed = [](const std::string& keys) {
+    return from_accelerate("distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n" +
+                           keys);
+  };
+  const std::string saves = "  zero3_save_16bit_model: ";
+  CHECK(config_of(deepspeed("  zero_stage: 3\n" + saves + "false\n")).checkpoint.state ==
+        "sharded");
+  const auto whole = deepspeed("  zero_stage: 3\n" + saves + "true\n");
+  CHECK(config_of(whole).checkpoint.state == "full");
+  CHECK(said_of(whole, "deepspeed_config.zero3_save_16bit_model") ==
+        "mapped to checkpoint.state: full (in fp32)");
+  const auto second = deepspeed("  zero_stage: 2\n" + saves + "false\n");
+  CHECK(config_of(second).checkpoint.state == "full");
+  CHECK(said_of(second, "deepspeed_config.zero3_save_16bit_model") ==
+        "changes nothing: it goes with ZeRO stage 3");
+}
+
 TEST_CASE("keys of a section that distributed_type does not use change nothing") {
   const auto imported = from_accelerate("distributed_type: MULTI_GPU\nnum_processes: 2\n"
                                         "fsdp_config: {fsdp_offload_params: true}\n"

@@ -134,6 +134,23 @@ TEST_CASE("ZeRO's stages, buckets, groups and offload") {
             .problems.size() == 1);
 }
 
+TEST_CASE("whether ZeRO's stage 3 gathers weights to save them, by all three names") {
+  for (const std::string name :
+       {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
+        "stage3_gather_fp16_weights_on_model_save"}) {
+    CAPTURE(name);
+    const auto state = [&](int stage, const std::string& gathered) {
+      return made(R"({"zero_optimization": {"stage": )" + std::to_string(stage) + R"(, ")" + name +
+                      "\": " + gathered + "}}",
+                  {.processes = 2})
+          .checkpoint.state;
+    };
+    CHECK(state(3, "true") == "full");
+    CHECK(state(3, "false") == "sharded");
+    CHECK(state(2, "false") == "full");
+  }
+}
+
 TEST_CASE("a section that is switched off changes nothing, however much it says") {
   const auto imported = from_deepspeed(R"({
     "elasticity": {"enabled": false, "max_train_batch_size": 2000, "min_gpus": 32},

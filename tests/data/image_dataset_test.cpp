@@ -92,16 +92,32 @@ TEST_CASE("grey images fit models of one and of three channels, and no others") 
              ContainsSubstring("1 channels") && ContainsSubstring("model.in_channels is 4"));
 }
 
-TEST_CASE("colour images do not fit a model of one channel") {
+TEST_CASE("an image folder has as many channels as the model takes") {
   ScratchFolder folder;
-  write_png(folder / "train/a/1.png", pattern(2, 2, 3), 2, 2, 3);
+  write_png(folder / "train/a/1.png", {255, 0, 0, 0, 255, 0, 0, 0, 255, 100, 150, 120}, 2, 2, 3);
+  write_png(folder / "train/a/2.png", {0, 77, 130, 255}, 2, 2, 1);
   DataConfig data;
   data.dataset = "image_folder";
   data.root = folder.path().string();
   ModelConfig model;
   model.num_classes = 1;
-  CHECK(open_images(data, model, Split::train));
+  const auto colour = open_images(data, model, Split::train);
+  REQUIRE(colour);
+  CHECK((*colour)->info().channels == 3);
   model.in_channels = 1;
+  const auto grey = open_images(data, model, Split::train);
+  REQUIRE(grey);
+  CHECK((*grey)->info().channels == 1);
+  const auto pixels = [&](std::int64_t sample) {
+    Bytes scratch;
+    const auto image = (*grey)->read(sample, scratch);
+    REQUIRE(image);
+    CHECK(image->channels == 1);
+    return Bytes(image->pixels.begin(), image->pixels.end());
+  };
+  CHECK(pixels(0) == Bytes{76, 150, 29, 132}); // Pillow's convert("L")
+  CHECK(pixels(1) == Bytes{0, 77, 130, 255});
+  model.in_channels = 2;
   CHECK_THAT(open_images(data, model, Split::train).error().message,
              ContainsSubstring("set model.in_channels: 3"));
 }

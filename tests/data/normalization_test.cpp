@@ -17,6 +17,7 @@ TEST_CASE("what a config normalizes with is the data set's, or its own") {
   data.mean = {0.5};
   data.deviation = {0.25};
   CHECK(to_string(normalization_of(data)) == "mean 0.5, 0.5, 0.5, std 0.25, 0.25, 0.25");
+  CHECK(to_string(normalization_of(data), 1) == "mean 0.5, std 0.25");
   data.mean = {0.1, 0.2, 0.3};
   data.deviation = {0.25, 0.5, 1};
   CHECK(normalization_of(data).mean == std::array{0.1f, 0.2f, 0.3f});

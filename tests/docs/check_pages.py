@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from pages import fences
+
 ROOT, TROUPE = Path(sys.argv[1]), sys.argv[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:^|[\s/`(])troupe +([a-z]+)((?: +[^\s`]+)*)")
@@ -88,16 +90,9 @@ def quotes(page):
     """Number, file and code of each fence that names a file. An installed tree has pages without the code."""
     if not (ROOT / "CMakeLists.txt").exists():
         return
-    begun = None
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        if begun:
-            if line.lstrip().startswith("```"):
-                yield begun
-                begun = None
-            else:
-                begun[2].append(line.strip())
-        elif match := re.match(r"\s*```\w+ (\S+/\S+)$", line):
-            begun = (number, match[1], [])
+    for fence in fences(page):
+        if match := re.fullmatch(r"\w+ (\S+/\S+)", fence.info):
+            yield fence.number, match[1], [line.strip() for line in fence.lines]
 
 
 def wrong_quote(file, code):

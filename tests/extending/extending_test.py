@@ -7,29 +7,15 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+from guide import die, run  # noqa: E402
+from pages import fences  # noqa: E402
+
 SOURCE, BUILD, COMPILER, GENERATOR = Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:5]
-
-
-def die(text):
-    sys.exit(f"extending_test: {text}")
-
-
-def run(command, code=0, says=(), **arguments):
-    """The command's output, both kinds, after it ended with the exit code and said these texts."""
-    done = subprocess.run(
-        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **arguments
-    )
-    if done.returncode != code:
-        die(f"exit code {done.returncode}, not {code}: {command}\n{done.stdout}")
-    for text in says:
-        if text not in done.stdout:
-            die(f"no '{text}' in what this says: {command}\n{done.stdout}")
-    return done.stdout
 
 
 def install(scratch):
@@ -67,8 +53,7 @@ def write_cifar100(folder):
 
 def follow_page(work, environment):
     """Runs the commands of the page's shell fences, one after the other, in one shell. That `make` is done already."""
-    page = (SOURCE / "docs/extending.md").read_text(encoding="utf-8")
-    commands = "".join(re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    commands = "".join(fence.text for fence in fences(SOURCE / "docs/extending.md") if fence.info == "sh")
     if "my-troupe train" not in commands:
         die("docs/extending.md does not train")
     script = "set -eu\nmake() { [ \"$*\" = 'install-development PREFIX='\"$HOME/.local\" ]; }\n" + commands

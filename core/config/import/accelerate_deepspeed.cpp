@@ -52,6 +52,10 @@ Outcome map_parameters(const Context& context, const Entry& entry) {
   return map_parameter_device(entry, stage_of(context));
 }
 
+Outcome map_weights(const Context& context, const Entry& entry) {
+  return map_gathered_weights(entry, stage_of(context));
+}
+
 Outcome map_file(const Context& context, const Entry& entry) {
   if (entry.kind != ForeignKind::text || entry.text.empty())
     return wrong(entry, "the path of a JSON file");
@@ -93,6 +97,11 @@ ForeignRows method_rows() {
        .says = "`parallel.offload: parameters`, with stage 3; of nvme the host's memory",
        .when = deepspeed,
        .map = unless_in_file<map_parameters>},
+      {.key = "deepspeed_config.zero3_save_16bit_model",
+       .usual = Fate::mapped,
+       .says = "`checkpoint.state`, with stage 3: true is full, in fp32; false sharded",
+       .when = deepspeed,
+       .map = unless_in_file<map_weights>},
   };
 }
 
@@ -116,9 +125,6 @@ ForeignRows accelerate_deepspeed_rows() {
       {.key = "deepspeed_config.zero3_init_flag",
        .usual = Fate::built_in,
        .says = "parameters are made in the host's memory, and each worker takes its part"});
-  rows.push_back({.key = "deepspeed_config.zero3_save_16bit_model",
-                  .usual = Fate::left_out,
-                  .says = "checkpoints hold whole parameters in fp32"});
   rows.push_back({.key = "deepspeed_config.deepspeed_moe_layer_cls_names",
                   .usual = Fate::refused,
                   .says = "troupe has no mixture of experts",

@@ -103,6 +103,21 @@ Outcome map_recompute(const Context&, const Entry& entry) {
   return mapped({{"train.recompute", *on ? "block" : "none"}});
 }
 
+/// Names, in letters of any size, or PyTorch's numbers of them.
+Outcome map_state_dict(const Context&, const Entry& entry) {
+  const auto word = word_of(entry);
+  const auto number = whole_of(entry);
+  if (word == "full_state_dict" || number == 1)
+    return mapped({{"checkpoint.state", "full"}});
+  if (word == "sharded_state_dict" || number == 3)
+    return mapped({{"checkpoint.state", "sharded"}});
+  if (word == "local_state_dict" || number == 2)
+    return mapped({{"checkpoint.state", "sharded"}}, "parts that any number of workers loads");
+  return wrong(entry, "FULL_STATE_DICT, SHARDED_STATE_DICT, LOCAL_STATE_DICT",
+               nearest(entry.text, std::vector<std::string>{"FULL_STATE_DICT", "SHARDED_STATE_DICT",
+                                                            "LOCAL_STATE_DICT"}));
+}
+
 /// The product of both sizes is the number of processes.
 Outcome map_groups(const Context& context, const Entry& entry) {
   if (const auto size = whole_of(entry); !size || *size < 1)
@@ -184,6 +199,12 @@ ForeignRows sharding_rows() {
        .says = "`train.recompute: block`",
        .when = fsdp,
        .map = map_recompute},
+      {.key = "fsdp_config.fsdp_state_dict_type",
+       .usual = Fate::mapped,
+       .says = "`checkpoint.state`: FULL_STATE_DICT is full, SHARDED_STATE_DICT and "
+               "LOCAL_STATE_DICT sharded; either loads with any number of workers",
+       .when = fsdp,
+       .map = map_state_dict},
   };
 }
 
@@ -192,9 +213,6 @@ ForeignRows built_in_rows() {
       {.key = "fsdp_config.fsdp_forward_prefetch",
        .usual = Fate::built_in,
        .says = "`parallel.prefetch` is for forward and backward"},
-      {.key = "fsdp_config.fsdp_state_dict_type",
-       .usual = Fate::built_in,
-       .says = "checkpoints are safetensors that load with any number of workers"},
       {.key = "fsdp_config.fsdp_sync_module_states",
        .usual = Fate::built_in,
        .says = "all workers begin with the same parameters"},

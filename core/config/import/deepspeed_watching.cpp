@@ -48,9 +48,14 @@ void add_checkpoints(ForeignRows& rows) {
       "checkpoints are files of one format that load with any number of "
       "workers",
       {"checkpoint.tag_validation", "checkpoint.load_universal"});
-  add(rows, Fate::left_out, "the leader writes checkpoints, beside the next steps",
-      {"checkpoint.use_node_local_storage", "checkpoint.parallel_write.*",
-       "checkpoint.checkpoint_serialization", "checkpoint.writer.*", "nebula.*",
+  add(rows, Fate::left_out,
+      "with checkpoint.state: sharded every rank writes its part at the same time",
+      {"checkpoint.parallel_write.*"});
+  add(rows, Fate::left_out,
+      "full ones lie with the leader, sharded ones in a folder that all hosts share",
+      {"checkpoint.use_node_local_storage"});
+  add(rows, Fate::left_out, "checkpoints are safetensors, written beside the next steps",
+      {"checkpoint.checkpoint_serialization", "checkpoint.writer.*", "nebula.*",
        "datastates_ckpt.*"});
 }
 

@@ -66,6 +66,10 @@ Outcome map_prefetch(const Context& context, const Entry& entry) {
                 "troupe counts blocks, not elements");
 }
 
+Outcome map_weights(const Context& context, const Entry& entry) {
+  return map_gathered_weights(entry, stage_of(context));
+}
+
 ForeignRows stage_rows() {
   return {
       {.key = "zero_optimization.stage",
@@ -88,6 +92,23 @@ ForeignRows stage_rows() {
        .usual = Fate::mapped,
        .says = "`parallel.prefetch`: another name of stage3_prefetch_bucket_size",
        .map = map_prefetch},
+  };
+}
+
+ForeignRows saving_rows() {
+  return {
+      {.key = "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+       .usual = Fate::mapped,
+       .says = "`checkpoint.state`, with stage 3: true is full, in fp32; false sharded",
+       .map = map_weights},
+      {.key = "zero_optimization.gather_16bit_weights_on_model_save",
+       .usual = Fate::mapped,
+       .says = "`checkpoint.state`: another name of stage3_gather_16bit_weights_on_model_save",
+       .map = map_weights},
+      {.key = "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+       .usual = Fate::mapped,
+       .says = "`checkpoint.state`: the old name of stage3_gather_16bit_weights_on_model_save",
+       .map = map_weights},
   };
 }
 
@@ -118,12 +139,6 @@ ForeignRows built_in_rows() {
       {TROUPE_ZERO "load_from_fp32_weights", "checkpoints hold parameters in fp32"},
       {TROUPE_ZERO "elastic_checkpoint", loads},
       {TROUPE_ZERO "pipeline_loading_checkpoint", loads},
-      {TROUPE_ZERO "stage3_gather_16bit_weights_on_model_save",
-       "checkpoints hold whole parameters, in fp32"},
-      {TROUPE_ZERO "gather_16bit_weights_on_model_save",
-       "checkpoints hold whole parameters, in fp32"},
-      {TROUPE_ZERO "stage3_gather_fp16_weights_on_model_save",
-       "checkpoints hold whole parameters, in fp32"},
       {TROUPE_ZERO "ignore_unused_parameters", "every parameter of a graph has a gradient"},
       {TROUPE_ZERO "override_module_apply", "parameters begin alike on all workers"},
       {TROUPE_ZERO "memory_efficient_linear", "the memory plan keeps what backward reads"},
@@ -189,6 +204,8 @@ ForeignRows refused_rows() {
 ForeignRows deepspeed_zero_rows() {
   using namespace of_deepspeed_zero;
   auto rows = stage_rows();
+  for (const auto& row : saving_rows())
+    rows.push_back(row);
   for (auto* part : {built_in_rows, left_out_rows, refused_rows})
     for (auto& row : part())
       rows.push_back(row);

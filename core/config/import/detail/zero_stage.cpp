@@ -56,4 +56,15 @@ ForeignOutcome map_parameter_device(const ForeignEntry& entry, std::int64_t stag
   return map_device(entry, "parameters");
 }
 
+ForeignOutcome map_gathered_weights(const ForeignEntry& entry, std::int64_t stage) {
+  const auto gathered = truth_of(entry);
+  if (!gathered)
+    return wrong(entry, "true or false");
+  if (stage != 3)
+    return with_fate(Fate::idle, "it goes with ZeRO stage 3");
+  if (*gathered)
+    return mapped({{"checkpoint.state", "full"}}, "in fp32");
+  return mapped({{"checkpoint.state", "sharded"}});
+}
+
 } // namespace troupe

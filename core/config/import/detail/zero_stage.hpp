@@ -13,5 +13,7 @@ ForeignOutcome map_clipping(const ForeignContext& context, const ForeignEntry& e
 /// Where the optimizer's state lies: none, cpu, nvme. `stage` decides whether it is possible.
 ForeignOutcome map_optimizer_device(const ForeignEntry& entry, std::int64_t stage);
 ForeignOutcome map_parameter_device(const ForeignEntry& entry, std::int64_t stage);
+/// Whether weights that stage 3 divides are gathered to be saved.
+ForeignOutcome map_gathered_weights(const ForeignEntry& entry, std::int64_t stage);
 
 } // namespace troupe
