@@ -49,8 +49,8 @@ private:
 /// Writes `text` as the whole file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Gives a folder that is finished its name; what stood there before is deleted. Where the file system
-/// can exchange names, one of the two is there at any moment.
+/// Gives a folder that is finished its name; what stood there before is deleted. Where the file
+/// system can exchange names, one of the two is there at any moment.
 Status rename_folder_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
 } // namespace troupe

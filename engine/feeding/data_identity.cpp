@@ -67,7 +67,8 @@ Result<std::vector<std::string>> check_same_data(const Beginning& beginning,
     const auto before = checkpoint.metadata.find(key);
     const auto& now = described.at(key);
     if (before == checkpoint.metadata.end()) {
-      if (key != normalization_key) // what such a checkpoint says instead is looked at in resume.cpp
+      if (key !=
+          normalization_key) // what such a checkpoint says instead is looked at in resume.cpp
         missing.emplace_back(key);
     } else if (before->second != now) {
       const auto [then, today] = differing(key, before->second, now);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 namespace troupe::engine {
 
@@ -86,9 +85,10 @@ Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
   Travelling elements;
   bool trained_below = false;
   for (auto bucket = plan.buckets.rbegin(); bucket != plan.buckets.rend(); ++bucket) {
-    const auto units = std::views::iota(bucket->units.first, bucket->units.last + 1);
-    const bool trained = std::ranges::any_of(units, is_trained);
-    trained_below |= trained;
+    bool trained = false;
+    for (auto unit = bucket->units.first; unit <= bucket->units.last; ++unit)
+      trained = trained || is_trained(unit);
+    trained_below = trained_below || trained;
     elements.trained += trained ? bucket->elements : 0;
     elements.backward += trained_below ? bucket->elements : 0;
   }
