@@ -3,7 +3,6 @@
 #include "complain.hpp"
 
 #include "troupe/core/config/config.hpp"
-#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/data/check.hpp"
 #include "troupe/data/normalization.hpp"
@@ -76,10 +75,9 @@ Json to_json(const SplitCheck& check) {
   return object;
 }
 
-Json normalization_json(const Config& config) {
-  const auto normalization = data::normalization_of(config.data);
+Json to_json(const data::Normalization& normalization, std::int64_t channels) {
   Json mean = Json::array(), deviation = Json::array();
-  for (std::size_t c = 0; c < static_cast<std::size_t>(config.model.in_channels); ++c) {
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
     mean.push_back(normalization.mean[c]);
     deviation.push_back(normalization.deviation[c]);
   }
@@ -87,21 +85,21 @@ Json normalization_json(const Config& config) {
 }
 
 void print(const Config& config, const std::vector<SplitCheck>& checks, bool as_json) {
-  const bool has_images = facts_of_data(config.data).sample == SampleKind::image;
+  const auto& normalization = checks.front().normalization;
   if (!as_json) {
     for (const auto& check : checks)
       print_text(check);
-    if (has_images)
-      fmt::print("normalization: {}\n",
-                 data::to_string(data::normalization_of(config.data),
-                                 static_cast<std::size_t>(config.model.in_channels)));
+    if (normalization)
+      fmt::print(
+          "normalization: {}\n",
+          data::to_string(*normalization, static_cast<std::size_t>(config.model.in_channels)));
     return;
   }
   Json root = {{"splits", Json::array()}};
   for (const auto& check : checks)
     root["splits"].push_back(to_json(check));
-  if (has_images)
-    root["normalization"] = normalization_json(config);
+  if (normalization)
+    root["normalization"] = to_json(*normalization, config.model.in_channels);
   // A file's name that is no UTF-8 must not cost the answer.
   fmt::print("{}\n", root.dump(2, ' ', false, Json::error_handler_t::replace));
 }

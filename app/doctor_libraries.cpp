@@ -22,6 +22,7 @@ Findings library_findings() {
       library("CAF", fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100,
                                  CAF_VERSION % 100)),
       library("Gloo", TROUPE_GLOO_VERSION),
+      library("libwebp", TROUPE_WEBP_VERSION),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
       library("yaml-cpp", TROUPE_YAML_CPP_VERSION),
       library("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,

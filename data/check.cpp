@@ -97,8 +97,10 @@ Result<SplitCheck> check_split(const Config& config, Split split) {
                    .sample_name = std::string{adapter->sample_name()},
                    .samples = dataset.size(),
                    .class_names = dataset.class_names()};
-  if (const auto* const images = adapter->images())
+  if (const auto* const images = adapter->images()) {
     check.source = images->source()->info().source;
+    check.normalization = images->augment().options().normalization;
+  }
   check.per_class.resize(check.class_names.size());
   Findings findings{check};
   std::atomic<std::int64_t> next = 0;

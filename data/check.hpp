@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dataset.hpp"
+#include "normalization.hpp"
 
 #include "troupe/core/config/forward.hpp"
 #include "troupe/core/device/augment_math.hpp"
@@ -19,10 +20,11 @@ struct SplitCheck {
   std::string source;      ///< the folder, where there is one
   std::string sample_name; ///< "images", "rows"
   std::int64_t samples = 0;
-  std::vector<std::string> class_names; ///< by label; empty where samples have no class
-  std::vector<std::int64_t> per_class;  ///< samples that can be read, by label
-  std::optional<Extent> least, largest; ///< height and width, each by itself; of images
-  std::vector<std::string> unreadable;  ///< what is wrong with each file, which it names
+  std::vector<std::string> class_names;       ///< by label; empty where samples have no class
+  std::vector<std::int64_t> per_class;        ///< samples that can be read, by label
+  std::optional<Extent> least, largest;       ///< height and width, each by itself; of images
+  std::optional<Normalization> normalization; ///< of images
+  std::vector<std::string> unreadable;        ///< what is wrong with each file, which it names
 };
 
 /// Opens a split as training would and reads every sample, on data.loader_threads threads. Blocks.

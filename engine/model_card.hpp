@@ -26,8 +26,12 @@ struct ModelCard {
 /// What an adapter does to its inputs.
 InputNormalization normalization_of(const data::Adapter& adapter);
 
-/// Keys of a checkpoint's metadata: "config", "normalization" (JSON: mean, std) and, of images,
-/// "image_size". The classes' names are written by describe_data.
+/// JSON with the lists "mean" and "std": what inputs are shifted and divided by. A run goes on with
+/// its own (data_identity.hpp).
+inline constexpr const char* normalization_key = "normalization";
+
+/// Keys of a checkpoint's metadata: "config", "normalization" and, of images, "image_size". The
+/// classes' names are written by describe_data.
 std::map<std::string, std::string> describe_model(const Config& config,
                                                   const data::Adapter& adapter);
 

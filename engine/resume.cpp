@@ -1,5 +1,6 @@
 #include "resume.hpp"
 
+#include "model_card.hpp"
 #include "pretrained/pretrained.hpp"
 
 #include "troupe/core/config/config.hpp"
@@ -25,10 +26,11 @@ namespace fs = std::filesystem;
 
 /// The one key of a checkpoint's metadata that may differ: parameters and state are always fp32.
 constexpr const char* precision_key = "precision";
-/// Checkpoints of earlier versions, which always shuffled and normalized as is usual, lack these
-/// keys.
+/// Checkpoints of earlier versions, which always shuffled, lack this key.
 constexpr const char* shuffle_key = "shuffle";
-constexpr const char* normalization_key = "pixel_normalization";
+/// What checkpoints of earlier versions say of images instead of "normalization"
+/// (data_identity.hpp). Those that lack this too were normalized as is usual.
+constexpr const char* earlier_normalization_key = "pixel_normalization";
 
 std::string to_text(bool value) {
   return value ? "true" : "false";
@@ -39,7 +41,7 @@ std::string to_text(bool value) {
 std::optional<std::string> unsaid(const std::string& key, const Config& config) {
   if (key == shuffle_key)
     return to_text(true);
-  if (key == normalization_key)
+  if (key == earlier_normalization_key)
     return data::to_string(data::usual_normalization(config.data.dataset));
   auto fresh = nn::untouched(config.model);
   fresh.name = config.model.name;
@@ -48,15 +50,25 @@ std::optional<std::string> unsaid(const std::string& key, const Config& config) 
   return found == usual.end() ? std::nullopt : std::optional{found->second};
 }
 
+/// What a checkpoint has to say for a run of this config to go on from it.
+std::map<std::string, std::string> expected_of(const CheckpointHeader& checkpoint,
+                                               const Config& config) {
+  auto expected = checkpoint_metadata(config);
+  expected.erase(precision_key);
+  if (!checkpoint.metadata.contains(normalization_key) &&
+      facts_of_data(config.data).sample == SampleKind::image)
+    expected.emplace(earlier_normalization_key,
+                     data::to_string(data::normalization_of(config.data)));
+  return expected;
+}
+
 /// A run that went on with other values of these would be neither the old run nor the new one.
 Status check_same_run(const Beginning& beginning, const Config& config) {
   constexpr std::string_view way_out =
       "set checkpoint.resume to never to begin afresh (the earlier "
       "run is kept), or choose another run.name";
   const auto& checkpoint = beginning.state->header();
-  for (const auto& [key, value] : checkpoint_metadata(config)) {
-    if (key == precision_key)
-      continue;
+  for (const auto& [key, value] : expected_of(checkpoint, config)) {
     const auto found = checkpoint.metadata.find(key);
     const auto said =
         found == checkpoint.metadata.end() ? unsaid(key, config) : std::optional{found->second};
@@ -131,8 +143,6 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config) {
                                          {"optimizer", config.train.optimizer.name},
                                          {shuffle_key, to_text(config.data.shuffle)},
                                          {precision_key, config.precision.mode}});
-  if (facts_of_data(config.data).sample == SampleKind::image)
-    metadata.emplace(normalization_key, data::to_string(data::normalization_of(config.data)));
   return metadata;
 }
 

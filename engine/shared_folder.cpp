@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 /// No other job's, and no other moment's.
 std::string probe_name() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return fmt::format(".shared-{}-{}-{}", ::gethostid(), ::getpid(),
+  return fmt::format("{}{}-{}-{}", CheckpointStore::mark_prefix, ::gethostid(), ::getpid(),
                      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 

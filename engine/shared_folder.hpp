@@ -22,7 +22,8 @@ Result<SharedFolder> offer_folder(const std::filesystem::path& checkpoints,
 Result<StateSourcePtr> enter_folder(const std::filesystem::path& checkpoints,
                                     const SharedFolder& shared, int node);
 
-/// The leader, once all have entered.
+/// The leader, once all have entered. The file of one that dies before that goes when the run
+/// begins the next time (CheckpointStore::remove_temporaries).
 void withdraw_offer(const std::filesystem::path& checkpoints, const SharedFolder& shared);
 
 } // namespace troupe::engine

@@ -41,7 +41,7 @@ OutputTypes infer_outputs(Op op, const Attributes& attributes, Types inputs) {
   const auto infer = record_of(op).infer;
   if (!infer)
     return fail(Errc::internal, "{} has no rule for its outputs", to_string(op));
-  auto outputs = infer(attributes, inputs);
+  auto outputs = (*infer)(attributes, inputs);
   if (!outputs)
     return named(op, outputs.error());
   return outputs;
@@ -59,7 +59,7 @@ DType computed_type(const Graph& graph, const Node& node) {
 Status check_node(const Graph& graph, const Node& node) {
   const auto in = types_of(graph, node.inputs), out = types_of(graph, node.outputs);
   if (const auto check = record_of(node.op).check) {
-    const auto fits = check(node.attributes, in, out);
+    const auto fits = (*check)(node.attributes, in, out);
     return fits ? Status{} : named(node.op, fits.error());
   }
   TROUPE_TRY(const auto expected, infer_outputs(node.op, node.attributes, in));

@@ -36,6 +36,13 @@ Status check(const std::vector<PartOutcome>& parts) {
 
 } // namespace
 
+/// On the actor's own thread, which may block.
+CheckpointerState::~CheckpointerState() {
+  work_.reset();
+  if (unfinished_)
+    setup_.store.abandon(*unfinished_);
+}
+
 checkpointer_actor::behavior_type CheckpointerState::make_behavior() {
   if (setup_.rank == 0)
     std::ignore = setup_.store.remove_temporaries(); // of a process that was killed
@@ -83,6 +90,8 @@ void CheckpointerState::begin(std::int64_t step, const std::optional<LossScaleSt
   work_.emplace(Work{.outcome = {.rank = setup_.rank, .step = step}, .is_hashed = ends.is_hashed});
   if (!ends.is_written)
     return;
+  if (setup_.rank == 0)
+    unfinished_ = step;
   header_ = setup_.state->describe(loss_scale);
   header_.step = step;
   header_.epoch = step / setup_.steps_per_epoch;
@@ -157,6 +166,7 @@ CheckpointOutcome CheckpointerState::finish(const CheckpointParts& parts) {
     setup_.store.abandon(parts.step);
     outcome.failure = made.error();
   }
+  unfinished_.reset();
   outcome.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
   return outcome;
 }

@@ -37,6 +37,9 @@ public:
 
   CheckpointerState(checkpointer_actor::pointer, CheckpointerSetup setup)
       : setup_{std::move(setup)} {}
+  CheckpointerState(const CheckpointerState&) = delete;
+  CheckpointerState& operator=(const CheckpointerState&) = delete;
+  ~CheckpointerState();
   checkpointer_actor::behavior_type make_behavior();
 
 private:
@@ -69,6 +72,9 @@ private:
   CheckpointerSetup setup_;
   CheckpointHeader header_; ///< of the checkpoint under way
   std::optional<Work> work_;
+  /// Of the checkpoint that rank 0 has begun and not finished: a job that fails meanwhile leaves
+  /// none of it.
+  std::optional<std::int64_t> unfinished_;
   std::vector<float> canonical_; ///< of a tensor, on its way
 };
 

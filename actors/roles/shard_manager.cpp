@@ -100,7 +100,9 @@ bool ShardManagerState::is_open(const Use& use, std::size_t bucket) const {
 
 void ShardManagerState::open(const Use& use, std::size_t bucket) {
   open_.push_back(bucket);
-  const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward;
+  const bool gathers = strategy().divides_parameters && strategy().reshard_after_forward &&
+                       (use.phase == Phase::forward ||
+                        replica().state->has_backward(exchange_.plan().buckets[bucket]));
   if (gathers)
     gather(use, bucket);
   // A place for gradients is free when the bucket that had it is reduced: parameters that are

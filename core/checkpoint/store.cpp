@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 
 #include <unistd.h>
@@ -55,6 +56,16 @@ std::vector<fs::directory_entry> entries_in(const fs::path& folder, std::error_c
 std::vector<fs::directory_entry> entries_in(const fs::path& folder) {
   std::error_code ignored;
   return entries_in(folder, ignored);
+}
+
+/// Sorted.
+std::vector<fs::path> paths_in(const fs::path& folder, bool (*taken)(const fs::directory_entry&)) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : entries_in(folder))
+    if (taken(entry))
+      paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  return paths;
 }
 
 /// The files of a checkpoint, or the one that it is.
@@ -145,7 +156,7 @@ CheckpointStore::Newest CheckpointStore::newest_valid() {
   if (std::error_code error; entries_in(folder_, error), error)
     newest.skipped.push_back({Errc::io, fmt::format("cannot read the folder {}: {}",
                                                     folder_.string(), error.message())});
-  for (const auto& file : temporaries())
+  for (const auto& file : unfinished())
     newest.skipped.push_back(
         {Errc::corrupt, fmt::format("{}: a checkpoint that was never finished", file.string())});
   for (auto& entry : list()) {
@@ -201,8 +212,10 @@ Result<std::vector<CheckpointStore::Entry>> CheckpointStore::prune(std::int64_t 
 }
 
 Result<std::vector<fs::path>> CheckpointStore::remove_temporaries() {
+  auto doomed = unfinished();
+  std::ranges::move(marks(), std::back_inserter(doomed));
   std::vector<fs::path> removed;
-  for (auto& file : temporaries()) {
+  for (auto& file : doomed) {
     std::error_code error;
     fs::remove_all(file, error);
     if (error)
@@ -212,20 +225,22 @@ Result<std::vector<fs::path>> CheckpointStore::remove_temporaries() {
   return removed;
 }
 
-std::vector<fs::path> CheckpointStore::temporaries() const {
-  const auto is_temporary = [](const fs::directory_entry& entry) {
+std::vector<fs::path> CheckpointStore::unfinished() const {
+  return paths_in(folder_, [](const fs::directory_entry& entry) {
     const auto name = entry.path().filename();
     if (std::error_code ignored; entry.is_directory(ignored))
       return step_of(name.string(), partial_suffix) || step_of(name.string(), deleted_suffix);
     const auto target = AtomicFile::target_of(name);
     return target && (target == best_link || step_of(target->string(), file_suffix));
-  };
-  std::vector<fs::path> found;
-  for (const auto& entry : entries_in(folder_))
-    if (is_temporary(entry))
-      found.push_back(entry.path());
-  std::ranges::sort(found);
-  return found;
+  });
+}
+
+std::vector<fs::path> CheckpointStore::marks() const {
+  return paths_in(folder_, [](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    return entry.is_regular_file(ignored) &&
+           entry.path().filename().string().starts_with(mark_prefix);
+  });
 }
 
 Result<std::size_t> CheckpointStore::find_newest_valid(const std::vector<Entry>& entries) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -30,6 +31,10 @@ public:
     /// Damaged files, left-over temporary files, a folder that cannot be read: for the log.
     std::vector<Error> skipped;
   };
+
+  /// How files begin that only say to others that this folder is theirs, too
+  /// (engine/shared_folder.hpp).
+  static constexpr std::string_view mark_prefix = ".shared-";
 
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path path_of(std::int64_t step) const;
@@ -72,7 +77,8 @@ private:
   };
 
   Status make_folder(const std::filesystem::path& path) const;
-  std::vector<std::filesystem::path> temporaries() const;
+  std::vector<std::filesystem::path> unfinished() const; ///< parts of checkpoints
+  std::vector<std::filesystem::path> marks() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
   bool is_verified(const Entry& entry) const;
   void remember(const Entry& entry);

@@ -1,5 +1,7 @@
 #include "data_identity.hpp"
 
+#include "../model_card.hpp"
+
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 
@@ -38,6 +40,8 @@ ThenAndNow first_difference(const std::string& before, const std::string& now) {
 ThenAndNow differing(const std::string& key, const std::string& before, const std::string& now) {
   if (key == samples_key)
     return in_words("{} samples", before, now);
+  if (key == normalization_key)
+    return in_words("inputs normalized by {}", before, now);
   return key == classes_key ? first_difference(before, now)
                             : in_words("data of the fingerprint {}", before, now);
 }
@@ -59,11 +63,13 @@ Result<std::vector<std::string>> check_same_data(const Beginning& beginning,
     return {};
   const auto& checkpoint = beginning.state->header();
   std::vector<std::string> missing;
-  for (const auto* key : {samples_key, classes_key, fingerprint_key}) {
+  for (const auto* key : {samples_key, classes_key, fingerprint_key, normalization_key}) {
     const auto before = checkpoint.metadata.find(key);
     const auto& now = described.at(key);
     if (before == checkpoint.metadata.end()) {
-      missing.emplace_back(key);
+      if (key !=
+          normalization_key) // what such a checkpoint says instead is looked at in resume.cpp
+        missing.emplace_back(key);
     } else if (before->second != now) {
       const auto [then, today] = differing(key, before->second, now);
       return fail(Errc::invalid_input,

@@ -16,9 +16,9 @@ namespace troupe::engine {
 std::map<std::string, std::string> describe_data(const data::Dataset& training,
                                                  const std::string& fingerprint);
 
-/// Whether a run may go on with the data that `described` (describe_data) tells of; what the user
-/// should know, where the checkpoint does not say all of it. Errors: invalid_input, with both
-/// values.
+/// Whether a run may go on with the data that `described` (describe_data, and the normalization of
+/// describe_model) tells of; what the user should know, where the checkpoint does not say all of
+/// it. Errors: invalid_input, with both values.
 Result<std::vector<std::string>>
 check_same_data(const Beginning& beginning, const std::map<std::string, std::string>& described);
 

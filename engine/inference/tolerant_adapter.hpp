@@ -1,4 +1,7 @@
-/// A data set of which some samples may be unreadable.
+/// A data set of which some samples may be unreadable, where each is asked for once and somebody
+/// waits for an answer to each. What a run does with such files is another subject: its batches
+/// have to be the same for any number of workers, and what is missing in one is replaced and
+/// counted (data/unreadable.hpp).
 #pragma once
 
 #include "troupe/data/adapter.hpp"

@@ -9,6 +9,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/data/image_adapter.hpp"
+#include "troupe/nn/learning_rates.hpp"
 #include "troupe/nn/optimizer.hpp"
 
 namespace troupe::engine {
@@ -22,6 +23,15 @@ std::uint64_t statistics_bytes(const Graph& training) {
       values +=
           RankSums::count(static_cast<std::size_t>(training[node.inputs[0]].shape.dims.back()));
   return sizeof(double) * values;
+}
+
+std::vector<bool> frozen_units(const TrainConfig& train, const StorageLayout& layout) {
+  std::vector<bool> frozen(layout.unit_elements.size(), true);
+  const auto factors = nn::rate_factors(train, nn::parameter_names(layout));
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    if (factors[i] != 0)
+      frozen[static_cast<std::size_t>(layout.parameters[i].unit)] = false;
+  return frozen;
 }
 
 class Measurement {
@@ -121,6 +131,7 @@ Result<WorkerNeeds> Measurement::needs() const {
   return WorkerNeeds{.world_size = world_,
                      .unit_elements = layout.unit_elements,
                      .unit_names = layout.unit_names,
+                     .unit_frozen = frozen_units(config_.train, layout),
                      .statistic_elements = layout.statistic_elements,
                      .optimizer_slots = optimizer_slot_names(optimizer).size(),
                      .accumulate = config_.train.accumulate,

@@ -71,25 +71,53 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   return bytes;
 }
 
+/// Elements of the buckets that some collectives are of.
+struct Travelling {
+  std::uint64_t trained = 0;  ///< the others are neither reduced nor published
+  std::uint64_t backward = 0; ///< below the first that is trained there is no backward pass
+};
+
+Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
+  const auto is_trained = [&needs](UnitId unit) {
+    const auto i = static_cast<std::size_t>(unit);
+    return needs.unit_elements[i] > 0 && (needs.unit_frozen.empty() || !needs.unit_frozen[i]);
+  };
+  Travelling elements;
+  bool trained_below = false;
+  for (auto bucket = plan.buckets.rbegin(); bucket != plan.buckets.rend(); ++bucket) {
+    bool trained = false;
+    for (auto unit = bucket->units.first; unit <= bucket->units.last; ++unit)
+      trained = trained || is_trained(unit);
+    trained_below = trained_below || trained;
+    elements.trained += trained ? bucket->elements : 0;
+    elements.backward += trained_below ? bucket->elements : 0;
+  }
+  return elements;
+}
+
 /// Elements of parameters that are gathered in a step. The bucket that ends forward begins
 /// backward: it stays.
 std::uint64_t gathered_elements(const Strategy& strategy, const FlatPlan& plan,
-                                std::uint64_t accumulate) {
+                                const Travelling& elements, std::uint64_t accumulate) {
   if (!strategy.divides_optimizer)
     return 0;
-  if (!strategy.divides_parameters || !strategy.reshard_after_forward)
+  if (!strategy.divides_parameters)
+    return elements.trained;
+  if (!strategy.reshard_after_forward)
     return plan.elements;
-  return accumulate * (2 * plan.elements - plan.buckets.front().elements);
+  return accumulate * (plan.elements + elements.backward - plan.buckets.front().elements);
 }
 
-std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, std::uint64_t accumulate) {
-  const std::uint64_t gradients = size_of(strategy.reduced) * plan.elements;
+std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const Travelling& elements,
+                         std::uint64_t accumulate) {
+  const std::uint64_t gradients = size_of(strategy.reduced) * elements.trained;
   const auto world = static_cast<std::uint64_t>(strategy.world_size);
   if (strategy.root_only) // gradients to rank 0, parameters from it
-    return (gradients * (world - 1) + sizeof(float) * plan.elements) / world;
+    return (gradients * (world - 1) + sizeof(float) * elements.trained) / world;
   const std::uint64_t times = strategy.sums_shards() ? accumulate : 1;
   const std::uint64_t scattered = strategy.divides_optimizer ? times * gradients : 0;
-  const auto gathered = size_of(strategy.gathered) * gathered_elements(strategy, plan, accumulate);
+  const auto gathered =
+      size_of(strategy.gathered) * gathered_elements(strategy, plan, elements, accumulate);
   return ring(gathered + scattered, strategy.shards) +
          times * 2 *
              ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
@@ -152,7 +180,7 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan),
-                        .sent = sent_bytes(strategy, plan, accumulate) +
+                        .sent = sent_bytes(strategy, plan, travelling(needs, plan), accumulate) +
                                 2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
   prediction.fits =
       needs.host_capacity

@@ -24,6 +24,7 @@ struct WorkerNeeds {
   int world_size = 1;
   std::vector<std::size_t> unit_elements; ///< parameters, as stored; fp32
   std::vector<std::string> unit_names;
+  std::vector<bool> unit_frozen = {}; ///< all of its parameters (train.freeze); empty: none is
   std::size_t statistic_elements = 0;
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
   std::int64_t accumulate = 1;

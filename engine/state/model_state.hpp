@@ -136,6 +136,10 @@ public:
     return rates_.is_frozen(plan_.unit_offsets[static_cast<std::size_t>(unit)],
                             layout_.unit_elements[static_cast<std::size_t>(unit)]);
   }
+  /// Whether gradients go through it to what is trained: in it, or in units below.
+  bool has_backward(const collectives::Bucket& bucket) const {
+    return !rates_.is_frozen(0, bucket.offset + bucket.elements);
+  }
   /// Null unless the strategy offloads.
   const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 

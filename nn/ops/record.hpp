@@ -18,6 +18,12 @@ enum class OpKind : std::uint8_t {
   backward, ///< made by autodiff and the passes behind it
 };
 
+/// A function that an op may lack. It is no pointer that may be null because table.cpp asks which
+/// it is: where undefined behaviour is looked for, g++ takes no comparison of a function with null
+/// for a constant.
+template <class Signature>
+using Maybe = std::optional<Signature*>;
+
 /// table.cpp checks that a record has what its kind asks for.
 struct OpRecord {
   Op op;
@@ -26,9 +32,9 @@ struct OpRecord {
   // Shapes and dtypes: one of these two. Their errors say no op: infer_outputs and check_node do.
 
   /// Types of the outputs, optional and saved ones included.
-  OutputTypes (*infer)(const Attributes&, Types inputs) = nullptr;
+  Maybe<OutputTypes(const Attributes&, Types inputs)> infer = std::nullopt;
   /// Whether inputs and outputs fit together: backward, and where an output's type is a choice.
-  Status (*check)(const Attributes&, Types inputs, Types outputs) = nullptr;
+  Maybe<Status(const Attributes&, Types inputs, Types outputs)> check = std::nullopt;
 
   // The types that it reads and computes in.
 
@@ -42,8 +48,8 @@ struct OpRecord {
   // Differentiation.
 
   /// Adds what makes the gradients of a node's inputs; `dy`, the gradient of its first output, is
-  /// -1 for a loss. Null: autodiff does not take it.
-  Status (*gradient)(Propagation&, const Node&, TensorId dy) = nullptr;
+  /// -1 for a loss. None: autodiff does not take it.
+  Maybe<Status(Propagation&, const Node&, TensorId dy)> gradient = std::nullopt;
   /// Inputs that the gradient of the first output has a part for.
   InputSet flows_to = InputSet::all();
   /// It is multiplied by the loss scale, its last input when there is one (passes/scale_loss).
@@ -52,8 +58,8 @@ struct OpRecord {
   // Memory and time.
 
   /// The node that makes the same bits again, and does nothing else (passes/recompute); nothing
-  /// where none can. Null: none ever can.
-  std::optional<Node> (*clone)(const Node&) = nullptr;
+  /// where none can. None: it never can.
+  Maybe<std::optional<Node>(const Node&)> clone = std::nullopt;
   /// The first output may lie where one of so many first inputs dies: each element is read before
   /// it is written, and not looked at again (passes/plan_memory).
   std::size_t in_place = 0;

@@ -25,7 +25,7 @@ constexpr bool is_backward(const OpRecord& record) {
 /// A record has either `infer` or `check`, a backward op's has `check`: its outputs are tensors
 /// that exist before the node does.
 constexpr bool has_shape_rule(const OpRecord& record) {
-  return record.infer ? !record.check && !is_backward(record) : record.check != nullptr;
+  return record.infer ? !record.check && !is_backward(record) : record.check.has_value();
 }
 
 constexpr bool has_autocast_rule(const OpRecord& record) {
@@ -47,7 +47,7 @@ constexpr bool has_sound_clone(const OpRecord& record) {
 }
 
 constexpr bool has_sound_memory(const OpRecord& record) {
-  return record.in_place <= 2 && record.cost && !record.rounded.contains(0);
+  return record.in_place <= 2 && !record.rounded.contains(0);
 }
 
 #define TROUPE_OP(name)                                                                            \
@@ -56,7 +56,7 @@ constexpr bool has_sound_memory(const OpRecord& record) {
   static_assert(has_autocast_rule(ops::name), #name ": forward alone needs an autocast rule");     \
   static_assert(has_sound_gradient(ops::name), #name ": its gradient does not fit its kind");      \
   static_assert(has_sound_clone(ops::name), #name ": forward with a gradient alone has a clone");  \
-  static_assert(has_sound_memory(ops::name), #name ": in_place, cost or rounded make no sense");
+  static_assert(has_sound_memory(ops::name), #name ": in_place or rounded makes no sense");
 #include "troupe/core/graph/ops.def"
 #undef TROUPE_OP
 

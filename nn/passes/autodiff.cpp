@@ -147,7 +147,7 @@ private:
     const auto gradient = record_of(node.op).gradient;
     if (!gradient)
       return fail(Errc::internal, "autodiff does not know {}", to_string(node.op));
-    if (const auto done = gradient(*this, node, dy); !done)
+    if (const auto done = (*gradient)(*this, node, dy); !done)
       return fail(done.error().code, "{}: {}", graph_[node.outputs[0]].name, done.error().message);
     return {};
   }

@@ -13,7 +13,7 @@ namespace {
 /// The node that makes the outputs of a forward node again.
 std::optional<Node> clone_of(const Node& node) {
   const auto clone = record_of(node.op).clone;
-  return clone ? clone(node) : std::nullopt;
+  return clone ? (*clone)(node) : std::nullopt;
 }
 
 } // namespace

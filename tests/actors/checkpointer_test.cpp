@@ -278,3 +278,14 @@ TEST_CASE("what a killed process left half written is removed at the beginning")
   archive.scheduler.run();
   CHECK_FALSE(std::filesystem::exists(left));
 }
+
+TEST_CASE("a job that ends while it saves leaves nothing of that checkpoint") {
+  Archive archive;
+  REQUIRE_FALSE(archive.save(1).failure);
+  CHECK(archive.write(archive.copy(2)).is_last); // the other ranks' parts never come
+  CHECK(archive.files() == 2);
+  archive.self->send_exit(archive.checkpointer, caf::exit_reason::user_shutdown);
+  archive.scheduler.run();
+  CHECK(archive.files() == 1);
+  CHECK(archive.steps() == Steps{1});
+}

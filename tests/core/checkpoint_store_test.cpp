@@ -230,6 +230,21 @@ TEST_CASE("a full disk: an error with sizes, older checkpoints stay, and smaller
   CHECK_THAT(report, Catch::Matchers::EndsWith(" files step-000000001 step-000000003"));
 }
 
+TEST_CASE(
+    "marks of nodes that never came together are no checkpoints, and go with temporary files") {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path());
+  REQUIRE(save_step(store, 1));
+  const auto mark = std::string{CheckpointStore::mark_prefix} + "1-2-3";
+  for (const auto& name : {mark, mark + "-1", mark + ".tmp-7", std::string{"somebody's"}})
+    write_bytes(folder / name, "");
+  std::filesystem::create_directory(folder / ".shared-folder");
+  CHECK(store.newest_valid().skipped.empty());
+  CHECK(store.remove_temporaries()->size() == 3);
+  CHECK(names_in(folder.path()) ==
+        std::set<std::string>{"step-000000001", "somebody's", ".shared-folder"});
+}
+
 TEST_CASE("a writer killed at any moment leaves a complete newest checkpoint") {
   const ScratchFolder folder;
   CheckpointStore store(folder.path());

@@ -1,3 +1,4 @@
+#include "troupe/data/check.hpp"
 #include "troupe/data/own_images.hpp"
 
 #include "troupe/core/config/config.hpp"
@@ -14,7 +15,11 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 ImageInfo dots_info() {
-  return {.name = "dots", .source = "here", .class_names = {"few", "many"}, .channels = 1};
+  return {.name = "dots",
+          .source = "here",
+          .class_names = {"few", "many"},
+          .channels = 1,
+          .normalization = {{0.25f}, {0.5f}}};
 }
 
 /// Three images of 2 x 1.
@@ -52,6 +57,12 @@ TEST_CASE("an own data set is opened by its name, as many samples as the limit s
   config.data.limit = 2;
   CHECK((*open_adapter(config, Split::train))->dataset().size() == 2);
   CHECK((*open_adapter(config, Split::test))->dataset().size() == 3);
+}
+
+TEST_CASE("a check says what an own data set is normalized by") {
+  const auto check = check_split(of_dots(), Split::train);
+  REQUIRE(check);
+  CHECK(check->normalization == dots_info().normalization);
 }
 
 TEST_CASE("an own data set has to fit the model") {

@@ -70,6 +70,22 @@ TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
   CHECK(of("zero3") < 3 * share);
 }
 
+TEST_CASE("what is frozen is neither reduced nor published, and gathered for forward alone") {
+  auto frozen = large();
+  frozen.unit_frozen.assign(25, false);
+  std::fill_n(frozen.unit_frozen.begin(), 10, true); // from below
+  frozen.unit_frozen[20] = true;                     // between others
+  const double unit = 1e6 * 4 * 3 / 4;
+  const auto of = [&](const char* strategy) {
+    auto by_unit = parallel(strategy);
+    by_unit.bucket_size = 1;
+    return static_cast<double>(predict(frozen, by_unit).sent);
+  };
+  for (const char* strategy : {"ddp", "zero1", "zero2"})
+    CHECK(of(strategy) == Approx(2 * 14 * unit).epsilon(0.01));
+  CHECK(of("zero3") == Approx((25 + 14 + 14) * unit).epsilon(0.01)); // the last stays for backward
+}
+
 TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);

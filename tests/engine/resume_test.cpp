@@ -4,9 +4,8 @@
 #include "troupe/core/checkpoint/safetensors.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/own_key.hpp"
-#include "troupe/data/detail/memory_images.hpp"
-#include "troupe/engine/feeding/data_identity.hpp"
 #include "troupe/engine/initial_state.hpp"
+#include "troupe/engine/resume.hpp"
 #include "troupe/nn/models/family.hpp"
 #include "troupe/nn/models/models.hpp"
 
@@ -162,79 +161,51 @@ TEST_CASE(
   CHECK(before.error().message.find("model.rings 3, the config says 5") != std::string::npos);
 }
 
-TEST_CASE("a run keeps its normalization; checkpoints that say nothing of it had the usual one") {
+TEST_CASE("what checkpoints of earlier versions say of the normalization is compared") {
   const ScratchFolder scratch;
-  Config config;
-  auto old = checkpoint(config, 10);
-  old.metadata.erase("pixel_normalization");
-  REQUIRE(CheckpointStore{scratch.path() / "checkpoints"}.save(old));
-  CHECK(engine::find_beginning(config, scratch.path()));
-  config.data.mean = {0.5, 0.4, 0.25};
-  config.data.deviation = {0.25, 0.5, 1};
-  const auto beginning = engine::find_beginning(config, scratch.path());
-  REQUIRE_FALSE(beginning);
-  CHECK(beginning.error().message.find(
-            "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, the config says "
-            "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
-}
-
-TEST_CASE("a run goes on with the data that its checkpoint was trained on") {
-  engine::Beginning beginning;
-  beginning.path = "runs/a/step-000000010.safetensors";
-  Checkpoint before{.step = 10, .metadata = {}, .tensors = {}};
-  const data::MemoryImages cats{{.name = "mnist", .source = "a", .class_names = {"cat", "dog"}},
-                                {0, 1},
-                                std::vector<std::uint8_t>(6),
-                                1,
-                                1};
-  const data::MemoryImages cows{{.name = "mnist", .source = "b", .class_names = {"cat", "cow"}},
-                                {0, 1},
-                                std::vector<std::uint8_t>(6),
-                                1,
-                                1};
-  const data::MemoryImages three{{.name = "mnist", .source = "c", .class_names = {"cat", "dog"}},
-                                 {0, 1, 1},
-                                 std::vector<std::uint8_t>(9),
-                                 1,
-                                 1};
-  const data::MemoryImages darker{{.name = "mnist", .source = "d", .class_names = {"cat", "dog"}},
-                                  {0, 1},
-                                  std::vector<std::uint8_t>(6, 9),
-                                  1,
-                                  1};
-  const auto described = [](const data::ImageDataset& data) {
-    return engine::describe_data(data, data.fingerprint());
+  const auto half = [] {
+    Config config;
+    config.data.mean = {0.5, 0.4, 0.25};
+    config.data.deviation = {0.25, 0.5, 1};
+    return config;
   };
-  SECTION("the same") {
-    before.metadata = described(cats);
-    beginning.state = state_in_memory(before);
-    CHECK(engine::check_same_data(beginning, described(cats)).value().empty());
+  CheckpointStore store{scratch.path() / "checkpoints"};
+  auto old = checkpoint(Config{}, 10);
+  const auto refusal_of = [&](const Config& config) {
+    const auto beginning = engine::find_beginning(config, scratch.path());
+    REQUIRE_FALSE(beginning);
+    CHECK(beginning.error().exit_code() == 2);
+    return beginning.error().message;
+  };
+  SECTION("nothing: it was the usual one") {
+    REQUIRE(store.save(old));
+    CHECK(engine::find_beginning(Config{}, scratch.path()));
+    CHECK(refusal_of(half()).find(
+              "normalization mean 0.4914, 0.4822, 0.4465, std 0.247, 0.2435, 0.2616, the config "
+              "says mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1;") != std::string::npos);
   }
-  SECTION("others") {
-    before.metadata = described(cats);
-    beginning.state = state_in_memory(before);
-    const auto refused = [&](const data::ImageDataset& now, const std::string& values) {
-      const auto checked = engine::check_same_data(beginning, described(now));
-      REQUIRE_FALSE(checked);
-      CHECK(checked.error().exit_code() == 2);
-      CHECK(
-          checked.error().message ==
-          "the checkpoint of step 10 was trained on " + values +
-              "; a run goes on with its own data: to train on these, begin another run (run.name) "
-              "with model.pretrained: runs/a/step-000000010.safetensors");
-    };
-    refused(three, "2 samples, the data set has 3 samples");
-    refused(cows, "a class 1 named \"dog\", the data set has a class 1 named \"cow\"");
-    refused(darker, "data of the fingerprint " + cats.fingerprint() +
-                        ", the data set has data of the fingerprint " + darker.fingerprint());
+  SECTION("a text") {
+    old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
+    REQUIRE(store.save(old));
+    CHECK(engine::find_beginning(half(), scratch.path()));
+    CHECK(refusal_of(Config{}).find("normalization mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1, the "
+                                    "config says mean 0.4914") != std::string::npos);
   }
-  SECTION("not known") {
-    beginning.state = state_in_memory(before);
-    const auto notes = engine::check_same_data(beginning, described(cats));
-    REQUIRE(notes);
-    REQUIRE(notes->size() == 1);
-    CHECK(notes->front().find("it has no samples, class_names, data_fingerprint") !=
-          std::string::npos);
+  SECTION("a text in a file of version 1") {
+    old.metadata["pixel_normalization"] = "mean 0.5, 0.4, 0.25, std 0.25, 0.5, 1";
+    const auto path = scratch.path() / "old.safetensors";
+    REQUIRE(write_checkpoint(path, old));
+    auto config = half();
+    config.checkpoint.resume = path.string();
+    CHECK(engine::find_beginning(config, scratch.path()));
+    config.data.mean = {0.5, 0.4, 0.5};
+    CHECK(refusal_of(config).find("pixel_normalization") != std::string::npos);
+  }
+  SECTION("both: the data set itself is compared, once it is open") {
+    old.metadata["pixel_normalization"] = "mean 0, 0, 0, std 1, 1, 1";
+    old.metadata["normalization"] = R"({"mean":[0.5,0.4,0.25],"std":[0.25,0.5,1.0]})";
+    REQUIRE(store.save(old));
+    CHECK(engine::find_beginning(half(), scratch.path()));
   }
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("a clone writes some of the node's outputs, and fits them") {
   for (const auto& graph : graphs_of_all_ops())
     for (const auto& node : graph.nodes) {
       const auto clone = record_of(node.op).clone;
-      const auto again = clone ? clone(node) : std::nullopt;
+      const auto again = clone ? (*clone)(node) : std::nullopt;
       if (!again)
         continue;
       INFO(to_string(node.op));
@@ -166,7 +166,7 @@ TEST_CASE("a clone writes some of the node's outputs, and fits them") {
 
 TEST_CASE("batch norm with running statistics has no clone") {
   Node node{Op::batch_norm, {0, 1, 2, 3, 4}, {5}, BatchNormAttributes{.training = false}};
-  CHECK_FALSE(record_of(node.op).clone(node).has_value());
+  CHECK_FALSE((*record_of(node.op).clone)(node).has_value());
 }
 
 TEST_CASE("gradients flow to every parameter, and to no statistic and no label") {

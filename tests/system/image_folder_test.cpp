@@ -150,7 +150,7 @@ TEST_CASE("a run does not go on with another normalization") {
   photos.completed("photos", photos.root() + Settings{"train.max_steps=4"});
   const auto ended = photos.train("photos", photos.root() + Settings{"data.std=[0.5, 0.25, 0.25]"});
   CHECK(ended.code == 2);
-  CHECK_THAT(ended.err, ContainsSubstring("std 0.25, 0.25, 0.25") &&
-                            ContainsSubstring("the config says") &&
-                            ContainsSubstring("std 0.5, 0.25, 0.25"));
+  CHECK_THAT(ended.err, ContainsSubstring("\"std\":[0.25,0.25,0.25]") &&
+                            ContainsSubstring("the data set has inputs normalized by") &&
+                            ContainsSubstring("\"std\":[0.5,0.25,0.25]"));
 }

@@ -152,9 +152,13 @@ TEST_CASE("what cannot be read is named, and the rest is predicted") {
     errors += prediction.contains("error") ? 1 : 0;
   CHECK(errors == 1);
   CHECK(program({"predict", folder, broken.string()}).code == 2);
-  const auto split = program({"predict", folder, "--split", "test", "--batch", "2"});
-  CHECK(split.code == 1);
-  CHECK_THAT(split.out, ContainsSubstring("test: 5 images, 1 unreadable, accuracy "));
+  // Of a run that skipped such files, too.
+  for (const auto* const skipped : {"data.skip_unreadable=false", "data.skip_unreadable=true"}) {
+    const auto split =
+        program({"predict", folder, "--split", "test", "--batch", "2", "--set", skipped});
+    CHECK(split.code == 1);
+    CHECK_THAT(split.out, ContainsSubstring("test: 5 images, 1 unreadable, accuracy "));
+  }
 }
 
 TEST_CASE("rows of a table are predicted, without their targets") {

@@ -38,7 +38,8 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
       Settings{},
       Settings{"train.accumulate=2", "train.optimizer.name=adam", "train.optimizer.nesterov=false"},
       Settings{"precision.mode=amp_fp16", "train.recompute=block"},
-      Settings{"model.sync_batch_norm=true", "train.accumulate=2"});
+      Settings{"model.sync_batch_norm=true", "train.accumulate=2"},
+      Settings{"train.freeze=[stem, layer1, layer2.0, layer3.0]", "train.accumulate=2"});
   CAPTURE(name, job);
   const Experiment experiment{job};
   Settings settings = {"parallel.strategy=" + name, "parallel.bucket_size=64KiB",
@@ -60,6 +61,20 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
   const auto workers = static_cast<double>(run.summary().at("workers").size());
   CHECK(planned.at("sent_bytes_per_step").get<double>() ==
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
+}
+
+TEST_CASE("parameters below the first that is trained are not gathered for backward") {
+  const Experiment experiment{
+      {"train.max_steps=2", "data.batch_size=16", "parallel.bucket_size=16KiB"}};
+  const auto sent = [&](const char* name, const Settings& more) {
+    const auto run = experiment.completed(name, workers("zero3", 2) + more);
+    return run.column<double>("collective_bytes").at(1);
+  };
+  const auto of_all = sent("all", {}), of_head = sent("head", {"train.freeze=[stem, layer1, "
+                                                               "layer2, layer3]"});
+  // Of gather, gather and reduce-scatter the first is left, and little of the others.
+  CHECK(of_head < 0.4 * of_all);
+  CHECK(of_head > 0.3 * of_all);
 }
 
 TEST_CASE("the copy that a checkpoint is written from while it trains is planned") {

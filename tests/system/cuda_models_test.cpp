@@ -1,0 +1,108 @@
+// What a GPU makes of somebody's model: predictions, and training a part of it.
+#include "experiment.hpp"
+#include "gpus.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using Logits = std::vector<double>;
+
+struct Predicted {
+  std::vector<Logits> samples;
+  double accuracy = 0, loss = 0;
+};
+
+Predicted predicted_on(const std::string& device, const std::string& run) {
+  const auto ended = RunningProgram{
+      {TROUPE_PROGRAM, "predict", run, "--split", "test", "--each", "--logits", "--format", "json",
+       "--device",
+       device}}.wait();
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto said = nlohmann::json::parse(ended.out);
+  Predicted found{.accuracy = said.at("split").at("accuracy").get<double>(),
+                  .loss = said.at("split").at("loss").get<double>()};
+  for (const auto& prediction : said.at("predictions"))
+    found.samples.push_back(prediction.at("logits").get<Logits>());
+  return found;
+}
+
+double largest(const Logits& logits) {
+  double found = 0;
+  for (const auto logit : logits)
+    found = std::max(found, std::abs(logit));
+  return found;
+}
+
+/// What lies between the two largest.
+double lead(Logits logits) {
+  std::ranges::sort(logits, std::ranges::greater{});
+  return logits[0] - logits[1];
+}
+
+/// Of the largest logit: a bit of fp32 is 6e-8, a sum of 576 products in any order loses at most
+/// 576 of them, mostly their root; twenty layers add that up, batch norms may enlarge it.
+constexpr double rounding = 1e-4;
+
+} // namespace
+
+TEST_CASE("a GPU predicts what the host predicts") {
+  need_gpus(1);
+  const Experiment experiment;
+  const auto run =
+      experiment.completed("run", {"devices.kind=cpu", "train.epochs=2"}).folder().string();
+  const auto host = predicted_on("cpu", run), gpu = predicted_on("cuda", run);
+  REQUIRE(host.samples.size() == 16);
+  REQUIRE(gpu.samples.size() == host.samples.size());
+  double bound = 0;
+  for (const auto& logits : host.samples)
+    bound = std::max(bound, rounding * largest(logits));
+  int undecided = 0;
+  for (std::size_t i = 0; i < host.samples.size(); ++i) {
+    CAPTURE(i);
+    for (std::size_t c = 0; c < host.samples[i].size(); ++c)
+      CHECK(std::abs(gpu.samples[i][c] - host.samples[i][c]) <= bound);
+    undecided += lead(host.samples[i]) <= 2 * bound ? 1 : 0;
+  }
+  CHECK(std::abs(gpu.accuracy - host.accuracy) * 16 <= undecided);
+  // Of a sample it changes by no more than twice what its logits do.
+  CHECK(std::abs(gpu.loss - host.loss) <= 2 * bound + 1e-6 * host.loss);
+}
+
+TEST_CASE("frozen modules keep their bits on a GPU, and factors change the learning rate") {
+  need_gpus(1);
+  const auto [strategy, count] = GENERATE(std::pair{"single", 1}, std::pair{"zero3", 2});
+  CAPTURE(strategy);
+  const Experiment experiment{{"run.deterministic=true", "train.max_steps=6",
+                               "train.optimizer.lr=0.01", "train.evaluate_every=0",
+                               "parallel.bucket_size=16KiB",
+                               "train.freeze=[stem, layer1, layer2.1.conv1, layer3.0.bn1]"}};
+  const Settings scaled = {"train.lr_scale={fc: 16, layer3.1: 0.5}"};
+  const Settings on_host =
+      Settings{"devices.kind=cpu"} + workers(count == 1 ? "single" : "ddp", count);
+  const auto host = experiment.completed("host", on_host + scaled);
+  const auto gpu = experiment.completed("gpu", Settings{"devices.kind=cuda"} +
+                                                   workers(strategy, count) + scaled);
+  constexpr double fp32_bound = 2e-3; // of losses, what six steps of rounding come to
+  CHECK(largest_difference(gpu.losses(), host.losses()) < fp32_bound);
+  const auto without = experiment.completed("without", on_host);
+  CHECK(largest_difference(without.losses(), host.losses()) > 5 * fp32_bound);
+
+  const auto one = gpu.newest_checkpoint(), other = host.newest_checkpoint();
+  for (const auto* const name : {"conv1.weight", "bn1.weight", "bn1.bias", "layer1.2.conv2.weight",
+                                 "layer2.1.conv1.weight", "layer3.0.bn1.bias"}) {
+    CAPTURE(name);
+    CHECK(std::ranges::equal(one.find(name)->values, other.find(name)->values));
+  }
+}
