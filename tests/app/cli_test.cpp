@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <netinet/in.h>
@@ -74,19 +75,18 @@ TEST_CASE("no command echoes more than 200 characters of a word, nor what a term
   const ScratchFolder folder;
   const auto config = folder / "a.yaml";
   write_bytes(config, "data: {dataset: synthetic}\nmetrics: {listen: \"off\"}\n");
-  const auto path = config.string();
   const auto word = GENERATE(std::string(5000, 'x'), std::string("\x1b[31m\x07"));
-  for (const std::string& arguments :
-       {"'" + word + "'", "train '" + word + "'", "config check '" + word + "'",
-        "status '" + word + "'", "stop '" + word + "'",
-        "status 127.0.0.1:1 --timeout '" + word + "'", "node " + path + " --join '" + word + "'",
-        "train " + path + " --log-format '" + word + "'",
-        "train " + path + " --trace '/" + word + "/a'", "train " + path + " --set '" + word + "=1'",
-        "train " + path + " --set 'train.epochs=" + word + "'",
-        "train " + path + " --set 'checkpoint.resume=" + word + "'",
-        "train " + path + " --set 'model.pretrained=" + word + "'",
-        "train " + path + " --set 'run.output=/proc/" + word + "'",
-        "plan " + path + " --set data.dataset=image_folder --set 'data.root=" + word + "'"}) {
+  for (const char* const form :
+       {"'{word}'", "train '{word}'", "config check '{word}'", "status '{word}'", "stop '{word}'",
+        "status 127.0.0.1:1 --timeout '{word}'", "node {config} --join '{word}'",
+        "train {config} --log-format '{word}'", "train {config} --trace '/{word}/a'",
+        "train {config} --set '{word}=1'", "train {config} --set 'train.epochs={word}'",
+        "train {config} --set 'checkpoint.resume={word}'",
+        "train {config} --set 'model.pretrained={word}'",
+        "train {config} --set 'run.output=/proc/{word}'",
+        "plan {config} --set data.dataset=image_folder --set 'data.root={word}'"}) {
+    const auto arguments = fmt::format(fmt::runtime(form), fmt::arg("config", config.string()),
+                                       fmt::arg("word", word));
     const auto outcome = troupe_program(arguments);
     CAPTURE(escaped(arguments.substr(0, 60)), escaped(outcome.err.substr(0, 400)));
     CHECK((outcome.code == 1 || outcome.code == 2));
