@@ -174,7 +174,8 @@ TEST_CASE("no rank holds more than its part of a state while it is saved and loa
   const auto training = run({"checkpoint.every=never"});
   CHECK(training > state / 2);
   const auto saving = run({"checkpoint.every=1 steps"});
-  CHECK(saving - training <= state / 2 + more); // the copy of its part
+  // The copy of its part. What is promised is `more` besides, but a copy of all of it needs 150.
+  CHECK(saving - training <= state / 2 + more / 4);
   const auto loading = run({"checkpoint.every=never", "train.max_steps=4"});
   CHECK(loading - std::max(saving, training) <= largest_unit + more);
   CHECK(RunFiles{experiment / "shared" / "large"}.summary().at("steps") == 4);
