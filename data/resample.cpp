@@ -12,6 +12,10 @@ int rounded(double value) {
   return static_cast<int>(std::nearbyint(value)); // halves to even, as Python's round does
 }
 
+int half_up(double value) {
+  return static_cast<int>(std::floor(value + 0.5));
+}
+
 /// The largest box from the centre with a ratio of width to height that is allowed.
 Box central_box(Extent source, double least_ratio, double largest_ratio) {
   const double ratio = double(source.width) / source.height;
@@ -54,8 +58,8 @@ void ResampleAxis::assign(int begin, int count, int source, int target) {
   const double support = std::max(scale, 1.0); // of the triangle, to each side
   for (int place = begin; place < begin + count; ++place) {
     const double centre = scale * (place + 0.5);
-    const int first = std::max(static_cast<int>(centre - support + 0.5), 0);
-    const int end = std::min(static_cast<int>(centre + support + 0.5), source);
+    const int first = std::max(half_up(centre - support), 0);
+    const int end = std::min(half_up(centre + support), source);
     places.push_back({first, end - first, weights.size()});
     double sum = 0;
     for (int i = first; i < end; ++i)
@@ -93,7 +97,10 @@ int longest(const ResampleAxis& axis) {
 
 void resample(const ImageView& image, const Cut& cut, int size, int channels, float* destination,
               ResampleScratch& scratch) {
-  auto& [across, down, rows, held] = scratch;
+  auto& across = scratch.across;
+  auto& down = scratch.down;
+  auto& rows = scratch.rows;
+  auto& held = scratch.held;
   across.assign(cut.window.left, size, cut.box.width, cut.resized.width);
   down.assign(cut.window.top, size, cut.box.height, cut.resized.height);
   const auto row_elements = static_cast<std::size_t>(size) * static_cast<std::size_t>(channels);

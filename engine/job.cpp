@@ -28,8 +28,9 @@ Result<std::shared_ptr<const data::BatchAssembler>> shared(Result<data::BatchAss
 
 Result<Job> open_data(const Config& config) {
   TROUPE_TRY(auto training, shared(data::training_batches(config)));
+  const auto steps = training->sampler().steps_per_epoch();
   Job job{.config = config,
-          .plan = JobPlan{config, training->sampler().steps_per_epoch()},
+          .plan = JobPlan{config, steps},
           .folder = run_folder(config),
           .training = std::move(training)};
   job.data_fingerprint = job.training->dataset().fingerprint();

@@ -171,8 +171,9 @@ Result<StateSourcePtr> state_in_files(CheckpointHeader header,
       }
   TROUPE_TRY(auto tensors, group(std::move(all)));
   // A rank's file has its part of all: those of the model come first again.
-  std::ranges::stable_partition(
-      tensors, [](const Parts& parts) { return !is_optimizer_tensor(parts.front().entry->name); });
+  std::stable_partition(tensors.begin(), tensors.end(), [](const Parts& parts) {
+    return !is_optimizer_tensor(parts.front().entry->name);
+  });
   header.tensors.clear();
   for (const auto& parts : tensors)
     header.tensors.push_back({parts.front().entry->name, parts.front().shape()});

@@ -132,7 +132,7 @@ Status write_state(const fs::path& folder, const StateSource& state, int parts) 
   fs::remove_all(partial, error);
   if (!fs::create_directory(partial, error))
     return fail(Errc::io, "cannot make the folder {}: {}", partial.string(), error.message());
-  if (const auto written = write_files(partial, state, parts); !written) {
+  if (auto written = write_files(partial, state, parts); !written) {
     fs::remove_all(partial, error);
     return written;
   }

@@ -16,6 +16,7 @@ DataSetFacts facts_of_data(const DataConfig& data) {
 
 std::vector<std::string> data_set_names(const DataConfig& data) {
   std::vector<std::string> names;
+  names.reserve(std::size(data_sets) + data.own_sets.rows().size());
   for (const auto& row : data_sets)
     names.emplace_back(row.name);
   for (const auto& row : data.own_sets.rows())

@@ -4,15 +4,21 @@ file(GLOB TROUPE_KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.cpp)
 list(FILTER TROUPE_KERNEL_SOURCES EXCLUDE REGEX "/kernels\\.cpp$") # which chooses between them
 set(TROUPE_KERNEL_OBJECTS)
 
+# troupe_kernel_variant(NAME [SOURCES file...] [OPTIONS option...])
+# Without SOURCES it has all of them, else those that gain by what the others lack.
 function(troupe_kernel_variant variant)
-  add_library(troupe_kernels_${variant} OBJECT ${TROUPE_KERNEL_SOURCES})
+  cmake_parse_arguments(arg "" "" "SOURCES;OPTIONS" ${ARGN})
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${TROUPE_KERNEL_SOURCES})
+  endif()
+  add_library(troupe_kernels_${variant} OBJECT ${arg_SOURCES})
   # Each source by itself, as they are compiled for processors that others are not for.
   set_target_properties(troupe_kernels_${variant} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(troupe_kernels_${variant} PRIVATE troupe::core troupe_compile_options)
   target_compile_definitions(troupe_kernels_${variant} PRIVATE TROUPE_VARIANT=${variant})
   # Vectorized in debug builds too: tests of whole models would take minutes otherwise. No
   # -ffast-math: sums keep their order, and results do not depend on the compiler's mood.
-  target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${ARGN})
+  target_compile_options(troupe_kernels_${variant} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${arg_OPTIONS})
   set(TROUPE_KERNEL_OBJECTS ${TROUPE_KERNEL_OBJECTS} $<TARGET_OBJECTS:troupe_kernels_${variant}> PARENT_SCOPE)
 endfunction()
 
@@ -20,6 +26,8 @@ troupe_kernel_variant(baseline)
 set(TROUPE_X86_KERNELS OFF)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TROUPE_X86_KERNELS ON)
-  troupe_kernel_variant(v3 -march=x86-64-v3)
-  troupe_kernel_variant(v4 -march=x86-64-v4 -mprefer-vector-width=512)
+  troupe_kernel_variant(v3 OPTIONS -march=x86-64-v3)
+  set(v4_options -march=x86-64-v4 -mprefer-vector-width=512)
+  troupe_kernel_variant(v4 OPTIONS ${v4_options})
+  troupe_kernel_variant(v4_bf16 SOURCES kernels/winograd_bf16.cpp OPTIONS ${v4_options} -mavx512bf16)
 endif()

@@ -5,6 +5,9 @@
 namespace troupe::cpu {
 
 #if defined(TROUPE_X86_KERNELS)
+namespace v4_bf16 {
+void set_winograd_bf16(Kernels& kernels);
+}
 namespace v4 {
 Kernels table();
 }
@@ -20,6 +23,11 @@ std::vector<Kernels> usable_kernels() {
   std::vector<Kernels> usable;
 #if defined(TROUPE_X86_KERNELS)
   const auto features = processor();
+  if (features.avx512_bf16) {
+    usable.push_back(v4::table());
+    usable.back().name = "v4_bf16";
+    v4_bf16::set_winograd_bf16(usable.back());
+  }
   if (features.v4)
     usable.push_back(v4::table());
   if (features.v3)

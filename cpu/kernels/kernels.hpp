@@ -67,7 +67,8 @@ struct TypedKernels {
 
 /// The sources that fill in the table below for every type, by what is in them: CALL(name) each.
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
-  CALL(batch_norm) CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(winograd)
+  CALL(batch_norm)                                                                                 \
+  CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.
@@ -94,6 +95,16 @@ struct Kernels {
   /// Transforms the sums of input channels [begin, end) to the weights' gradient.
   void (*winograd_weight_gradient)(const WinogradShape& shape, const float* sums, float* gradient,
                                    std::size_t begin, std::size_t end);
+
+  /// As winograd_weights and winograd_convolve, on bf16 (views.hpp); u has pairs of input channels,
+  /// (16 points, out / 16, in / 2, 16, 2).
+  void (*winograd_bf16_weights)(const WinogradShape& shape, const float* weights, Bf16* u,
+                                std::size_t begin, std::size_t end);
+  /// Bytes that a call needs to work in; floats' alignment.
+  std::size_t (*winograd_bf16_scratch)(const WinogradShape& shape);
+  void (*winograd_bf16_convolve)(const WinogradShape& shape, const Bf16* x, const Bf16* u,
+                                 const WinogradOutput& output, std::byte* scratch,
+                                 std::size_t begin, std::size_t end);
 
   TypedKernels<float> f32;
   TypedKernels<Bf16> bf16;

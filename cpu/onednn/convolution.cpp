@@ -5,6 +5,7 @@
 #include "detail/slice_fusion.hpp"
 #include "detail/slices.hpp"
 #include "detail/winograd.hpp"
+#include "detail/winograd_bf16.hpp"
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -16,14 +17,11 @@ namespace {
 
 struct Sizes {
   std::size_t x, y; ///< elements of one image
-  double operations;
 
   explicit Sizes(const ConvolutionProblem& p)
       : x{static_cast<std::size_t>(p.height * p.width * p.in)}, y{static_cast<std::size_t>(
                                                                     p.out_height * p.out_width *
-                                                                    p.out)},
-        operations{2.0 * static_cast<double>(p.batch) * static_cast<double>(y) *
-                   static_cast<double>(p.in * p.kernel * p.kernel)} {}
+                                                                    p.out)} {}
 };
 
 /// y = x * weights, or dx from dy: one activation from another, slice by slice.
@@ -189,6 +187,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   problem.activations = lowering.compute_type(stored);
   const bool widen = stored != problem.activations;
   const Sizes sizes{problem};
+  const double operations = problem.operations();
   const auto slicing = slice_batch(
       problem.batch, (sizes.x + sizes.y) * sizeof(float),
       static_cast<std::size_t>(problem.in * problem.out * problem.kernel * problem.kernel) *
@@ -224,7 +223,7 @@ Result<StepPtr> lower_activation(Lowering& lowering, const Node& node, Convoluti
   auto step = std::make_unique<ConvolveActivation>(
       node, stored, widen, slicing, lowering.options.threads, std::move(*primitive), copy, role);
   step->name = std::move(name);
-  step->operations = sizes.operations;
+  step->operations = operations;
   return step;
 }
 
@@ -246,7 +245,7 @@ Result<StepPtr> lower_weights(Lowering& lowering, const Node& node, ConvolutionP
   auto step = std::make_unique<ConvolveWeights>(node, stored, problem, std::move(*primitive),
                                                 std::move(store));
   step->name = std::move(name);
-  step->operations = Sizes{problem}.operations;
+  step->operations = problem.operations();
   return step;
 }
 
@@ -258,6 +257,8 @@ Result<StepPtr> lower_convolution(Lowering& lowering, const Node& node, Directio
   computed.activations = lowering.compute_type(problem.activations);
   if (suits_winograd(computed))
     return lower_winograd(lowering, node, direction);
+  if (suits_winograd_bf16(lowering, node, computed, direction))
+    return lower_winograd_bf16(lowering, node);
   return direction == Direction::backward_weight
              ? lower_weights(lowering, node, problem)
              : lower_activation(lowering, node, problem, direction);

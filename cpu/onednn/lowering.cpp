@@ -4,6 +4,7 @@
 #include "detail/convert.hpp"
 #include "detail/instruction_set.hpp"
 #include "detail/winograd.hpp"
+#include "detail/winograd_bf16.hpp"
 #include "troupe/core/device/storage_layout.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -23,15 +24,6 @@ DType arithmetic_type(DType activations) {
   const bool widens =
       activations == DType::f16 || (activations == DType::bf16 && !library_multiplies_bf16_fast());
   return widens ? DType::f32 : activations;
-}
-
-void ParameterCopy::refresh(const Frame& frame) const {
-  reorder_.run(
-      {{DNNL_ARG_FROM, frame.data<std::byte>(parameter_)}, {DNNL_ARG_TO, storage_->data()}},
-      scratch_ ? scratch_->data() : nullptr);
-  if (values_ == DType::f16)
-    round_together(values_, reinterpret_cast<float*>(storage_->data()),
-                   storage_->bytes() / sizeof(float));
 }
 
 Result<std::unique_ptr<Lowering>> Lowering::make(HostDevice& device, const Graph& graph,
@@ -58,17 +50,30 @@ Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, const dnnl::m
   const auto values = activations == DType::f16 ? DType::f16 : DType::f32;
   if (from == wanted && values == DType::f32)
     return nullptr;
-  for (const auto& copy : copies)
-    if (copy->parameter() == parameter && copy->description() == wanted && copy->values() == values)
-      return copy.get();
+  for (const auto& made : reordered_)
+    if (made.parameter == parameter && made.layout == wanted && made.values == values)
+      return made.copy;
   auto primitive = reorder(library, from, wanted);
-  TROUPE_TRY(auto storage, device_.allocate(wanted.get_size(), MemoryKind::workspace));
-  BufferPtr scratch;
+  std::shared_ptr<Buffer> scratch;
   if (const auto bytes = primitive.scratchpad_bytes(); bytes > 0) {
     TROUPE_TRY(scratch, device_.allocate(bytes, MemoryKind::workspace));
   }
-  copies.push_back(std::make_unique<ParameterCopy>(parameter, values, std::move(primitive),
-                                                   std::move(storage), std::move(scratch)));
+  const auto make = [primitive, scratch, values, bytes = wanted.get_size()](std::byte* source,
+                                                                            std::byte* copy) {
+    primitive.run({{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, copy}},
+                  scratch ? scratch->data() : nullptr);
+    if (values == DType::f16)
+      round_together(values, reinterpret_cast<float*>(copy), bytes / sizeof(float));
+  };
+  TROUPE_TRY(const auto* const copy, copy_of(parameter, wanted.get_size(), make));
+  reordered_.push_back({parameter, wanted, values, copy});
+  return copy;
+}
+
+Result<const ParameterCopy*> Lowering::copy_of(TensorId parameter, std::size_t bytes,
+                                               ParameterCopy::Make make) {
+  TROUPE_TRY(auto storage, device_.allocate(bytes, MemoryKind::workspace));
+  copies.push_back(std::make_unique<ParameterCopy>(parameter, std::move(make), std::move(storage)));
   return copies.back().get();
 }
 
@@ -88,7 +93,7 @@ dnnl::memory::desc Lowering::choose_layout(TensorId parameter) const {
     return plain;
   auto problem = convolution_problem(graph, *forward, Direction::forward);
   problem.activations = compute_type(problem.activations);
-  if (suits_winograd(problem))
+  if (suits_winograd(problem) || may_be_winograd_bf16(problem, epilogue))
     return winograd_weights(problem);
   const auto primitive = gradient ? convolution_backward_weights(library, problem, nullptr)
                                   : convolution_forward(library, problem, nullptr, epilogue);

@@ -8,6 +8,7 @@
 #include "../engines.hpp"
 #include "../host_device.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -17,25 +18,25 @@ namespace troupe::cpu {
 
 using StepPtr = std::unique_ptr<Step>;
 
-/// A copy of a parameter in another layout or type, or in f32 with the values of another type, made
-/// again when the parameter has changed.
+/// A copy of a parameter in another layout or type, in f32 with the values of another type, or
+/// transformed; made again when the parameter has changed.
 class ParameterCopy {
 public:
-  ParameterCopy(TensorId parameter, DType values, Primitive reorder, BufferPtr storage,
-                BufferPtr scratch)
-      : parameter_{parameter}, values_{values}, reorder_{std::move(reorder)},
-        storage_{std::move(storage)}, scratch_{std::move(scratch)} {}
+  /// Writes the copy of a parameter, with the whole team.
+  using Make = std::function<void(std::byte* parameter, std::byte* copy)>;
+
+  ParameterCopy(TensorId parameter, Make make, BufferPtr storage)
+      : parameter_{parameter}, make_{std::move(make)}, storage_{std::move(storage)} {}
   TensorId parameter() const { return parameter_; }
-  DType values() const { return values_; }
   std::byte* data() const { return storage_->data(); }
-  const dnnl::memory::desc& description() const { return reorder_.description(DNNL_ARG_TO); }
-  void refresh(const Frame& frame) const;
+  void refresh(const Frame& frame) const {
+    make_(frame.data<std::byte>(parameter_), storage_->data());
+  }
 
 private:
   TensorId parameter_;
-  DType values_;
-  Primitive reorder_;
-  BufferPtr storage_, scratch_;
+  Make make_;
+  BufferPtr storage_;
 };
 
 /// A batch norm's y = x * factor + offset of the last forward, per column.
@@ -64,6 +65,9 @@ public:
   /// when it is stored that way, else a copy.
   Result<const ParameterCopy*> copy_of(TensorId parameter, const dnnl::memory::desc& wanted,
                                        DType activations);
+  /// A copy of so many bytes of its own.
+  Result<const ParameterCopy*> copy_of(TensorId parameter, std::size_t bytes,
+                                       ParameterCopy::Make make);
   /// Type that a node's matrix work is done in.
   DType compute_type(DType activations) const {
     const bool widens = activations == DType::f16 || (activations == DType::bf16 && widen_bf16);
@@ -71,6 +75,14 @@ public:
   }
 
 private:
+  /// Copies that other nodes may take.
+  struct Reordered {
+    TensorId parameter;
+    dnnl::memory::desc layout;
+    DType values;
+    const ParameterCopy* copy;
+  };
+
   Lowering(HostDevice& device, const Graph& graph_, const CompileOptions& options_)
       : graph{graph_}, options{options_}, device_{device} {}
   Status place();
@@ -81,6 +93,7 @@ private:
 
   HostDevice& device_;
   std::map<TensorId, dnnl::memory::desc> stored_;
+  std::vector<Reordered> reordered_;
 };
 
 /// Which of a layer's three products of activations and weights.

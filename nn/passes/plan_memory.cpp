@@ -153,7 +153,7 @@ Result<std::vector<bool>> find_kept(const Graph& graph, const PlanOptions& optio
 
 std::size_t place_best(std::vector<Block>& blocks) {
   using Key = std::function<std::size_t(const Block&)>;
-  const auto length = [](const Block& b) { return static_cast<std::size_t>(b.last - b.first + 1); };
+  const auto length = [](const Block& b) { return static_cast<std::size_t>(b.last - b.first) + 1; };
   const std::array<Key, 3> keys = {
       [](const Block& b) { return b.bytes; },
       [&](const Block& b) { return b.bytes * length(b); },

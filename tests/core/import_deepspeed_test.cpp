@@ -2,6 +2,7 @@
 #include "import_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -140,8 +141,8 @@ TEST_CASE("whether ZeRO's stage 3 gathers weights to save them, by all three nam
         "stage3_gather_fp16_weights_on_model_save"}) {
     CAPTURE(name);
     const auto state = [&](int stage, const std::string& gathered) {
-      return made(R"({"zero_optimization": {"stage": )" + std::to_string(stage) + R"(, ")" + name +
-                      "\": " + gathered + "}}",
+      return made(fmt::format(R"({{"zero_optimization": {{"stage": {}, "{}": {}}}}})", stage, name,
+                              gathered),
                   {.processes = 2})
           .checkpoint.state;
     };

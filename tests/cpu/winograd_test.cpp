@@ -1,4 +1,6 @@
 // The Winograd kernels of every instruction set against the sums that define a convolution, in f64.
+#include "winograd_problem.hpp"
+
 #include "troupe/core/random.hpp"
 #include "troupe/cpu/kernels/kernels.hpp"
 
@@ -9,6 +11,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::cpu::test;
 
 namespace {
 
@@ -23,47 +26,14 @@ std::vector<float> random_values(std::uint64_t stream, std::size_t count) {
   return values;
 }
 
-struct Problem {
-  std::size_t images;
-  cpu::WinogradShape shape;
-
+struct Problem : WinogradProblem {
   std::size_t tiles() const { return images * ((shape.height + 3) / 4) * ((shape.width + 3) / 4); }
-  std::size_t pixels() const { return images * shape.height * shape.width; }
-  std::size_t weights() const { return 9 * shape.in * shape.out; }
   std::size_t points() const { return cpu::winograd_points * shape.in * shape.out; }
   std::size_t scratch() const {
     const std::size_t channels = shape.in + shape.out;
     return channels + cpu::winograd_points * (cpu::winograd_block * channels + 32);
   }
 };
-
-/// Calls fn(output pixel, input pixel, weight's place) for all that meet.
-template <class Fn>
-void for_products(const Problem& p, Fn&& fn) {
-  const auto& s = p.shape;
-  for (std::size_t image = 0; image < p.images; ++image)
-    for (std::size_t row = 0; row < s.height; ++row)
-      for (std::size_t column = 0; column < s.width; ++column)
-        for (std::size_t i = 0; i < 3; ++i)
-          for (std::size_t j = 0; j < 3; ++j)
-            if (row + i >= 1 && row + i <= s.height && column + j >= 1 && column + j <= s.width)
-              fn((image * s.height + row) * s.width + column,
-                 (image * s.height + row + i - 1) * s.width + column + j - 1, i * 3 + j);
-}
-
-std::vector<double> convolve(const Problem& p, const std::vector<float>& x,
-                             const std::vector<float>& weights, bool turned) {
-  const auto& s = p.shape;
-  std::vector<double> y(p.pixels() * s.out);
-  for_products(p, [&](std::size_t to, std::size_t from, std::size_t at) {
-    const std::size_t place = turned ? 8 - at : at;
-    for (std::size_t in = 0; in < s.in; ++in)
-      for (std::size_t out = 0; out < s.out; ++out)
-        y[to * s.out + out] +=
-            double{x[from * s.in + in]} * double{weights[(place * s.in + in) * s.out + out]};
-  });
-  return y;
-}
 
 std::vector<double> weight_gradient(const Problem& p, const std::vector<float>& x,
                                     const std::vector<float>& dy) {
@@ -90,8 +60,8 @@ double largest_error(const std::vector<float>& found, const std::vector<double>&
 // Images with and without inner tiles, cut tiles on both sides, less than one tile; one and several
 // groups of channels, in and out; blocks that end within an image and with too few tiles.
 const std::vector<Problem> problems{
-    {1, {1, 1, 16, 16}},   {3, {4, 4, 16, 32}}, {2, {3, 9, 32, 16}}, {2, {13, 18, 16, 16}},
-    {1, {32, 32, 16, 48}}, {5, {8, 8, 64, 64}}, {2, {7, 7, 48, 80}}};
+    {{1, {1, 1, 16, 16}}},   {{3, {4, 4, 16, 32}}}, {{2, {3, 9, 32, 16}}}, {{2, {13, 18, 16, 16}}},
+    {{1, {32, 32, 16, 48}}}, {{5, {8, 8, 64, 64}}}, {{2, {7, 7, 48, 80}}}};
 
 } // namespace
 
@@ -131,7 +101,7 @@ TEST_CASE("Winograd's gradient of the weights is the sum of products, and adds u
 }
 
 TEST_CASE("A NaN reaches the outputs of its tiles") {
-  const Problem p{1, {8, 8, 16, 16}};
+  const Problem p{{1, {8, 8, 16, 16}}};
   for (const auto& kernels : cpu::usable_kernels()) {
     INFO(kernels.name);
     auto x = random_values(5, p.pixels() * p.shape.in);

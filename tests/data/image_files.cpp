@@ -128,7 +128,7 @@ Bytes webp_file(const Bytes& pixels, int height, int width, int channels, WebpKi
   const auto import = channels == 4 ? WebPPictureImportRGBA : WebPPictureImportRGB;
   if (import(&picture, pixels.data(), width * channels) == 0 || WebPEncode(&config, &picture) == 0)
     throw std::runtime_error("cannot write WebP");
-  const Bytes file(writer.mem, writer.mem + writer.size);
+  Bytes file(writer.mem, writer.mem + writer.size);
   WebPPictureFree(&picture);
   WebPMemoryWriterClear(&writer);
   return file;

@@ -45,7 +45,8 @@ void ReluLayer::set_statistics(std::size_t channel) {
     sum += static_cast<double>(x[i]);
     squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   }
-  const auto found = gpu::moments(sum, squares, 0, static_cast<double>(count / channels));
+  const std::size_t rows = count / channels;
+  const auto found = gpu::moments(sum, squares, 0, static_cast<double>(rows));
   mean[channel] = found.mean;
   inv_std[channel] = gpu::inverse_deviation(found.variance, 1e-5f);
   const float gain = scale[channel] * inv_std[channel];

@@ -17,7 +17,7 @@ Settings job_for_device() {
   const auto device = gpu::make_cuda_device(0);
   if (!device)
     SKIP("no CUDA device: " << device.error().to_string());
-  const Settings common = {"devices.kind=cuda", "train.max_steps=4"};
+  Settings common = {"devices.kind=cuda", "train.max_steps=4"};
   if (has((*device)->info().name, "Emulated"))
     return common;
   return common + Settings{"model.name=resnet50",     "model.stem=imagenet",

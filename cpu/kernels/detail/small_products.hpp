@@ -1,9 +1,10 @@
 /// Included by the kernel sources alone: products of matrices that lie in a core's caches, sums in
 /// registers. A matrix of channels lies in groups of 16 columns, (columns / 16, rows, 16):
-/// distances are constants then, and a group is one to four vectors.
+/// distances are constants then, and a group is one to four vectors. What is multiplied is floats,
+/// or pairs of bf16, of neighbouring columns of the left matrix and rows of the right one.
 #pragma once
 
-#include "vectors.hpp"
+#include "bf16_vectors.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
 
@@ -31,30 +32,31 @@ struct Sums {
         store_vector(c + r * group + offset(v, group_stride), values[r][v]);
   }
   /// One step: a row of b, and for each row of c a value of a.
-  template <std::size_t stride>
-  void add(const float* a, const float* b, std::size_t group_stride) {
-    Vector row[vectors];
+  template <std::size_t stride, class T>
+  void add(const T* a, const T* b, std::size_t group_stride) {
+    decltype(load_vector(b)) row[vectors];
     for (std::size_t v = 0; v < vectors; ++v)
       row[v] = load_vector(b + offset(v, group_stride));
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t v = 0; v < vectors; ++v)
-        values[r][v] += a[r * stride] * row[v];
+        values[r][v] = add_product(values[r][v], a[r * stride], row[v]);
   }
 };
 
-/// A product's matrices, each with the floats from one group of columns to the next.
+/// A product's matrices, each with the elements from one group of columns to the next.
+template <class T>
 struct Product {
-  const float* a;
+  const T* a;
   std::size_t a_group;
-  const float* b;
+  const T* b;
   std::size_t b_group;
   float* c;
   std::size_t c_group;
 };
 
 /// c = a * b, for `rows` rows of a.
-template <std::size_t rows, std::size_t groups>
-void multiply_rows(const Product& p, std::size_t steps) {
+template <std::size_t rows, std::size_t groups, class T>
+void multiply_rows(const Product<T>& p, std::size_t steps) {
   Sums<rows, groups> sums{};
   for (std::size_t g = 0; g < steps / group; ++g)
     for (std::size_t step = 0; step < group; ++step)
@@ -65,7 +67,7 @@ void multiply_rows(const Product& p, std::size_t steps) {
 
 /// c += a^T * b, for `rows` columns of a that lie in one group.
 template <std::size_t rows, std::size_t groups>
-void add_transposed_rows(const Product& p, std::size_t steps) {
+void add_transposed_rows(const Product<float>& p, std::size_t steps) {
   Sums<rows, groups> sums;
   sums.load(p.c, p.c_group);
   for (std::size_t step = 0; step < steps; ++step)
@@ -76,8 +78,8 @@ void add_transposed_rows(const Product& p, std::size_t steps) {
 /// How many rows' sums fit into the registers, beside one or two groups of columns.
 constexpr std::size_t rows_of_one = lanes == 16 ? 16 : lanes == 8 ? 4 : 2, rows_of_two = 8;
 
-template <std::size_t rows, std::size_t groups>
-void multiply_groups(Product p, std::size_t count, std::size_t steps) {
+template <std::size_t rows, std::size_t groups, class T>
+void multiply_groups(Product<T> p, std::size_t count, std::size_t steps) {
   for (; count >= rows; count -= rows) {
     multiply_rows<rows, groups>(p, steps);
     p.a += rows * group;
@@ -89,7 +91,7 @@ void multiply_groups(Product p, std::size_t count, std::size_t steps) {
 }
 
 template <std::size_t rows, std::size_t groups>
-void add_transposed_groups(Product p, std::size_t count, std::size_t steps) {
+void add_transposed_groups(Product<float> p, std::size_t count, std::size_t steps) {
   for (std::size_t row = 0; row < count; row += rows) {
     const std::size_t column = row % group;
     add_transposed_rows<rows, groups>(
@@ -98,12 +100,14 @@ void add_transposed_groups(Product p, std::size_t count, std::size_t steps) {
   }
 }
 
-Product at_group(const Product& p, std::size_t g) {
+template <class T>
+Product<T> at_group(const Product<T>& p, std::size_t g) {
   return {p.a, p.a_group, p.b + g * p.b_group, p.b_group, p.c + g * p.c_group, p.c_group};
 }
 
 /// c = a * b: (rows, steps) by (steps, columns).
-void multiply(const Product& p, std::size_t rows, std::size_t steps, std::size_t columns) {
+template <class T>
+void multiply(const Product<T>& p, std::size_t rows, std::size_t steps, std::size_t columns) {
   const std::size_t groups = columns / group;
   std::size_t g = 0;
   if constexpr (lanes == 16)
@@ -114,7 +118,8 @@ void multiply(const Product& p, std::size_t rows, std::size_t steps, std::size_t
 }
 
 /// c += a^T * b: the transpose of (steps, rows) by (steps, columns).
-void add_transposed(const Product& p, std::size_t rows, std::size_t steps, std::size_t columns) {
+inline void add_transposed(const Product<float>& p, std::size_t rows, std::size_t steps,
+                           std::size_t columns) {
   const std::size_t groups = columns / group;
   std::size_t g = 0;
   if constexpr (lanes == 16)

@@ -26,6 +26,10 @@ inline void store_vector(float* values, Vector vector) {
   *reinterpret_cast<UnalignedVector*>(values) = vector;
 }
 
+inline Vector add_product(Vector sum, float a, Vector b) {
+  return sum + a * b;
+}
+
 } // namespace
 
 } // namespace troupe::cpu::TROUPE_VARIANT

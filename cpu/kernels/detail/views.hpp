@@ -72,4 +72,15 @@ constexpr std::size_t winograd_points = 36; ///< that a tile is transformed to
 /// room in the core's second-level cache.
 constexpr std::size_t winograd_block = 16;
 
+/// Of the bf16 kernels, whose tiles have 2x2 outputs and whose input channels are multiples of 32.
+constexpr std::size_t winograd_bf16_points = 16;
+
+/// y = convolution [+ bias] [+ residual], clipped at 0 when relu.
+struct WinogradOutput {
+  Bf16* y;
+  const float* bias;    ///< by channel; or null
+  const Bf16* residual; ///< as y, may be y; or null
+  bool relu;
+};
+
 } // namespace troupe::cpu

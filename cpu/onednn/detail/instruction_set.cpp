@@ -47,8 +47,13 @@ bool has_native_bf16() {
 }
 
 bool library_multiplies_bf16_fast() {
-  return library_has(dnnl::cpu_isa::avx512_core_amx) ||
-         (library_has(dnnl::cpu_isa::avx512_core_bf16) && multiplies_bf16_fast());
+  return library_has(dnnl::cpu_isa::avx512_core_amx) || best_are_bf16_dot_products();
+}
+
+bool best_are_bf16_dot_products() {
+  static const bool best = !library_has(dnnl::cpu_isa::avx512_core_amx) &&
+                           library_has(dnnl::cpu_isa::avx512_core_bf16) && multiplies_bf16_fast();
+  return best;
 }
 
 } // namespace troupe::cpu

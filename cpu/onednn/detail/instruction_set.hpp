@@ -11,4 +11,7 @@ void limit_library();
 /// Whether it has instructions for matrices, or dot products of bf16 that are worth their name.
 bool library_multiplies_bf16_fast();
 
+/// Whether those dot products are the best that it has.
+bool best_are_bf16_dot_products();
+
 } // namespace troupe::cpu

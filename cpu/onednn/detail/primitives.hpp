@@ -27,6 +27,12 @@ struct Library {
 struct ConvolutionProblem {
   std::int64_t batch, height, width, in, out, out_height, out_width, kernel, stride, padding;
   DType activations = DType::f32;
+
+  /// Of multiplying and adding, one by one.
+  double operations() const {
+    return 2.0 * static_cast<double>(batch * out_height * out_width * out) *
+           static_cast<double>(in * kernel * kernel);
+  }
 };
 
 /// What is done to a convolution's result before it is stored.

@@ -36,11 +36,6 @@ struct TileSizes {
   }
 };
 
-double operations(const ConvolutionProblem& p) {
-  return 2.0 * static_cast<double>(p.batch * p.height * p.width) *
-         static_cast<double>(p.in * p.out * 9);
-}
-
 /// Slices are whole images, of about one block of tiles.
 Slicing slice_tiles(const TileSizes& sizes, int threads) {
   const std::size_t bytes_per_image = slice_bytes * sizes.tiles / winograd_block;
@@ -260,7 +255,7 @@ Result<StepPtr> lower_winograd(Lowering& lowering, const Node& node, Direction d
                                                         : Epilogue{});
   }
   step->name = std::string{to_string(node.op)} + " winograd";
-  step->operations = operations(problem);
+  step->operations = problem.operations();
   return step;
 }
 

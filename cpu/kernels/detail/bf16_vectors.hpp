@@ -1,0 +1,69 @@
+/// Included by the kernel sources alone: registers of floats from and to bf16, and of pairs of bf16
+/// that are multiplied and added up in f32.
+#pragma once
+
+#include "variant.hpp"
+#include "vectors.hpp"
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+namespace {
+
+using Words [[gnu::vector_size(4 * lanes)]] = std::uint32_t;
+using UnalignedWords [[gnu::vector_size(4 * lanes), gnu::aligned(4), gnu::may_alias]] =
+    std::uint32_t;
+using Halves [[gnu::vector_size(2 * lanes)]] = std::uint16_t;
+using UnalignedHalves [[gnu::vector_size(2 * lanes), gnu::aligned(2), gnu::may_alias]] =
+    std::uint16_t;
+
+inline Vector load_vector(const Bf16* values) {
+  const auto halves = *reinterpret_cast<const UnalignedHalves*>(values);
+  return reinterpret_cast<Vector>(__builtin_convertvector(halves, Words) << 16);
+}
+
+/// Rounds to nearest, ties to even; a NaN stays one. The processor's own instruction makes zeros of
+/// subnormals.
+inline void store_vector(Bf16* values, Vector vector) {
+#if defined(__AVX512BF16__)
+  const auto halves =
+      reinterpret_cast<Halves>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(vector)));
+#else
+  const auto bits = reinterpret_cast<Words>(vector);
+  const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const Words quiet = (bits >> 16) | 0x40u;
+  const auto halves =
+      __builtin_convertvector((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, Halves);
+#endif
+  *reinterpret_cast<UnalignedHalves*>(values) = halves;
+}
+
+/// Two neighbours, the first in the lower half.
+struct Pair {
+  std::uint32_t bits;
+};
+
+inline Words load_vector(const Pair* pairs) {
+  return *reinterpret_cast<const UnalignedWords*>(pairs);
+}
+
+/// Adds to each lane the two products of pair `a` with the lane's pair.
+inline Vector add_product(Vector sum, Pair a, Words b) {
+  const Words left = a.bits - Words{};
+#if defined(__AVX512BF16__)
+  return reinterpret_cast<Vector>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
+                                                   reinterpret_cast<__m512bh>(left),
+                                                   reinterpret_cast<__m512bh>(b)));
+#else
+  const auto low = [](Words pairs) { return reinterpret_cast<Vector>(pairs << 16); };
+  const auto high = [](Words pairs) { return reinterpret_cast<Vector>(pairs & 0xffff0000u); };
+  return sum + low(left) * low(b) + high(left) * high(b);
+#endif
+}
+
+} // namespace
+
+} // namespace troupe::cpu::TROUPE_VARIANT
