@@ -66,6 +66,10 @@ std::vector<fs::path> RunFiles::checkpoints() const {
   return files;
 }
 
+bool RunFiles::has_checkpoint() const {
+  return !CheckpointStore{folder_ / "checkpoints"}.list().empty();
+}
+
 Checkpoint RunFiles::newest_checkpoint() const {
   // A run that was ended while it saved leaves a folder that is no checkpoint.
   const auto finished = CheckpointStore{folder_ / "checkpoints"}.list();

@@ -48,6 +48,8 @@ public:
   std::int64_t steps_done() const;
   /// What is in checkpoints/, by name: oldest first, what was never finished among them.
   std::vector<std::filesystem::path> checkpoints() const;
+  /// What a job that is killed now can go on from: files are written beside the steps.
+  bool has_checkpoint() const;
   Checkpoint newest_checkpoint() const;
 
 private:

@@ -102,7 +102,7 @@ TEST_CASE("a job whose daemons a service manager restarts comes back by itself a
     services.emplace_back(rules, experiment.command("node", "job", own));
   }
   const RunFiles run{experiment / "0" / "job"};
-  REQUIRE(becomes_true([&] { return run.steps_done() > 20; }));
+  REQUIRE(becomes_true([&] { return run.steps_done() > 20 && run.has_checkpoint(); }));
   services[victim].kill();
 
   const auto completed = [&] {
@@ -146,7 +146,7 @@ TEST_CASE(
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   const auto run = experiment.run("nodes");
-  REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5 && run.has_checkpoint(); }));
   auto& third = daemons.join();
   REQUIRE(third.prints("the job has begun, with all its nodes; trying again"));
   SECTION("it is stopped") {
