@@ -1,16 +1,19 @@
 /// How much memory this process may still take before the system refuses it, or ends it.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace troupe::metrics {
 
+inline constexpr std::array memory_limits = {"host", "cgroup", "address_space"};
+
 /// One of the limits that hold for the process.
 struct HostMemory {
-  std::string limit;     ///< host, cgroup, address_space
-  double bytes = 0;      ///< in use of what is limited
+  std::string limit; ///< of memory_limits
+  double bytes = 0;  ///< in use of what is limited
   double limit_bytes = 0;
 
   bool operator==(const HostMemory&) const = default;

@@ -54,6 +54,8 @@ struct Registry::Values {
   void set(const MetricName& metric, double value, LabelValues labels = {});
   /// Nothing where there is no value.
   void set(const MetricName& metric, const std::optional<double>& value, LabelValues labels);
+  /// It is told no more.
+  void forget(const MetricName& metric, LabelValues labels);
   /// A counter to which a NaN or an infinity was added would keep it.
   void add(const MetricName& metric, double amount, LabelValues labels = {});
   /// A counter of ours that follows a total counted elsewhere.
@@ -95,6 +97,11 @@ void Registry::Values::set(const MetricName& metric, const std::optional<double>
                            LabelValues values) {
   if (value)
     set(metric, *value, values);
+}
+
+void Registry::Values::forget(const MetricName& metric, LabelValues values) {
+  auto& family = *gauges.at(metric.name);
+  family.Remove(&family.Add(labels(metric, values)));
 }
 
 void Registry::Values::add(const MetricName& metric, double amount, LabelValues values) {
@@ -236,9 +243,16 @@ void Registry::record(const LoaderSample& sample) {
   v.raise(names::decode_time, sample.decode_seconds);
 }
 
-void Registry::record(const HostMemory& memory) {
-  values_->set(names::host_memory, memory.bytes, {memory.limit});
-  values_->set(names::host_memory_limit, memory.limit_bytes, {memory.limit});
+void Registry::record(const std::vector<HostMemory>& memory) {
+  auto& v = *values_;
+  const std::lock_guard lock{v.changing};
+  for (const auto* limit : memory_limits)
+    for (const auto* metric : {&names::host_memory, &names::host_memory_limit})
+      v.forget(*metric, {limit});
+  for (const auto& each : memory) {
+    v.set(names::host_memory, each.bytes, {each.limit});
+    v.set(names::host_memory_limit, each.limit_bytes, {each.limit});
+  }
 }
 
 void Registry::record(const GpuSample& gpu) {

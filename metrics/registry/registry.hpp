@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::metrics {
 
@@ -46,7 +47,8 @@ public:
   void record(const WorkerSummary& worker);
   void record(const MailboxSample& sample);
   void record(const LoaderSample& sample);
-  void record(const HostMemory& memory);
+  /// All limits that there are now: one that was there before is told no more.
+  void record(const std::vector<HostMemory>& memory);
   void record(const GpuSample& gpu);
   /// So many in all so far.
   void record_unreadable(std::int64_t samples);

@@ -47,7 +47,7 @@ void record_all(Registry& registry) {
   registry.record(MailboxSample{
       .actor = "worker", .size = 2, .messages = 10, .seconds = 0.5, .processing_seconds = 4});
   registry.record(LoaderSample{.batches = 4, .seconds = 2, .decode_seconds = 1.5});
-  registry.record(HostMemory{"host", 6e9, 8e9});
+  registry.record(std::vector{HostMemory{"host", 6e9, 8e9}});
   registry.record(GpuSample{.rank = 0,
                             .gpu = "GPU-1",
                             .busy_ratio = 0.5,
@@ -230,6 +230,15 @@ TEST_CASE("a run that writes no checkpoints has no interval of them") {
   Registry registry(run);
   registry.begin(run);
   CHECK_FALSE(has(registry.text(), "troupe_checkpoint_interval_steps"));
+}
+
+TEST_CASE("a limit of memory that is lifted is told no more") {
+  Registry registry(small_run(), false);
+  registry.record(std::vector{HostMemory{"host", 6e9, 8e9}, HostMemory{"cgroup", 1e9, 2e9}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"cgroup\"} 1000000000"));
+  registry.record(std::vector{HostMemory{"host", 7e9, 8e9}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"host\"} 7000000000"));
+  CHECK_FALSE(has(registry.text(), "cgroup"));
 }
 
 TEST_CASE("what a rank's steps took is told by its parts") {

@@ -29,8 +29,7 @@ metrics::LoaderSample HostSampler::loader() const {
 void HostSampler::sample(caf::actor_system& system, metrics::Registry& registry) {
   for (const auto& mailbox : sample_mailboxes(system))
     registry.record(mailbox);
-  for (const auto& memory : metrics::host_memory())
-    registry.record(memory);
+  registry.record(metrics::host_memory());
   if (work_)
     registry.record(loader());
   for (const auto& [rank, id] : gpus_)

@@ -1,0 +1,135 @@
+// Every expression of every panel and every rule, on a real job of two daemons that a real
+// Prometheus has found by /sd.
+#include "../dashboards.hpp"
+#include "../metrics/prometheus_server.hpp"
+#include "daemons.hpp"
+#include "quick_rules.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <regex>
+#include <set>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// What is not there without a GPU.
+bool needs_gpu(const std::string& expression) {
+  return has(expression, "troupe_gpu_") || has(expression, "troupe_memory_limit_bytes") ||
+         has(expression, "troupe_peak_operations_per_second");
+}
+
+/// What is there only when a job has failed.
+bool needs_failure(const std::string& expression) {
+  return has(expression, "troupe_last_error");
+}
+
+/// As Grafana asks, with all jobs and nodes chosen.
+std::string filled_in(std::string expression) {
+  const std::pair<const char*, const char*> variables[] = {
+      {R"(\$job)", "troupe"}, {R"(\$node)", ".*"}, {R"(\$__rate_interval)", "10s"}};
+  for (const auto& [name, value] : variables)
+    expression = std::regex_replace(expression, std::regex{name}, value);
+  return expression;
+}
+
+/// Series with a value that is a number, once there are some.
+nlohmann::json found(const PrometheusServer& prometheus, const std::string& expression) {
+  auto series = nlohmann::json::array();
+  becomes_true([&] {
+    for (const auto& each : prometheus.series(expression))
+      if (std::isfinite(std::stod(each.at("value").at(1).get<std::string>())))
+        series.push_back(each);
+    return !series.empty();
+  });
+  return series;
+}
+
+/// The series that a rule looks at: "troupe_phase{...}".
+std::set<std::string> selectors_in(const std::string& rule) {
+  const std::regex selector{R"((troupe|process)_[a-z_]+(\{[^}]*\})?)"};
+  std::set<std::string> all;
+  for (std::sregex_iterator at{rule.begin(), rule.end(), selector}, end; at != end; ++at)
+    all.insert(at->str());
+  return all;
+}
+
+void check_panels(const PrometheusServer& prometheus) {
+  for (const auto& [dashboard, panel, expression, legend] : panel_queries()) {
+    if (needs_gpu(expression) || needs_failure(expression))
+      continue;
+    CAPTURE(dashboard, panel, expression);
+    const auto series = found(prometheus, filled_in(expression));
+    CHECK_FALSE(series.empty());
+    if (legend.starts_with("{{node}}"))
+      for (const auto& each : series)
+        CHECK_FALSE(each.at("metric").value("node", "").empty());
+  }
+}
+
+void check_variables(const PrometheusServer& prometheus) {
+  const std::regex values{R"(label_values\((.*), ([a-z]+)\))"};
+  for (const std::string name : dashboard_names) {
+    const auto dashboard = read_dashboard(name);
+    for (const auto& variable : dashboard.at("templating").at("list")) {
+      const auto definition = variable.value("definition", "");
+      std::smatch parts;
+      if (!std::regex_match(definition, parts, values))
+        continue;
+      CAPTURE(name, definition);
+      const auto series =
+          found(prometheus, "count by (" + parts.str(2) + ") (" + filled_in(parts.str(1)) + ")");
+      CHECK(series.size() == (parts.str(2) == "node" ? 2U : 1U));
+    }
+  }
+}
+
+void check_rules(const PrometheusServer& prometheus) {
+  REQUIRE(becomes_true([&] {
+    return prometheus.series("ALERTS_FOR_STATE or up").size() > 0 &&
+           prometheus.api("rules").at("groups").at(0).at("rules").at(0).at("health") != "unknown";
+  }));
+  const auto groups = prometheus.api("rules").at("groups");
+  std::size_t rules = 0;
+  for (const auto& rule : groups.at(0).at("rules")) {
+    CAPTURE(rule.at("name").get<std::string>(), rule.value("lastError", ""));
+    CHECK(rule.at("health") == "ok");
+    ++rules;
+    for (const auto& selector : selectors_in(rule.at("query"))) {
+      CAPTURE(selector);
+      if (!needs_gpu(selector) && !needs_failure(selector))
+        CHECK_FALSE(found(prometheus, selector).empty());
+    }
+  }
+  CHECK(rules > 8);
+}
+
+} // namespace
+
+TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons") {
+  need_prometheus();
+  const Experiment experiment(
+      Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min", "train.epochs=100000",
+               "train.gradient_norm_every=1", "precision.mode=amp_fp16"});
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const PrometheusServer prometheus(
+      TROUPE_PROMETHEUS,
+      PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader))),
+      quick_rules());
+  REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_rank_steps_total > 5)") == 2; }));
+  check_panels(prometheus);
+  check_variables(prometheus);
+  check_rules(prometheus);
+  second.kill();
+  for (const auto& [dashboard, panel, expression, legend] : panel_queries())
+    if (needs_failure(expression)) {
+      CAPTURE(dashboard, panel, expression);
+      CHECK_FALSE(found(prometheus, filled_in(expression)).empty());
+    }
+}
