@@ -1,45 +1,16 @@
 #include "registry.hpp"
 
 #include "../machine/process_use.hpp"
+#include "detail/families.hpp"
 #include "names.hpp"
-
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <initializer_list>
-#include <map>
 #include <mutex>
-#include <optional>
 
 namespace troupe::metrics {
 
 namespace {
-
-/// Seconds, from a step on a large GPU to one of a large model on few cores.
-constexpr std::initializer_list<double> step_buckets = {
-    0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15,
-    0.2,   0.3,    0.5,   0.75, 1,    2.5,  5,    10,    30};
-/// Of what comes now and then: evaluations, checkpoints.
-constexpr std::initializer_list<double> long_buckets = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
-                                                        2.5,  5,     10,   30,  60,   120, 600};
-
-using LabelValues = std::initializer_list<std::string_view>;
-
-/// The values for a name's labels, in their order.
-prometheus::Labels labels(const MetricName& metric, LabelValues values) {
-  prometheus::Labels result;
-  std::size_t i = 0;
-  for (const auto& value : values)
-    result.emplace(metric.labels[i++], value);
-  return result;
-}
 
 double since_epoch(std::chrono::system_clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -47,28 +18,9 @@ double since_epoch(std::chrono::system_clock::time_point time) {
 
 } // namespace
 
-/// A family for each name of the list.
-struct Registry::Values {
-  Values();
-
-  void set(const MetricName& metric, double value, LabelValues labels = {});
-  /// Nothing where there is no value.
-  void set(const MetricName& metric, const std::optional<double>& value, LabelValues labels);
-  /// It is told no more.
-  void forget(const MetricName& metric, LabelValues labels);
-  /// A counter to which a NaN or an infinity was added would keep it.
-  void add(const MetricName& metric, double amount, LabelValues labels = {});
-  /// A counter of ours that follows a total counted elsewhere.
-  void raise(const MetricName& metric, double total, LabelValues labels = {});
-  void observe(const MetricName& metric, double seconds);
-  prometheus::Histogram& histogram(const MetricName& metric);
+struct Registry::Values : Families {
   void set_process(const ProcessUse& use);
   void set_time_left();
-
-  prometheus::Registry registry;
-  std::map<std::string_view, prometheus::Family<prometheus::Gauge>*> gauges;
-  std::map<std::string_view, prometheus::Family<prometheus::Counter>*> counters;
-  std::map<std::string_view, prometheus::Family<prometheus::Histogram>*> histograms;
 
   std::mutex changing; ///< nobody reads two phases, or none; guards what follows
   double operations_per_step = 0;
@@ -76,69 +28,17 @@ struct Registry::Values {
   double seconds_trained = 0; ///< with evaluations and pauses
 };
 
-Registry::Values::Values() {
-  const auto build = [this](auto builder, const MetricName& metric) {
-    return &builder.Name(std::string(metric.name)).Help(std::string(metric.help)).Register(registry);
-  };
-  for (const auto& metric : names::all)
-    if (metric.type == MetricType::gauge)
-      gauges[metric.name] = build(prometheus::BuildGauge(), metric);
-    else if (metric.type == MetricType::counter)
-      counters[metric.name] = build(prometheus::BuildCounter(), metric);
-    else
-      histograms[metric.name] = build(prometheus::BuildHistogram(), metric);
-}
-
-void Registry::Values::set(const MetricName& metric, double value, LabelValues values) {
-  gauges.at(metric.name)->Add(labels(metric, values)).Set(value);
-}
-
-void Registry::Values::set(const MetricName& metric, const std::optional<double>& value,
-                           LabelValues values) {
-  if (value)
-    set(metric, *value, values);
-}
-
-void Registry::Values::forget(const MetricName& metric, LabelValues values) {
-  auto& family = *gauges.at(metric.name);
-  family.Remove(&family.Add(labels(metric, values)));
-}
-
-void Registry::Values::add(const MetricName& metric, double amount, LabelValues values) {
-  auto& counter = counters.at(metric.name)->Add(labels(metric, values));
-  if (std::isfinite(amount) && amount > 0)
-    counter.Increment(amount);
-}
-
-void Registry::Values::raise(const MetricName& metric, double total, LabelValues values) {
-  add(metric, total - counters.at(metric.name)->Add(labels(metric, values)).Value(), values);
-}
-
-prometheus::Histogram& Registry::Values::histogram(const MetricName& metric) {
-  const bool of_steps = metric.name == names::step_time.name;
-  return histograms.at(metric.name)
-      ->Add({}, prometheus::Histogram::BucketBoundaries(of_steps ? step_buckets : long_buckets));
-}
-
-void Registry::Values::observe(const MetricName& metric, double seconds) {
-  histogram(metric).Observe(seconds);
-}
-
 Registry::Registry(const RunInfo& run, bool leads)
     : values_(std::make_unique<Values>()), leads_(leads) {
   auto& v = *values_;
   v.set(names::build_info, 1, {run.version});
   v.set(names::run_info, 1,
         {run.name, run.model, run.dataset, to_string(run.strategy), run.precision});
-  for (const auto& metric : names::all) {
-    if (!leads || metric.teller != Teller::leader || !metric.labels.front().empty())
-      continue;
-    if (metric.type == MetricType::counter)
-      v.add(metric, 0);
-    else if (metric.type == MetricType::histogram)
-      v.histogram(metric);
-  }
-  v.add(names::unreadable_samples, 0);
+  for (const auto& metric : names::all)
+    if (leads && metric.teller == Teller::leader && metric.type != MetricType::gauge &&
+        metric.labels.front().empty())
+      v.begin(metric);
+  v.begin(names::unreadable_samples);
 }
 
 Registry::~Registry() = default;
@@ -163,7 +63,7 @@ void Registry::record(const StepRecord& step) {
   auto& v = *values_;
   v.set(names::loss, step.loss, {"train"});
   v.set(names::accuracy, step.accuracy, {"train"});
-  v.set(names::gradient_norm, step.gradient_norm, {});
+  v.set(names::gradient_norm, step.gradient_norm);
   v.set(names::learning_rate, step.lr);
   v.set(names::epoch, static_cast<double>(step.epoch + 1));
   v.set(names::step, static_cast<double>(step.step + 1));
@@ -323,7 +223,7 @@ std::string Registry::text() const {
   const std::lock_guard lock{values_->changing};
   if (use)
     values_->set_process(*use);
-  return prometheus::TextSerializer{}.Serialize(values_->registry.Collect());
+  return values_->text();
 }
 
 } // namespace troupe::metrics

@@ -1,5 +1,5 @@
-// A library in place of NVML's, with one GPU: 50 % busy, 300 W, 65 degrees, 1980 and 2619 MHz, 20 of
-// 80 GB. Another one tells nothing but its memory.
+// A library in place of NVML's. Every GPU is 50 % busy, draws 300 W, has 65 degrees, 1980 and 2619
+// MHz, and 20 of 80 GB in use; the one that is called GPU-reticent tells nothing but its memory.
 #include <cstring>
 
 struct Gpu {
@@ -20,7 +20,7 @@ int nvmlShutdown() {
   return 0;
 }
 int nvmlDeviceGetHandleByUUID(const char* id, Gpu** gpu) {
-  *gpu = std::strcmp(id, "GPU-whole") == 0 ? &whole : &reticent;
+  *gpu = std::strcmp(id, "GPU-reticent") == 0 ? &reticent : &whole;
   return std::strncmp(id, "GPU-", 4) == 0 ? 0 : not_found;
 }
 int nvmlDeviceGetUtilizationRates(Gpu* gpu, unsigned* percent) {

@@ -1,14 +1,12 @@
 // Every expression of every panel and every rule, on a real job of two daemons that a real
 // Prometheus has found by /sd.
-#include "../dashboards.hpp"
 #include "../data/files.hpp"
-#include "../metrics/prometheus_server.hpp"
 #include "daemons.hpp"
+#include "panel_checks.hpp"
 #include "quick_rules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <cmath>
 #include <regex>
 #include <set>
 #include <string>
@@ -18,36 +16,9 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What is not there without a GPU.
-bool needs_gpu(const std::string& expression) {
-  return has(expression, "troupe_gpu_") || has(expression, "troupe_memory_limit_bytes") ||
-         has(expression, "troupe_peak_operations_per_second");
-}
-
 /// What is there only when a job has failed.
 bool needs_failure(const std::string& expression) {
   return has(expression, "troupe_last_error");
-}
-
-/// As Grafana asks, with all jobs and nodes chosen.
-std::string filled_in(std::string expression) {
-  const std::pair<const char*, const char*> variables[] = {
-      {R"(\$job)", "troupe"}, {R"(\$node)", ".*"}, {R"(\$__rate_interval)", "10s"}};
-  for (const auto& [name, value] : variables)
-    expression = std::regex_replace(expression, std::regex{name}, value);
-  return expression;
-}
-
-/// Series with a value that is a number, once there are some.
-nlohmann::json found(const PrometheusServer& prometheus, const std::string& expression) {
-  auto series = nlohmann::json::array();
-  becomes_true([&] {
-    for (const auto& each : prometheus.series(expression))
-      if (std::isfinite(std::stod(each.at("value").at(1).get<std::string>())))
-        series.push_back(each);
-    return !series.empty();
-  });
-  return series;
 }
 
 /// The series that a rule looks at: "troupe_phase{...}".
@@ -57,19 +28,6 @@ std::set<std::string> selectors_in(const std::string& rule) {
   for (std::sregex_iterator at{rule.begin(), rule.end(), selector}, end; at != end; ++at)
     all.insert(at->str());
   return all;
-}
-
-void check_panels(const PrometheusServer& prometheus) {
-  for (const auto& [dashboard, panel, expression, legend] : panel_queries()) {
-    if (needs_gpu(expression) || needs_failure(expression))
-      continue;
-    CAPTURE(dashboard, panel, expression);
-    const auto series = found(prometheus, filled_in(expression));
-    CHECK_FALSE(series.empty());
-    if (legend.starts_with("{{node}}"))
-      for (const auto& each : series)
-        CHECK_FALSE(each.at("metric").value("node", "").empty());
-  }
 }
 
 void check_variables(const PrometheusServer& prometheus) {
@@ -157,13 +115,11 @@ TEST_CASE("every expression of dashboards and alerts finds something of a job of
       quick_rules());
   REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_rank_steps_total > 5)") == 2; }));
   check_amounts(prometheus);
-  check_panels(prometheus);
+  check_panels(prometheus, [](const std::string& expression) {
+    return !needs_gpu(expression) && !needs_failure(expression);
+  });
   check_variables(prometheus);
   check_rules(prometheus);
   second.kill();
-  for (const auto& [dashboard, panel, expression, legend] : panel_queries())
-    if (needs_failure(expression)) {
-      CAPTURE(dashboard, panel, expression);
-      CHECK_FALSE(found(prometheus, filled_in(expression)).empty());
-    }
+  check_panels(prometheus, needs_failure);
 }
