@@ -107,12 +107,11 @@ struct WorkerStep {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, WorkerStep& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("loss", x.loss),
-                              f.field("right", x.right), f.field("samples", x.samples),
-                              f.field("begin", x.begin), f.field("end", x.end),
-                              f.field("busy", x.busy), f.field("data_wait", x.data_wait),
-                              f.field("statistics_bytes", x.statistics_bytes),
-                              f.field("ready_batches", x.ready_batches));
+    return f.object(x).fields(
+        f.field("step", x.step), f.field("loss", x.loss), f.field("right", x.right),
+        f.field("samples", x.samples), f.field("begin", x.begin), f.field("end", x.end),
+        f.field("busy", x.busy), f.field("data_wait", x.data_wait),
+        f.field("statistics_bytes", x.statistics_bytes), f.field("ready_batches", x.ready_batches));
   }
 };
 
@@ -142,11 +141,10 @@ struct StepReport {
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
     return f.object(x).fields(
-        f.field("rank", x.rank), f.field("worker", x.worker),
-        f.field("collectives", x.collectives), f.field("overlapped", x.overlapped),
-        f.field("memory", x.memory), f.field("squared_norm", x.squared_norm),
-        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
-        f.field("scale_growths", x.scale_growths));
+        f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
+        f.field("overlapped", x.overlapped), f.field("memory", x.memory),
+        f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
+        f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths));
   }
 };
 
@@ -202,19 +200,18 @@ struct CheckpointParts {
 struct CheckpointOutcome {
   std::int64_t step = 0;
   std::string path = {};
-  double seconds = 0;       ///< that writing took
-  double pause_seconds = 0; ///< in which nothing was trained because of it
-  std::uint64_t bytes = 0;  ///< of all its files
+  double seconds = 0;                 ///< that writing took
+  double pause_seconds = 0;           ///< in which nothing was trained because of it
+  std::uint64_t bytes = 0;            ///< of all its files
   std::optional<Error> failure = {};  ///< empty: written, or not to be written
   std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
 
   template <class Inspector>
   friend bool inspect(Inspector& f, CheckpointOutcome& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("path", x.path),
-                              f.field("seconds", x.seconds),
-                              f.field("pause_seconds", x.pause_seconds), f.field("bytes", x.bytes),
-                              f.field("failure", x.failure),
-                              f.field("parameters_sha256", x.parameters_sha256));
+    return f.object(x).fields(
+        f.field("step", x.step), f.field("path", x.path), f.field("seconds", x.seconds),
+        f.field("pause_seconds", x.pause_seconds), f.field("bytes", x.bytes),
+        f.field("failure", x.failure), f.field("parameters_sha256", x.parameters_sha256));
   }
 };
 
@@ -248,19 +245,18 @@ bool inspect(Inspector& f, JobPhase& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, WorkerSummary& x) {
-  return f.object(x).fields(f.field("rank", x.rank), f.field("device", x.device),
-                            f.field("peak_memory_bytes", x.peak_memory_bytes),
-                            f.field("parameter_bytes", x.parameter_bytes),
-                            f.field("gradient_bytes", x.gradient_bytes),
-                            f.field("optimizer_bytes", x.optimizer_bytes),
-                            f.field("busy_ratio", x.busy_ratio), f.field("memory", x.memory),
-                            f.field("steps", x.steps),
-                            f.field("compute_seconds", x.compute_seconds),
-                            f.field("data_wait_seconds", x.data_wait_seconds),
-                            f.field("collective_seconds", x.collective_seconds),
-                            f.field("ready_batches", x.ready_batches),
-                            f.field("memory_limit_bytes", x.memory_limit_bytes),
-                            f.field("peak_operations", x.peak_operations));
+  return f.object(x).fields(
+      f.field("rank", x.rank), f.field("device", x.device),
+      f.field("peak_memory_bytes", x.peak_memory_bytes),
+      f.field("parameter_bytes", x.parameter_bytes), f.field("gradient_bytes", x.gradient_bytes),
+      f.field("optimizer_bytes", x.optimizer_bytes), f.field("busy_ratio", x.busy_ratio),
+      f.field("memory", x.memory), f.field("steps", x.steps),
+      f.field("compute_seconds", x.compute_seconds),
+      f.field("data_wait_seconds", x.data_wait_seconds),
+      f.field("collective_seconds", x.collective_seconds),
+      f.field("ready_batches", x.ready_batches),
+      f.field("memory_limit_bytes", x.memory_limit_bytes),
+      f.field("peak_operations", x.peak_operations));
 }
 
 } // namespace metrics

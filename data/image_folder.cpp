@@ -35,9 +35,7 @@ public:
     return image;
   }
 
-  double decode_seconds() const override {
-    return 1e-9 * static_cast<double>(nanoseconds_.load());
-  }
+  double decode_seconds() const override { return 1e-9 * static_cast<double>(nanoseconds_.load()); }
 
 private:
   void add_pixels(Sha256& sha) const override {

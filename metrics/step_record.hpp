@@ -16,7 +16,13 @@
 
 namespace troupe::metrics {
 
-enum class CollectiveKind : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, reduce };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce
+};
 
 inline constexpr std::array<std::string_view, 5> collective_kind_names = {
     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"};
@@ -49,7 +55,8 @@ struct StepRecord {
   double collective_seconds = 0;      ///< mean over ranks
   std::array<CollectiveUse, collective_kind_names.size()> collectives = {}; ///< by CollectiveKind
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
-  /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this step.
+  /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
+  /// step.
   std::optional<double> gradient_norm = {};
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
@@ -63,7 +70,7 @@ struct EpochRecord {
   std::optional<double> train_accuracy = {};
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
-  double seconds = 0; ///< with evaluation
+  double seconds = 0;                      ///< with evaluation
   std::optional<double> test_seconds = {}; ///< of the evaluation
 };
 
@@ -81,7 +88,7 @@ struct WorkerSummary {
   std::int64_t steps = 0;
   double compute_seconds = 0;
   double data_wait_seconds = 0;
-  double collective_seconds = 0; ///< in which the rank did not compute
+  double collective_seconds = 0;  ///< in which the rank did not compute
   std::int64_t ready_batches = 0; ///< that were filled when the last step ended
   // Of its device; 0: nobody knows.
   std::uint64_t memory_limit_bytes = 0;
@@ -115,10 +122,10 @@ struct RunInfo {
   std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global
   std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0;                  ///< at which the run ends
-  std::int64_t first_step = 0;                   ///< above 0 when resumed
-  std::int64_t checkpoint_interval = 0;          ///< steps; 0: none are written
-  double operations_per_step = 0; ///< of the model's products, all ranks; none made again
+  std::int64_t total_steps = 0;         ///< at which the run ends
+  std::int64_t first_step = 0;          ///< above 0 when resumed
+  std::int64_t checkpoint_interval = 0; ///< steps; 0: none are written
+  double operations_per_step = 0;       ///< of the model's products, all ranks; none made again
   std::optional<RecomputeRecord> recompute = {}; ///< where it was asked for
   std::string host = {};
   std::string version = {};

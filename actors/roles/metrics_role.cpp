@@ -6,8 +6,9 @@ namespace troupe::actors {
 
 MetricsState::MetricsState(metrics_actor::pointer self, MetricsSetup setup)
     : self_{self}, view_{std::move(setup.view)}, sampler_{std::move(setup.sampler)},
-      address_{std::move(setup.address)}, trace_{std::move(setup.trace)},
-      row_{trace_.track(engine::node_rows, name)} {}
+      address_{std::move(setup.address)}, trace_{std::move(setup.trace)}, row_{trace_.track(
+                                                                              engine::node_rows,
+                                                                              name)} {}
 
 metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);

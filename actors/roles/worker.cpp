@@ -237,9 +237,8 @@ void WorkerState::finish_pass(Pass pass) {
 std::int64_t WorkerState::ready_batches() const {
   const auto is_ready = [](const MicroBatchPtr& batch) { return batch->ready->ready(); };
   return std::ranges::count_if(batches_, is_ready) +
-         std::ranges::count_if(passes_, [&](const auto& pass) {
-           return is_ready(pass.second->batch);
-         });
+         std::ranges::count_if(passes_,
+                               [&](const auto& pass) { return is_ready(pass.second->batch); });
 }
 
 void WorkerState::finish_step(std::int64_t step) {

@@ -225,7 +225,10 @@ void Exchange::find_overflow(Collectives& done) {
   if (strategy().divides_optimizer)
     collective(
         *replica().shard_group, CollectiveKind::all_reduce, sizeof found, done,
-        [&] { replica().shard_group->all_reduce(stream(), {&found, 1}); }, "found_inf");
+        [&] {
+          replica().shard_group->all_reduce(stream(), {&found, 1});
+        },
+        "found_inf");
 }
 
 void Exchange::find_norm(const OptimizerArguments& arguments, StepFindings* found,
@@ -239,7 +242,10 @@ void Exchange::find_norm(const OptimizerArguments& arguments, StepFindings* foun
   if (strategy().divides_optimizer)
     collective(
         *replica().shard_group, CollectiveKind::all_reduce, sizeof *norm, done,
-        [&] { replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64}); }, "norm");
+        [&] {
+          replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
+        },
+        "norm");
   device.copy(stream(), &found->squared_norm, norm, sizeof *norm);
   if (setup_.clip_norm)
     device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),

@@ -1,6 +1,6 @@
-/// NVIDIA's management library, which comes with the driver: opened at run time, so that one program
-/// starts on machines with and without it. Its functions are declared here, so that a build needs no
-/// header of it.
+/// NVIDIA's management library, which comes with the driver: opened at run time, so that one
+/// program starts on machines with and without it. Its functions are declared here, so that a build
+/// needs no header of it.
 #pragma once
 
 #include "gpu_sample.hpp"

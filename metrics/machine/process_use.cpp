@@ -15,7 +15,14 @@ namespace troupe::metrics {
 namespace {
 
 // Fields of /proc/self/stat behind the name, which may have blanks: from the state, the third.
-enum Field : std::size_t { user = 11, system = 12, threads = 17, start = 19, size = 20, pages = 21 };
+enum Field : std::size_t {
+  user = 11,
+  system = 12,
+  threads = 17,
+  start = 19,
+  size = 20,
+  pages = 21
+};
 
 std::vector<double> read_stat() {
   std::ifstream in{"/proc/self/stat"};

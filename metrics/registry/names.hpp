@@ -1,6 +1,6 @@
-/// The one list of what Prometheus can read of a run. Dashboards and alert rules use only these, and
-/// docs/metrics.md is made from it. What belongs to the whole job (loss, steps, checkpoints) is told
-/// by its leader alone; every node tells its phase, and what its own workers and actors use.
+/// The one list of what Prometheus can read of a run. Dashboards and alert rules use only these,
+/// and docs/metrics.md is made from it. What belongs to the whole job (loss, steps, checkpoints) is
+/// told by its leader alone; every node tells its phase, and what its own workers and actors use.
 #pragma once
 
 #include "names_job.hpp"

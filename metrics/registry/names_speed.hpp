@@ -25,11 +25,8 @@ inline constexpr M peak_operations{
     {"rank"}};
 
 // By kind: all_reduce, reduce_scatter, all_gather, broadcast, reduce.
-inline constexpr M collective_bytes{"troupe_collective_bytes_total",
-                                    counter,
-                                    leader,
-                                    "Sent by collectives, all ranks",
-                                    {"kind"}};
+inline constexpr M collective_bytes{
+    "troupe_collective_bytes_total", counter, leader, "Sent by collectives, all ranks", {"kind"}};
 inline constexpr M collective_time{"troupe_collective_seconds_total",
                                    counter,
                                    leader,
@@ -85,10 +82,7 @@ inline constexpr M mailbox_time{"troupe_mailbox_seconds_total",
                                 every_node,
                                 "Time of messages in mailboxes",
                                 {"actor"}};
-inline constexpr M processing_time{"troupe_processing_seconds_total",
-                                   counter,
-                                   every_node,
-                                   "Time in message handlers",
-                                   {"actor"}};
+inline constexpr M processing_time{
+    "troupe_processing_seconds_total", counter, every_node, "Time in message handlers", {"actor"}};
 
 } // namespace troupe::metrics::names

@@ -167,21 +167,21 @@ std::optional<StepRecord> parse_step(std::string_view json) {
   if (!object.is_object() || !object.contains("step"))
     return std::nullopt;
   StepRecord step{.step = integer<std::int64_t>(object, "step"),
-                    .epoch = integer<std::int64_t>(object, "epoch"),
-                    .loss = number(object, "loss"),
-                    .accuracy = optional_number(object, "accuracy"),
-                    .lr = number(object, "lr"),
-                    .samples = integer<std::int64_t>(object, "samples"),
-                    .seconds = number(object, "seconds"),
-                    .data_wait_seconds = number(object, "data_wait_seconds"),
-                    .compute_seconds = number(object, "compute_seconds"),
-                    .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
-                    .collective_seconds = number(object, "collective_seconds"),
-                    .overlap_ratio = number(object, "overlap_ratio"),
-                    .gradient_norm = optional_number(object, "gradient_norm"),
-                    .loss_scale = optional_number(object, "loss_scale"),
-                    .skipped_steps = integer<std::int64_t>(object, "skipped_steps"),
-                    .scale_growths = integer<std::int64_t>(object, "loss_scale_growths")};
+                  .epoch = integer<std::int64_t>(object, "epoch"),
+                  .loss = number(object, "loss"),
+                  .accuracy = optional_number(object, "accuracy"),
+                  .lr = number(object, "lr"),
+                  .samples = integer<std::int64_t>(object, "samples"),
+                  .seconds = number(object, "seconds"),
+                  .data_wait_seconds = number(object, "data_wait_seconds"),
+                  .compute_seconds = number(object, "compute_seconds"),
+                  .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
+                  .collective_seconds = number(object, "collective_seconds"),
+                  .overlap_ratio = number(object, "overlap_ratio"),
+                  .gradient_norm = optional_number(object, "gradient_norm"),
+                  .loss_scale = optional_number(object, "loss_scale"),
+                  .skipped_steps = integer<std::int64_t>(object, "skipped_steps"),
+                  .scale_growths = integer<std::int64_t>(object, "loss_scale_growths")};
   parse_collectives(object, step);
   return step;
 }

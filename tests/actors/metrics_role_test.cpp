@@ -31,8 +31,7 @@ struct Audience : test::Deterministic {
     job = engine::open_job(in_folder, {}).value();
     auto view = RunView::open(*job, small_run(), leads, {.quiet = true}, *exposition);
     REQUIRE(view);
-    metrics =
-        test::spawn_state<MetricsState, metrics_actor>(
+    metrics = test::spawn_state<MetricsState, metrics_actor>(
         system, MetricsSetup{.view = std::move(*view), .address = "here:7401"});
     scheduler.run();
   }
@@ -181,11 +180,10 @@ TEST_CASE("checkpoints are counted, those that failed apart") {
 
 TEST_CASE("a checkpoint's size and pause are shown") {
   Audience audience;
-  audience.tell(atom::saved_v, CheckpointOutcome{.step = 10,
-                                                 .path = "somewhere",
-                                                 .seconds = 0.5,
-                                                 .pause_seconds = 0.125,
-                                                 .bytes = 4096});
+  audience.tell(
+      atom::saved_v,
+      CheckpointOutcome{
+          .step = 10, .path = "somewhere", .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
   CHECK(audience.shows("troupe_checkpoint_bytes 4096"));
   CHECK(audience.shows("troupe_save_seconds_sum 0.125"));
 }
@@ -193,8 +191,8 @@ TEST_CASE("a checkpoint's size and pause are shown") {
 TEST_CASE("each node tells the leader every second that it lives") {
   Audience leader;
   const auto heard = [&](const std::string& peer) {
-    return leader.exposition->registry().text().find("troupe_heartbeat_time_seconds{peer=\"" + peer +
-                                                     "\"}") != std::string::npos;
+    return leader.exposition->registry().text().find("troupe_heartbeat_time_seconds{peer=\"" +
+                                                     peer + "\"}") != std::string::npos;
   };
   const std::vector<NodeStatus> nodes = {{.name = "one", .address = "here:7401"},
                                          {.name = "other", .address = "there:7401"}};

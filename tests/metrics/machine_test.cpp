@@ -131,7 +131,8 @@ TEST_CASE("a GPU's numbers come from NVML in base units, by rank") {
   CHECK(has(text, "troupe_gpu_busy_ratio" + labels + "0.5\n"));
   CHECK(has(text, "troupe_gpu_power_watts" + labels + "300\n"));
   CHECK(has(text, "troupe_gpu_temperature_celsius" + labels + "65\n"));
-  CHECK(has(text, "troupe_gpu_clock_hertz{clock=\"sm\",gpu=\"GPU-whole\",rank=\"3\"} 1980000000\n"));
+  CHECK(
+      has(text, "troupe_gpu_clock_hertz{clock=\"sm\",gpu=\"GPU-whole\",rank=\"3\"} 1980000000\n"));
   CHECK(has(text,
             "troupe_gpu_clock_hertz{clock=\"memory\",gpu=\"GPU-whole\",rank=\"3\"} 2619000000\n"));
   CHECK(has(text, "troupe_gpu_memory_bytes" + labels + "20000000000\n"));

@@ -42,9 +42,9 @@ std::string unit_of(std::string_view name) {
   if (name.ends_with("_total"))
     name.remove_suffix(6);
   const std::map<std::string_view, std::string_view> units = {
-      {"_seconds", "s"},   {"_bytes", "bytes"}, {"_ratio", "1 is all"}, {"_watts", "W"},
-      {"_celsius", "°C"},  {"_hertz", "Hz"},    {"_second", "1/s"},     {"_steps", "steps"},
-      {"_operations", "operations"}};
+      {"_seconds", "s"},  {"_bytes", "bytes"}, {"_ratio", "1 is all"},
+      {"_watts", "W"},    {"_celsius", "°C"},  {"_hertz", "Hz"},
+      {"_second", "1/s"}, {"_steps", "steps"}, {"_operations", "operations"}};
   for (const auto& [suffix, unit] : units)
     if (name.ends_with(suffix))
       return std::string{unit};
@@ -62,9 +62,9 @@ std::string labels_of(const MetricName& metric) {
 bool uses(const std::string& text, const MetricName& metric) {
   return std::ranges::any_of(series_in(text), [&](const std::string& series) {
     const std::string name{metric.name};
-    return series == name || (metric.type == MetricType::histogram &&
-                              (series == name + "_bucket" || series == name + "_sum" ||
-                               series == name + "_count"));
+    return series == name ||
+           (metric.type == MetricType::histogram &&
+            (series == name + "_bucket" || series == name + "_sum" || series == name + "_count"));
   });
 }
 

@@ -117,16 +117,14 @@ TEST_CASE("a node that follows tells what is its own, and nothing of the job's")
   for (const auto& [name, type] : declared(registry.text()))
     if (!name.starts_with("process_"))
       told.insert(name);
-  CHECK(told == std::set<std::string>{"troupe_build_info", "troupe_run_info", "troupe_phase",
-                                      "troupe_ready", "troupe_start_time_seconds",
-                                      "troupe_world_size", "troupe_memory_bytes",
-                                      "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
-                                      "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio",
-                                      "troupe_memory_limit_bytes",
-                                      "troupe_peak_operations_per_second",
-                                      "troupe_rank_step_seconds_total", "troupe_rank_steps_total",
-                                      "troupe_loader_ready_batches",
-                                      "troupe_unreadable_samples_total"});
+  CHECK(told == std::set<std::string>{
+                    "troupe_build_info", "troupe_run_info", "troupe_phase", "troupe_ready",
+                    "troupe_start_time_seconds", "troupe_world_size", "troupe_memory_bytes",
+                    "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
+                    "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio",
+                    "troupe_memory_limit_bytes", "troupe_peak_operations_per_second",
+                    "troupe_rank_step_seconds_total", "troupe_rank_steps_total",
+                    "troupe_loader_ready_batches", "troupe_unreadable_samples_total"});
 }
 
 TEST_CASE("what cannot be read is counted up to its total") {

@@ -58,14 +58,15 @@ private:
 /// Stops a process most of the time, as if its machine was slow.
 class Brake {
 public:
-  explicit Brake(pid_t process) : thread_{[this, process] {
-    while (!off_) {
-      ::kill(process, SIGSTOP);
-      std::this_thread::sleep_for(75ms);
-      ::kill(process, SIGCONT);
-      std::this_thread::sleep_for(25ms);
-    }
-  }} {}
+  explicit Brake(pid_t process)
+      : thread_{[this, process] {
+          while (!off_) {
+            ::kill(process, SIGSTOP);
+            std::this_thread::sleep_for(75ms);
+            ::kill(process, SIGCONT);
+            std::this_thread::sleep_for(25ms);
+          }
+        }} {}
   Brake(const Brake&) = delete;
   Brake& operator=(const Brake&) = delete;
   ~Brake() {
@@ -123,7 +124,9 @@ TEST_CASE("alert: a node that is killed is down, its job has failed and makes no
   Watch of_leader(metrics_port(leader)), of_second(metrics_port(second));
   REQUIRE(of_leader.sees("troupe_steps_total > 5"));
   REQUIRE(of_second.sees("troupe_phase{phase=\"training\"} == 1"));
-  REQUIRE(of_leader.sees("absent(ALERTS{alertname!=\"TroupeMemoryNearLimit\"})")); // those of the time when it waited end, too
+  REQUIRE(of_leader.sees(
+      "absent(ALERTS{alertname!=\"TroupeMemoryNearLimit\"})")); // those of the time when it waited
+                                                                // end, too
   second.kill();
   CHECK(of_second.fires("TroupeTargetDown", "phase=~\"training|evaluating|saving\""));
   CHECK(of_leader.fires("TroupeJobFailed", "kind=\"network\""));
@@ -186,7 +189,8 @@ TEST_CASE("alert: a rank that is slower than the others of its job, while it is"
   need_prometheus();
   const Experiment experiment(watched_without_end);
   Daemons daemons{experiment, "nodes",
-                  for_nodes(2, "ddp") + Settings{"train.evaluate_every=0", "checkpoint.every=never"}};
+                  for_nodes(2, "ddp") +
+                      Settings{"train.evaluate_every=0", "checkpoint.every=never"}};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   auto watch = Watch::of_job(leader);

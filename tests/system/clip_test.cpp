@@ -74,8 +74,7 @@ TEST_CASE("gradients are clipped as they are without loss scale, and averaged ov
   // Metrics are told what it was, whether it is clipped or only measured, and no bit changes.
   const auto measured = experiment.completed("measured", {"train.gradient_norm_every=1"});
   CHECK((last_gradient(measured) == plain));
-  CHECK(measured.column<double>("gradient_norm").at(1) ==
-        Catch::Approx(norm(plain)).epsilon(1e-4));
+  CHECK(measured.column<double>("gradient_norm").at(1) == Catch::Approx(norm(plain)).epsilon(1e-4));
 
   const auto by_value =
       last_gradient(experiment.completed("value", {"train.clip_grad_value=0.01"}));

@@ -101,9 +101,8 @@ TEST_CASE("a node with GPUs that dies ends the job, which names it, and goes on 
     auto& leader = daemons.lead({}, node_on(0, loss));
     auto& second = daemons.join({}, node_on(1, loss));
     const auto dying = daemon_address(second);
-    REQUIRE(becomes_true([&] {
-      return (run.steps_done() > 5 && run.has_checkpoint()) || !leader.running();
-    }));
+    REQUIRE(becomes_true(
+        [&] { return (run.steps_done() > 5 && run.has_checkpoint()) || !leader.running(); }));
     second.send(loss.signal);
     const auto ended = leader.wait();
     CAPTURE(ended.out, ended.err);

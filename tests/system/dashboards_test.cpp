@@ -49,20 +49,31 @@ void check_variables(const PrometheusServer& prometheus) {
 
 /// What a job that trains on files of images, with a GPU or without, has more than none of.
 void check_amounts(const PrometheusServer& prometheus) {
-  for (const char* name :
-       {"troupe_gradient_norm", "troupe_time_left_seconds", "troupe_evaluation_seconds_sum",
-        "troupe_checkpoint_bytes", "troupe_checkpoint_seconds_sum", "troupe_save_seconds_sum",
-        "troupe_operations_total", "troupe_collective_bytes_total{kind=\"all_reduce\"}",
-        "troupe_collective_seconds_total{kind=\"all_reduce\"}", "troupe_loader_seconds_total",
-        "troupe_loader_batches_total", "troupe_decode_seconds_total",
-        "troupe_rank_step_seconds_total{part=\"compute\"}",
-        "troupe_rank_step_seconds_total{part=\"collectives\"}", "troupe_host_memory_bytes",
-        "troupe_host_memory_limit_bytes", "process_cpu_seconds_total",
-        "process_resident_memory_bytes", "process_open_fds", "process_threads"}) {
+  for (const char* name : {"troupe_gradient_norm",
+                           "troupe_time_left_seconds",
+                           "troupe_evaluation_seconds_sum",
+                           "troupe_checkpoint_bytes",
+                           "troupe_checkpoint_seconds_sum",
+                           "troupe_save_seconds_sum",
+                           "troupe_operations_total",
+                           "troupe_collective_bytes_total{kind=\"all_reduce\"}",
+                           "troupe_collective_seconds_total{kind=\"all_reduce\"}",
+                           "troupe_loader_seconds_total",
+                           "troupe_loader_batches_total",
+                           "troupe_decode_seconds_total",
+                           "troupe_rank_step_seconds_total{part=\"compute\"}",
+                           "troupe_rank_step_seconds_total{part=\"collectives\"}",
+                           "troupe_host_memory_bytes",
+                           "troupe_host_memory_limit_bytes",
+                           "process_cpu_seconds_total",
+                           "process_resident_memory_bytes",
+                           "process_open_fds",
+                           "process_threads"}) {
     CAPTURE(name);
     CHECK_FALSE(found(prometheus, std::string{name} + " > 0").empty());
   }
-  CHECK_FALSE(found(prometheus, "troupe_decode_seconds_total < troupe_loader_seconds_total").empty());
+  CHECK_FALSE(
+      found(prometheus, "troupe_decode_seconds_total < troupe_loader_seconds_total").empty());
   CHECK_FALSE(found(prometheus, "count(troupe_heartbeat_time_seconds) == 2").empty());
   CHECK_FALSE(found(prometheus, "time() - troupe_checkpoint_time_seconds < 600").empty());
 }
@@ -100,10 +111,10 @@ void check_rules(const PrometheusServer& prometheus) {
 
 TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons") {
   need_prometheus();
-  const Experiment experiment(
-      Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min", "train.epochs=100000",
-               "train.gradient_norm_every=1", "precision.mode=amp_fp16",
-               "data.dataset=image_folder", "model.num_classes=2", "data.image_size=16"});
+  const Experiment experiment(Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min",
+                                       "train.epochs=100000", "train.gradient_norm_every=1",
+                                       "precision.mode=amp_fp16", "data.dataset=image_folder",
+                                       "model.num_classes=2", "data.image_size=16"});
   write_photos(experiment / "photos");
   Daemons daemons{experiment, "nodes",
                   for_nodes(2, "ddp") + Settings{"data.root=" + (experiment / "photos").string()}};

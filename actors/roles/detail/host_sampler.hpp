@@ -30,7 +30,7 @@ private:
   };
   metrics::LoaderSample loader() const;
 
-  std::shared_ptr<const engine::LoaderWork> work_; ///< null: no generation
+  std::shared_ptr<const engine::LoaderWork> work_;                   ///< null: no generation
   std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< what they fill
   std::vector<Gpu> gpus_;
   std::unique_ptr<metrics::Nvml> nvml_; ///< null: it is not there

@@ -99,10 +99,11 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
-    exposition_.registry().record(metrics::CheckpointRecord{.step = checkpoint.step,
-                                                            .seconds = checkpoint.seconds,
-                                                            .pause_seconds = checkpoint.pause_seconds,
-                                                            .bytes = checkpoint.bytes});
+    exposition_.registry().record(
+        metrics::CheckpointRecord{.step = checkpoint.step,
+                                  .seconds = checkpoint.seconds,
+                                  .pause_seconds = checkpoint.pause_seconds,
+                                  .bytes = checkpoint.bytes});
     return;
   }
   exposition_.registry().record_checkpoint_failure();

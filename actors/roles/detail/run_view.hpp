@@ -61,7 +61,7 @@ private:
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
   metrics::Exposition& exposition_;
-  std::map<std::string, std::string> labels_; ///< of nodes, by address
+  std::map<std::string, std::string> labels_;                      ///< of nodes, by address
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole

@@ -30,7 +30,9 @@ prometheus::Labels labels_of(const MetricName& metric, LabelValues values) {
 
 Families::Families() {
   const auto build = [this](auto builder, const MetricName& metric) {
-    return &builder.Name(std::string(metric.name)).Help(std::string(metric.help)).Register(registry_);
+    return &builder.Name(std::string(metric.name))
+                .Help(std::string(metric.help))
+                .Register(registry_);
   };
   for (const auto& metric : names::all)
     if (metric.type == MetricType::gauge)

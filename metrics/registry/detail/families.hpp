@@ -1,5 +1,5 @@
-/// A family of values for each name of the list, and what may be done with them. Any thread may call
-/// anything.
+/// A family of values for each name of the list, and what may be done with them. Any thread may
+/// call anything.
 #pragma once
 
 #include "../metric_name.hpp"
