@@ -98,6 +98,9 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& don
   auto& device = replica().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
+  if (!applies_early(done.step)) // something is asked of all gradients together
+    for (const auto& gap : state().foreign_gradients(bucket))
+      device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (replica().replica_group->world_size() > 1)
     reduce_replicas(gradients, mine.elements, done);
   if (strategy().world_size > 1)

@@ -11,13 +11,13 @@ namespace troupe::metrics {
 namespace {
 
 // Values of NVML's enumerations.
-constexpr int success = 0, temperature_of_gpu = 0, clock_of_sm = 1, clock_of_memory = 2;
+constexpr int nvml_success = 0, temperature_of_gpu = 0, clock_of_sm = 1, clock_of_memory = 2;
 
 // Layouts of NVML's structs.
-struct Utilization {
+struct NvmlUtilization {
   unsigned gpu, memory; ///< percent
 };
-struct Memory {
+struct NvmlMemory {
   unsigned long long total, free, used;
 };
 
@@ -28,18 +28,18 @@ struct Nvml::Functions {
   int (*init)();
   int (*shutdown)();
   int (*find)(const char* uuid, Device**);
-  int (*utilization)(Device*, Utilization*);
+  int (*utilization)(Device*, NvmlUtilization*);
   int (*power)(Device*, unsigned* milliwatts);
   int (*temperature)(Device*, int sensor, unsigned* celsius);
   int (*clock)(Device*, int type, unsigned* megahertz);
-  int (*memory)(Device*, Memory*);
+  int (*memory)(Device*, NvmlMemory*);
 };
 
 namespace {
 
 /// False when the library has no such function.
 template <class Function>
-bool load(void* library, const char* name, Function*& function) {
+bool load_function(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));
   return function != nullptr;
 }
@@ -48,7 +48,7 @@ bool load(void* library, const char* name, Function*& function) {
 template <class Call>
 std::optional<double> ask(double unit, const Call& call) {
   unsigned value = 0;
-  return call(&value) == success ? std::optional{unit * value} : std::nullopt;
+  return call(&value) == nvml_success ? std::optional{unit * value} : std::nullopt;
 }
 
 } // namespace
@@ -59,17 +59,17 @@ Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& name) {
   if (library == nullptr)
     return fail(Errc::unsupported, "{} cannot be opened: {}", name, ::dlerror());
   auto f = std::make_unique<Functions>();
-  const bool whole = load(library, "nvmlInit_v2", f->init) &&
-                     load(library, "nvmlShutdown", f->shutdown) &&
-                     load(library, "nvmlDeviceGetHandleByUUID", f->find) &&
-                     load(library, "nvmlDeviceGetUtilizationRates", f->utilization) &&
-                     load(library, "nvmlDeviceGetPowerUsage", f->power) &&
-                     load(library, "nvmlDeviceGetTemperature", f->temperature) &&
-                     load(library, "nvmlDeviceGetClockInfo", f->clock) &&
-                     load(library, "nvmlDeviceGetMemoryInfo", f->memory);
+  const bool whole = load_function(library, "nvmlInit_v2", f->init) &&
+                     load_function(library, "nvmlShutdown", f->shutdown) &&
+                     load_function(library, "nvmlDeviceGetHandleByUUID", f->find) &&
+                     load_function(library, "nvmlDeviceGetUtilizationRates", f->utilization) &&
+                     load_function(library, "nvmlDeviceGetPowerUsage", f->power) &&
+                     load_function(library, "nvmlDeviceGetTemperature", f->temperature) &&
+                     load_function(library, "nvmlDeviceGetClockInfo", f->clock) &&
+                     load_function(library, "nvmlDeviceGetMemoryInfo", f->memory);
   if (!whole)
     return fail(Errc::unsupported, "{} lacks a function: another version is needed", name);
-  if (const int code = f->init(); code != success)
+  if (const int code = f->init(); code != nvml_success)
     return fail(Errc::unsupported, "{} does not start: error {}", name, code);
   return std::unique_ptr<Nvml>{new Nvml{std::move(f)}};
 }
@@ -83,7 +83,7 @@ Nvml::~Nvml() {
 /// Null where the driver knows none of this id.
 Nvml::Device* Nvml::find(const std::string& gpu) {
   const auto [at, is_new] = devices_.try_emplace(gpu, nullptr);
-  if (is_new && functions_->find(gpu.c_str(), &at->second) != success)
+  if (is_new && functions_->find(gpu.c_str(), &at->second) != nvml_success)
     at->second = nullptr;
   return at->second;
 }
@@ -94,7 +94,7 @@ GpuSample Nvml::sample(const std::string& gpu) {
   if (device == nullptr)
     return sample;
   const auto& f = *functions_;
-  if (Utilization use{}; f.utilization(device, &use) == success)
+  if (NvmlUtilization use{}; f.utilization(device, &use) == nvml_success)
     sample.busy_ratio = 0.01 * use.gpu;
   sample.power_watts = ask(1e-3, [&](unsigned* to) { return f.power(device, to); });
   sample.temperature_celsius =
@@ -104,7 +104,7 @@ GpuSample Nvml::sample(const std::string& gpu) {
   };
   sample.sm_hertz = clock(clock_of_sm);
   sample.memory_hertz = clock(clock_of_memory);
-  if (Memory memory{}; f.memory(device, &memory) == success) {
+  if (NvmlMemory memory{}; f.memory(device, &memory) == nvml_success) {
     sample.memory_bytes = static_cast<double>(memory.used);
     sample.memory_total_bytes = static_cast<double>(memory.total);
   }

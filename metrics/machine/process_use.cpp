@@ -14,14 +14,10 @@ namespace troupe::metrics {
 
 namespace {
 
-// Fields of /proc/self/stat behind the name, which may have blanks: from the state, the third.
-enum Field : std::size_t {
-  user = 11,
-  system = 12,
-  threads = 17,
-  start = 19,
-  size = 20,
-  pages = 21
+/// Of /proc/self/stat behind the name, which may have blanks: from the state, the third.
+struct Field {
+  static constexpr std::size_t user = 11, system = 12, threads = 17, start = 19, size = 20,
+                               pages = 21;
 };
 
 std::vector<double> read_stat() {
@@ -56,16 +52,17 @@ double open_files() {
 
 std::optional<ProcessUse> process_use() {
   const auto stat = read_stat();
-  if (stat.size() <= pages)
+  if (stat.size() <= Field::pages)
     return std::nullopt;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  return ProcessUse{.cpu_seconds = (stat[user] + stat[system]) / ticks,
-                    .resident_bytes = stat[pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
-                    .virtual_bytes = stat[size],
-                    .start_time = boot_time() + stat[start] / ticks,
-                    .threads = stat[threads],
+  return ProcessUse{.cpu_seconds = (stat[Field::user] + stat[Field::system]) / ticks,
+                    .resident_bytes =
+                        stat[Field::pages] * static_cast<double>(::sysconf(_SC_PAGESIZE)),
+                    .virtual_bytes = stat[Field::size],
+                    .start_time = boot_time() + stat[Field::start] / ticks,
+                    .threads = stat[Field::threads],
                     .open_files = open_files(),
                     .most_files = static_cast<double>(files.rlim_cur)};
 }

@@ -36,6 +36,7 @@ TEST_CASE("every expression of dashboards that is about GPUs finds something of 
   const PrometheusServer prometheus(
       TROUPE_PROMETHEUS,
       PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader))));
+  REQUIRE(becomes_true([&] { return prometheus.ask("troupe_steps_total > 5").has_value(); }));
   check_panels(prometheus, needs_gpu);
   const auto share = found(prometheus, "rate(troupe_operations_total[10s]) / on (job) "
                                        "troupe_peak_operations_per_second");
