@@ -10,7 +10,8 @@ using namespace troupe::engine;
 namespace {
 
 Slot slot(UnitId unit, std::size_t offset, std::size_t elements) {
-  return {.name = "x", .shape = {}, .unit = unit, .offset = offset, .elements = elements, .codec = {}};
+  return {
+      .name = "x", .shape = {}, .unit = unit, .offset = offset, .elements = elements, .codec = {}};
 }
 
 } // namespace
@@ -19,8 +20,8 @@ TEST_CASE("gaps are what lies between parameters, and behind the last of a unit"
   StorageLayout layout;
   layout.parameters = {slot(0, 0, 10), slot(0, 16, 16), slot(1, 4, 12)};
   layout.unit_elements = {48, 16};
-  const auto plan = collectives::plan_flat(
-      collectives::wrap_by_size(layout.unit_elements, 1), layout.unit_elements, 1);
+  const auto plan = collectives::plan_flat(collectives::wrap_by_size(layout.unit_elements, 1),
+                                           layout.unit_elements, 1);
   const auto unit0 = plan.unit_offsets[0], unit1 = plan.unit_offsets[1];
   const auto gaps = flat_gaps(layout, plan);
   CHECK(gaps.size() == 3);
