@@ -8,7 +8,6 @@
 #include "troupe/metrics/machine/process_use.hpp"
 #include "troupe/metrics/registry/registry.hpp"
 
-#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
@@ -20,7 +19,6 @@
 using namespace troupe;
 using namespace troupe::metrics;
 using namespace troupe::testing;
-using Catch::Approx;
 
 namespace {
 

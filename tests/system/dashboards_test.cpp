@@ -89,7 +89,7 @@ void write_photos(const std::filesystem::path& root) {
 
 void check_rules(const PrometheusServer& prometheus) {
   REQUIRE(becomes_true([&] {
-    return prometheus.series("ALERTS_FOR_STATE or up").size() > 0 &&
+    return !prometheus.series("ALERTS_FOR_STATE or up").empty() &&
            prometheus.api("rules").at("groups").at(0).at("rules").at(0).at("health") != "unknown";
   }));
   const auto groups = prometheus.api("rules").at("groups");
