@@ -13,10 +13,18 @@
 
 namespace troupe::actors {
 
+/// What every node tells the METRICS of the one that leads.
+using heartbeat_actor = caf::typed_actor<
+    // The node at this address lives.
+    caf::result<void>(atom::alive, std::string address)>;
+
 /// METRICS: everything a person or Prometheus sees of a run.
 using metrics_actor = caf::typed_actor<
-    // The nodes that take part now, for Prometheus to find them.
-    caf::result<void>(atom::join, std::vector<NodeStatus> nodes),
+    // The nodes that take part now, for Prometheus to find them, and the METRICS of the one that
+    // leads, which is told once a second that this node lives.
+    caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
+    // The node at this address lives.
+    caf::result<void>(atom::alive, std::string address),
     // One step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.
@@ -205,4 +213,5 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

@@ -9,6 +9,7 @@
 #include "troupe/metrics/registry/job_phase.hpp"
 #include "troupe/metrics/step_record.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -53,12 +54,16 @@ struct RankInfo {
   std::string device;       ///< its name
   std::int64_t samples = 0; ///< of the training set
   std::string data = {};    ///< the training set's fingerprint
+  // Of the device; 0: nobody knows.
+  std::uint64_t memory_bytes = 0;
+  double peak_operations = 0; ///< a second, in the run's precision
 
   template <class Inspector>
   friend bool inspect(Inspector& f, RankInfo& x) {
     return f.object(x).fields(f.field("rank", x.rank), f.field("metrics", x.metrics),
                               f.field("device", x.device), f.field("samples", x.samples),
-                              f.field("data", x.data));
+                              f.field("data", x.data), f.field("memory_bytes", x.memory_bytes),
+                              f.field("peak_operations", x.peak_operations));
   }
 };
 
@@ -98,14 +103,26 @@ struct WorkerStep {
   std::chrono::nanoseconds busy{};      ///< time in forward and backward
   std::chrono::nanoseconds data_wait{}; ///< time in which the device waited for a batch
   std::uint64_t statistics_bytes = 0;   ///< sent for synchronized batch norms
+  std::int64_t ready_batches = 0;       ///< that are filled and wait at its end
 
   template <class Inspector>
   friend bool inspect(Inspector& f, WorkerStep& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("loss", x.loss),
-                              f.field("right", x.right), f.field("samples", x.samples),
-                              f.field("begin", x.begin), f.field("end", x.end),
-                              f.field("busy", x.busy), f.field("data_wait", x.data_wait),
-                              f.field("statistics_bytes", x.statistics_bytes));
+    return f.object(x).fields(
+        f.field("step", x.step), f.field("loss", x.loss), f.field("right", x.right),
+        f.field("samples", x.samples), f.field("begin", x.begin), f.field("end", x.end),
+        f.field("busy", x.busy), f.field("data_wait", x.data_wait),
+        f.field("statistics_bytes", x.statistics_bytes), f.field("ready_batches", x.ready_batches));
+  }
+};
+
+/// What a rank's collectives of one kind took in a step.
+struct RankCollective {
+  std::uint64_t bytes = 0; ///< sent
+  std::chrono::nanoseconds time{};
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, RankCollective& x) {
+    return f.object(x).fields(f.field("bytes", x.bytes), f.field("time", x.time));
   }
 };
 
@@ -113,10 +130,10 @@ struct WorkerStep {
 struct StepReport {
   std::int32_t rank = 0;
   WorkerStep worker = {};
-  std::uint64_t collective_bytes = 0;
-  std::chrono::nanoseconds collective{}; ///< time in collectives
+  std::array<RankCollective, metrics::collective_kind_names.size()> collectives = {}; ///< by kind
   std::chrono::nanoseconds overlapped{}; ///< the part of it during which the rank also computed
   MemoryUse memory = {};
+  double squared_norm = -1;       ///< as engine::StepFindings has it
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
@@ -124,11 +141,10 @@ struct StepReport {
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
     return f.object(x).fields(
-        f.field("rank", x.rank), f.field("worker", x.worker),
-        f.field("collective_bytes", x.collective_bytes), f.field("collective", x.collective),
+        f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
         f.field("overlapped", x.overlapped), f.field("memory", x.memory),
-        f.field("loss_scale", x.loss_scale), f.field("skipped_steps", x.skipped_steps),
-        f.field("scale_growths", x.scale_growths));
+        f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
+        f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths));
   }
 };
 
@@ -184,15 +200,18 @@ struct CheckpointParts {
 struct CheckpointOutcome {
   std::int64_t step = 0;
   std::string path = {};
-  double seconds = 0;
+  double seconds = 0;                 ///< that writing took
+  double pause_seconds = 0;           ///< in which nothing was trained because of it
+  std::uint64_t bytes = 0;            ///< of all its files
   std::optional<Error> failure = {};  ///< empty: written, or not to be written
   std::string parameters_sha256 = {}; ///< of the parameters in canonical layout
 
   template <class Inspector>
   friend bool inspect(Inspector& f, CheckpointOutcome& x) {
-    return f.object(x).fields(f.field("step", x.step), f.field("path", x.path),
-                              f.field("seconds", x.seconds), f.field("failure", x.failure),
-                              f.field("parameters_sha256", x.parameters_sha256));
+    return f.object(x).fields(
+        f.field("step", x.step), f.field("path", x.path), f.field("seconds", x.seconds),
+        f.field("pause_seconds", x.pause_seconds), f.field("bytes", x.bytes),
+        f.field("failure", x.failure), f.field("parameters_sha256", x.parameters_sha256));
   }
 };
 
@@ -226,12 +245,18 @@ bool inspect(Inspector& f, JobPhase& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, WorkerSummary& x) {
-  return f.object(x).fields(f.field("rank", x.rank), f.field("device", x.device),
-                            f.field("peak_memory_bytes", x.peak_memory_bytes),
-                            f.field("parameter_bytes", x.parameter_bytes),
-                            f.field("gradient_bytes", x.gradient_bytes),
-                            f.field("optimizer_bytes", x.optimizer_bytes),
-                            f.field("busy_ratio", x.busy_ratio), f.field("memory", x.memory));
+  return f.object(x).fields(
+      f.field("rank", x.rank), f.field("device", x.device),
+      f.field("peak_memory_bytes", x.peak_memory_bytes),
+      f.field("parameter_bytes", x.parameter_bytes), f.field("gradient_bytes", x.gradient_bytes),
+      f.field("optimizer_bytes", x.optimizer_bytes), f.field("busy_ratio", x.busy_ratio),
+      f.field("memory", x.memory), f.field("steps", x.steps),
+      f.field("compute_seconds", x.compute_seconds),
+      f.field("data_wait_seconds", x.data_wait_seconds),
+      f.field("collective_seconds", x.collective_seconds),
+      f.field("ready_batches", x.ready_batches),
+      f.field("memory_limit_bytes", x.memory_limit_bytes),
+      f.field("peak_operations", x.peak_operations));
 }
 
 } // namespace metrics

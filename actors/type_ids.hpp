@@ -106,6 +106,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointParts))
   CAF_ADD_ATOM(troupe, troupe::atom, save)
   CAF_ADD_ATOM(troupe, troupe::atom, digest)
+  CAF_ADD_ATOM(troupe, troupe::atom, alive)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankCollective))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -30,6 +30,9 @@ public:
   /// By label; empty where samples have no class.
   virtual const std::vector<std::string>& class_names() const = 0;
   virtual std::int64_t size() const = 0;
+  /// That all threads have spent so far in reading and decoding files of samples; 0 where samples
+  /// are in memory.
+  virtual double decode_seconds() const { return 0; }
 
   /// 32 hexadecimal digits that sets of the same samples share, on every machine and wherever the
   /// files lie.

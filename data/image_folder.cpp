@@ -8,6 +8,8 @@
 #include "troupe/core/sha256.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 
 namespace troupe::data {
 
@@ -27,8 +29,13 @@ public:
         files_{std::move(files)} {}
 
   Result<ImageView> read(std::int64_t index, std::vector<std::uint8_t>& scratch) const override {
-    return read_image(files_[static_cast<std::size_t>(index)], info().channels, scratch);
+    const auto begin = std::chrono::steady_clock::now();
+    auto image = read_image(files_[static_cast<std::size_t>(index)], info().channels, scratch);
+    nanoseconds_ += (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds{1};
+    return image;
   }
+
+  double decode_seconds() const override { return 1e-9 * static_cast<double>(nanoseconds_.load()); }
 
 private:
   void add_pixels(Sha256& sha) const override {
@@ -45,6 +52,7 @@ private:
 
   fs::path folder_;
   std::vector<fs::path> files_;
+  mutable std::atomic<std::int64_t> nanoseconds_ = 0; ///< in which files were read and decoded
 };
 
 Result<fs::path> split_folder(const fs::path& root, Split split) {

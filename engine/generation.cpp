@@ -124,7 +124,7 @@ Status Formation::add_fillers() {
   for (std::int64_t i = 0; i < job_.config.data.loader_threads; ++i)
     generation_.loader_streams.push_back(
         {std::make_shared<cpu::HostStream>(StreamOptions{.name = "loader"}),
-         generation_.trace.track(node_rows, fmt::format("loader {}", i))});
+         generation_.trace.track(node_rows, fmt::format("loader {}", i)), generation_.loader_work});
   FillerMaker maker{*generation_.host->devices,
                     {.training = job_.training,
                      .evaluation = generation_.evaluation,
@@ -165,6 +165,8 @@ metrics::RunInfo Generation::info() const {
   info.steps_per_epoch = job().plan.steps_per_epoch();
   info.total_steps = job().plan.total_steps();
   info.first_step = first_step;
+  info.checkpoint_interval = job().plan.save_interval();
+  info.operations_per_step = host->operations * static_cast<double>(host->slices);
   info.host = seat.place().host;
   info.started = std::chrono::system_clock::now();
   return info;

@@ -40,6 +40,8 @@ public:
   std::vector<std::shared_ptr<Replica>> replicas;         ///< this node's, by rank
   std::vector<Fillers> fillers;                           ///< by replica
   std::vector<LoaderStream> loader_streams;
+  const std::shared_ptr<LoaderWork> loader_work =
+      std::make_shared<LoaderWork>(); ///< of this host's
 };
 
 /// Blocks until the ranks of all nodes are connected and have the host's state, which is theirs

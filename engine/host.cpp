@@ -8,6 +8,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
+#include "troupe/nn/cost.hpp"
 
 namespace troupe::engine {
 
@@ -68,9 +69,12 @@ Status HostMaker::equip(int worker) {
 Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
   TROUPE_TRY(auto model,
              nn::prepare_model(config(), micro_batch_, nn::Purpose::training, engine.passes));
-  if (const auto& recompute = model.recompute)
+  host_->operations = nn::operations_of(model.graph);
+  if (const auto& recompute = model.recompute) {
+    host_->operations /= 1 + recompute->operations_ratio;
     host_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                         recompute->operations_ratio};
+  }
   engine.compile.memory = std::move(model.memory);
   TROUPE_TRY(auto train, equipment.device->compile(model.graph, engine.compile));
   equipment.train = std::move(train);

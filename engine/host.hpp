@@ -40,6 +40,7 @@ struct Host {
   /// place only.
   StateSourcePtr state = nullptr;
   std::optional<metrics::RecomputeRecord> recompute = {}; ///< where it was asked for
+  double operations = 0; ///< of a slice's products, forward and backward; none made again
 };
 
 /// What preparing tells and asks meanwhile.

@@ -8,7 +8,7 @@ namespace troupe::engine {
 
 namespace {
 
-std::int64_t save_interval(const Interval& every, std::int64_t steps_per_epoch) {
+std::int64_t steps_of(const Interval& every, std::int64_t steps_per_epoch) {
   switch (every.unit) {
   case Interval::Unit::never:
     return 0;
@@ -29,8 +29,8 @@ std::int64_t next_multiple(std::int64_t done, std::int64_t every) {
 
 JobPlan::JobPlan(const Config& config, std::int64_t steps_per_epoch)
     : steps_per_epoch_{steps_per_epoch}, total_steps_{config.train.epochs * steps_per_epoch},
-      evaluate_every_{config.train.evaluate_every}, save_every_{save_interval(
-                                                        config.checkpoint.every, steps_per_epoch)},
+      evaluate_every_{config.train.evaluate_every}, save_every_{steps_of(config.checkpoint.every,
+                                                                         steps_per_epoch)},
       saves_best_{config.checkpoint.best != "none"} {
   if (config.train.max_steps)
     total_steps_ = std::min(total_steps_, *config.train.max_steps);

@@ -21,6 +21,8 @@ public:
 
   /// Whether checkpoints are written at all.
   bool saves() const { return save_every_ != 0; }
+  /// Steps from one checkpoint to the next; 0: none are written, but the best.
+  std::int64_t save_interval() const { return save_every_; }
   /// Whether some are while steps are still to come.
   bool saves_while_training() const {
     return (saves() && save_every_ < total_steps_) ||

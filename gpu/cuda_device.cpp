@@ -2,6 +2,7 @@
 
 #include "cublas/matmul_book.hpp"
 #include "detail/load_kernels.hpp"
+#include "device_rates.hpp"
 #include "engines.hpp"
 #include "kernels/flat.hpp"
 #include "kernels/optimizer.hpp"
@@ -196,13 +197,15 @@ Result<std::unique_ptr<CudaDevice>> make_cuda_device(int index, Say say) {
                 "CUDA device {} ({}) has compute capability {}.{}: 8.0 or later is needed", index,
                 properties.name, properties.major, properties.minor);
   TROUPE_TRY(auto context, DeviceContext::create(index));
+  TROUPE_TRY(const auto clocks, clocks_of_device(index));
   DeviceInfo info{.on_host = false,
                   .index = index,
                   .name = fmt::format("cuda:{} ({}, sm_{}{})", index, properties.name,
                                       properties.major, properties.minor),
                   .id = text_of(properties.uuid),
                   .pinned = properties.integrated == 0,
-                  .memory_bytes = properties.totalGlobalMem};
+                  .memory_bytes = properties.totalGlobalMem,
+                  .peak = peak_operations(clocks)};
   auto device = std::make_unique<CudaDevice>(std::move(context), std::move(info), std::move(say));
   TROUPE_TRY(load_flat_kernels(*device));
   return device;

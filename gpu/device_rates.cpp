@@ -35,7 +35,20 @@ DeviceRates DeviceRates::of(const DeviceClocks& clocks) {
           .wide_operations = operations.wide * cycles};
 }
 
+PeakOperations peak_operations(const DeviceClocks& clocks) {
+  if (clocks.capability != 80 && clocks.capability != 90)
+    return {};
+  const double cycles = clocks.core_hertz * clocks.multiprocessors;
+  const auto [narrow, wide] = per_clock(clocks.capability);
+  return {.f32 = wide * cycles, .tf32 = narrow / 2 * cycles, .narrow = narrow * cycles};
+}
+
 Result<DeviceRates> DeviceRates::of_device(int index) {
+  TROUPE_TRY(const auto clocks, clocks_of_device(index));
+  return of(clocks);
+}
+
+Result<DeviceClocks> clocks_of_device(int index) {
   int major = 0, minor = 0, core_kilohertz = 0, memory_kilohertz = 0;
   DeviceClocks clocks;
   const auto ask = [index](cudaDeviceAttr attribute, int& value) {
@@ -50,7 +63,7 @@ Result<DeviceRates> DeviceRates::of_device(int index) {
   clocks.capability = 10 * major + minor;
   clocks.core_hertz = 1e3 * core_kilohertz;
   clocks.memory_hertz = 1e3 * memory_kilohertz;
-  return of(clocks);
+  return clocks;
 }
 
 double DeviceRates::microseconds(const Traffic& traffic) const {

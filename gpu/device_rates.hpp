@@ -2,6 +2,7 @@
 #pragma once
 
 #include "traffic.hpp"
+#include "troupe/core/device/device.hpp"
 #include "troupe/core/error.hpp"
 
 namespace troupe::gpu {
@@ -12,6 +13,12 @@ struct DeviceClocks {
   double core_hertz = 0, memory_hertz = 0;
   int memory_bits = 0; ///< width of the memory's bus
 };
+
+/// At these clocks, as data sheets have it; 0 for capabilities whose widths are not known here.
+PeakOperations peak_operations(const DeviceClocks& clocks);
+
+/// Errors: those of the driver.
+Result<DeviceClocks> clocks_of_device(int index);
 
 struct DeviceRates {
   double bytes_per_second = 0;    ///< that kernels which only move reach

@@ -5,13 +5,39 @@
 #include "troupe/core/config/strategies.hpp"
 #include "troupe/core/device/device.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::metrics {
+
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce
+};
+
+inline constexpr std::array<std::string_view, 5> collective_kind_names = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"};
+
+constexpr std::string_view to_string(CollectiveKind kind) {
+  return collective_kind_names[static_cast<std::size_t>(kind)];
+}
+
+/// What the collectives of one kind took in a step.
+struct CollectiveUse {
+  std::uint64_t bytes = 0; ///< summed over ranks
+  double seconds = 0;      ///< mean over ranks
+
+  bool operator==(const CollectiveUse&) const = default;
+};
 
 /// One step that all ranks have committed.
 struct StepRecord {
@@ -27,7 +53,11 @@ struct StepRecord {
   double compute_seconds = 0;         ///< in forward and backward, mean over ranks
   std::uint64_t collective_bytes = 0; ///< summed over ranks
   double collective_seconds = 0;      ///< mean over ranks
+  std::array<CollectiveUse, collective_kind_names.size()> collectives = {}; ///< by CollectiveKind
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
+  /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
+  /// step.
+  std::optional<double> gradient_norm = {};
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
   std::int64_t scale_growths = 0; ///< of the whole run: the scale rose
@@ -40,7 +70,8 @@ struct EpochRecord {
   std::optional<double> train_accuracy = {};
   std::optional<double> test_loss = {};
   std::optional<double> test_accuracy = {};
-  double seconds = 0; ///< with evaluation
+  double seconds = 0;                      ///< with evaluation
+  std::optional<double> test_seconds = {}; ///< of the evaluation
 };
 
 /// What one worker used. The four totals are peaks.
@@ -53,6 +84,23 @@ struct WorkerSummary {
   std::uint64_t optimizer_bytes = 0;
   double busy_ratio = 0; ///< the part of the run in forward and backward
   MemoryUse memory = {}; ///< by kind, current and peak
+  // Of the steps since the run was last started.
+  std::int64_t steps = 0;
+  double compute_seconds = 0;
+  double data_wait_seconds = 0;
+  double collective_seconds = 0;  ///< in which the rank did not compute
+  std::int64_t ready_batches = 0; ///< that were filled when the last step ended
+  // Of its device; 0: nobody knows.
+  std::uint64_t memory_limit_bytes = 0;
+  double peak_operations = 0; ///< a second, in the run's precision
+};
+
+/// A checkpoint that was written.
+struct CheckpointRecord {
+  std::int64_t step = 0;
+  double seconds = 0;       ///< that writing took
+  double pause_seconds = 0; ///< in which nothing was trained because of it
+  std::uint64_t bytes = 0;  ///< of all its files
 };
 
 /// What train.recompute saves each worker in a training step, and what it takes.
@@ -74,8 +122,10 @@ struct RunInfo {
   std::int32_t world_size = 1;
   std::int64_t batch_size = 0; ///< global
   std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0;                  ///< at which the run ends
-  std::int64_t first_step = 0;                   ///< above 0 when resumed
+  std::int64_t total_steps = 0;         ///< at which the run ends
+  std::int64_t first_step = 0;          ///< above 0 when resumed
+  std::int64_t checkpoint_interval = 0; ///< steps; 0: none are written
+  double operations_per_step = 0;       ///< of the model's products, all ranks; none made again
   std::optional<RecomputeRecord> recompute = {}; ///< where it was asked for
   std::string host = {};
   std::string version = {};

@@ -158,6 +158,8 @@ CheckpointOutcome CheckpointerState::finish(const CheckpointParts& parts) {
   for (const auto& part : parts.parts) {
     outcome.seconds = std::max(outcome.seconds, part.seconds);
     outcome.parameters_sha256 += part.parameters_sha256; // one at most has it
+    for (const auto& file : part.files)
+      outcome.bytes += file.bytes;
   }
   auto made = check(parts.parts);
   if (made)

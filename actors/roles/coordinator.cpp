@@ -96,7 +96,7 @@ void CoordinatorState::begin_if_ready() {
   begin_ = Clock::now();
   for (const auto& [rank, member] : members_)
     if (rank == setup_.generation.node_of(rank).first_rank)
-      self_->send(member.metrics, atom::join_v, node_statuses());
+      self_->send(member.metrics, atom::join_v, node_statuses(), heartbeat_actor{setup_.metrics});
   resume_training();
 }
 
@@ -123,10 +123,17 @@ void CoordinatorState::grant() {
     self_->send(member.worker, atom::advance_v, granted_);
 }
 
+void CoordinatorState::Member::add(const StepReport& report) {
+  ++steps;
+  busy += report.worker.busy;
+  data_wait += report.worker.data_wait;
+  collectives += collective_time(report) - report.overlapped;
+  ready_batches = report.worker.ready_batches;
+  memory = report.memory;
+}
+
 void CoordinatorState::commit(const StepReport& report) {
-  auto& member = members_.at(report.rank);
-  member.busy += report.worker.busy;
-  member.memory = report.memory;
+  members_.at(report.rank).add(report);
   const auto step = report.worker.step;
   auto& reports = reports_[step];
   reports.push_back(report);
@@ -196,7 +203,8 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
   if (test) {
     record->test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));
     record->test_accuracy = test->right.ratio();
-    record->seconds += seconds(Clock::now() - evaluation_begin_);
+    record->test_seconds = seconds(Clock::now() - evaluation_begin_);
+    record->seconds += *record->test_seconds;
     summary_.accuracy = record->test_accuracy;
     note_results({record->test_loss, record->test_accuracy});
   }

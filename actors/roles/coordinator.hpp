@@ -64,8 +64,14 @@ private:
     worker_actor worker;
     shard_manager_actor shard_manager;
     metrics_actor metrics; ///< of the rank's node
-    std::chrono::nanoseconds busy = {};
+    // Of all steps so far.
+    std::int64_t steps = 0;
+    std::chrono::nanoseconds busy = {}, data_wait = {}, collectives = {}; ///< not overlapped
+    std::int64_t ready_batches = 0; ///< at the end of the last one
     MemoryUse memory = {};
+
+    void add(const StepReport& report);
+    metrics::WorkerSummary summary(double elapsed) const;
   };
   /// Sums over steps.
   struct Sums {
@@ -102,7 +108,7 @@ private:
   void finish_checkpoint();
   void conclude();
   std::function<void(const caf::error&)> not_saved(const char* role, int rank = -1);
-  void count_saved(const CheckpointOutcome& outcome);
+  void count_saved(CheckpointOutcome outcome);
   void finish();
   void tell_workers_status();
   void suspect(const Error& error);
@@ -132,7 +138,9 @@ private:
   std::set<std::string> lost_; ///< addresses of nodes that are gone
   Sums epoch_, run_;
   double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
-  Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_;
+  Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_,
+                    pause_begin_ = begin_;
+  std::optional<double> paused_; ///< seconds, for the checkpoint that is being written
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;
   std::optional<Error> unsaved_; ///< why the newest checkpoint was not written

@@ -1,5 +1,6 @@
 // When a job's state is saved, and how the last save ends the job.
 #include "coordinator.hpp"
+#include "detail/step_summary.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,8 @@ void CoordinatorState::save_if_due() {
     next_parts_ = {};
     return resume_training();
   }
+  if (phase_ != Phase::saving)
+    pause_begin_ = Clock::now();
   enter(Phase::saving);
   save_due_ = writing_;
   if (writing_)
@@ -54,6 +57,7 @@ void CoordinatorState::save() {
 void CoordinatorState::copied() {
   if (phase_ == Phase::ended)
     return;
+  paused_ = seconds(Clock::now() - pause_begin_);
   if (!is_over())
     return resume_training();
   phase_ = Phase::finishing;
@@ -136,7 +140,10 @@ void CoordinatorState::conclude() {
   hashed_ == committed_ ? finish() : hash_piece(0);
 }
 
-void CoordinatorState::count_saved(const CheckpointOutcome& outcome) {
+void CoordinatorState::count_saved(CheckpointOutcome outcome) {
+  // What is written at the end is written while nothing is trained.
+  const auto paused = std::exchange(paused_, std::nullopt);
+  outcome.pause_seconds = paused ? *paused : seconds(Clock::now() - pause_begin_);
   summary_.parameters_sha256 = outcome.parameters_sha256;
   if (!outcome.parameters_sha256.empty())
     hashed_ = outcome.step;

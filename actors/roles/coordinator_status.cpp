@@ -69,9 +69,20 @@ WorkerSummaries CoordinatorState::worker_summaries() const {
   const auto elapsed = seconds(Clock::now() - begin_);
   WorkerSummaries workers;
   for (const auto& [rank, member] : members_)
-    workers.push_back(
-        summarize(rank, member.info.device, member.memory, ratio(seconds(member.busy), elapsed)));
+    workers.push_back(member.summary(elapsed));
   return workers;
+}
+
+metrics::WorkerSummary CoordinatorState::Member::summary(double elapsed) const {
+  auto all = summarize(info.rank, info.device, memory, ratio(seconds(busy), elapsed));
+  all.steps = steps;
+  all.compute_seconds = seconds(busy);
+  all.data_wait_seconds = seconds(data_wait);
+  all.collective_seconds = seconds(collectives);
+  all.ready_batches = ready_batches;
+  all.memory_limit_bytes = info.memory_bytes;
+  all.peak_operations = info.peak_operations;
+  return all;
 }
 
 } // namespace troupe::actors

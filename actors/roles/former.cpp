@@ -115,7 +115,10 @@ Result<FormedPtr> FormerState::show() {
     setup_.formed();
   const auto metrics =
       self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-          std::move(view), setup_.trace);
+          MetricsSetup{.view = std::move(view),
+                       .sampler = HostSampler{*generation_},
+                       .address = place_->seat.place().address,
+                       .trace = setup_.trace});
   return std::make_shared<const Formed>(Formed{.generation = generation_,
                                                .info = std::move(info),
                                                .metrics = metrics,

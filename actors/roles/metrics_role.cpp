@@ -1,19 +1,24 @@
 #include "metrics_role.hpp"
 
-#include "detail/mailboxes.hpp"
 #include "traced.hpp"
 
 namespace troupe::actors {
 
-MetricsState::MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView> view,
-                           const metrics::Trace& trace)
-    : self_{self}, view_{std::move(view)}, trace_{trace}, row_{trace.track(engine::node_rows,
-                                                                           name)} {}
+MetricsState::MetricsState(metrics_actor::pointer self, MetricsSetup setup)
+    : self_{self}, view_{std::move(setup.view)}, sampler_{std::move(setup.sampler)},
+      address_{std::move(setup.address)}, trace_{std::move(setup.trace)}, row_{trace_.track(
+                                                                              engine::node_rows,
+                                                                              name)} {}
 
 metrics_actor::behavior_type MetricsState::make_behavior() {
   self_->send(self_, atom::tick_v);
   return traced<metrics_actor>(
-      row_, [this](atom::join, const std::vector<NodeStatus>& nodes) { view_->show(nodes); },
+      row_,
+      [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
+        view_->show(nodes);
+        leader_ = leader;
+      },
+      [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
       [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
       [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
       [this](atom::status, const WorkerSummaries& workers) {
@@ -34,8 +39,9 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
 }
 
 void MetricsState::sample() {
-  for (const auto& mailbox : sample_mailboxes(self_->system()))
-    view_->show(mailbox);
+  if (leader_)
+    self_->send(leader_, atom::alive_v, address_);
+  sampler_.sample(self_->system(), view_->registry());
   view_->show_unreadable();
   view_->warn_once(trace_.flush());
 }

@@ -2,19 +2,28 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "detail/host_sampler.hpp"
 #include "detail/run_view.hpp"
 
 #include "troupe/metrics/trace.hpp"
 
+#include <memory>
+#include <string>
+
 namespace troupe::actors {
+
+struct MetricsSetup {
+  std::unique_ptr<RunView> view;
+  HostSampler sampler = {};
+  std::string address = {};  ///< of this node, as NodeStatus has it
+  metrics::Trace trace = {}; ///< written to the disk here, with all that waits for files
+};
 
 class MetricsState {
 public:
   static inline const char* name = "metrics";
 
-  /// `trace` is written to the disk here, with everything else that waits for files.
-  MetricsState(metrics_actor::pointer self, std::unique_ptr<RunView> view,
-               const metrics::Trace& trace);
+  MetricsState(metrics_actor::pointer self, MetricsSetup setup);
   metrics_actor::behavior_type make_behavior();
 
 private:
@@ -22,6 +31,9 @@ private:
 
   metrics_actor::pointer self_;
   std::unique_ptr<RunView> view_;
+  HostSampler sampler_;
+  std::string address_;
+  heartbeat_actor leader_; ///< null: nothing has begun
   metrics::Trace trace_;
   metrics::Track row_;
 };

@@ -12,6 +12,17 @@
 
 namespace troupe::actors {
 
+namespace {
+
+/// Of products in the types of this precision.
+double peak_operations(const PeakOperations& peak, Precision precision) {
+  if (compute_type(precision) != DType::f32)
+    return peak.narrow;
+  return precision == Precision::tf32 ? peak.tf32 : peak.f32;
+}
+
+} // namespace
+
 template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
   setup.row = generation().trace.track(group, State::name);
@@ -70,6 +81,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
           .exchange = {.replica = replica,
                        .accumulate = accumulate,
                        .clip_norm = job.config.train.clip_grad_norm,
+                       .norm_every = job.config.train.gradient_norm_every,
                        .loss_scale = job.loss_scale,
                        .optimizer = job.optimizer,
                        .row = shared ? compute : generation().trace.track(rows, "communication"),
@@ -92,12 +104,15 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                   .coordinator = coordinator_,
                   .stream_row = compute},
       replica->rank);
+  const auto& info = replica->device().info();
   self_->send(coordinator_, atom::join_v,
               RankInfo{.rank = replica->rank,
                        .metrics = formed_->metrics_address,
-                       .device = replica->device().info().name,
+                       .device = info.name,
                        .samples = job.training->dataset().size(),
-                       .data = job.data_fingerprint},
+                       .data = job.data_fingerprint,
+                       .memory_bytes = info.on_host ? 0 : info.memory_bytes,
+                       .peak_operations = peak_operations(info.peak, job.precision)},
               worker, shard_manager, formed_->metrics);
 }
 

@@ -172,9 +172,9 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
   if (exchange_.meets(pass))
     exchange_.reduce(bucket, micro, collectives_of(step));
   last_reduced_ = replica().communication->record();
-  if (last && exchange_.applies_early())
+  if (last && exchange_.applies_early(step))
     exchange_.apply(bucket, step);
-  if (last && exchange_.publishes_early(bucket))
+  if (last && exchange_.publishes_early(bucket, step))
     publish(bucket, collectives_of(step));
   if (strategy().divides_gradients)
     release(event);
@@ -182,15 +182,15 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
 
 void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
-  const auto& scaler = flights_[step].scaler;
-  exchange_.finish_step(step, scaler.get(), done);
+  const auto& found = flights_[step].found;
+  exchange_.finish_step(step, found.get(), done);
   // The next forward begins with the first units.
   const auto& buckets = exchange_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
-    if (!exchange_.publishes_early(*bucket))
+    if (!exchange_.publishes_early(*bucket, step))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
-  announce(exchange_.last_stream(), atom::done_v, step, scaler);
+  announce(exchange_.last_stream(), atom::done_v, step, found);
 }
 
 void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Collectives& done) {
@@ -225,30 +225,40 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     self_->send(setup_.coordinator, atom::failed_v, flight.worker->loss);
     return fail(sound.error());
   }
-  StepReport report{.rank = replica().rank,
-                    .worker = *flight.worker,
-                    .collective_bytes = flight.collectives.bytes + flight.worker->statistics_bytes};
-  for (const auto& [begin, end] : flight.collectives.spans) {
-    report.collective += end->time() - begin->time();
-    report.overlapped += covered(*flight.computing, begin->time(), end->time());
-  }
-  report.memory = replica().device().memory();
-  if (replica().state->loss_scale()) {
-    report.loss_scale = flight.scaler->scale;
-    report.skipped_steps = flight.scaler->skipped;
-    report.scale_growths = flight.scaler->grown;
-  }
+  const auto report = report_of(flight);
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);
 }
 
+StepReport ShardManagerState::report_of(const Flight& flight) const {
+  StepReport report{.rank = replica().rank, .worker = *flight.worker};
+  for (const auto& each : flight.collectives.done) {
+    auto& [bytes, time] = report.collectives[static_cast<std::size_t>(each.kind)];
+    bytes += each.bytes;
+    time += each.end->time() - each.begin->time();
+    report.overlapped += covered(*flight.computing, each.begin->time(), each.end->time());
+  }
+  // Batch norms sum within passes (ADR 0011).
+  report.collectives[static_cast<std::size_t>(metrics::CollectiveKind::all_reduce)].bytes +=
+      flight.worker->statistics_bytes;
+  report.memory = replica().device().memory();
+  report.squared_norm = flight.found->squared_norm;
+  if (replica().state->loss_scale()) {
+    const auto& scaler = flight.found->loss_scale;
+    report.loss_scale = scaler.scale;
+    report.skipped_steps = scaler.skipped;
+    report.scale_growths = scaler.grown;
+  }
+  return report;
+}
+
 /// A scaled loss that is not finite is a step to skip while a smaller scale may help.
 Status ShardManagerState::check_loss(const Flight& flight) const {
-  if (std::isfinite(flight.worker->loss) || flight.scaler->scale >= 1)
+  if (std::isfinite(flight.worker->loss) || flight.found->loss_scale.scale >= 1)
     return {};
   return failure(Error{Errc::numeric,
                        fmt::format("the loss is {}, and the loss scale has fallen to {}",
-                                   flight.worker->loss, flight.scaler->scale),
+                                   flight.worker->loss, flight.found->loss_scale.scale),
                        {.step = flight.worker->step}});
 }
 

@@ -39,8 +39,7 @@ private:
     std::optional<WorkerStep> worker;
     SpansPtr computing;
     bool applied = false;
-    /// After the step, when losses are scaled.
-    std::shared_ptr<LossScaleState> scaler = std::make_shared<LossScaleState>();
+    std::shared_ptr<engine::StepFindings> found = std::make_shared<engine::StepFindings>();
   };
   /// The bucket that was opened last, what for, and when it can be used.
   struct Opened {
@@ -66,6 +65,7 @@ private:
   void finish_step(std::int64_t step);
   void publish(const collectives::Bucket& bucket, engine::Collectives& done);
   void commit_if_done(std::int64_t step);
+  StepReport report_of(const Flight& flight) const;
   Status check_loss(const Flight& flight) const;
   void evaluate(std::int64_t step);
   caf::result<void> save(std::int64_t step);

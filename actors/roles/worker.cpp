@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe::actors {
@@ -233,7 +234,15 @@ void WorkerState::finish_pass(Pass pass) {
     finish_step(step_.step);
 }
 
+std::int64_t WorkerState::ready_batches() const {
+  const auto is_ready = [](const MicroBatchPtr& batch) { return batch->ready->ready(); };
+  return std::ranges::count_if(batches_, is_ready) +
+         std::ranges::count_if(passes_,
+                               [&](const auto& pass) { return is_ready(pass.second->batch); });
+}
+
 void WorkerState::finish_step(std::int64_t step) {
+  step_.ready_batches = ready_batches();
   if (setup_.scales_loss || std::isfinite(step_.loss))
     self_->send(setup_.shard_manager, atom::done_v, step_,
                 SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});

@@ -68,6 +68,8 @@ private:
   void announce_done(Purpose purpose, std::int64_t index, std::shared_ptr<const Flight> written);
   void fail_loss(std::int64_t step);
   void fail(Error error);
+  /// Micro-batches that are filled and that no pass has read.
+  std::int64_t ready_batches() const;
   /// Sent so far for synchronized batch norms.
   std::uint64_t statistics_bytes() const;
   /// What the stream's row shows.

@@ -180,6 +180,11 @@ void add_train(Keys& keys, TrainConfig& c) {
       {"train.clip_grad_norm", &c.clip_grad_norm, above(0), "Largest global norm of the gradient"});
   keys.push_back({"train.clip_grad_value", &c.clip_grad_value, above(0),
                   "Largest size of each of its elements, clipped before the norm"});
+  keys.push_back(
+      {"train.gradient_norm_every", &c.gradient_norm_every, at_least(0),
+       "Steps from one measured norm of the gradient to the next, for metrics; with "
+       "clip_grad_norm every one is. 0: none. In such a step the optimizer waits for all "
+       "gradients, as it does when they are clipped; what is computed stays the same"});
   keys.push_back({"train.clip_before_unscale",
                   &c.clip_before_unscale,
                   {},

@@ -99,6 +99,7 @@ struct TrainConfig {
   std::int64_t accumulate = 1;           ///< micro-batches per worker and step
   std::optional<double> clip_grad_norm;  ///< of the unscaled gradient
   std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm
+  std::int64_t gradient_norm_every = 0;  ///< steps between measured norms; 0: only to clip
   bool clip_before_unscale = false;      ///< a known accident: refused where it would matter
   double label_smoothing = 0.0;
   std::vector<std::string> freeze;        ///< units and modules that stay as they are

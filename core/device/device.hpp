@@ -93,6 +93,11 @@ struct StreamOptions {
   bool urgent = false; ///< CUDA: its kernels start before those that wait on other streams
 };
 
+/// Multiplications and additions of products that a device can do a second; 0: nobody knows.
+struct PeakOperations {
+  double f32 = 0, tf32 = 0, narrow = 0; ///< narrow: f16, bf16
+};
+
 struct DeviceInfo {
   bool on_host = true; ///< computes in the host's memory
   int index = 0;
@@ -100,6 +105,7 @@ struct DeviceInfo {
   std::string id = {}; ///< no other device of any machine has it; empty of the host's
   bool pinned = false; ///< allocates MemoryKind::pinned, which is not its own memory
   std::size_t memory_bytes = 0;
+  PeakOperations peak = {};
 };
 
 /// Flat views that one optimizer step works on, all of `elements` fp32 values.

@@ -6,6 +6,7 @@ namespace troupe::engine {
 
 using collectives::Bucket;
 using collectives::Values;
+using metrics::CollectiveKind;
 
 Exchange::Exchange(ExchangeSetup setup)
     : setup_{std::move(setup)}, rules_{collectives::rules_of(strategy().policy)} {
@@ -13,18 +14,20 @@ Exchange::Exchange(ExchangeSetup setup)
     host_.emplace(setup_.replica, setup_.host_rows);
 }
 
+/// `of`: what is sent, where that is no bucket.
 template <class Call>
-void Exchange::collective(collectives::Communicator& communicator, std::string_view what,
-                          std::size_t bytes, Collectives& done, const Call& call) {
+void Exchange::collective(collectives::Communicator& communicator, CollectiveKind kind,
+                          std::size_t bytes, Collectives& done, const Call& call,
+                          std::string_view of) {
   const auto before = communicator.traffic().bytes;
   auto begin = stream().record();
   {
-    const auto span =
-        setup_.row.span(stream(), {metrics::SpanKind::collective, what, "", done.step, bytes});
+    const auto span = setup_.row.span(
+        stream(), {metrics::SpanKind::collective, metrics::to_string(kind), of, done.step, bytes});
     call();
   }
-  done.spans.emplace_back(std::move(begin), stream().record());
-  done.bytes += communicator.traffic().bytes - before;
+  done.done.push_back(
+      {kind, std::move(begin), stream().record(), communicator.traffic().bytes - before});
 }
 
 void Exchange::gather(const Bucket& bucket, Collectives& done) {
@@ -43,7 +46,7 @@ void Exchange::gather(const Bucket& bucket, Collectives& done) {
     whole = state().wire();
     device.narrow(stream(), mine, shard.data, type, elements);
   }
-  collective(group, "all_gather", bucket.elements * size_of(type), done,
+  collective(group, CollectiveKind::all_gather, bucket.elements * size_of(type), done,
              [&] { group.all_gather(stream(), shard, whole); });
   if (type != DType::f32)
     device.widen(stream(), whole, type, all, bucket.elements);
@@ -95,6 +98,9 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& don
   auto& device = replica().device();
   if (strategy().divides_optimizer)
     reduce_shards(bucket, gradients, done);
+  if (!applies_early(done.step)) // something is asked of all gradients together
+    for (const auto& gap : state().foreign_gradients(bucket))
+      device.zero(stream(), gradients + gap.first, gap.elements * sizeof(float));
   if (replica().replica_group->world_size() > 1)
     reduce_replicas(gradients, mine.elements, done);
   if (strategy().world_size > 1)
@@ -120,7 +126,7 @@ void Exchange::reduce_shards(const Bucket& bucket, float* mine, Collectives& don
     whole = state().wire();
     device.narrow(stream(), all, whole, type, bucket.elements);
   }
-  collective(group, "reduce_scatter", bucket.elements * size_of(type), done,
+  collective(group, CollectiveKind::reduce_scatter, bucket.elements * size_of(type), done,
              [&] { group.reduce_scatter(stream(), whole, shard); });
   if (type != DType::f32)
     device.widen(stream(), shard.data, type, mine, elements);
@@ -135,24 +141,29 @@ void Exchange::reduce_replicas(float* gradients, std::size_t elements, Collectiv
     values = {state().wire(), elements, type};
     device.narrow(stream(), gradients, values.data, type, elements);
   }
-  collective(group, strategy().root_only ? "reduce" : "all_reduce", values.bytes(), done, [&] {
+  const auto kind = strategy().root_only ? CollectiveKind::reduce : CollectiveKind::all_reduce;
+  collective(group, kind, values.bytes(), done, [&] {
     strategy().root_only ? group.reduce(stream(), values, 0) : group.all_reduce(stream(), values);
   });
   if (type != DType::f32)
     device.widen(stream(), values.data, type, gradients, elements);
 }
 
-bool Exchange::applies_early() const {
+bool Exchange::measures_norm(std::int64_t step) const {
+  return setup_.clip_norm || (setup_.norm_every > 0 && step % setup_.norm_every == 0);
+}
+
+bool Exchange::applies_early(std::int64_t step) const {
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  return beside_backward && !setup_.clip_norm && !state().loss_scale();
+  return beside_backward && !measures_norm(step) && !state().loss_scale();
 }
 
 /// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
 /// the bytes, and for up to half of the all-gathers. It takes those of the last units' parameters,
 /// which the next forward needs last; were all left to that, it would wait for them.
-bool Exchange::publishes_early(const Bucket& bucket) const {
+bool Exchange::publishes_early(const Bucket& bucket, std::int64_t step) const {
   const bool gathers = strategy().divides_optimizer && !strategy().divides_parameters;
-  return gathers && applies_early() && !host_ && 2 * bucket.offset >= plan().elements;
+  return gathers && applies_early(step) && !host_ && 2 * bucket.offset >= plan().elements;
 }
 
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
@@ -178,16 +189,16 @@ void Exchange::apply(const OptimizerPiece& piece, const OptimizerArguments& argu
                                       state().loss_scale());
 }
 
-void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done) {
-  if (applies_early())
+void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& done) {
+  if (applies_early(step))
     return;
   const auto taken = arguments(step);
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
   if (state().loss_scale())
     find_overflow(done);
-  if (setup_.clip_norm)
-    find_norm(taken, done);
+  if (measures_norm(step))
+    find_norm(taken, found, done);
   if (host_)
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
@@ -198,7 +209,7 @@ void Exchange::finish_step(std::int64_t step, LossScaleState* scaler, Collective
   replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
   if (strategy().root_only) // rank 0 alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
-  replica().device().copy(stream(), scaler, scale, sizeof *scale);
+  replica().device().copy(stream(), &found->loss_scale, scale, sizeof *scale);
 }
 
 void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
@@ -215,12 +226,16 @@ void Exchange::find_overflow(Collectives& done) {
   for (const auto& views : state().pieces())
     replica().device().check_finite(stream(), views.gradients, views.elements, &found);
   if (strategy().divides_optimizer)
-    collective(*replica().shard_group, "all_reduce found_inf", sizeof found, done, [&] {
-      replica().shard_group->all_reduce(stream(), {&found, 1});
-    });
+    collective(
+        *replica().shard_group, CollectiveKind::all_reduce, sizeof found, done,
+        [&] {
+          replica().shard_group->all_reduce(stream(), {&found, 1});
+        },
+        "found_inf");
 }
 
-void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done) {
+void Exchange::find_norm(const OptimizerArguments& arguments, StepFindings* found,
+                         Collectives& done) {
   auto& device = replica().device();
   double* const norm = state().squared_norm();
   device.zero(stream(), norm, sizeof *norm);
@@ -228,10 +243,16 @@ void Exchange::find_norm(const OptimizerArguments& arguments, Collectives& done)
     device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
                             state().loss_scale());
   if (strategy().divides_optimizer)
-    collective(*replica().shard_group, "all_reduce norm", sizeof *norm, done, [&] {
-      replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
-    });
-  device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm), state().clip_factor());
+    collective(
+        *replica().shard_group, CollectiveKind::all_reduce, sizeof *norm, done,
+        [&] {
+          replica().shard_group->all_reduce(stream(), {norm, 1, DType::f64});
+        },
+        "norm");
+  device.copy(stream(), &found->squared_norm, norm, sizeof *norm);
+  if (setup_.clip_norm)
+    device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),
+                       state().clip_factor());
 }
 
 void Exchange::publish(const Bucket& bucket, Collectives& done) {
@@ -244,7 +265,7 @@ void Exchange::publish(const Bucket& bucket, Collectives& done) {
   }
   if (strategy().root_only) {
     auto& world = *replica().world;
-    return collective(world, "broadcast", bucket.elements * sizeof(float), done, [&] {
+    return collective(world, CollectiveKind::broadcast, bucket.elements * sizeof(float), done, [&] {
       world.broadcast(stream(), {state().parameters(bucket), bucket.elements}, 0);
     });
   }

@@ -6,28 +6,44 @@
 #include "host_optimizer.hpp"
 
 #include "troupe/collectives/step_policy.hpp"
+#include "troupe/metrics/step_record.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace troupe::engine {
 
-/// The collectives of a step: what they sent, and when.
+struct Collective {
+  metrics::CollectiveKind kind;
+  EventPtr begin, end;
+  std::uint64_t bytes; ///< that this rank has sent
+};
+
+/// The collectives of a step.
 struct Collectives {
   std::int64_t step = -1;
-  std::vector<std::pair<EventPtr, EventPtr>> spans; ///< begin, end
-  std::uint64_t bytes = 0;
+  std::vector<Collective> done;
+};
+
+/// What is known of a step once its optimizer has run.
+struct StepFindings {
+  LossScaleState loss_scale = {}; ///< after the step, where losses are scaled
+  /// Squared global norm of the gradient, before it was clipped by that; below 0: not measured.
+  /// Where one rank alone has the sums (Strategy::root_only), only its own is right.
+  double squared_norm = -1;
 };
 
 struct ExchangeSetup {
   std::shared_ptr<Replica> replica;
   std::int64_t accumulate = 1;
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
+  std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
   /// The optimizer's arguments for a step, with its learning rate; pure.
   std::function<OptimizerArguments(std::int64_t step)> optimizer;
@@ -52,16 +68,16 @@ public:
   /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over
   /// micro-batches that came this way.
   void reduce(const collectives::Bucket& bucket, std::int64_t micro, Collectives& done);
-  /// Whether the optimizer may take a bucket before the others are reduced: nothing is asked of all
-  /// gradients together.
-  bool applies_early() const;
+  /// Whether the optimizer may take a bucket of this step before the others are reduced: nothing is
+  /// asked of all gradients together.
+  bool applies_early(std::int64_t step) const;
   void apply(const collectives::Bucket& bucket, std::int64_t step);
-  /// Clips and applies what was not applied early, and ends the step of the loss scale; `scaler`
-  /// gets its state, and must live until that is done.
-  void finish_step(std::int64_t step, LossScaleState* scaler, Collectives& done);
+  /// Clips and applies what was not applied early, and ends the step of the loss scale; `found`
+  /// must live until that is done.
+  void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
   /// Whether a bucket's new parameters are sent as soon as they are there, beside the rest of
   /// backward, and not beside the next forward.
-  bool publishes_early(const collectives::Bucket& bucket) const;
+  bool publishes_early(const collectives::Bucket& bucket, std::int64_t step) const;
   /// A bucket's new parameters to all ranks that keep them whole.
   void publish(const collectives::Bucket& bucket, Collectives& done);
   /// The stream that is done when all of the step is.
@@ -83,15 +99,16 @@ private:
   ModelState& state() const { return *setup_.replica->state; }
   Stream& stream() const { return *setup_.replica->communication; }
   template <class Call>
-  void collective(collectives::Communicator& communicator, std::string_view what, std::size_t bytes,
-                  Collectives& done, const Call& call);
+  void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
+                  std::size_t bytes, Collectives& done, const Call& call, std::string_view of = "");
   collectives::Values shard_on_wire(std::size_t elements, DType type) const;
   void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
   void sum_micro_batches(float* fresh, float* sum, std::size_t elements, std::int64_t micro);
   OptimizerArguments arguments(std::int64_t step) const;
   void find_overflow(Collectives& done);
-  void find_norm(const OptimizerArguments& arguments, Collectives& done);
+  bool measures_norm(std::int64_t step) const;
+  void find_norm(const OptimizerArguments& arguments, StepFindings* found, Collectives& done);
   void apply(const OptimizerPiece& piece, const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   float* shard_of_parameters(const collectives::Bucket& bucket);

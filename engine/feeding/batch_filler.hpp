@@ -1,6 +1,7 @@
 /// Fills micro-batches in a device's memory: where pixels come from, and who augments them.
 #pragma once
 
+#include "loader_work.hpp"
 #include "micro_batch.hpp"
 
 #include "troupe/data/batch.hpp"
@@ -12,10 +13,12 @@
 
 namespace troupe::engine {
 
-/// A stream that batches are made on, and its row in the timeline.
+/// A stream that batches are made on, its row in the timeline, and where a host stream's work is
+/// counted.
 struct LoaderStream {
   std::shared_ptr<Stream> stream;
   metrics::Track row = {};
+  std::shared_ptr<LoaderWork> work = std::make_shared<LoaderWork>();
 };
 
 /// A micro-batch that is being filled: its memory, and when it may be read.

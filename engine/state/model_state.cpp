@@ -26,8 +26,8 @@ ModelState::ModelState(Device& device, const StorageLayout& layout, const Option
       saves_part_{options.saves_part}, part_{saves_part_ ? SavedPart::of_rank(plan_, strategy_,
                                                                               options.rank)
                                                          : SavedPart::whole(plan_)},
-      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())}, rates_{layout_, plan_,
-                                                                          options.rates} {
+      saved_{plan_saved(layout_, plan_, optimizer_slots_.size())},
+      rates_{layout_, plan_, options.rates}, gaps_{flat_gaps(layout_, plan_)} {
   if (saves_part_)
     saved_part_ =
         plan_saved_part(layout_, plan_, optimizer_slots_.size(), part_, options.rank == 0);
@@ -112,6 +112,12 @@ void ModelState::place_units() {
   parameters_of_ = place(strategy_.divides_parameters ? nullptr : parameters_->floats(), gathered_,
                          strategy_.parameters_alive(plan_.buckets.size()));
   gradients_of_ = place(gradients_->floats(), fresh_, strategy_.alive);
+}
+
+std::vector<FlatGap> ModelState::foreign_gradients(const collectives::Bucket& bucket) const {
+  if (!fresh_)
+    return {};
+  return gaps_within(gaps_, flat_place(bucket), piece(bucket).elements);
 }
 
 float* ModelState::accumulated(UnitId unit) const {

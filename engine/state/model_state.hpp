@@ -2,6 +2,7 @@
 #pragma once
 
 #include "detail/saved_state.hpp"
+#include "flat_gaps.hpp"
 #include "host_shard.hpp"
 #include "rate_ranges.hpp"
 #include "snapshot.hpp"
@@ -122,6 +123,9 @@ public:
   /// The part of a piece that the device's optimizer works on, and the part that the host's does.
   OptimizerViews kept_piece(const collectives::Bucket& bucket) const;
   HostPiece host_piece(const collectives::Bucket& bucket) const;
+  /// Places in piece()'s gradients that no parameter has, where buckets share the memory of fresh
+  /// gradients: what lies there is another bucket's.
+  std::vector<FlatGap> foreign_gradients(const collectives::Bucket& bucket) const;
   /// What is trained of these, cut where the learning rate's factor changes.
   std::vector<OptimizerPiece> kept_pieces(const collectives::Bucket& bucket) const;
   std::vector<OptimizerPiece> host_pieces(const collectives::Bucket& bucket) const;
@@ -216,6 +220,7 @@ private:
   std::optional<HostShard> host_;
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
   RateRanges rates_;
+  std::vector<FlatGap> gaps_;
 };
 
 /// Gives an executable all of the state's buffers.

@@ -1,6 +1,8 @@
 /// The values of names.hpp, kept for one run, and as the text that Prometheus reads.
 #pragma once
 
+#include "../machine/gpu_sample.hpp"
+#include "../machine/host_memory.hpp"
 #include "../step_record.hpp"
 #include "job_phase.hpp"
 
@@ -8,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::metrics {
 
@@ -18,6 +21,13 @@ struct MailboxSample {
   std::int64_t messages = 0;
   double seconds = 0; ///< that messages waited
   double processing_seconds = 0;
+};
+
+/// What a host's loader threads have done since the process began.
+struct LoaderSample {
+  std::int64_t batches = 0;
+  double seconds = 0;        ///< of all threads
+  double decode_seconds = 0; ///< of that, reading and decoding files
 };
 
 /// A value that was never set is not told, but for the counters of a node that leads: Prometheus
@@ -36,16 +46,22 @@ public:
   void record(const EpochRecord& epoch);
   void record(const WorkerSummary& worker);
   void record(const MailboxSample& sample);
+  void record(const LoaderSample& sample);
+  /// All limits that there are now: one that was there before is told no more.
+  void record(const std::vector<HostMemory>& memory);
+  void record(const GpuSample& gpu);
   /// So many in all so far.
   void record_unreadable(std::int64_t samples);
-  void record_checkpoint(std::int64_t step, double seconds);
+  void record(const CheckpointRecord& checkpoint);
   void record_checkpoint_failure();
   /// Records the loss of a step that is not committed, because its loss is not finite.
   void record_failed_loss(double loss);
   void set_phase(JobPhase phase);
   void record_failure(std::string_view kind);
+  /// The leader has just heard of this node.
+  void record_heartbeat(std::string_view peer);
 
-  /// Prometheus text format 0.0.4.
+  /// Prometheus text format 0.0.4, with what the process uses at this moment.
   std::string text() const;
 
 private:

@@ -55,6 +55,26 @@ Json to_object(const WorkerSummary& worker) {
           {"peak_bytes_by_kind", by_kind(worker.memory.peak)}};
 }
 
+/// By the names of the kinds that were used.
+Json to_object(const std::array<CollectiveUse, collective_kind_names.size()>& collectives) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < collectives.size(); ++i)
+    if (const auto& use = collectives[i]; use != CollectiveUse{})
+      object[std::string(collective_kind_names[i])] = {{"bytes", use.bytes},
+                                                       {"seconds", use.seconds}};
+  return object;
+}
+
+void parse_collectives(const Json& step, StepRecord& record) {
+  const auto kinds = step.find("collectives");
+  if (kinds == step.end() || !kinds->is_object())
+    return;
+  for (std::size_t i = 0; i < collective_kind_names.size(); ++i)
+    if (const auto use = kinds->find(collective_kind_names[i]);
+        use != kinds->end() && use->is_object())
+      record.collectives[i] = {integer<std::uint64_t>(*use, "bytes"), number(*use, "seconds")};
+}
+
 /// Adds what only runs that scale their losses have.
 template <class Record>
 void add_loss_scale(Json& object, const Record& record) {
@@ -79,7 +99,10 @@ std::string to_json(const StepRecord& step) {
                  {"compute_seconds", step.compute_seconds},
                  {"collective_bytes", step.collective_bytes},
                  {"collective_seconds", step.collective_seconds},
+                 {"collectives", to_object(step.collectives)},
                  {"overlap_ratio", step.overlap_ratio}};
+  if (step.gradient_norm)
+    object["gradient_norm"] = *step.gradient_norm;
   add_loss_scale(object, step);
   return object.dump();
 }
@@ -90,7 +113,8 @@ std::string to_json(const EpochRecord& epoch) {
               {"train_accuracy", number(epoch.train_accuracy)},
               {"test_loss", number(epoch.test_loss)},
               {"test_accuracy", number(epoch.test_accuracy)},
-              {"seconds", epoch.seconds}}
+              {"seconds", epoch.seconds},
+              {"test_seconds", number(epoch.test_seconds)}}
       .dump();
 }
 
@@ -142,21 +166,24 @@ std::optional<StepRecord> parse_step(std::string_view json) {
   const auto object = Json::parse(json, nullptr, false);
   if (!object.is_object() || !object.contains("step"))
     return std::nullopt;
-  return StepRecord{.step = integer<std::int64_t>(object, "step"),
-                    .epoch = integer<std::int64_t>(object, "epoch"),
-                    .loss = number(object, "loss"),
-                    .accuracy = optional_number(object, "accuracy"),
-                    .lr = number(object, "lr"),
-                    .samples = integer<std::int64_t>(object, "samples"),
-                    .seconds = number(object, "seconds"),
-                    .data_wait_seconds = number(object, "data_wait_seconds"),
-                    .compute_seconds = number(object, "compute_seconds"),
-                    .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
-                    .collective_seconds = number(object, "collective_seconds"),
-                    .overlap_ratio = number(object, "overlap_ratio"),
-                    .loss_scale = optional_number(object, "loss_scale"),
-                    .skipped_steps = integer<std::int64_t>(object, "skipped_steps"),
-                    .scale_growths = integer<std::int64_t>(object, "loss_scale_growths")};
+  StepRecord step{.step = integer<std::int64_t>(object, "step"),
+                  .epoch = integer<std::int64_t>(object, "epoch"),
+                  .loss = number(object, "loss"),
+                  .accuracy = optional_number(object, "accuracy"),
+                  .lr = number(object, "lr"),
+                  .samples = integer<std::int64_t>(object, "samples"),
+                  .seconds = number(object, "seconds"),
+                  .data_wait_seconds = number(object, "data_wait_seconds"),
+                  .compute_seconds = number(object, "compute_seconds"),
+                  .collective_bytes = integer<std::uint64_t>(object, "collective_bytes"),
+                  .collective_seconds = number(object, "collective_seconds"),
+                  .overlap_ratio = number(object, "overlap_ratio"),
+                  .gradient_norm = optional_number(object, "gradient_norm"),
+                  .loss_scale = optional_number(object, "loss_scale"),
+                  .skipped_steps = integer<std::int64_t>(object, "skipped_steps"),
+                  .scale_growths = integer<std::int64_t>(object, "loss_scale_growths")};
+  parse_collectives(object, step);
+  return step;
 }
 
 std::optional<EpochRecord> parse_epoch(std::string_view json) {
@@ -168,7 +195,8 @@ std::optional<EpochRecord> parse_epoch(std::string_view json) {
                      .train_accuracy = optional_number(object, "train_accuracy"),
                      .test_loss = optional_number(object, "test_loss"),
                      .test_accuracy = optional_number(object, "test_accuracy"),
-                     .seconds = number(object, "seconds")};
+                     .seconds = number(object, "seconds"),
+                     .test_seconds = optional_number(object, "test_seconds")};
 }
 
 std::string utc(std::chrono::system_clock::time_point time) {

@@ -137,6 +137,8 @@ TEST_CASE("what is written is the state at the snapshot, under the step's name")
   CHECK(outcome.step == 6);
   CHECK(outcome.path == archive.store.path_of(6));
   CHECK(archive.files() == 1);
+  CHECK(outcome.bytes == std::filesystem::file_size(archive.store.path_of(6) / model_file) +
+                             std::filesystem::file_size(archive.store.path_of(6) / optimizer_file));
   const auto written = read_checkpoint(outcome.path);
   REQUIRE(written);
   CHECK(written->step == 6);

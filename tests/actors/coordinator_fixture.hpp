@@ -27,6 +27,8 @@ struct Seen {
   std::vector<EpochRecordPtr> epochs;
   std::vector<metrics::JobPhase> phases;
   std::vector<double> failed_losses;
+  std::vector<CheckpointOutcome> saved;
+  WorkerSummaries workers; ///< newest
   RunOutcomePtr outcome;
   int failing_writes = 0; ///< so many, from the first
   bool is_slow = false;   ///< a checkpoint is there when the clock is moved
@@ -121,7 +123,9 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
       [seen](atom::step_committed, const StepRecordPtr& record) { seen->steps.push_back(record); },
       [seen](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
       [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
+      [seen](atom::status, const WorkerSummaries& workers) { seen->workers = workers; },
       [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
+      [seen](atom::saved, const CheckpointOutcome& outcome) { seen->saved.push_back(outcome); },
       [seen](atom::finish, const RunOutcomePtr& outcome) { return seen->outcome = outcome; });
 }
 

@@ -61,6 +61,15 @@ TEST_CASE("a job completes with a summary; a failed write is counted and does no
   CHECK(summary.checkpoints == 1);
   CHECK(summary.checkpoint_failures == 1);
   CHECK(summary.parameters_sha256 == "digest");
+  // One was copied, the other written while nothing is trained.
+  REQUIRE(company.seen->saved.size() == 2);
+  for (const auto& saved : company.seen->saved)
+    CHECK(saved.pause_seconds > 0);
+  REQUIRE(company.seen->epochs.size() == 2);
+  for (const auto& epoch : company.seen->epochs) {
+    CHECK(epoch->test_seconds.value() > 0);
+    CHECK(epoch->seconds >= *epoch->test_seconds);
+  }
 }
 
 TEST_CASE("stop lets granted steps finish on all ranks, then saves and ends") {

@@ -56,6 +56,49 @@ TEST_CASE("a step counts as committed when all ranks have committed it") {
   CHECK(company.seen->limits == std::vector<std::int64_t>{4, 5});
 }
 
+TEST_CASE("what ranks report is put together by kind of collective, and by rank") {
+  using metrics::CollectiveKind;
+  const auto of = [](CollectiveKind kind) { return static_cast<std::size_t>(kind); };
+  Company company;
+  company.start();
+  for (std::int64_t step = 0; step < 2; ++step)
+    for (std::int32_t rank = 0; rank < 2; ++rank) {
+      StepReport report{.rank = rank, .overlapped = std::chrono::seconds{1}};
+      report.worker = {.step = step,
+                       .loss = 1,
+                       .samples = 4,
+                       .busy = std::chrono::seconds{3 + rank},
+                       .data_wait = std::chrono::seconds{rank},
+                       .ready_batches = step + rank};
+      report.collectives[of(CollectiveKind::all_gather)] = {100, std::chrono::seconds{4}};
+      report.collectives[of(CollectiveKind::all_reduce)] = {8, std::chrono::seconds{2 * rank}};
+      report.squared_norm = rank == 0 ? 4 : 9; // rank 0 alone may have the sums
+      company.self->send(company.coordinator, atom::step_committed_v, report);
+      company.scheduler.run();
+    }
+  const auto& record = *company.seen->steps.at(1);
+  CHECK(record.collectives[of(CollectiveKind::all_gather)] == metrics::CollectiveUse{200, 4});
+  CHECK(record.collectives[of(CollectiveKind::all_reduce)] == metrics::CollectiveUse{16, 1});
+  CHECK(record.collectives[of(CollectiveKind::broadcast)] == metrics::CollectiveUse{});
+  CHECK(record.collective_bytes == 216);
+  CHECK(record.collective_seconds == 5);
+  CHECK(record.gradient_norm == 2);
+  REQUIRE(company.seen->workers.size() == 2);
+  const auto& second = company.seen->workers[1];
+  CHECK(second.steps == 2);
+  CHECK(second.compute_seconds == 8);
+  CHECK(second.data_wait_seconds == 2);
+  CHECK(second.collective_seconds == 10); // what was hidden behind computing is not in it
+  CHECK(second.ready_batches == 2);
+}
+
+TEST_CASE("a norm that nobody measured is not told") {
+  Company company;
+  company.start();
+  company.commit_all(0, 1);
+  CHECK_FALSE(company.seen->steps.at(0)->gradient_norm);
+}
+
 TEST_CASE("a failure ends the job at once and says what failed") {
   Company company;
   company.start();

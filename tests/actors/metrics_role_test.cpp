@@ -31,8 +31,8 @@ struct Audience : test::Deterministic {
     job = engine::open_job(in_folder, {}).value();
     auto view = RunView::open(*job, small_run(), leads, {.quiet = true}, *exposition);
     REQUIRE(view);
-    metrics =
-        test::spawn_state<MetricsState, metrics_actor>(system, std::move(*view), metrics::Trace{});
+    metrics = test::spawn_state<MetricsState, metrics_actor>(
+        system, MetricsSetup{.view = std::move(*view), .address = "here:7401"});
     scheduler.run();
   }
   ~Audience() {
@@ -176,6 +176,42 @@ TEST_CASE("checkpoints are counted, those that failed apart") {
   CHECK(audience.shows("troupe_checkpoints_total 1"));
   CHECK(audience.shows("troupe_checkpoint_failures_total 1"));
   CHECK(audience.shows("troupe_checkpoint_step 10"));
+}
+
+TEST_CASE("a checkpoint's size and pause are shown") {
+  Audience audience;
+  audience.tell(
+      atom::saved_v,
+      CheckpointOutcome{
+          .step = 10, .path = "somewhere", .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
+  CHECK(audience.shows("troupe_checkpoint_bytes 4096"));
+  CHECK(audience.shows("troupe_save_seconds_sum 0.125"));
+}
+
+TEST_CASE("each node tells the leader every second that it lives") {
+  Audience leader;
+  const auto heard = [&](const std::string& peer) {
+    return leader.exposition->registry().text().find("troupe_heartbeat_time_seconds{peer=\"" +
+                                                     peer + "\"}") != std::string::npos;
+  };
+  const std::vector<NodeStatus> nodes = {{.name = "one", .address = "here:7401"},
+                                         {.name = "other", .address = "there:7401"}};
+  leader.tell(atom::alive_v, std::string{"there:7401"});
+  CHECK_FALSE(heard("other")); // which is nobody yet
+  leader.tell(atom::join_v, nodes, heartbeat_actor{leader.metrics});
+  CHECK_FALSE(heard("one"));
+  leader.scheduler.advance_time(1s);
+  leader.scheduler.run();
+  CHECK(heard("one")); // the leader's own
+  CHECK_FALSE(heard("other"));
+  leader.tell(atom::alive_v, std::string{"there:7401"});
+  CHECK(heard("other"));
+}
+
+TEST_CASE("memory of the host is sampled, and of loader threads where there are some") {
+  Audience audience;
+  CHECK_THAT(audience.exposition->registry().text(),
+             ContainsSubstring("troupe_host_memory_limit_bytes{limit=\"host\"}"));
 }
 
 TEST_CASE("how long messages wait is sampled every second, by role") {

@@ -91,6 +91,9 @@ TEST_CASE("a worker begins the next pass before the last is done, and never one 
   place.answer(asks);
   place.compute_all();
   CHECK(place.told.credits == std::vector<std::int32_t>{0, 1});
+  REQUIRE(place.told.steps.size() == 2);
+  CHECK(place.told.steps[0].ready_batches == 2); // the second's, which is enqueued, and the third
+  CHECK(place.told.steps[1].ready_batches == 1);
   CHECK(place.told.needs.size() ==
         2 * asks); // the third batch is there, and its step is not granted
   place.tell(atom::advance_v, std::int64_t{3});

@@ -70,11 +70,12 @@ public:
     });
     done_.step = 0;
     exchange_->reduce(bucket, 0, done_);
-    if (exchange_->applies_early())
+    if (exchange_->applies_early(0))
       exchange_->apply(bucket, 0);
   }
   Status finish_step() {
-    exchange_->finish_step(0, nullptr, done_);
+    StepFindings found;
+    exchange_->finish_step(0, &found, done_);
     for (auto i = exchange_->plan().buckets.size(); i-- > 0;)
       exchange_->publish(exchange_->plan().buckets[i], done_);
     return exchange_->last_stream().synchronize();

@@ -1,5 +1,6 @@
 #include "troupe/engine/generation.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 namespace troupe::engine {
@@ -34,6 +35,27 @@ TEST_CASE("preparing a host is cancelled between devices") {
   REQUIRE_FALSE(host);
   CHECK(host.error().code == Errc::stopped);
   CHECK(asked == 2);
+}
+
+TEST_CASE("operations are those of the model's products, whoever makes them and whatever is made "
+          "again") {
+  auto config = two_workers();
+  config.model.name = "mlp";
+  config.model.hidden = {16};
+  const auto generation = form_generation(prepared(config).value(), seat_alone(2, "here")).value();
+  // Of 8 images: x W forward, and the gradient of W; of the second layer that of its input, too.
+  const double inputs = 3 * 8 * 8, outputs = 10;
+  const double expected = 2 * 8 * (2 * inputs * 16 + 3 * 16 * outputs);
+  CHECK(generation->info().operations_per_step == expected);
+  REQUIRE(leave_state(*generation, 0));
+
+  config = two_workers();
+  const auto plain = prepared(config).value()->operations;
+  config.train.recompute.kind = RecomputeConfig::Kind::block;
+  const auto again = prepared(config).value();
+  REQUIRE(again->recompute);
+  CHECK(again->recompute->operations_ratio > 0.1);
+  CHECK(again->operations == Catch::Approx(plain));
 }
 
 TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {

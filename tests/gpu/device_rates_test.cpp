@@ -26,6 +26,16 @@ TEST_CASE("rates are what data sheets say, as far as kernels reach it") {
   CHECK(a100.narrow_operations == Approx(0.6 * 312e12).epsilon(0.01));
 }
 
+TEST_CASE("the peak is the data sheet's, and not told of GPUs that nobody has looked up") {
+  gpu::DeviceClocks clocks{.capability = 90, .multiprocessors = 132, .core_hertz = 1.83e9};
+  const auto h100 = gpu::peak_operations(clocks);
+  CHECK(h100.narrow == Approx(989e12).epsilon(0.01));
+  CHECK(h100.tf32 == Approx(494e12).epsilon(0.01));
+  CHECK(h100.f32 == Approx(62e12).epsilon(0.01));
+  clocks.capability = 86;
+  CHECK(gpu::peak_operations(clocks).narrow == 0);
+}
+
 TEST_CASE("a kernel takes as long as the slower of moving and computing, and its launch") {
   const gpu::DeviceRates rates{1e12, 1e14, 1e13, 2e-6};
   CHECK(rates.microseconds({.launches = 1}) == Approx(2));

@@ -1,10 +1,8 @@
-#include "../core/scratch_folder.hpp"
-#include "../source_tree.hpp"
+#include "../dashboards.hpp"
 
 #include "troupe/metrics/registry/names.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <nlohmann/json.hpp>
 
 #include <map>
 #include <set>
@@ -12,11 +10,9 @@
 #include <string_view>
 
 using namespace troupe::metrics;
-using troupe::testing::read_bytes;
+using namespace troupe::testing;
 
 namespace {
-
-const std::filesystem::path dashboards = troupe::testing::source_tree() / "dashboards";
 
 /// As in the list; of a histogram also its parts.
 bool is_known(const std::string& series) {
@@ -31,19 +27,17 @@ bool is_known(const std::string& series) {
   return false;
 }
 
-std::set<std::string> series_in(const std::string& text) {
-  const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  std::set<std::string> result;
-  for (auto at = text.find("troupe_"); at != std::string::npos; at = text.find("troupe_", at + 1))
-    result.insert(text.substr(at, text.find_first_not_of(letters, at) - at));
-  return result;
+std::set<std::string> used_in(const std::string& file) {
+  const auto found = series_in(read_bytes(dashboards_folder() / file));
+  return {found.begin(), found.end()};
 }
 
 } // namespace
 
-TEST_CASE("dashboard and alerts use only metrics that exist") {
-  for (const char* file : {"troupe.json", "alerts.yml"}) {
-    const auto used = series_in(read_bytes(dashboards / file));
+TEST_CASE("dashboards and alerts use only metrics that exist") {
+  for (const char* file :
+       {"training.json", "cluster.json", "performance.json", "device.json", "alerts.yml"}) {
+    const auto used = used_in(file);
     CHECK(used.size() > 3);
     for (const auto& series : used) {
       CAPTURE(file, series);
@@ -52,70 +46,77 @@ TEST_CASE("dashboard and alerts use only metrics that exist") {
   }
 }
 
-TEST_CASE("every metric is on the dashboard or watched by an alert") {
-  const auto used =
-      series_in(read_bytes(dashboards / "troupe.json") + read_bytes(dashboards / "alerts.yml"));
+TEST_CASE("every metric is on a dashboard or watched by an alert") {
+  auto used = used_in("alerts.yml");
+  for (const std::string name : dashboard_names)
+    used.merge(used_in(name + ".json"));
   for (const auto& metric : names::all) {
-    // For people and other tools.
-    const std::set<std::string_view> elsewhere = {"troupe_ready", "troupe_start_time_seconds",
-                                                  "troupe_world_size", "troupe_memory_peak_bytes"};
-    if (elsewhere.contains(metric.name))
-      continue;
     const std::string name(metric.name);
     CAPTURE(name);
     CHECK((used.contains(name) || used.contains(name + "_bucket") || used.contains(name + "_sum")));
   }
 }
 
-TEST_CASE("the dashboard is one that Grafana can load") {
-  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
-  CHECK(dashboard.at("uid") == "troupe");
-  CHECK(dashboard.at("schemaVersion") >= 36);
-  std::set<int> ids;
-  for (const auto& panel : dashboard.at("panels")) {
-    CAPTURE(panel.at("title").get<std::string>());
-    CHECK(ids.insert(panel.at("id").get<int>()).second);
-    const auto& place = panel.at("gridPos");
-    CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
-    if (panel.at("type") != "row")
+TEST_CASE("dashboards are such as Grafana can load, and lead to each other") {
+  std::set<std::string> uids;
+  for (const std::string name : dashboard_names) {
+    CAPTURE(name);
+    const auto dashboard = read_dashboard(name);
+    CHECK(uids.insert(dashboard.at("uid")).second);
+    CHECK(dashboard.at("schemaVersion") >= 36);
+    CHECK(dashboard.at("tags").at(0) == "troupe");
+    CHECK(dashboard.at("links").at(0).at("tags").at(0) == "troupe");
+    std::set<int> ids;
+    for (const auto& panel : dashboard.at("panels")) {
+      CAPTURE(panel.at("title").get<std::string>());
+      CHECK(ids.insert(panel.at("id").get<int>()).second);
+      const auto& place = panel.at("gridPos");
+      CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
+      if (panel.at("type") == "row")
+        continue;
       CHECK(!panel.at("targets").empty());
-  }
-}
-
-TEST_CASE("no two panels lie on each other") {
-  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
-  std::map<std::pair<int, int>, std::string> taken; // by column and line
-  for (const auto& panel : dashboard.at("panels")) {
-    const auto title = panel.at("title").get<std::string>();
-    const auto place = panel.at("gridPos").get<std::map<std::string, int>>();
-    for (int x = place.at("x"); x < place.at("x") + place.at("w"); ++x)
-      for (int y = place.at("y"); y < place.at("y") + place.at("h"); ++y) {
-        const auto& [at, free] = taken.try_emplace({x, y}, title);
-        if (!free)
-          FAIL(title << " lies on " << at->second);
-      }
-  }
-}
-
-TEST_CASE("legends tell the nodes of a job apart, and sums keep them apart") {
-  const auto dashboard = nlohmann::json::parse(read_bytes(dashboards / "troupe.json"));
-  for (const auto& panel : dashboard.at("panels")) {
-    if (panel.at("type") == "row" || panel.at("title") == "Run") // which all nodes tell alike
-      continue;
-    for (const auto& target : panel.at("targets")) {
-      const auto expression = target.at("expr").get<std::string>();
-      CAPTURE(expression);
-      CHECK(target.at("legendFormat").get<std::string>().starts_with("{{node}}"));
-      const auto by = expression.find(" by (");
-      CHECK(
-          (by == std::string::npos ||
-           expression.substr(by, expression.find(')', by) - by).find("node") != std::string::npos));
+      CHECK(!panel.at("description").get<std::string>().empty());
+      CHECK(!panel.at("fieldConfig").at("defaults").at("unit").get<std::string>().empty());
     }
   }
 }
 
+TEST_CASE("no two panels lie on each other") {
+  for (const std::string name : dashboard_names) {
+    const auto dashboard = read_dashboard(name);
+    std::map<std::pair<int, int>, std::string> taken; // by column and line
+    for (const auto& panel : dashboard.at("panels")) {
+      const auto title = panel.at("title").get<std::string>();
+      std::map<std::string, int> place = panel.at("gridPos");
+      for (int x = place.at("x"); x < place.at("x") + place.at("w"); ++x)
+        for (int y = place.at("y"); y < place.at("y") + place.at("h"); ++y) {
+          const auto& [at, free] = taken.try_emplace({x, y}, title);
+          if (!free)
+            FAIL(name << ": " << title << " lies on " << at->second);
+        }
+    }
+  }
+}
+
+TEST_CASE("dashboards are of the jobs and nodes that are chosen, and tell nodes apart") {
+  for (const std::string name : dashboard_names) {
+    std::set<std::string> variables;
+    const auto dashboard = read_dashboard(name);
+    for (const auto& variable : dashboard.at("templating").at("list"))
+      variables.insert(variable.at("name"));
+    CHECK(variables == std::set<std::string>{"datasource", "job", "node"});
+  }
+  for (const auto& [dashboard, panel, expression, legend] : panel_queries()) {
+    CAPTURE(dashboard, panel, expression);
+    CHECK(expression.find("{job=~\"$job\",node=~\"$node\"") != std::string::npos);
+    const bool of_the_job = panel == "Run" || panel == "Nodes"; // which all nodes tell alike
+    CHECK((of_the_job || legend.starts_with("{{node}}")));
+  }
+}
+
 TEST_CASE("Prometheus scrapes the endpoint that configs have by default") {
-  const auto header = read_bytes(troupe::testing::source_tree() / "core/config/config.hpp");
+  const auto header = read_bytes(source_tree() / "core/config/config.hpp");
   CHECK(header.find("listen = \"127.0.0.1:9401\"") != std::string::npos);
-  CHECK(read_bytes(dashboards / "prometheus.yml").find("127.0.0.1:9401") != std::string::npos);
+  CHECK(read_bytes(dashboards_folder() / "prometheus.yml").find("127.0.0.1:9401") !=
+        std::string::npos);
 }

@@ -63,6 +63,20 @@ public:
     return std::nullopt;
   }
 
+  /// Whether an alert fires, or has fired, whose labels are as in {name="value"}, before time is
+  /// over.
+  bool has_fired(const std::string& alert, const std::string& labels, std::chrono::seconds limit) {
+    return wait_for("last_over_time(ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"," +
+                        labels + "}[1h])",
+                    limit)
+        .has_value();
+  }
+  /// Whether it fires no more, before time is over.
+  bool clears(const std::string& alert, std::chrono::seconds limit) {
+    return wait_for("absent(ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"})", limit)
+        .has_value();
+  }
+
   /// Whether an alert fires, whose labels are as in {name="value"}, before time is over.
   bool fires(const std::string& alert, const std::string& labels, std::chrono::seconds limit) {
     return wait_for("ALERTS{alertname=\"" + alert + "\",alertstate=\"firing\"," + labels + "}",
@@ -74,17 +88,27 @@ public:
 
   /// The value of the first series that the query finds now.
   std::optional<double> ask(const std::string& query) const try {
+    const auto found = series(query);
+    if (found.empty())
+      return std::nullopt;
+    return std::stod(found.at(0).at("value").at(1).get<std::string>());
+  } catch (const std::exception&) { // not up yet
+    return std::nullopt;
+  }
+
+  /// What the query finds now: a list of {"metric": labels, "value": [time, text]}. Throws when it
+  /// is wrong, or Prometheus is not up yet.
+  nlohmann::json series(const std::string& query) const {
     std::string escaped;
     for (const unsigned char c : query)
       escaped += std::isalnum(c) ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
-    const auto reply = http(port_, "/api/v1/query?query=" + escaped);
-    const auto json = nlohmann::json::parse(body_of(reply));
-    const auto& result = json.at("data").at("result");
-    if (result.empty())
-      return std::nullopt;
-    return std::stod(result.at(0).at("value").at(1).get<std::string>());
-  } catch (const std::exception&) { // not up yet
-    return std::nullopt;
+    return api("query?query=" + escaped).at("result");
+  }
+
+  /// The data that Prometheus's HTTP API answers with.
+  nlohmann::json api(const std::string& path) const {
+    const auto json = nlohmann::json::parse(body_of(http(port_, "/api/v1/" + path)));
+    return json.at("data");
   }
 
 private:

@@ -38,7 +38,7 @@ Registry& filled(Registry& registry) {
   registry.record(small_epoch(0));
   registry.record(small_worker(0));
   registry.record(MailboxSample{.actor = "data loader", .size = 1, .messages = 4, .seconds = 0.5});
-  registry.record_checkpoint(10, 0.3);
+  registry.record(CheckpointRecord{.step = 10, .seconds = 0.3, .bytes = 4096});
   return registry;
 }
 

@@ -16,6 +16,8 @@ inline metrics::RunInfo small_run() {
   run.batch_size = 128;
   run.steps_per_epoch = 10;
   run.total_steps = 30;
+  run.checkpoint_interval = 10;
+  run.operations_per_step = 5e9;
   run.host = "here";
   run.version = "0.1.0";
   run.started = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
@@ -35,7 +37,9 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .compute_seconds = 0.1,
           .collective_bytes = 1000,
           .collective_seconds = 0.02,
-          .overlap_ratio = 0.75};
+          .collectives = {{{.bytes = 600, .seconds = 0.015}, {.bytes = 400, .seconds = 0.005}}},
+          .overlap_ratio = 0.75,
+          .gradient_norm = 1.5};
 }
 
 inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
@@ -44,7 +48,8 @@ inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
           .train_accuracy = 0.5,
           .test_loss = 1.25,
           .test_accuracy = 0.625,
-          .seconds = 1.5};
+          .seconds = 1.5,
+          .test_seconds = 0.25};
 }
 
 inline metrics::RunHistory small_history(std::int64_t steps = 30) {
@@ -67,6 +72,13 @@ inline metrics::WorkerSummary small_worker(int rank) {
   worker.memory.peak.fill(1 << 20);
   worker.memory.total = 3 << 20;
   worker.memory.total_peak = 6 << 20;
+  worker.steps = 30;
+  worker.compute_seconds = 3;
+  worker.data_wait_seconds = 0.25;
+  worker.collective_seconds = 0.5;
+  worker.ready_batches = 2;
+  worker.memory_limit_bytes = 80 << 20;
+  worker.peak_operations = 1e12;
   return worker;
 }
 

@@ -46,8 +46,21 @@ void record_all(Registry& registry) {
   registry.record(small_worker(0));
   registry.record(MailboxSample{
       .actor = "worker", .size = 2, .messages = 10, .seconds = 0.5, .processing_seconds = 4});
-  registry.record_checkpoint(10, 0.3);
+  registry.record(LoaderSample{.batches = 4, .seconds = 2, .decode_seconds = 1.5});
+  registry.record(std::vector{HostMemory{"host", 6e9, 8e9}});
+  registry.record(GpuSample{.rank = 0,
+                            .gpu = "GPU-1",
+                            .busy_ratio = 0.5,
+                            .power_watts = 300,
+                            .temperature_celsius = 65,
+                            .sm_hertz = 2e9,
+                            .memory_hertz = 3e9,
+                            .memory_bytes = 2e10,
+                            .memory_total_bytes = 8e10});
+  registry.record(
+      CheckpointRecord{.step = 10, .seconds = 0.3, .pause_seconds = 0.125, .bytes = 4096});
   registry.record_checkpoint_failure();
+  registry.record_heartbeat("here");
   registry.set_phase(JobPhase::training);
   registry.record_failure("numeric");
 }
@@ -102,13 +115,16 @@ TEST_CASE("a node that follows tells what is its own, and nothing of the job's")
   registry.record(small_worker(1));
   std::set<std::string> told;
   for (const auto& [name, type] : declared(registry.text()))
-    told.insert(name);
-  CHECK(told == std::set<std::string>{"troupe_build_info", "troupe_run_info", "troupe_phase",
-                                      "troupe_ready", "troupe_start_time_seconds",
-                                      "troupe_world_size", "troupe_memory_bytes",
-                                      "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
-                                      "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio",
-                                      "troupe_unreadable_samples_total"});
+    if (!name.starts_with("process_"))
+      told.insert(name);
+  CHECK(told == std::set<std::string>{
+                    "troupe_build_info", "troupe_run_info", "troupe_phase", "troupe_ready",
+                    "troupe_start_time_seconds", "troupe_world_size", "troupe_memory_bytes",
+                    "troupe_memory_peak_bytes", "troupe_memory_total_bytes",
+                    "troupe_memory_total_peak_bytes", "troupe_worker_busy_ratio",
+                    "troupe_memory_limit_bytes", "troupe_peak_operations_per_second",
+                    "troupe_rank_step_seconds_total", "troupe_rank_steps_total",
+                    "troupe_loader_ready_batches", "troupe_unreadable_samples_total"});
 }
 
 TEST_CASE("what cannot be read is counted up to its total") {
@@ -123,7 +139,7 @@ TEST_CASE("what cannot be read is counted up to its total") {
 TEST_CASE("metric names have the prefix, and the suffix of their type") {
   for (const auto& metric : names::all) {
     CAPTURE(metric.name);
-    CHECK(metric.name.starts_with("troupe_"));
+    CHECK((metric.name.starts_with("troupe_") || metric.name.starts_with("process_")));
     CHECK(metric.name.ends_with("_total") == (metric.type == MetricType::counter));
     CHECK(!metric.help.empty());
   }
@@ -135,7 +151,11 @@ TEST_CASE("steps add up in counters and show their last values in gauges") {
   registry.record(small_step(1));
   CHECK(has_line(registry, "troupe_steps_total 2"));
   CHECK(has_line(registry, "troupe_samples_total 256"));
-  CHECK(has_line(registry, "troupe_collective_bytes_total 2000"));
+  CHECK(has_line(registry, "troupe_collective_bytes_total{kind=\"all_reduce\"} 1200"));
+  CHECK(has_line(registry, "troupe_collective_bytes_total{kind=\"reduce_scatter\"} 800"));
+  CHECK(has_line(registry, "troupe_collective_seconds_total{kind=\"all_reduce\"} 0.03"));
+  CHECK_FALSE(has(registry.text(), "kind=\"broadcast\""));
+  CHECK(has_line(registry, "troupe_gradient_norm 1.5"));
   CHECK(has_line(registry, "troupe_step 2"));
   CHECK(has_line(registry, "troupe_epoch 1"));
   CHECK(has_line(registry, "troupe_loss{set=\"train\"} 1"));
@@ -160,6 +180,74 @@ TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
   registry.record_failed_loss(std::numeric_limits<double>::quiet_NaN());
   CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
   CHECK(has_line(registry, "troupe_steps_total 1"));
+}
+
+TEST_CASE("the time left follows from what the steps took, with evaluations and pauses") {
+  Registry registry(small_run());
+  registry.begin(small_run());
+  CHECK_FALSE(has(registry.text(), "troupe_time_left_seconds"));
+  registry.record(small_step(0));
+  CHECK(has_line(registry, "troupe_time_left_seconds 3.625")); // 29 of 0.125 s
+  registry.record(small_epoch(0));
+  CHECK(has_line(registry, "troupe_time_left_seconds 10.875")); // 29 of 0.125 + 0.25
+  registry.record(CheckpointRecord{.step = 1, .pause_seconds = 0.125});
+  CHECK(has_line(registry, "troupe_time_left_seconds 14.5"));
+  for (std::int64_t step = 1; step < 30; ++step)
+    registry.record(small_step(step));
+  CHECK(has_line(registry, "troupe_time_left_seconds 0"));
+}
+
+TEST_CASE("operations are those of the steps that were made") {
+  Registry registry(small_run());
+  registry.begin(small_run());
+  registry.record(small_step(0));
+  registry.record(small_step(1));
+  CHECK(has_line(registry, "troupe_operations_total 10000000000"));
+}
+
+TEST_CASE("a checkpoint has a size, a time and a pause, and a run begins at one") {
+  auto run = small_run();
+  run.first_step = 7;
+  Registry registry(run);
+  registry.begin(run);
+  CHECK(has_line(registry, "troupe_checkpoint_step 7"));
+  CHECK(has_line(registry, "troupe_checkpoint_interval_steps 10"));
+  CHECK_FALSE(has(registry.text(), "troupe_checkpoint_time_seconds"));
+  registry.record(
+      CheckpointRecord{.step = 10, .seconds = 0.5, .pause_seconds = 0.125, .bytes = 4096});
+  CHECK(has_line(registry, "troupe_checkpoint_step 10"));
+  CHECK(has_line(registry, "troupe_checkpoint_bytes 4096"));
+  CHECK(has_line(registry, "troupe_checkpoint_seconds_sum 0.5"));
+  CHECK(has_line(registry, "troupe_save_seconds_sum 0.125"));
+  CHECK(has(registry.text(), "troupe_checkpoint_time_seconds 1"));
+}
+
+TEST_CASE("a run that writes no checkpoints has no interval of them") {
+  auto run = small_run();
+  run.checkpoint_interval = 0;
+  Registry registry(run);
+  registry.begin(run);
+  CHECK_FALSE(has(registry.text(), "troupe_checkpoint_interval_steps"));
+}
+
+TEST_CASE("a limit of memory that is lifted is told no more") {
+  Registry registry(small_run(), false);
+  registry.record(std::vector{HostMemory{"host", 6e9, 8e9}, HostMemory{"cgroup", 1e9, 2e9}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"cgroup\"} 1000000000"));
+  registry.record(std::vector{HostMemory{"host", 7e9, 8e9}});
+  CHECK(has_line(registry, "troupe_host_memory_bytes{limit=\"host\"} 7000000000"));
+  CHECK_FALSE(has(registry.text(), "cgroup"));
+}
+
+TEST_CASE("what a rank's steps took is told by its parts") {
+  Registry registry(small_run(), false);
+  registry.record(small_worker(1));
+  const std::string name = "troupe_rank_step_seconds_total";
+  CHECK(has_line(registry, name + "{part=\"compute\",rank=\"1\"} 3"));
+  CHECK(has_line(registry, name + "{part=\"data\",rank=\"1\"} 0.25"));
+  CHECK(has_line(registry, name + "{part=\"collectives\",rank=\"1\"} 0.5"));
+  CHECK(has_line(registry, "troupe_rank_steps_total{rank=\"1\"} 30"));
+  CHECK(has_line(registry, "troupe_loader_ready_batches{rank=\"1\"} 2"));
 }
 
 TEST_CASE("mailbox counters follow totals that are counted elsewhere") {

@@ -2,11 +2,16 @@
 // Prometheus. How long each takes is shown by promtool (tests/metrics/alerts_test.yml).
 #include "../metrics/prometheus_server.hpp"
 #include "daemons.hpp"
+#include "quick_rules.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
-#include <regex>
+#include <thread>
+
+#include <sys/resource.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -14,19 +19,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The rules, with less patience.
-std::string quick_rules() {
-  auto rules = read_bytes(source_tree() / "dashboards/alerts.yml");
-  rules = std::regex_replace(rules, std::regex{"for: [0-9]+m"}, "for: 1s");
-  return std::regex_replace(rules, std::regex{"\\[2m\\]"}, "[5s]");
-}
-
 /// Looks at an endpoint whose alerts are checked so often that a test need not wait.
 class Watch {
 public:
-  explicit Watch(std::uint16_t port)
+  explicit Watch(std::uint16_t port, const std::string& rates = "5m")
       : server_{TROUPE_PROMETHEUS, PrometheusServer::target("127.0.0.1:" + std::to_string(port)),
-                quick_rules()} {}
+                quick_rules(rates)} {}
+  /// All nodes of the job whose leader this is, of whose rates ten seconds count.
+  static Watch of_job(RunningProgram& leader) {
+    return Watch{PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader)))};
+  }
 
   bool sees(const std::string& query) {
     const bool found = server_.wait_for(query, patience).has_value();
@@ -38,16 +40,51 @@ public:
     UNSCOPED_INFO(server_.log());
     return fired;
   }
+  bool clears(const std::string& alert) {
+    const bool cleared = server_.clears(alert, patience);
+    UNSCOPED_INFO(server_.log());
+    return cleared;
+  }
   bool finds_now(const std::string& query) { return server_.ask(query).has_value(); }
+  std::optional<double> ask(const std::string& query) { return server_.ask(query); }
 
 private:
+  explicit Watch(const std::string& targets)
+      : server_{TROUPE_PROMETHEUS, targets, quick_rules("10s")} {}
+
   PrometheusServer server_;
 };
 
-void need_prometheus() {
-  if (const std::string program = TROUPE_PROMETHEUS;
-      program.empty() || program.ends_with("-NOTFOUND"))
-    SKIP("prometheus is not installed (tools/bootstrap does it)");
+/// Stops a process most of the time, as if its machine was slow.
+class Brake {
+public:
+  explicit Brake(pid_t process)
+      : thread_{[this, process] {
+          while (!off_) {
+            ::kill(process, SIGSTOP);
+            std::this_thread::sleep_for(75ms);
+            ::kill(process, SIGCONT);
+            std::this_thread::sleep_for(25ms);
+          }
+        }} {}
+  Brake(const Brake&) = delete;
+  Brake& operator=(const Brake&) = delete;
+  ~Brake() {
+    off_ = true;
+    thread_.join();
+  }
+
+private:
+  std::atomic<bool> off_ = false;
+  std::thread thread_;
+};
+
+/// Of the address space of a process that runs: `ulimit -v` from outside.
+void limit_address_space(pid_t process, double bytes) {
+  rlimit limit{};
+  REQUIRE(::prlimit(process, RLIMIT_AS, nullptr, &limit) == 0);
+  limit.rlim_cur = static_cast<rlim_t>(bytes);
+  REQUIRE(::prlimit(process, RLIMIT_AS, &limit, nullptr) == 0);
 }
 
 const Settings watched = {"metrics.listen=127.0.0.1:0", "metrics.linger=10min"};
@@ -87,7 +124,9 @@ TEST_CASE("alert: a node that is killed is down, its job has failed and makes no
   Watch of_leader(metrics_port(leader)), of_second(metrics_port(second));
   REQUIRE(of_leader.sees("troupe_steps_total > 5"));
   REQUIRE(of_second.sees("troupe_phase{phase=\"training\"} == 1"));
-  REQUIRE(of_leader.sees("absent(ALERTS)")); // those of the time when it waited end, too
+  REQUIRE(of_leader.sees(
+      "absent(ALERTS{alertname!=\"TroupeMemoryNearLimit\"})")); // those of the time when it waited
+                                                                // end, too
   second.kill();
   CHECK(of_second.fires("TroupeTargetDown", "phase=~\"training|evaluating|saving\""));
   CHECK(of_leader.fires("TroupeJobFailed", "kind=\"network\""));
@@ -116,10 +155,10 @@ TEST_CASE("no alert: a run that has completed, or was stopped, is not missed") {
   CHECK(program.wait().code == 128 + SIGTERM);
   REQUIRE(watch.sees("up == 0"));
   CHECK(watch.sees("last_over_time(troupe_phase{phase=\"stopped\"}[1h]) == 1"));
-  CHECK_FALSE(watch.finds_now("ALERTS{alertname!=\"TroupeWaitsForData\"}"));
+  CHECK_FALSE(watch.finds_now("ALERTS{alertname!~\"TroupeWaitsForData|TroupeMemoryNearLimit\"}"));
 }
 
-TEST_CASE("alert: a checkpoint that cannot be written") {
+TEST_CASE("alert: checkpoints that cannot be written, until they can") {
   need_prometheus();
   const Experiment experiment(watched_without_end);
   const auto run = experiment.run("small");
@@ -128,6 +167,10 @@ TEST_CASE("alert: a checkpoint that cannot be written") {
   auto program = experiment.start("small");
   Watch watch(metrics_port(program));
   CHECK(watch.fires("TroupeCheckpointFails", "job=\"troupe\""));
+  CHECK(watch.fires("TroupeCheckpointTooOld", "job=\"troupe\""));
+  std::filesystem::remove(run / "checkpoints");
+  CHECK(watch.sees("troupe_checkpoints_total > 0"));
+  CHECK(watch.clears("TroupeCheckpointTooOld"));
 }
 
 TEST_CASE("alert: workers that wait for their data") {
@@ -140,4 +183,38 @@ TEST_CASE("alert: workers that wait for their data") {
   auto program = experiment.start("small");
   Watch watch(metrics_port(program));
   CHECK(watch.fires("TroupeWaitsForData", "job=\"troupe\""));
+}
+
+TEST_CASE("alert: a rank that is slower than the others of its job, while it is") {
+  need_prometheus();
+  const Experiment experiment(watched_without_end);
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") +
+                      Settings{"train.evaluate_every=0", "checkpoint.every=never"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  auto watch = Watch::of_job(leader);
+  REQUIRE(watch.sees("count(rate(troupe_rank_steps_total[10s]) > 0) == 2"));
+  {
+    const Brake brake{second.id()};
+    CHECK(watch.fires("TroupeStraggler", "rank=\"1\",node=\"" + daemon_address(second) + "\""));
+  }
+  CHECK(watch.clears("TroupeStraggler"));
+}
+
+TEST_CASE("alert: a process that comes near a limit of its memory, until it has more") {
+  need_prometheus();
+  const Experiment experiment(watched_without_end);
+  auto program = experiment.start("small");
+  Watch watch(metrics_port(program));
+  REQUIRE(watch.sees("troupe_steps_total > 5"));
+  const auto used = watch.ask("process_virtual_memory_bytes").value();
+  limit_address_space(program.id(), used / 0.93);
+  CHECK(watch.fires("TroupeMemoryNearLimit", "limit=\"address_space\""));
+  limit_address_space(program.id(), 4 * used);
+  CHECK(watch.sees("troupe_host_memory_bytes{limit=\"address_space\"} / "
+                   "troupe_host_memory_limit_bytes < 0.5"));
+  CHECK(watch.sees("absent(ALERTS{alertname=\"TroupeMemoryNearLimit\",limit=\"address_space\","
+                   "alertstate=\"firing\"})"));
+  CHECK(program.running());
 }

@@ -71,11 +71,18 @@ TEST_CASE("gradients are clipped as they are without loss scale, and averaged ov
   REQUIRE(largest(plain) > 0.02f);
   REQUIRE(norm(plain) > 0.2);
 
+  // Metrics are told what it was, whether it is clipped or only measured, and no bit changes.
+  const auto measured = experiment.completed("measured", {"train.gradient_norm_every=1"});
+  CHECK((last_gradient(measured) == plain));
+  CHECK(measured.column<double>("gradient_norm").at(1) == Catch::Approx(norm(plain)).epsilon(1e-4));
+
   const auto by_value =
       last_gradient(experiment.completed("value", {"train.clip_grad_value=0.01"}));
   CHECK(largest(by_value) == Catch::Approx(0.01).epsilon(1e-4));
   CHECK(std::ranges::count_if(by_value, [](float g) { return std::abs(g) > 0.00999f; }) > 10);
 
+  const auto clipped = experiment.completed("loose", {"train.clip_grad_norm=1e9"});
+  CHECK(clipped.column<double>("gradient_norm") == measured.column<double>("gradient_norm"));
   const auto by_norm = last_gradient(experiment.completed("norm", {"train.clip_grad_norm=0.125"}));
   CHECK(norm(by_norm) == Catch::Approx(0.125).epsilon(1e-4));
 

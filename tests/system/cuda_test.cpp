@@ -2,6 +2,7 @@
 #include "experiment.hpp"
 #include "gpus.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -79,6 +80,22 @@ TEST_CASE("every strategy trains the same on workers that share a GPU, and on GP
     const auto run = experiment.completed(strategy, workers(strategy, 2));
     CHECK(largest_difference(run.losses(), ddp.losses()) < fp32_bound);
   }
+}
+
+TEST_CASE("a GPU finds the host's norm of the gradient, and measuring it changes nothing") {
+  need_gpus(1);
+  const std::string strategy = GENERATE("single", "ddp", "zero2", "zero3");
+  CAPTURE(strategy);
+  const Experiment experiment{short_run(workers(strategy, strategy == "single" ? 1 : 2))};
+  const auto plain = experiment.completed("plain");
+  const auto measured = experiment.completed("measured", {"train.gradient_norm_every=1"});
+  CHECK(measured.losses() == plain.losses());
+  CHECK(measured.digest() == plain.digest());
+  const auto host =
+      experiment.completed("host", {"train.gradient_norm_every=1", "devices.kind=cpu"});
+  const auto norms = measured.column<double>("gradient_norm");
+  CHECK(norms.at(0) ==
+        Catch::Approx(host.column<double>("gradient_norm").at(0)).epsilon(fp32_bound));
 }
 
 TEST_CASE("workers on GPUs with synchronized batch norm train what one does") {

@@ -125,6 +125,39 @@ TEST_CASE("clipping and loss scaling see the gradients of all ranks") {
   }
 }
 
+TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find the same") {
+  // One whose layout has gaps between parameters, in which other buckets leave their gradients.
+  const std::string model = GENERATE("resnet20", "mlp");
+  CAPTURE(model);
+  const Experiment experiment({"model.name=" + model, "data.batch_size=12", "train.max_steps=6",
+                               "train.evaluate_every=0", "parallel.bucket_size=16KiB"});
+  const Settings every_other = {"train.gradient_norm_every=2"};
+  const auto alone = experiment.completed("alone", micro_batches(4) + every_other);
+  const auto norms_of = [](const RunFiles& run) {
+    std::vector<double> norms;
+    for (const auto& event : run.events())
+      if (event.at("step").get<int>() % 2 == 0)
+        norms.push_back(event.at("gradient_norm"));
+      else
+        CHECK_FALSE(event.contains("gradient_norm"));
+    return norms;
+  };
+  const auto expected = norms_of(alone);
+  for (const std::string strategy : all)
+    for (const std::string offload : {"none", "optimizer"}) {
+      const auto settings = workers(strategy, 4) + Settings{"parallel.offload.target=" + offload};
+      if (offload != "none" && (strategy == "dp" || strategy == "ddp"))
+        continue; // whose state is whole
+      CAPTURE(strategy, offload);
+      const auto measured = experiment.completed(strategy + offload, settings + every_other);
+      check_same(measured, experiment.completed(strategy + offload + " plain", settings));
+      const auto norms = norms_of(measured);
+      REQUIRE(norms.size() == expected.size());
+      for (std::size_t i = 0; i < norms.size(); ++i)
+        CHECK(norms[i] == Catch::Approx(expected[i]).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("a run that one strategy began goes on in another") {
   const Experiment experiment({"data.batch_size=12", "train.evaluate_every=1", "checkpoint.keep=9",
                                "checkpoint.every=4 steps"});

@@ -70,10 +70,17 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info) {
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {
   std::vector<metrics::ScrapeTarget> targets;
-  for (const auto& node : nodes)
+  for (const auto& node : nodes) {
+    labels_[node.address] = label_of(node, nodes);
     if (!node.metrics.empty())
-      targets.push_back({node.metrics, {{"node", label_of(node, nodes)}}});
+      targets.push_back({node.metrics, {{"node", labels_[node.address]}}});
+  }
   exposition_.targets().set(std::move(targets));
+}
+
+void RunView::show_heartbeat(const std::string& address) {
+  if (const auto label = labels_.find(address); label != labels_.end())
+    registry().record_heartbeat(label->second);
 }
 
 void RunView::show(const metrics::StepRecord& step) {
@@ -92,7 +99,11 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
-    exposition_.registry().record_checkpoint(checkpoint.step, checkpoint.seconds);
+    exposition_.registry().record(
+        metrics::CheckpointRecord{.step = checkpoint.step,
+                                  .seconds = checkpoint.seconds,
+                                  .pause_seconds = checkpoint.pause_seconds,
+                                  .bytes = checkpoint.bytes});
     return;
   }
   exposition_.registry().record_checkpoint_failure();

@@ -11,8 +11,10 @@
 #include "troupe/metrics/http/exposition.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace troupe::actors {
@@ -32,7 +34,8 @@ public:
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
   void show(const metrics::WorkerSummary& worker) { exposition_.registry().record(worker); }
-  void show(const metrics::MailboxSample& sample) { exposition_.registry().record(sample); }
+  /// Of the job's node at this address.
+  void show_heartbeat(const std::string& address);
   void show(metrics::JobPhase phase) { exposition_.enter(phase); }
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
@@ -43,6 +46,8 @@ public:
   RunOutcome finish(RunOutcome outcome);
   /// Said once.
   void warn_once(const Status& status);
+
+  metrics::Registry& registry() { return exposition_.registry(); }
 
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
@@ -56,6 +61,7 @@ private:
   std::shared_ptr<spdlog::logger> log_;
   metrics::Console console_;
   metrics::Exposition& exposition_;
+  std::map<std::string, std::string> labels_;                      ///< of nodes, by address
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole

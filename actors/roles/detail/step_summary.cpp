@@ -1,6 +1,7 @@
 #include "step_summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::actors {
 
@@ -15,9 +16,14 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.samples += worker.samples;
     record.data_wait_seconds = std::max(record.data_wait_seconds, seconds(worker.data_wait));
     record.compute_seconds += seconds(worker.busy) / ranks;
-    record.collective_bytes += report.collective_bytes;
     right.add(worker.right);
-    collective.total += seconds(report.collective);
+    for (std::size_t kind = 0; kind < report.collectives.size(); ++kind) {
+      const auto& [bytes, time] = report.collectives[kind];
+      record.collectives[kind].bytes += bytes;
+      record.collectives[kind].seconds += seconds(time) / ranks;
+      record.collective_bytes += bytes;
+      collective.total += seconds(time);
+    }
     collective.overlapped += seconds(report.overlapped);
   }
   if (const auto& first = reports.front(); first.loss_scale > 0) { // the same on all ranks
@@ -25,10 +31,19 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.skipped_steps = first.skipped_steps;
     record.scale_growths = first.scale_growths;
   }
+  if (const auto squared = reports.front().squared_norm; !(squared < 0)) // a nan is one
+    record.gradient_norm = std::sqrt(squared);
   record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;
   record.overlap_ratio = ratio(collective.overlapped, collective.total);
   return record;
+}
+
+std::chrono::nanoseconds collective_time(const StepReport& report) {
+  std::chrono::nanoseconds sum{};
+  for (const auto& use : report.collectives)
+    sum += use.time;
+  return sum;
 }
 
 metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,

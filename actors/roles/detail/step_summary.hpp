@@ -17,6 +17,9 @@ struct CollectiveTime {
 /// are in the order of the ranks, so that sums do not depend on who was first.
 metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTime& collective);
 
+/// Time of a rank in the collectives of a step.
+std::chrono::nanoseconds collective_time(const StepReport& report);
+
 /// What a rank has used so far. `busy_ratio`: of the time since the run began.
 metrics::WorkerSummary summarize(std::int32_t rank, const std::string& device,
                                  const MemoryUse& memory, double busy_ratio);

@@ -29,13 +29,14 @@ Result<CopyFiller::Slot> CopyFiller::make_slot() const {
 Filling CopyFiller::fill(std::int32_t index, data::Position at, const data::Slice& slice,
                          const Failed& failed) {
   const auto& slot = slots_[static_cast<std::size_t>(index)];
-  const auto& [host_pointer, host_row] =
+  const auto& [host_pointer, host_row, work] =
       options_.host_streams[next_stream_++ % options_.host_streams.size()];
   auto& host = *host_pointer;
   const auto host_span = host_row.span(host, batch_span);
-  cpu::host_stream(host).enqueue([assembler = options_.assembler, staged = slot.staged, at, slice] {
-    return assembler->fill(at, slice, staged.fields());
-  });
+  cpu::host_stream(host).enqueue(
+      [assembler = options_.assembler, staged = slot.staged, at, slice, work = work] {
+        return work->time([&] { return assembler->fill(at, slice, staged.fields()); });
+      });
   auto& stream = *options_.stream.stream;
   stream.wait(host.record());
   const auto span = options_.stream.row.span(stream, batch_span);

@@ -126,24 +126,26 @@ void DeviceFiller::choose(const Slot& slot, data::Position at,
 
 EventPtr DeviceFiller::gather(const Slot& slot, std::vector<std::int64_t> indices,
                               const Failed& failed) {
-  const auto& [stream_pointer, row] =
+  const auto& [stream_pointer, row, work] =
       options_.host_streams[next_stream_++ % options_.host_streams.size()];
   auto& stream = *stream_pointer;
   const auto span = row.span(stream, batch_span);
   cpu::host_stream(stream).enqueue(
       [assembler = options_.assembler, indices = std::move(indices),
        labels = reinterpret_cast<std::int32_t*>(slot.staged->data() + layout_.labels),
-       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_]() -> Status {
-        const auto& source = *assembler->adapter().images()->source();
-        std::vector<std::uint8_t> scratch;
-        for (std::size_t i = 0; i < indices.size(); ++i) {
-          if (indices[i] < 0)
-            continue;
-          TROUPE_TRY(const auto image, source.read(indices[i], scratch));
-          std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
-          labels[i] = source.label(indices[i]);
-        }
-        return {};
+       pixels = slot.staged->data() + layout_.pixels, bytes = image_bytes_, work = work] {
+        return work->time([&]() -> Status {
+          const auto& source = *assembler->adapter().images()->source();
+          std::vector<std::uint8_t> scratch;
+          for (std::size_t i = 0; i < indices.size(); ++i) {
+            if (indices[i] < 0)
+              continue;
+            TROUPE_TRY(const auto image, source.read(indices[i], scratch));
+            std::memcpy(pixels + i * bytes, image.pixels.data(), bytes);
+            labels[i] = source.label(indices[i]);
+          }
+          return {};
+        });
       });
   report_failure(stream, failed);
   return stream.record();

@@ -1,0 +1,39 @@
+/// What METRICS looks at once a second, because nobody tells it: this host's mailboxes, loader
+/// threads, memory and GPUs.
+#pragma once
+
+#include "troupe/engine/generation.hpp"
+#include "troupe/metrics/machine/nvml.hpp"
+#include "troupe/metrics/registry/registry.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class HostSampler {
+public:
+  HostSampler() = default;
+  /// Of the ranks of this generation's host. Opens NVML where there is a GPU: may block.
+  explicit HostSampler(const engine::Generation& generation);
+
+  /// A few small files, and a few calls of the driver for each GPU.
+  void sample(caf::actor_system& system, metrics::Registry& registry);
+
+private:
+  struct Gpu {
+    int rank;
+    std::string id; ///< DeviceInfo::id
+  };
+  metrics::LoaderSample loader() const;
+
+  std::shared_ptr<const engine::LoaderWork> work_;                   ///< null: no generation
+  std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< what they fill
+  std::vector<Gpu> gpus_;
+  std::unique_ptr<metrics::Nvml> nvml_; ///< null: it is not there
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,41 @@
+/// NVIDIA's management library, which comes with the driver: opened at run time, so that one
+/// program starts on machines with and without it. Its functions are declared here, so that a build
+/// needs no header of it.
+#pragma once
+
+#include "gpu_sample.hpp"
+
+#include "troupe/core/error.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace troupe::metrics {
+
+class Nvml {
+public:
+  static constexpr const char* usual_name = "libnvidia-ml.so.1";
+
+  /// Errors: unsupported, when there is no such library, or it does not start.
+  static Result<std::unique_ptr<Nvml>> open(const std::string& name = usual_name);
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml();
+
+  /// What the GPU of this id ("GPU-8932f937-...") tells now; a few calls of the driver. One thread
+  /// at a time.
+  GpuSample sample(const std::string& gpu);
+
+private:
+  struct Device; ///< nvmlDevice_st
+  struct Functions;
+
+  explicit Nvml(std::unique_ptr<Functions> functions);
+  Device* find(const std::string& gpu);
+
+  std::unique_ptr<Functions> functions_;
+  std::map<std::string, Device*> devices_;
+};
+
+} // namespace troupe::metrics

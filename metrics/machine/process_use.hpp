@@ -1,0 +1,19 @@
+/// What this process uses, as Linux tells it.
+#pragma once
+
+#include <optional>
+
+namespace troupe::metrics {
+
+struct ProcessUse {
+  double cpu_seconds = 0; ///< user and system
+  double resident_bytes = 0, virtual_bytes = 0;
+  double start_time = 0; ///< Unix time, seconds
+  double threads = 0;
+  double open_files = 0, most_files = 0;
+};
+
+/// Reads /proc/self: for whoever asks now and then. Empty where it cannot be read.
+std::optional<ProcessUse> process_use();
+
+} // namespace troupe::metrics

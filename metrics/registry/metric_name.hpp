@@ -1,0 +1,31 @@
+/// What is said of a metric where it is named.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace troupe::metrics {
+
+enum class MetricType : std::uint8_t { counter, gauge, histogram };
+
+/// What belongs to the whole job is told by the node that leads it alone.
+enum class Teller : std::uint8_t { leader, every_node };
+
+struct MetricName {
+  std::string_view name; ///< ends in its base unit, or in _total when it is counted
+  MetricType type;
+  Teller teller;
+  std::string_view help;
+  std::array<std::string_view, 5> labels = {}; ///< those that are not used stay empty
+};
+
+namespace names {
+
+using enum MetricType;
+using enum Teller;
+using M = MetricName;
+
+} // namespace names
+
+} // namespace troupe::metrics

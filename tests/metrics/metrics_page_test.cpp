@@ -1,0 +1,13 @@
+#include "metrics_page.hpp"
+
+#include "../core/scratch_folder.hpp"
+#include "../source_tree.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe::testing;
+
+TEST_CASE("docs/metrics.md is what the list of metrics and the dashboards say") {
+  INFO("build/dev/tests/metrics/troupe_metrics_page >docs/metrics.md");
+  CHECK((read_bytes(source_tree() / "docs/metrics.md") == metrics_page()));
+}

@@ -1,0 +1,7 @@
+#include "metrics_page.hpp"
+
+#include <iostream>
+
+int main() {
+  std::cout << troupe::testing::metrics_page();
+}

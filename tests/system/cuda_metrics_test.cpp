@@ -1,0 +1,48 @@
+// What Prometheus is told of GPUs, on a job that has some. Where NVML is not, as beside GPUs in
+// software, a library of ours is in its place.
+#include "daemons.hpp"
+#include "gpus.hpp"
+#include "panel_checks.hpp"
+#include "quick_rules.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <dlfcn.h>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// What starts a program that finds NVML.
+std::vector<std::string> with_nvml(const Experiment& experiment) {
+  if (::dlopen("libnvidia-ml.so.1", RTLD_LAZY) != nullptr)
+    return {};
+  const auto folder = experiment / "nvml";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink(TROUPE_FAKE_NVML, folder / "libnvidia-ml.so.1");
+  return {"env", "LD_LIBRARY_PATH=" + folder.string()};
+}
+
+} // namespace
+
+TEST_CASE("every expression of dashboards that is about GPUs finds something of a job on one") {
+  need_gpus(1);
+  need_prometheus();
+  const Experiment experiment{{"devices.kind=cuda", "metrics.listen=127.0.0.1:0",
+                               "train.epochs=100000", "checkpoint.every=never"}};
+  Daemons daemons{experiment, "gpu", for_nodes(1, "single")};
+  auto& leader = daemons.lead({}, with_nvml(experiment));
+  const PrometheusServer prometheus(
+      TROUPE_PROMETHEUS,
+      PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader))));
+  REQUIRE(becomes_true([&] { return prometheus.ask("troupe_steps_total > 5").has_value(); }));
+  check_panels(prometheus, needs_gpu);
+  const auto share = found(prometheus, "rate(troupe_operations_total[10s]) / on (job) "
+                                       "troupe_peak_operations_per_second");
+  REQUIRE_FALSE(share.empty());
+  const auto value = std::stod(share.at(0).at("value").at(1).get<std::string>());
+  CHECK(value > 0);
+  CHECK(value < 1);
+  CHECK(stop(leader).code == 0);
+}

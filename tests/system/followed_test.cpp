@@ -1,0 +1,75 @@
+// What Prometheus sees of a job that begins, fails because a daemon is killed, and begins again:
+// its nodes by /sd, and the alerts that fire and clear.
+#include "../metrics/prometheus_server.hpp"
+#include "daemons.hpp"
+#include "quick_rules.hpp"
+#include "services.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("Prometheus follows the nodes of a job that begins, is killed and begins again") {
+  need_prometheus();
+  const Experiment experiment;
+  const RestartRules rules;
+  const auto settings = for_nodes(2, "ddp") + Settings{"train.epochs=100000"};
+  const auto leader = free_address(), follower = free_address();
+  const auto of_leader = free_address(), of_follower = free_address();
+  const auto command = [&](const std::string& address, const std::string& metrics,
+                           const Settings& more) {
+    return experiment.command(
+        "node", "job",
+        settings + Settings{"cluster.listen=" + address, "metrics.listen=" + metrics} + more);
+  };
+  Service first{rules, command(leader, of_leader, {})};
+  Service second{rules,
+                 command(follower, of_follower,
+                         {"--join=" + leader, "run.output=" + (experiment / "second").string()})};
+  PrometheusServer prometheus{TROUPE_PROMETHEUS, PrometheusServer::discovery(of_leader),
+                              quick_rules("10s")};
+  const auto sees = [&](const std::string& query) {
+    return prometheus.wait_for(query, patience).has_value();
+  };
+  const std::string followers = "node=\"" + follower + "\"", leaders = "node=\"" + leader + "\"";
+  const auto trains = [&] {
+    return sees("up{" + leaders + "} == 1") && sees("up{" + followers + "} == 1") &&
+           sees("increase(troupe_steps_total{" + leaders + "}[5s]) > 0") &&
+           sees("troupe_phase{phase=\"training\"," + followers + "} == 1");
+  };
+  const auto is_quiet = [&] {
+    return prometheus.clears("TroupeTargetDown", patience) &&
+           prometheus.clears("TroupeMakesNoSteps", patience) &&
+           prometheus.clears("TroupeJobFailed", patience);
+  };
+
+  // It begins.
+  CHECK(trains());
+  CHECK(is_quiet());
+  REQUIRE(becomes_true([&] { return experiment.run("job").has_checkpoint(); }));
+  CHECK(sees("time() - troupe_heartbeat_time_seconds{peer=\"" + follower + "\"} < 60"));
+  const auto begun = prometheus.ask("process_start_time_seconds{" + leaders + "}");
+  REQUIRE(begun);
+
+  // One is killed, and nobody starts it again yet.
+  second.kill();
+  CHECK(sees("up{" + followers + "} == 0"));
+  CHECK(prometheus.has_fired("TroupeTargetDown", followers, patience));
+  CHECK(prometheus.has_fired("TroupeJobFailed", leaders + ",kind=\"network\"", patience));
+  CHECK(prometheus.has_fired("TroupeMakesNoSteps", leaders, patience));
+  CHECK(sees("up{" + leaders + "} == 0")); // it has ended when this was seen
+
+  // The service manager looks after them.
+  REQUIRE(becomes_true([&] {
+    first.tend();
+    second.tend();
+    return experiment.run("job").steps_done() > 0 && first.prints("goes on after step");
+  }));
+  CHECK(trains());
+  CHECK(is_quiet());
+  CHECK(sees("process_start_time_seconds{" + leaders + "} > " + std::to_string(*begun)));
+  CHECK(first.codes() == std::vector{1});
+  CHECK(second.codes() == std::vector{128 + SIGKILL});
+  INFO(prometheus.log());
+}
