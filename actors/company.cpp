@@ -37,7 +37,7 @@ public:
                                           config.cluster.timeouts, config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        log_{make_run_logger(screen_, options)} {
+        screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)} {
     show_endpoint();
   }
   Company(const Company&) = delete;

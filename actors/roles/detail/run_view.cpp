@@ -28,12 +28,14 @@ double mib(std::uint64_t bytes) {
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
                                                 const RunOptions& options) {
   return metrics::make_logger(screen, log_format(options.log_format),
-                              options.quiet ? spdlog::level::warn : spdlog::level::info);
+                              options.quiet     ? spdlog::level::warn
+                              : options.verbose ? spdlog::level::debug
+                                                : spdlog::level::info);
 }
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
                  std::optional<metrics::RunFolder> folder)
-    : log_{make_run_logger(screen_, options)}, console_{screen_,
+    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)}, console_{screen_,
                                                         {.quiet = options.quiet,
                                                          .format = log_format(options.log_format)}},
       exposition_{exposition}, folder_{std::move(folder)} {}
@@ -92,12 +94,24 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
+    log_->debug("checkpoint of step {} written in {:.3f} s", checkpoint.step, checkpoint.seconds);
     exposition_.registry().record_checkpoint(checkpoint.step, checkpoint.seconds);
     return;
   }
   exposition_.registry().record_checkpoint_failure();
   log_->error("the checkpoint of step {} was not written: {}", checkpoint.step,
               checkpoint.failure->to_string());
+}
+
+void RunView::show(metrics::JobPhase phase) {
+  log_->debug("{}", metrics::to_string(phase));
+  exposition_.enter(phase);
+}
+
+void RunView::show(const metrics::WorkerSummary& worker) {
+  log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
+              worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
+  exposition_.registry().record(worker);
 }
 
 data::UnreadableFiles::Counts RunView::count_unreadable() const {

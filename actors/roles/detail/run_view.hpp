@@ -31,9 +31,9 @@ public:
   void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
-  void show(const metrics::WorkerSummary& worker) { exposition_.registry().record(worker); }
+  void show(const metrics::WorkerSummary& worker);
   void show(const metrics::MailboxSample& sample) { exposition_.registry().record(sample); }
-  void show(metrics::JobPhase phase) { exposition_.enter(phase); }
+  void show(metrics::JobPhase phase);
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
   /// Files that were skipped since the last call, and their count.
