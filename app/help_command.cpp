@@ -19,8 +19,9 @@ int help(const CLI::App& app, const std::vector<std::string>& words) {
     complain(command.error().message);
     return wrong_input;
   }
-  const auto* parent = (*command)->get_parent();
-  fmt::print("{}", (*command)->help(parent ? full_name(*parent) : ""));
+  // Not help(), which would be that of `help` itself, as the command that is being obeyed.
+  fmt::print("{}", (*command)->get_formatter()->make_help(*command, full_name(**command),
+                                                          CLI::AppFormatMode::Normal));
   return success;
 }
 

@@ -30,14 +30,16 @@ Status write_pages(const std::vector<ManualPage>& pages, const std::filesystem::
 
 /// `name`: a command's, or the page's own; empty: the program's.
 Status print_page(const std::vector<ManualPage>& pages, const std::string& name) {
-  const auto& program = pages.front().name;
+  const auto of_program = pages.front().name + "-";
   std::vector<std::string> names;
   for (const auto& page : pages) {
-    if (name.empty() || page.name == name || page.name == program + "-" + name) {
+    const auto short_name =
+        page.name.starts_with(of_program) ? page.name.substr(of_program.size()) : page.name;
+    if (name.empty() || name == page.name || name == short_name) {
       fmt::print("{}", page.text);
       return {};
     }
-    names.push_back(page.name);
+    names.push_back(short_name);
   }
   return fail(Errc::invalid_input, "{}", unknown_name("page", name, names));
 }

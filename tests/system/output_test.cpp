@@ -33,12 +33,17 @@ TEST_CASE("with --log-format json every line of stdout is an object") {
     REQUIRE(object.is_object());
     CHECK(object.contains("time"));
     CHECK(object.contains("level"));
-    ++events[object.value("event", "message")];
+    ++events[object.at("event")];
+    if (object.at("event") == "step")
+      for (const char* key : {"step", "total_steps", "epoch", "epochs", "loss", "accuracy",
+                              "samples_per_second", "seconds_left"})
+        CHECK(object.at(key).is_number());
   }
   CHECK(events["run"] == 1);
+  CHECK(events["step"] >= 1);
   CHECK(events["epoch"] == 5);
   CHECK(events["end"] == 1);
-  CHECK(events["message"] >= 1); // where its metrics are
+  CHECK(events["log"] >= 1); // where its metrics are
 }
 
 TEST_CASE("with --log-format json a failure is an object too") {
@@ -62,6 +67,27 @@ TEST_CASE("with --quiet only the end is printed") {
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].starts_with("small: completed after 5 epochs and 40 steps"));
   CHECK(lines[1] == "report: " + (experiment.run("small") / "report.html").string());
+}
+
+TEST_CASE("a run whose lines could not be printed completes, and is no success") {
+  const Experiment experiment;
+  std::string line;
+  for (const auto& word : experiment.command("train", "small"))
+    line += "'" + word + "' ";
+  const auto ended = RunningProgram{{"/bin/sh", "-c", line + ">/dev/full"}}.wait();
+  CHECK(ended.code == 1);
+  CHECK(ended.err == "troupe: standard output: No space left on device\n");
+  CHECK(experiment.run("small").summary().at("status") == "completed");
+}
+
+TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
+  const Experiment experiment;
+  const auto ended = experiment.train("small", {"--verbose"});
+  CHECK(ended.code == 0);
+  for (const char* part : {"debug: training\n", "debug: checkpoint of step 3 written in ",
+                           "debug: rank 0 on "})
+    CHECK(has(ended.out, part));
+  CHECK_FALSE(has(experiment.train("quiet").out, "debug: "));
 }
 
 TEST_CASE("a reader that goes away does not end the run") {

@@ -51,8 +51,10 @@ private:
 
 /// Epochs without their times.
 std::vector<nlohmann::json> results_of(std::vector<nlohmann::json> epochs) {
-  for (auto& epoch : epochs)
+  for (auto& epoch : epochs) {
     epoch.erase("seconds");
+    epoch.erase("time");
+  }
   return epochs;
 }
 
