@@ -31,6 +31,11 @@ void add_run(Keys& keys, RunConfig& c) {
        &c.deterministic,
        {},
        "Only kernels that give the same bits every time, with equal threads_per_worker"});
+  keys.push_back({"run.tensorboard",
+                  &c.tensorboard,
+                  {},
+                  "Also write losses, accuracies, speed and memory for TensorBoard, into "
+                  "output/name/tensorboard/"});
 }
 
 void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {

@@ -34,20 +34,25 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
 }
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
-                 std::optional<metrics::RunFolder> folder)
+                 std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board)
     : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)}, console_{screen_,
                                                         {.quiet = options.quiet,
                                                          .format = log_format(options.log_format)}},
-      exposition_{exposition}, folder_{std::move(folder)} {}
+      exposition_{exposition}, folder_{std::move(folder)}, board_{std::move(board)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
                                                bool leads, const RunOptions& options,
                                                metrics::Exposition& exposition) {
   std::optional<metrics::RunFolder> folder;
+  std::optional<metrics::EventFile> board;
   if (leads) {
     TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text));
   }
-  std::unique_ptr<RunView> view{new RunView{options, exposition, std::move(folder)}};
+  if (leads && job.config.run.tensorboard) {
+    TROUPE_TRY(board, metrics::EventFile::create(folder->tensorboard(), info));
+  }
+  std::unique_ptr<RunView> view{
+      new RunView{options, exposition, std::move(folder), std::move(board)}};
   view->begin(job, info);
   return view;
 }
@@ -83,6 +88,8 @@ void RunView::show(const metrics::StepRecord& step) {
   console_.show(step);
   if (folder_)
     keep_first_failure(folder_->append(step));
+  if (board_)
+    keep_first_failure(board_->append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
@@ -90,6 +97,8 @@ void RunView::show(const metrics::EpochRecord& epoch) {
   console_.show(epoch);
   if (folder_)
     keep_first_failure(folder_->append(epoch));
+  if (board_)
+    keep_first_failure(board_->append(epoch));
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
@@ -112,6 +121,8 @@ void RunView::show(const metrics::WorkerSummary& worker) {
   log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
               worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
   exposition_.registry().record(worker);
+  if (board_)
+    board_->note(worker);
 }
 
 data::UnreadableFiles::Counts RunView::count_unreadable() const {

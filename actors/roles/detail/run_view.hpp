@@ -10,6 +10,7 @@
 #include "troupe/metrics/console/console.hpp"
 #include "troupe/metrics/http/exposition.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
+#include "troupe/metrics/tensorboard/event_file.hpp"
 
 #include <memory>
 #include <optional>
@@ -46,7 +47,7 @@ public:
 
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
-          std::optional<metrics::RunFolder> folder);
+          std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
   void begin(const engine::Job& job, const metrics::RunInfo& info);
   data::UnreadableFiles::Counts count_unreadable() const;
   /// A full disk must not end a run: it fails when it has come to its end.
@@ -57,6 +58,7 @@ private:
   metrics::Console console_;
   metrics::Exposition& exposition_;
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
+  std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole
   bool warned_ = false;
