@@ -276,6 +276,12 @@ void add_service(Keys& keys, Config& c) {
        {},
        "A run that Prometheus scrapes waits with its end for the scrape that shows it, so "
        "long at most: longer than scrape_interval"});
+  keys.push_back({"metrics.push",
+                  &c.metrics.push,
+                  {.format = Format::web_address},
+                  "A Prometheus Pushgateway, for jobs that are over before they are scraped: every "
+                  "15 s, and at the end, metrics are PUT to "
+                  "/metrics/job/troupe/run/NAME/instance/HOST there"});
 }
 
 } // namespace
