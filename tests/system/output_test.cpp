@@ -80,6 +80,27 @@ TEST_CASE("a run whose lines could not be printed completes, and is no success")
   CHECK(experiment.run("small").summary().at("status") == "completed");
 }
 
+TEST_CASE("commands that ask, predict, convert and compare fail where they cannot print") {
+  const Experiment experiment({"train.epochs=100000", "checkpoint.every=1000 epochs"});
+  const auto run = experiment.completed("small", {"train.epochs=2"});
+  const auto model = run.folder().string(), checkpoint = run.checkpoints().back().string();
+  auto node = experiment.start_node("node", {"train.schedule.name=constant"});
+  const auto address = daemon_address(node);
+  const auto folder = (experiment / "made").string();
+  const auto config = Experiment::small_config().string();
+  for (const std::string& command :
+       {"status " + address, "status " + address + " --json", "predict " + model + " --split test",
+        "convert " + checkpoint + " " + folder, "config check " + config, "stop " + address,
+        "compare " + config + " --strategies single --set train.max_steps=2 --output " + folder}) {
+    const auto line = TROUPE_PROGRAM " " + command + " >/dev/full";
+    const auto ended = RunningProgram{{"/bin/sh", "-c", line}}.wait();
+    CAPTURE(line, ended.err);
+    CHECK(ended.code == 1);
+    CHECK(has(ended.err, "troupe: standard output: "));
+  }
+  CHECK(node.wait().code == 0); // it was stopped all the same
+}
+
 TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
   const Experiment experiment;
   const auto ended = experiment.train("small", {"--verbose"});
