@@ -17,9 +17,9 @@ namespace troupe::app {
 
 /// An option, or a word that stands by its place.
 struct OptionFacts {
-  std::vector<std::string> names; ///< "-o", "--output"; empty: stands by its place
-  std::string value;              ///< what it takes: "FILE", "TEXT"; empty: nothing
-  std::string allowed = {};       ///< "INT in [1 - 65536]"; empty: anything
+  std::vector<std::string> names;        ///< "-o", "--output"; empty: stands by its place
+  std::string value;                     ///< what it takes: "FILE", "TEXT"; empty: nothing
+  std::string allowed = {};              ///< "INT in [1 - 65536]"; empty: anything
   std::vector<std::string> choices = {}; ///< all that it takes; empty: anything
   std::string usual = {};                ///< taken where it is not given
   std::string help = {};

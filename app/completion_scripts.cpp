@@ -8,7 +8,8 @@ namespace troupe::app {
 
 namespace {
 
-constexpr std::string_view bash_script = R"shell(# bash completion for @PROGRAM@: the program itself says what may come next.
+constexpr std::string_view bash_script =
+    R"shell(# bash completion for @PROGRAM@: the program itself says what may come next.
 _@FUNCTION@() {
   local line=${COMP_LINE:0:COMP_POINT} words word stem current reply name kinds kind
   read -ra words <<<"$line"
@@ -64,7 +65,8 @@ _@FUNCTION@() {
 if [[ $funcstack[1] = _@FUNCTION@ ]]; then _@FUNCTION@ "$@"; else compdef _@FUNCTION@ @PROGRAM@; fi
 )shell";
 
-constexpr std::string_view fish_script = R"shell(# fish completion for @PROGRAM@: the program itself says what may come next.
+constexpr std::string_view fish_script =
+    R"shell(# fish completion for @PROGRAM@: the program itself says what may come next.
 function __@FUNCTION@_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)

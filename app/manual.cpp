@@ -103,8 +103,7 @@ std::string synopsis(const CLI::App& command) {
 std::string inside_text(const CLI::App& command) {
   std::string text;
   for (const auto* inside : subcommands_of(command))
-    text += fmt::format(".SS {}\n{}{}{}{}", plain(full_name(*inside)),
-                        paragraph(synopsis(*inside)),
+    text += fmt::format(".SS {}\n{}{}{}{}", plain(full_name(*inside)), paragraph(synopsis(*inside)),
                         paragraph(plain(sentence(inside->get_description()))),
                         options_text(*inside), inside_text(*inside));
   return text;
@@ -148,8 +147,8 @@ ManualPage page_of_program(const CLI::App& program) {
   const auto& name = program.get_name();
   std::string commands, references;
   for (const auto* command : subcommands_of(program)) {
-    commands += entry(bold(name + " " + command->get_name()),
-                      plain(sentence(command->get_description())));
+    commands +=
+        entry(bold(name + " " + command->get_name()), plain(sentence(command->get_description())));
     references += page_reference(name + "-" + command->get_name(), '1') + " ,\n";
   }
   return {.name = name,
@@ -181,7 +180,8 @@ ManualPage page_of_config(const std::string& program, const Catalogue& catalogue
   auto config = default_config(catalogue);
   const auto keys = config_keys(config, catalogue);
   for (const auto& part : config_sections()) {
-    text += fmt::format(".SS {}\n{}", plain(part.path), paragraph(plain(sentence(std::string{part.help}))));
+    text += fmt::format(".SS {}\n{}", plain(part.path),
+                        paragraph(plain(sentence(std::string{part.help}))));
     for (const auto& key : keys)
       if (key.path.substr(0, key.path.rfind('.')) == part.path)
         text += entry(bold(key.path), said_of(key));

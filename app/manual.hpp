@@ -13,8 +13,8 @@ class App;
 namespace troupe::app {
 
 struct ManualPage {
-  std::string name;    ///< "troupe-train", "troupe.yaml"
-  char section = '1';  ///< 1: a command; 5: a file
+  std::string name;   ///< "troupe-train", "troupe.yaml"
+  char section = '1'; ///< 1: a command; 5: a file
   std::string text;
 
   std::string file() const { return name + "." + section; }

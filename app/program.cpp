@@ -38,8 +38,7 @@ std::string unknown_word(const CLI::App& app) {
   else
     for (const auto* known : subcommands_of(*command))
       names.push_back(known->get_name());
-  return names.empty() ? ""
-                       : unknown_name(is_option ? "option" : "command", extras.front(), names);
+  return names.empty() ? "" : unknown_name(is_option ? "option" : "command", extras.front(), names);
 }
 
 int refuse(const CLI::App& app, const CLI::ParseError& error) {

@@ -152,8 +152,7 @@ void Console::show_skipped(const StepRecord& step) {
   };
   if (level(step.skipped_steps) == level(before))
     return;
-  write(is_json() ? event("skipped", to_json(step), "warning")
-                                           : line_of_skipped(step));
+  write(is_json() ? event("skipped", to_json(step), "warning") : line_of_skipped(step));
 }
 
 void Console::show(const EpochRecord& epoch) {

@@ -64,8 +64,7 @@ std::string put(const PushOptions& options, const std::string& body) {
     return why[0] != '\0' ? why.data() : curl_easy_strerror(code);
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
-  return status / 100 == 2 ? ""
-                           : fmt::format("it answered {}: {}", status, echoed(answer));
+  return status / 100 == 2 ? "" : fmt::format("it answered {}: {}", status, echoed(answer));
 }
 
 } // namespace
@@ -87,8 +86,9 @@ std::string without_password(std::string_view url) {
 }
 
 PushGateway::PushGateway(PushOptions options, Text text, Warn warn)
-    : options_{std::move(options)}, text_{std::move(text)}, warn_{std::move(warn)},
-      thread_{[this] { run(); }} {}
+    : options_{std::move(options)}, text_{std::move(text)}, warn_{std::move(warn)}, thread_{[this] {
+        run();
+      }} {}
 
 PushGateway::~PushGateway() {
   {

@@ -20,7 +20,8 @@ struct PushOptions {
 };
 
 /// PUTs a text to /metrics/job/troupe/run/RUN/instance/INSTANCE as long as it lives, and once more
-/// with its end, which takes twice the time limit at most: of a push under way, and of that. A thread of its own waits for the network.
+/// with its end, which takes twice the time limit at most: of a push under way, and of that. A
+/// thread of its own waits for the network.
 class PushGateway {
 public:
   using Text = std::function<std::string()>;

@@ -91,8 +91,7 @@ Status EventFile::append(const EpochRecord& epoch) {
   add(scalars, "test/loss", epoch.test_loss);
   add(scalars, "test/accuracy", epoch.test_accuracy);
   for (const auto& [rank, bytes] : peaks_)
-    scalars.push_back(
-        {fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});
+    scalars.push_back({fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});
   return append(epoch.time, last_step_, scalars);
 }
 

@@ -243,9 +243,9 @@ TEST_CASE("standard output that cannot be written is a failure of every command"
   for (const std::string command :
        {"--help", "--version", "-v", "help", "version", "train --help", "config schema",
         "config schema --format markdown", "config check {}", "config show {}",
-        "config show --graph {} --set devices.engine=interpreter", "config import accelerate --keys",
-        "doctor", "plan {}", "data check {}", "man", "man train", "completion bash",
-        "__complete ''"}) {
+        "config show --graph {} --set devices.engine=interpreter",
+        "config import accelerate --keys", "doctor", "plan {}", "data check {}", "man", "man train",
+        "completion bash", "__complete ''"}) {
     const auto words =
         fmt::format(fmt::runtime(command), configs + "debug.yaml --set data.dataset=synthetic");
     for (const std::string output : {">/dev/full", ">&-"}) {

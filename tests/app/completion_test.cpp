@@ -120,9 +120,8 @@ TEST_CASE("every command and option that help shows is completed, and is in the 
     CHECK(options.size() >= 2);
     for (const auto& option : options) {
       CAPTURE(option);
-      CHECK(std::ranges::any_of(offered, [&](const auto& candidate) {
-        return candidate.starts_with(option + "\t");
-      }));
+      CHECK(std::ranges::any_of(
+          offered, [&](const auto& candidate) { return candidate.starts_with(option + "\t"); }));
       CHECK(page.find(option) != std::string::npos);
     }
     if (!words.empty()) {

@@ -120,8 +120,8 @@ TEST_CASE("what a gateway refuses is said, once for all failures in a row") {
       push({.url = receiver.url() + "/", .run = "run", .instance = "host", .every = 1ms}, 5);
   CHECK(receiver.requests() >= 5);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] == "cannot push metrics to " + receiver.url() +
-                           "/: it answered 400: no\\x1b good");
+  CHECK(warnings[0] ==
+        "cannot push metrics to " + receiver.url() + "/: it answered 400: no\\x1b good");
 }
 
 TEST_CASE("a gateway that is not there, or does not answer, holds nothing up for long") {

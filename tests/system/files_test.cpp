@@ -71,9 +71,9 @@ std::set<std::string> fields_of(const Table& table) {
 TEST_CASE("every field of a run's files is in docs/files.md") {
   const auto tables = tables_of_page();
   const Experiment experiment;
-  const Settings everything = {"precision.mode=amp_fp16",  "train.recompute=block",
-                               "run.tensorboard=true",     "checkpoint.best=loss",
-                               "parallel.strategy=ddp",    "devices.count=2",
+  const Settings everything = {"precision.mode=amp_fp16",     "train.recompute=block",
+                               "run.tensorboard=true",        "checkpoint.best=loss",
+                               "parallel.strategy=ddp",       "devices.count=2",
                                "train.schedule.name=constant"};
   experiment.completed("all", everything + Settings{"train.max_steps=20"});
   const auto all = experiment.completed("all", everything); // which goes on
@@ -84,9 +84,9 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   for (const auto& run : {all, experiment.completed("plain"), hopeless.run("failed")}) {
     for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
       seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
-    for (const auto& [file, lines] : {std::pair{"events.jsonl", run.events()},
-                                      std::pair{"epochs.jsonl", run.epochs()},
-                                      std::pair{"summary.json", std::vector{run.summary()}}})
+    for (const auto& [file, lines] :
+         {std::pair{"events.jsonl", run.events()}, std::pair{"epochs.jsonl", run.epochs()},
+          std::pair{"summary.json", std::vector{run.summary()}}})
       for (const auto& line : lines)
         look_at(line, "", tables.at(file), seen[file]);
   }

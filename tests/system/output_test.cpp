@@ -105,8 +105,8 @@ TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
   const Experiment experiment;
   const auto ended = experiment.train("small", {"--verbose"});
   CHECK(ended.code == 0);
-  for (const char* part : {"debug: training\n", "debug: checkpoint of step 3 written in ",
-                           "debug: rank 0 on "})
+  for (const char* part :
+       {"debug: training\n", "debug: checkpoint of step 3 written in ", "debug: rank 0 on "})
     CHECK(has(ended.out, part));
   CHECK_FALSE(has(experiment.train("quiet").out, "debug: "));
 }

@@ -31,7 +31,8 @@ TEST_CASE("TensorBoard's event files have the values of events.jsonl, also of a 
   if (std::string{TROUPE_PROTOC}.ends_with("NOTFOUND"))
     SKIP("protoc is not installed");
   const Experiment experiment({"run.tensorboard=true"});
-  const auto first = experiment.completed("board", {"train.max_steps=13", "train.schedule.name=constant"});
+  const auto first =
+      experiment.completed("board", {"train.max_steps=13", "train.schedule.name=constant"});
   CHECK(checked(first).find("starts [0];") != std::string::npos);
   // Goes on before the step at which the first process ended: one step is made again.
   std::filesystem::remove_all(first.checkpoints().back());
@@ -48,7 +49,8 @@ TEST_CASE("without run.tensorboard there are no event files") {
 TEST_CASE("event files of scaled losses on two workers are right, too") {
   if (std::string{TROUPE_PROTOC}.ends_with("NOTFOUND"))
     SKIP("protoc is not installed");
-  const Experiment experiment({"run.tensorboard=true", "precision.mode=amp_fp16",
-                               "train.epochs=1", "train.schedule.warmup=0", "parallel.strategy=ddp", "devices.count=2"});
+  const Experiment experiment({"run.tensorboard=true", "precision.mode=amp_fp16", "train.epochs=1",
+                               "train.schedule.warmup=0", "parallel.strategy=ddp",
+                               "devices.count=2"});
   checked(experiment.completed("scaled"));
 }

@@ -35,9 +35,8 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
                  std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board)
-    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)}, console_{screen_,
-                                                        {.quiet = options.quiet,
-                                                         .format = log_format(options.log_format)}},
+    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)},
+      console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
       exposition_{exposition}, folder_{std::move(folder)}, board_{std::move(board)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,

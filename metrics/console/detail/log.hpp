@@ -13,8 +13,8 @@ namespace troupe::metrics {
 enum class LogFormat : std::uint8_t { text, json };
 
 /// text: "12:30:05 warning: ..." in local time, to stderr from warnings on.
-/// json: {"time": ..., "level": ..., "event": "log", "message": ...} in UTC, all to stdout. The screen must outlive
-/// the logger.
+/// json: {"time": ..., "level": ..., "event": "log", "message": ...} in UTC, all to stdout. The
+/// screen must outlive the logger.
 std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
                                             spdlog::level::level_enum level = spdlog::level::info);
 
