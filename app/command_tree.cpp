@@ -45,9 +45,8 @@ OptionFacts facts_of(const CLI::Option& option) {
 }
 
 std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
-  std::vector<std::string> names;
-  for (const auto* command : commands)
-    names.push_back(command->get_name());
+  std::vector<std::string> names(commands.size());
+  std::ranges::transform(commands, names.begin(), &CLI::App::get_name);
   return names;
 }
 

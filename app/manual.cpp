@@ -52,7 +52,7 @@ std::string entry(std::string_view term, std::string_view text) {
   return fmt::format(".TP\n{}\n{}\n", term, text);
 }
 
-std::string sentence(std::string text) {
+std::string sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') ? text : text + ".";
 }
 
