@@ -13,6 +13,7 @@
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/push/push_gateway.hpp"
 
 namespace troupe::actors {
 
@@ -37,7 +38,7 @@ public:
                                           config.cluster.timeouts, config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        log_{make_run_logger(screen_, options)} {
+        screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)} {
     show_endpoint();
   }
   Company(const Company&) = delete;
@@ -148,6 +149,22 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
   return std::move(summary);
 }
 
+/// Empty where metrics.push is not set. The exposition and the log outlive it.
+std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const RunOptions& options,
+                                                   metrics::Exposition& exposition,
+                                                   spdlog::logger& log) {
+  if (!config.metrics.push)
+    return nullptr;
+  auto instance = engine::host_name();
+  if (options.daemon) // a host may have several
+    instance += fmt::format(":{}", parse_endpoint(config.cluster.listen)->port);
+  return std::make_unique<metrics::PushGateway>(
+      metrics::PushOptions{
+          .url = *config.metrics.push, .run = config.run.name, .instance = std::move(instance)},
+      [&exposition] { return exposition.registry().text(); },
+      [&log](const std::string& why) { log.warn("{}", why); });
+}
+
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
                                         const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
@@ -163,6 +180,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                    .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
                    .row = trace.track(engine::node_rows, NodeState::name)}};
+  auto push = push_metrics(config, options, *exposition, company.log());
   drain->watch(company.node());
   const ForgetAtEnd forget{*drain};
   auto summary = take_part(config, options, trace, company, drain, [&] {
@@ -173,6 +191,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
     exposition->fail(summary.error().code);
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
   exposition->enter(end);
+  push.reset(); // with the end
   if (options.on_ended)
     options.on_ended();
   // While all of it can still be asked.

@@ -14,6 +14,7 @@ enum class LogFormat : std::uint8_t { plain, json };
 
 struct RunOptions {
   bool quiet = false;
+  bool verbose = false; ///< logs more, unless quiet
   LogFormat log_format = LogFormat::plain;
   std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, kept with the run
@@ -24,6 +25,8 @@ struct RunOptions {
   /// Called once the company is there, with a function that asks it to drain (any thread, any
   /// time).
   std::function<void(std::function<void()> drain)> on_started;
+  /// Called with errno when a line cannot be written to stdout (any thread): the run goes on.
+  std::function<void(int error)> on_output_lost = {};
   /// Called once there is nothing left to drain; Prometheus may still be waited for.
   std::function<void()> on_ended = {};
 };

@@ -25,15 +25,26 @@ using Action = std::function<int(const Catalogue& catalogue)>;
 /// `status` and `stop`.
 void add_client_commands(CLI::App& app, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
+void add_completion_command(CLI::App& app, Action& action);
 void add_config_command(CLI::App& app, Action& action);
 void add_convert_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
+/// `help` and `version`.
+void add_help_commands(CLI::App& app, Action& action);
+void add_manual_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
+
+/// --version and --verbose of the program itself. Without a command the latter is `version
+/// --verbose`.
+void add_version_flags(CLI::App& app, Action& action);
+/// --verbose of a command. It holds wherever it stands: `troupe -v train`, `troupe train -v`.
+void add_verbose_flag(CLI::App& command, const std::string& help);
+bool is_verbose(const CLI::App& command);
 
 /// CONFIG and --set, which several commands take.
 struct ConfigArguments {

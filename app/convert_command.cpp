@@ -65,8 +65,12 @@ void add_convert_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ConvertArguments>();
   auto* command = app.add_subcommand(
       "convert", "Write a checkpoint, or a safetensors file of others, in another form");
-  command->add_option("FROM", arguments->from, "A checkpoint, or a safetensors file")->required();
-  command->add_option("TO", arguments->to, "The new checkpoint's folder, or file")->required();
+  command->add_option("FROM", arguments->from, "A checkpoint, or a safetensors file")
+      ->required()
+      ->type_name("MODEL");
+  command->add_option("TO", arguments->to, "The new checkpoint's folder, or file")
+      ->required()
+      ->type_name("PATH");
   command
       ->add_option("--to", arguments->form,
                    "full: a checkpoint in two files; sharded: one in --parts files; safetensors: "

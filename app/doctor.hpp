@@ -20,6 +20,11 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
+/// A line each, under the names of their sections.
+void print_findings(const Findings& findings);
+
+/// Findings of every platform, the host first.
+Findings platform_findings();
 /// Findings of this machine and this build, whatever the platform.
 Findings clock_findings();
 /// Versions of the libraries, as compiled and as loaded.

@@ -30,34 +30,12 @@ std::string_view mark(Finding::State state) {
   }
 }
 
-void print_text(const Findings& findings) {
-  fmt::print("troupe {}\n", TROUPE_VERSION);
-  std::string_view section;
-  for (const auto& finding : findings) {
-    if (finding.section != section)
-      fmt::print("\n{}\n", finding.section);
-    section = finding.section;
-    fmt::print("  {:<4} {:<15} {}\n", mark(finding.state), finding.name, finding.value);
-  }
-}
-
 void print_json(const Findings& findings) {
   nlohmann::ordered_json root = {{"version", TROUPE_VERSION}};
   for (const auto& finding : findings)
     root[finding.section][finding.name] = {{"state", mark(finding.state)},
                                            {"value", finding.value}};
   fmt::print("{}\n", root.dump(2));
-}
-
-/// Findings of every platform, the host first.
-Findings platform_findings() {
-  Findings all;
-  const auto platforms = engine::platforms();
-  for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
-    for (auto& fact : platform->facts())
-      all.push_back({fact.section, fact.name, fact.value,
-                     fact.found ? Finding::State::good : Finding::State::absent});
-  return all;
 }
 
 int examine(const DoctorArguments& arguments, const Catalogue& catalogue) {
@@ -74,14 +52,36 @@ int examine(const DoctorArguments& arguments, const Catalogue& catalogue) {
     all.insert(all.end(), findings.begin(), findings.end());
   if (arguments.json)
     print_json(all);
-  else
-    print_text(all);
+  else {
+    fmt::print("troupe {}\n", TROUPE_VERSION);
+    print_findings(all);
+  }
   const bool bad = std::any_of(all.begin(), all.end(),
                                [](const auto& f) { return f.state == Finding::State::bad; });
   return bad ? run_failed : success;
 }
 
 } // namespace
+
+void print_findings(const Findings& findings) {
+  std::string_view section;
+  for (const auto& finding : findings) {
+    if (finding.section != section)
+      fmt::print("\n{}\n", finding.section);
+    section = finding.section;
+    fmt::print("  {:<4} {:<15} {}\n", mark(finding.state), finding.name, finding.value);
+  }
+}
+
+Findings platform_findings() {
+  Findings all;
+  const auto platforms = engine::platforms();
+  for (auto platform = platforms.rbegin(); platform != platforms.rend(); ++platform)
+    for (auto& fact : platform->facts())
+      all.push_back({fact.section, fact.name, fact.value,
+                     fact.found ? Finding::State::good : Finding::State::absent});
+  return all;
+}
 
 void add_doctor_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<DoctorArguments>();

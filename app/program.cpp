@@ -1,46 +1,50 @@
 #include "program.hpp"
 
+#include "command_tree.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
+#include "completion.hpp"
 #include "extensions.hpp"
+#include "standard_output.hpp"
 
-#include "troupe/core/nearest.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace troupe::app {
 
 namespace {
 
 /// "unknown command "confg"; did you mean "config"?" Empty when every word was expected.
-std::string unknown_command(const CLI::App& app) {
+std::string unknown_word(const CLI::App& app) {
   const auto* command = &app;
   while (!command->get_subcommands().empty())
     command = command->get_subcommands().front();
   const auto extras = command->remaining();
-  std::vector<std::string> names;
-  for (const auto* known : command->get_subcommands(nullptr))
-    names.push_back(known->get_name());
-  if (extras.empty() || names.empty())
+  if (extras.empty())
     return {};
-  const auto meant = nearest(extras.front(), names);
-  return fmt::format("unknown command \"{}\"{}", echoed(extras.front()),
-                     meant.empty() ? meant : fmt::format("; did you mean \"{}\"?", meant));
+  std::vector<std::string> names;
+  const bool is_option = extras.front().starts_with('-');
+  if (is_option)
+    for (const auto& option : options_of(*command))
+      names.insert(names.end(), option.names.begin(), option.names.end());
+  else
+    for (const auto* known : subcommands_of(*command))
+      names.push_back(known->get_name());
+  return names.empty() ? "" : unknown_name(is_option ? "option" : "command", extras.front(), names);
 }
 
 int refuse(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) // --help, --version
+  const auto unknown = unknown_word(app);
+  if (error.get_exit_code() == 0 && unknown.empty()) // --help, --version
     return app.exit(error);
-  const auto unknown = unknown_command(app);
   complain(unknown.empty() ? echoed(error.what()) : unknown);
   say_line("Run with --help to see what is possible.");
   return wrong_input;
@@ -50,6 +54,33 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
 std::string program_name(int argc, char** argv) {
   const auto name = argc > 0 ? std::filesystem::path{argv[0]}.filename().string() : std::string{};
   return name.empty() ? "troupe" : name;
+}
+
+void add_commands(CLI::App& app, Action& action) {
+  add_train_commands(app, action);
+  add_compare_command(app, action);
+  add_config_command(app, action);
+  add_convert_command(app, action);
+  add_data_command(app, action);
+  add_doctor_command(app, action);
+  add_export_command(app, action);
+  add_plan_command(app, action);
+  add_predict_command(app, action);
+  add_client_commands(app, action);
+  add_help_commands(app, action);
+  add_manual_command(app, action);
+  add_completion_command(app, action);
+}
+
+int obey(CLI::App& app, Action& action, const Catalogue& catalogue, int argc, char** argv) {
+  if (const auto words = words_to_complete(argc, argv))
+    return print_completions(app, *words, catalogue);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors
+    return refuse(app, error);
+  }
+  return action(catalogue);
 }
 
 int run(int argc, char** argv, const Extensions& extensions) {
@@ -63,39 +94,23 @@ int run(int argc, char** argv, const Extensions& extensions) {
   if (!catalogue)
     return complain(catalogue.error());
   CLI::App app{"Trains neural networks on a company of actors", program_name(argc, argv)};
-  app.set_version_flag("--version", "troupe " TROUPE_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   Action action;
-  add_train_commands(app, action);
-  add_compare_command(app, action);
-  add_config_command(app, action);
-  add_convert_command(app, action);
-  add_data_command(app, action);
-  add_doctor_command(app, action);
-  add_export_command(app, action);
-  add_plan_command(app, action);
-  add_predict_command(app, action);
-  add_client_commands(app, action);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { // the one way CLI11 reports errors
-    return refuse(app, error);
-  }
-  const int code = action(*catalogue);
-  if (std::fflush(stdout) != 0) {
-    std::perror("troupe: standard output");
-    return run_failed;
-  }
-  return code;
+  add_version_flags(app, action);
+  add_commands(app, action);
+  const int code = obey(app, action, *catalogue, argc, argv);
+  return printed_all() || code != success ? code : run_failed;
 }
 
 } // namespace
 
 int run_program(int argc, char** argv, const Extensions& extensions) {
+  hold_standard_streams();
   try {
     return run(argc, argv, extensions);
   } catch (const std::exception& error) { // ours return errors; libraries may throw
-    complain(error);
+    if (printed_all())
+      complain(error);
     return run_failed;
   }
 }

@@ -13,6 +13,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <atomic>
+#include <cstring>
 #include <memory>
 
 namespace troupe::app {
@@ -21,7 +23,7 @@ namespace {
 
 struct TrainArguments {
   ConfigArguments config;
-  bool quiet = false;
+  bool quiet = false, verbose = false;
   std::string log_format = "plain";
   std::string trace;
   std::vector<std::string> join; ///< HOST:PORT of daemons
@@ -29,7 +31,7 @@ struct TrainArguments {
 };
 
 void say_ready() {
-  fmt::print("ready\n");
+  std::fputs("ready\n", stdout); // what cannot be written is told at the end
   std::fflush(stdout);
   notify_service_manager("READY=1");
 }
@@ -68,6 +70,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   StopSignals signals{config->cluster.timeouts.drain};
   actors::RunOptions options;
   options.quiet = arguments.quiet;
+  options.verbose = arguments.verbose;
   options.log_format =
       arguments.log_format == "json" ? actors::LogFormat::json : actors::LogFormat::plain;
   options.trace = arguments.trace;
@@ -84,6 +87,8 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
     });
   };
   options.on_ended = [&signals] { signals.drained(); };
+  std::atomic<int> lost = 0;
+  options.on_output_lost = [&lost](int error) { lost = error; };
   const auto summary = actors::run_training(*config, options);
   signals.on_stop({}); // there is nobody left to drain
   if (!summary)
@@ -91,7 +96,9 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   const int code = exit_code(*summary, arguments.daemon, signals.received());
   if (code > signalled)
     say_how_to_go_on(*summary, *config);
-  return code;
+  if (lost)
+    complain(fmt::format("standard output: {}", std::strerror(lost)));
+  return lost && code == success ? run_failed : code;
 }
 
 void add_command(CLI::App& app, Action& action, const char* name, const char* help, bool daemon) {
@@ -99,7 +106,9 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
   arguments->daemon = daemon;
   auto* command = app.add_subcommand(name, help);
   add_config_arguments(*command, arguments->config);
-  command->add_flag("--quiet", arguments->quiet, "Show warnings, errors and the summary only");
+  add_verbose_flag(*command, "Also log phases, checkpoints, and what each worker uses");
+  command->add_flag("--quiet", arguments->quiet, "Show warnings, errors and the summary only")
+      ->excludes("--verbose");
   command->add_option("--log-format", arguments->log_format, "plain or json")
       ->check(CLI::IsMember({"plain", "json"}))
       ->capture_default_str();
@@ -115,7 +124,8 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
         ->check([](const std::string& text) {
           return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
         });
-  command->callback([&action, arguments] {
+  command->callback([&action, arguments, command] {
+    arguments->verbose = is_verbose(*command);
     action = [arguments](const Catalogue& catalogue) { return train(*arguments, catalogue); };
   });
 }

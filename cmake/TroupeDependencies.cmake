@@ -13,6 +13,9 @@ if(TROUPE_TESTS)
   # A real Prometheus for the tests of the metrics endpoint; not needed to build.
   find_program(TROUPE_PROMETHEUS prometheus)
   find_program(TROUPE_PROMTOOL promtool)
+  find_program(TROUPE_PUSHGATEWAY prometheus-pushgateway)
+  # Reads what is written for TensorBoard.
+  find_program(TROUPE_PROTOC protoc)
   # A real browser for the tests of pages.
   find_program(TROUPE_CHROMIUM chromium)
 endif()

@@ -12,6 +12,7 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(CURL REQUIRED)
 find_package(Gloo REQUIRED)
 
 # Debian's package has no CMake files.

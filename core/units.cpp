@@ -172,4 +172,14 @@ std::string to_string(const Endpoint& endpoint) {
   return fmt::format(fmt::runtime(numeric_v6 ? "[{}]:{}" : "{}:{}"), endpoint.host, endpoint.port);
 }
 
+bool is_web_address(std::string_view text) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (text.starts_with(scheme)) {
+      const auto rest = text.substr(scheme.size());
+      return !rest.empty() && rest.front() != '/' &&
+             rest.find_first_of(" \t\r\n?#") == std::string_view::npos;
+    }
+  return false;
+}
+
 } // namespace troupe

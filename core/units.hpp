@@ -42,6 +42,9 @@ struct Endpoint {
 
 /// "127.0.0.1:9401", "host.example:80", "[::1]:7401" (the host comes without brackets).
 std::optional<Endpoint> parse_endpoint(std::string_view text);
+
+/// Whether it is http:// or https:// with a host, and behind that nothing but a path.
+bool is_web_address(std::string_view text);
 /// HOST:PORT, with brackets around an IPv6 address.
 std::string to_string(const Endpoint& endpoint);
 /// Whether only this machine can connect to it: localhost, 127.0.0.0/8, ::1. Other names are not

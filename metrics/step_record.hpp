@@ -43,7 +43,8 @@ struct CollectiveUse {
 struct StepRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
-  double loss = 0; ///< mean over the global batch
+  std::chrono::system_clock::time_point time = {}; ///< when it was committed
+  double loss = 0;                                 ///< mean over the global batch
   /// Part of the global batch that was classified right; empty where there are no classes.
   std::optional<double> accuracy = {};
   double lr = 0;
@@ -66,6 +67,7 @@ struct StepRecord {
 /// The end of an epoch. Test values are empty when it was not evaluated.
 struct EpochRecord {
   std::int64_t epoch = 0;
+  std::chrono::system_clock::time_point time = {}; ///< when it ended
   double train_loss = 0;
   std::optional<double> train_accuracy = {};
   std::optional<double> test_loss = {};

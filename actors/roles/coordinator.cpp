@@ -155,6 +155,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   CollectiveTime collective;
   auto record = std::make_shared<metrics::StepRecord>(summarize(reports, collective));
   record->epoch = setup_.plan.epoch_of(step);
+  record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
@@ -196,6 +197,7 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
 
 void CoordinatorState::record_epoch(const EvaluationReport* test) {
   auto record = std::make_shared<metrics::EpochRecord>();
+  record->time = std::chrono::system_clock::now();
   record->epoch = setup_.plan.epoch_of(committed_ - 1);
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
   record->train_accuracy = epoch_.right.ratio();

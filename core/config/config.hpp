@@ -110,6 +110,7 @@ struct CheckpointConfig {
 struct MetricsConfig {
   std::string listen = "127.0.0.1:9401";   ///< "off", or HOST:PORT; port 0 takes a free one
   std::chrono::milliseconds linger{15000}; ///< longest wait of a run's end for Prometheus to see it
+  std::optional<std::string> push;         ///< URL of a Pushgateway; not set: none
 
   bool operator==(const MetricsConfig&) const = default;
 };

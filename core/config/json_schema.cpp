@@ -67,6 +67,8 @@ struct ValueSchema {
       return pattern("^(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5}$");
     case ConfigFormat::endpoint_or_off:
       return pattern("^(off|(\\[[^\\s/\\[\\]]+\\]|[^\\s/\\[\\]:]+):[0-9]{1,5})$");
+    case ConfigFormat::web_address:
+      return pattern("^https?://[^\\s/?#]+(/[^\\s?#]*)?$");
     default:
       return {{"type", "string"}};
     }

@@ -31,6 +31,11 @@ void add_run(Keys& keys, RunConfig& c) {
        &c.deterministic,
        {},
        "Only kernels that give the same bits every time, with equal threads_per_worker"});
+  keys.push_back({"run.tensorboard",
+                  &c.tensorboard,
+                  {},
+                  "Also write losses, accuracies, speed and memory for TensorBoard, into "
+                  "output/name/tensorboard/"});
 }
 
 void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
@@ -276,6 +281,12 @@ void add_service(Keys& keys, Config& c) {
        {},
        "A run that Prometheus scrapes waits with its end for the scrape that shows it, so "
        "long at most: longer than scrape_interval"});
+  keys.push_back({"metrics.push",
+                  &c.metrics.push,
+                  {.format = Format::web_address},
+                  "A Prometheus Pushgateway, for jobs that are over before they are scraped: every "
+                  "15 s, and at the end, metrics are PUT to "
+                  "/metrics/job/troupe/run/NAME/instance/HOST there"});
 }
 
 } // namespace

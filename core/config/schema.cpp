@@ -47,6 +47,8 @@ struct Describe {
       return "HOST:PORT";
     case ConfigFormat::endpoint_or_off:
       return "HOST:PORT or \"off\"";
+    case ConfigFormat::web_address:
+      return "http://HOST:PORT or https://HOST:PORT, maybe with a path";
     default:
       return "text";
     }
@@ -121,6 +123,8 @@ struct Check {
                (rule.format == ConfigFormat::endpoint_or_off && *v != "off")) {
       if (!parse_endpoint(*v))
         fails(fmt::format("\"{}\" is no address", echoed(*v, 60)));
+    } else if (rule.format == ConfigFormat::web_address && !is_web_address(*v)) {
+      fails("it is no address of the web"); // which may have a password
     }
   }
   void operator()(const std::map<std::string, double>* v) const {

@@ -30,6 +30,7 @@ enum class ConfigFormat : std::uint8_t {
   folder_name,     ///< of text: one path component
   endpoint,        ///< of text: HOST:PORT
   endpoint_or_off, ///< of text: HOST:PORT or off
+  web_address,     ///< of text: http://HOST:PORT or https://, maybe with a path
 };
 
 /// The most items of a list. Nobody needs a model of more layers, and passes over graphs and lists

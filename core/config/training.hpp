@@ -22,6 +22,7 @@ struct RunConfig {
   std::string output = "runs"; ///< folder; the run writes output/name/
   std::uint64_t seed = 1;
   bool deterministic = false;
+  bool tensorboard = false; ///< event files in the run's folder
 
   bool operator==(const RunConfig&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include "../readable.hpp"
 #include "../report/run_json.hpp"
+#include "../time_stamp.hpp"
 
 #include "troupe/core/printable.hpp"
 
@@ -21,15 +22,26 @@ using Json = nlohmann::ordered_json;
 
 constexpr auto bar_pause = 100ms;
 constexpr auto line_pause = 5s;
+constexpr auto object_pause = 1s;
 
-/// Our JSON of a record, with what every line of a log has.
-std::string event(std::string_view name, const std::string& record,
-                  std::string_view level = "info") {
+/// Our JSON of a record, with what every line of a log has, and what comes behind it.
+std::string event(std::string_view name, const std::string& record, std::string_view level = "info",
+                  const Json& more = Json::object()) {
   Json object = {{"time", utc_milliseconds(std::chrono::system_clock::now())},
                  {"level", level},
                  {"event", name}};
   object.update(Json::parse(record));
+  object.update(more);
   return object.dump();
+}
+
+/// Where the run stands, beside what the step itself was.
+Json json_of(const Progress& progress, const RunInfo& run) {
+  const auto& recent = progress.recent;
+  return {{"total_steps", run.total_steps},
+          {"epochs", progress.epochs},
+          {"samples_per_second", recent.samples_per_second()},
+          {"seconds_left", static_cast<double>(progress.steps_left) * recent.seconds_per_step()}};
 }
 
 std::string json_of(const RunInfo& run) {
@@ -97,16 +109,21 @@ std::string closing(const RunSummary& run) {
 } // namespace
 
 bool Console::has_bar() const {
-  return screen_.has_bar() && options_.format == LogFormat::text;
+  return screen_.has_bar() && !is_json();
+}
+
+std::chrono::steady_clock::duration Console::pause() const {
+  return has_bar() ? std::chrono::steady_clock::duration{bar_pause}
+                   : (is_json() ? object_pause : line_pause);
 }
 
 void Console::begin(const RunInfo& run) {
   run_ = run;
   recent_ = {};
   skipped_ = run.first_step == 0 ? std::optional<std::int64_t>{0} : std::nullopt;
-  next_ = options_.now() + (has_bar() ? 0s : line_pause);
+  next_ = options_.now() + (has_bar() || is_json() ? 0s : line_pause);
   if (!options_.quiet)
-    write(options_.format == LogFormat::json ? event("run", json_of(run)) : opening(run));
+    write(is_json() ? event("run", json_of(run)) : opening(run));
 }
 
 void Console::show(const StepRecord& step) {
@@ -117,13 +134,14 @@ void Console::show(const StepRecord& step) {
   const auto now = options_.now();
   if (now < next_)
     return;
-  if (options_.format == LogFormat::json)
-    write(event("step", to_json(step)));
-  else if (const auto progress = progress_after(run_, step, recent_); has_bar())
+  const auto progress = progress_after(run_, step, recent_);
+  if (is_json())
+    write(event("step", to_json(step), "info", json_of(progress, run_)));
+  else if (has_bar())
     screen_.show_bar(progress_bar(progress, screen_.width()));
   else
     write(progress_line(progress));
-  next_ = now + (has_bar() ? std::chrono::steady_clock::duration(bar_pause) : line_pause);
+  next_ = now + pause();
 }
 
 /// Ever more rarely: a scale that finds its level, or a run in trouble, skips many.
@@ -134,14 +152,13 @@ void Console::show_skipped(const StepRecord& step) {
   };
   if (level(step.skipped_steps) == level(before))
     return;
-  write(options_.format == LogFormat::json ? event("skipped", to_json(step), "warning")
-                                           : line_of_skipped(step));
+  write(is_json() ? event("skipped", to_json(step), "warning") : line_of_skipped(step));
 }
 
 void Console::show(const EpochRecord& epoch) {
   if (options_.quiet)
     return;
-  if (options_.format == LogFormat::json)
+  if (is_json())
     return write(event("epoch", to_json(epoch)));
   const auto each = std::max<std::int64_t>(1, run_.steps_per_epoch);
   write(line_of(epoch, (run_.total_steps + each - 1) / each));
@@ -149,7 +166,7 @@ void Console::show(const EpochRecord& epoch) {
 
 void Console::end(const RunSummary& summary, std::string_view report) {
   screen_.show_bar({});
-  if (options_.format == LogFormat::json)
+  if (is_json())
     return write(event("end", to_json(summary), summary.status == "failed" ? "error" : "info"));
   const auto target = summary.status == "failed" ? Screen::Target::err : Screen::Target::out;
   screen_.write_line(target, closing(summary));

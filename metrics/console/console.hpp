@@ -20,8 +20,9 @@ struct ConsoleOptions {
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-/// A bar where the screen has one; else a line every five seconds and one for each epoch; or the
-/// same as JSON objects, {"time", "level", "event": run, step, skipped, epoch or end, ...}. The
+/// A bar where the screen has one; else a line every five seconds and one for each epoch; or JSON
+/// objects, {"time", "level", "event": run, step, skipped, epoch or end, ...}: a step's for the
+/// first one, and then once a second (docs/runs.md). The
 /// 1st, 2nd, 4th, 8th, ... step that loss scaling skips has a line of its own.
 /// One thread at a time; others may write to the same screen.
 class Console {
@@ -35,7 +36,9 @@ public:
   void end(const RunSummary& summary, std::string_view report);
 
 private:
+  bool is_json() const { return options_.format == LogFormat::json; }
   bool has_bar() const;
+  std::chrono::steady_clock::duration pause() const;
   void show_skipped(const StepRecord& step);
   void write(std::string_view line) { screen_.write_line(Screen::Target::out, line); }
 

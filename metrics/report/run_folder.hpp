@@ -22,6 +22,7 @@ public:
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
 

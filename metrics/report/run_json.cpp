@@ -1,10 +1,10 @@
 #include "run_json.hpp"
 
+#include "../time_stamp.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <limits>
-
-#include <fmt/chrono.h>
 
 namespace troupe::metrics {
 
@@ -29,6 +29,14 @@ double number(const Json& object, const char* key) {
 std::optional<double> optional_number(const Json& object, const char* key) {
   const auto value = number(object, key);
   return value == value ? std::optional(value) : std::nullopt;
+}
+
+/// 1970 where there is none: records of earlier versions.
+std::chrono::system_clock::time_point moment(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  const bool is_text = found != object.end() && found->is_string();
+  const auto time = is_text ? parse_utc(found->get<std::string>()) : std::nullopt;
+  return time.value_or(std::chrono::system_clock::time_point{});
 }
 
 template <class Integer>
@@ -90,6 +98,7 @@ void add_loss_scale(Json& object, const Record& record) {
 std::string to_json(const StepRecord& step) {
   Json object = {{"step", step.step},
                  {"epoch", step.epoch},
+                 {"time", utc_milliseconds(step.time)},
                  {"loss", step.loss},
                  {"accuracy", number(step.accuracy)},
                  {"lr", step.lr},
@@ -109,6 +118,7 @@ std::string to_json(const StepRecord& step) {
 
 std::string to_json(const EpochRecord& epoch) {
   return Json{{"epoch", epoch.epoch},
+              {"time", utc_milliseconds(epoch.time)},
               {"train_loss", epoch.train_loss},
               {"train_accuracy", number(epoch.train_accuracy)},
               {"test_loss", number(epoch.test_loss)},
@@ -168,6 +178,7 @@ std::optional<StepRecord> parse_step(std::string_view json) {
     return std::nullopt;
   StepRecord step{.step = integer<std::int64_t>(object, "step"),
                   .epoch = integer<std::int64_t>(object, "epoch"),
+                  .time = moment(object, "time"),
                   .loss = number(object, "loss"),
                   .accuracy = optional_number(object, "accuracy"),
                   .lr = number(object, "lr"),
@@ -191,17 +202,13 @@ std::optional<EpochRecord> parse_epoch(std::string_view json) {
   if (!object.is_object() || !object.contains("epoch"))
     return std::nullopt;
   return EpochRecord{.epoch = integer<std::int64_t>(object, "epoch"),
+                     .time = moment(object, "time"),
                      .train_loss = number(object, "train_loss"),
                      .train_accuracy = optional_number(object, "train_accuracy"),
                      .test_loss = optional_number(object, "test_loss"),
                      .test_accuracy = optional_number(object, "test_accuracy"),
                      .seconds = number(object, "seconds"),
                      .test_seconds = optional_number(object, "test_seconds")};
-}
-
-std::string utc(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
 } // namespace troupe::metrics

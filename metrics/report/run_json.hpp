@@ -20,7 +20,4 @@ std::string to_json(const RunSummary& summary);
 std::optional<StepRecord> parse_step(std::string_view json);
 std::optional<EpochRecord> parse_epoch(std::string_view json);
 
-/// "2026-11-21T10:13:05Z"
-std::string utc(std::chrono::system_clock::time_point time);
-
 } // namespace troupe::metrics

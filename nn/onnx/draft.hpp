@@ -3,10 +3,9 @@
 /// Source: the ONNX specification, docs/IR.md, and onnx.proto of opset 17 and later.
 #pragma once
 
-#include "wire.hpp"
-
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph/graph.hpp"
+#include "troupe/core/protobuf.hpp"
 
 #include <cstdint>
 #include <string>
@@ -14,6 +13,8 @@
 #include <vector>
 
 namespace troupe::nn::onnx {
+
+using protobuf::Message; ///< field numbers are those of onnx.proto
 
 /// An attribute of a node.
 Message integer_attribute(const std::string& name, std::int64_t value);

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,12 +51,46 @@ private:
 } // namespace
 
 TEST_CASE("the options --version and --help are answers, not errors") {
-  const auto version = troupe_program("--version");
+  const auto version = troupe_program(GENERATE("--version", "-V", "version"));
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("troupe 0."));
+  CHECK(std::ranges::count(version.out, '\n') == 1);
   const auto help = troupe_program("--help");
   CHECK(help.code == 0);
   CHECK(help.out.find("doctor") != std::string::npos);
+}
+
+TEST_CASE("a version that says more has the libraries and devices") {
+  const auto version =
+      troupe_program(GENERATE("version -v", "version --verbose", "-v version", "-v"));
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("troupe 0."));
+  for (const char* name : {"compiler", "cpu", "oneDNN"})
+    CHECK(version.out.find(name) != std::string::npos);
+}
+
+TEST_CASE("troupe help says what --help of a command does") {
+  CHECK(troupe_program("help").out == troupe_program("--help").out);
+  const auto help = troupe_program("help config show");
+  CHECK(help.code == 0);
+  CHECK(help.out == troupe_program("config show --help").out);
+  const auto typo = troupe_program("help config shw");
+  CHECK(typo.code == 2);
+  CHECK(typo.out.empty());
+  CHECK(typo.err == "troupe: unknown command \"shw\"; did you mean \"show\"?\n");
+}
+
+TEST_CASE("a flag for help on an unknown command is still an error") {
+  for (const char* words : {"confg --help", "confg -h", "--help confg", "config shw --help",
+                            "-V confg", "doctor --cofnig"}) {
+    const auto refused = troupe_program(words);
+    CAPTURE(words, refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.err.starts_with("troupe: unknown "));
+  }
+  CHECK(troupe_program("config shw --help").err.find("\"show\"") != std::string::npos);
+  CHECK(troupe_program("train --quite").err.find("\"--quiet\"") != std::string::npos);
 }
 
 TEST_CASE("a wrong command line exits with 2 and says what was meant") {
@@ -201,9 +237,29 @@ TEST_CASE("config schema prints what editors and people read") {
         config_markdown(nn::model_catalogue()));
 }
 
-TEST_CASE("a full disk behind standard output is a failure") {
-  const auto command = std::string{TROUPE_PROGRAM " config schema >/dev/full 2>/dev/null"};
-  CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+TEST_CASE("standard output that cannot be written is a failure of every command") {
+  const ScratchFolder folder;
+  const auto error = folder / "err";
+  for (const std::string command :
+       {"--help", "--version", "-v", "help", "version", "train --help", "config schema",
+        "config schema --format markdown", "config check {}", "config show {}",
+        "config show --graph {} --set devices.engine=interpreter",
+        "config import accelerate --keys", "doctor", "plan {}", "data check {}", "man", "man train",
+        "completion bash", "__complete ''"}) {
+    const auto words =
+        fmt::format(fmt::runtime(command), configs + "debug.yaml --set data.dataset=synthetic");
+    for (const std::string output : {">/dev/full", ">&-"}) {
+      const auto line = TROUPE_PROGRAM " " + words + " " + output + " 2>" + error.string();
+      const int status = std::system(line.c_str());
+      CAPTURE(line, read_bytes(error));
+      CHECK(WEXITSTATUS(status) == 1);
+      CHECK(read_bytes(error).find("standard output: ") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a failure stays the same where standard output cannot be written") {
+  CHECK(WEXITSTATUS(std::system(TROUPE_PROGRAM " config show nowhere.yaml >/dev/full 2>&1")) == 2);
 }
 
 TEST_CASE("doctor looks at devices, libraries, ports and clocks") {

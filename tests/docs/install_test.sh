@@ -25,6 +25,15 @@ for config in demo cluster; do
   shows ok "$tree/bin/troupe" config check "$tree/share/troupe/configs/$config.yaml"
 done
 
+# What man and the shells look for.
+for page in man1/troupe.1 man1/troupe-train.1 man5/troupe.yaml.5; do
+  [ -s "$tree/share/man/$page" ] || die "no manual page $page"
+done
+for file in bash-completion/completions/troupe zsh/site-functions/_troupe zsh/vendor-completions/_troupe \
+  fish/vendor_completions.d/troupe.fish; do
+  [ -s "$tree/share/$file" ] || die "no $file"
+done
+
 # The scripts, found by their links, find what they need. Nothing here needs a network.
 shows 'troupe-fetch-data cifar10|mnist|fashion-mnist DIR' "$tree/bin/troupe-fetch-data" --help
 ends 2 "no source 'nowhere'" "$tree/bin/troupe-fetch-data" mnist data --source nowhere

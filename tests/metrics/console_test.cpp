@@ -7,6 +7,9 @@
 
 #include "troupe/metrics/console/console.hpp"
 
+#include "troupe/metrics/time_stamp.hpp"
+
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
@@ -303,15 +306,35 @@ TEST_CASE("with --log-format json every line is an object, of progress and of th
     const auto object = nlohmann::json::parse(line);
     CHECK(object.at("time").get<std::string>().size() == 24);
     CHECK(object.contains("level"));
-    events.push_back(object.value("event", "log"));
+    events.push_back(object.at("event"));
   }
-  REQUIRE(events.size() == 1 + 1 + 6 + 3 + 1);
+  REQUIRE(events.size() == 1 + 1 + 30 + 3 + 1);
   CHECK(events[0] == "log");
   CHECK(events[1] == "run");
   CHECK(events[2] == "step");
-  CHECK(events[4] == "epoch");
+  CHECK(events[12] == "epoch");
   CHECK(events.back() == "end");
   CHECK(files.errors().empty());
+}
+
+TEST_CASE("with --log-format json the first step is told, then at most one a second") {
+  Files files;
+  auto console = files.console(LogFormat::json);
+  console.begin(small_run());
+  for (std::int64_t step = 0; step < 30; ++step) {
+    files.now += 125ms;
+    console.show(small_step(step));
+  }
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 1 + 4); // 3.75 s
+  const auto first = nlohmann::json::parse(lines[1]), second = nlohmann::json::parse(lines[2]);
+  CHECK(first.at("step") == 0);
+  CHECK(second.at("step") == 8);
+  CHECK(second.at("epoch") == 0);
+  CHECK(second.at("epochs") == 3);
+  CHECK(second.at("total_steps") == 30);
+  CHECK(second.at("samples_per_second") == Catch::Approx(1024));
+  CHECK(second.at("seconds_left") == Catch::Approx(21 * 0.125));
 }
 
 TEST_CASE("warnings go to stderr, a level below the logger's nowhere") {
@@ -330,6 +353,8 @@ TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
   const auto format = GENERATE(LogFormat::text, LogFormat::json);
   auto console = files.console(format);
   console.begin(small_run());
+  console.show(small_step(0)); // which JSON tells
+  const auto told = lines_of(files.written()).size();
   for (std::int64_t i = 0; i < 20; ++i) {
     auto step = small_step(i);
     step.loss_scale = std::ldexp(1.0, 16 - static_cast<int>(i));
@@ -337,14 +362,14 @@ TEST_CASE("steps that loss scaling skips have lines, ever more rarely") {
     console.show(step);
   }
   const auto lines = lines_of(files.written());
-  REQUIRE(lines.size() == 1 + 5); // the opening; the 1st, 2nd, 4th, 8th and 16th
+  REQUIRE(lines.size() == told + 5); // the 1st, 2nd, 4th, 8th and 16th
   if (format == LogFormat::text) {
     CHECK(lines[1] == "step 2: gradients are not finite, nothing was updated (1 step skipped so "
                       "far); the loss scale is 32768 now");
     CHECK(lines[5].starts_with("step 17: "));
     CHECK(has(lines[5], "(16 steps skipped so far); the loss scale is 1 now"));
   } else {
-    const auto object = nlohmann::json::parse(lines[5]);
+    const auto object = nlohmann::json::parse(lines.back());
     CHECK(object.at("event") == "skipped");
     CHECK(object.at("level") == "warning");
     CHECK(object.at("skipped_steps") == 16);
@@ -380,14 +405,27 @@ TEST_CASE("a loss of nan does not stop the display") {
   CHECK(has(files.written(), "loss nan"));
 }
 
-TEST_CASE("a full disk behind stdout ends nothing") {
+TEST_CASE("a full disk behind stdout ends nothing, and is told") {
   const int full = ::open("/dev/full", O_WRONLY);
   REQUIRE(full >= 0);
-  Screen screen(full, full);
+  int lost = 0;
+  Screen screen(full, full, [&lost](int error) { lost = error; });
   Console console(screen, {});
   console.begin(small_run());
+  CHECK(lost == ENOSPC);
   console.end(small_summary(), "");
   ::close(full);
+}
+
+TEST_CASE("a moment as text becomes the same moment") {
+  const auto moment = std::chrono::sys_days{std::chrono::year{2026} / 2 / 28} + 23h + 59min + 7s;
+  CHECK(utc(moment) == "2026-02-28T23:59:07Z");
+  CHECK(utc_milliseconds(moment + 45ms) == "2026-02-28T23:59:07.045Z");
+  CHECK(parse_utc("2026-02-28T23:59:07Z") == moment);
+  CHECK(parse_utc("2026-02-28T23:59:07.045Z") == moment + 45ms);
+  for (const char* text : {"", "Z", "2026-02-28", "2026-02-28T23:59:07", "2026-02-28T23:59:07.04Z",
+                           "2026-02-28T23:59:07.0x5Z", "2026-02-28T23:59:07.-45Z"})
+    CHECK_FALSE(parse_utc(text));
 }
 
 TEST_CASE("threads may log while the bar is drawn") {

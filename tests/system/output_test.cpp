@@ -33,12 +33,17 @@ TEST_CASE("with --log-format json every line of stdout is an object") {
     REQUIRE(object.is_object());
     CHECK(object.contains("time"));
     CHECK(object.contains("level"));
-    ++events[object.value("event", "message")];
+    ++events[object.at("event")];
+    if (object.at("event") == "step")
+      for (const char* key : {"step", "total_steps", "epoch", "epochs", "loss", "accuracy",
+                              "samples_per_second", "seconds_left"})
+        CHECK(object.at(key).is_number());
   }
   CHECK(events["run"] == 1);
+  CHECK(events["step"] >= 1);
   CHECK(events["epoch"] == 5);
   CHECK(events["end"] == 1);
-  CHECK(events["message"] >= 1); // where its metrics are
+  CHECK(events["log"] >= 1); // where its metrics are
 }
 
 TEST_CASE("with --log-format json a failure is an object too") {
@@ -62,6 +67,48 @@ TEST_CASE("with --quiet only the end is printed") {
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].starts_with("small: completed after 5 epochs and 40 steps"));
   CHECK(lines[1] == "report: " + (experiment.run("small") / "report.html").string());
+}
+
+TEST_CASE("a run whose lines could not be printed completes, and is no success") {
+  const Experiment experiment;
+  std::string line;
+  for (const auto& word : experiment.command("train", "small"))
+    line += "'" + word + "' ";
+  const auto ended = RunningProgram{{"/bin/sh", "-c", line + ">/dev/full"}}.wait();
+  CHECK(ended.code == 1);
+  CHECK(ended.err == "troupe: standard output: No space left on device\n");
+  CHECK(experiment.run("small").summary().at("status") == "completed");
+}
+
+TEST_CASE("commands that ask, predict, convert and compare fail where they cannot print") {
+  const Experiment experiment({"train.epochs=100000", "checkpoint.every=1000 epochs"});
+  const auto run = experiment.completed("small", {"train.epochs=2"});
+  const auto model = run.folder().string(), checkpoint = run.checkpoints().back().string();
+  auto node = experiment.start_node("node", {"train.schedule.name=constant"});
+  const auto address = daemon_address(node);
+  const auto folder = (experiment / "made").string();
+  const auto config = Experiment::small_config().string();
+  for (const std::string& command :
+       {"status " + address, "status " + address + " --json", "predict " + model + " --split test",
+        "convert " + checkpoint + " " + folder, "config check " + config, "stop " + address,
+        "compare " + config + " --strategies single --set train.max_steps=2 --output " + folder}) {
+    const auto line = TROUPE_PROGRAM " " + command + " >/dev/full";
+    const auto ended = RunningProgram{{"/bin/sh", "-c", line}}.wait();
+    CAPTURE(line, ended.err);
+    CHECK(ended.code == 1);
+    CHECK(has(ended.err, "troupe: standard output: "));
+  }
+  CHECK(node.wait().code == 0); // it was stopped all the same
+}
+
+TEST_CASE("with --verbose phases, checkpoints and workers are logged") {
+  const Experiment experiment;
+  const auto ended = experiment.train("small", {"--verbose"});
+  CHECK(ended.code == 0);
+  for (const char* part :
+       {"debug: training\n", "debug: checkpoint of step 3 written in ", "debug: rank 0 on "})
+    CHECK(has(ended.out, part));
+  CHECK_FALSE(has(experiment.train("quiet").out, "debug: "));
 }
 
 TEST_CASE("a reader that goes away does not end the run") {

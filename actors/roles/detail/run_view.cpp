@@ -28,24 +28,30 @@ double mib(std::uint64_t bytes) {
 std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
                                                 const RunOptions& options) {
   return metrics::make_logger(screen, log_format(options.log_format),
-                              options.quiet ? spdlog::level::warn : spdlog::level::info);
+                              options.quiet     ? spdlog::level::warn
+                              : options.verbose ? spdlog::level::debug
+                                                : spdlog::level::info);
 }
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
-                 std::optional<metrics::RunFolder> folder)
-    : log_{make_run_logger(screen_, options)}, console_{screen_,
-                                                        {.quiet = options.quiet,
-                                                         .format = log_format(options.log_format)}},
-      exposition_{exposition}, folder_{std::move(folder)} {}
+                 std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board)
+    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)},
+      console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
+      exposition_{exposition}, folder_{std::move(folder)}, board_{std::move(board)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
                                                bool leads, const RunOptions& options,
                                                metrics::Exposition& exposition) {
   std::optional<metrics::RunFolder> folder;
+  std::optional<metrics::EventFile> board;
   if (leads) {
     TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text));
   }
-  std::unique_ptr<RunView> view{new RunView{options, exposition, std::move(folder)}};
+  if (leads && job.config.run.tensorboard) {
+    TROUPE_TRY(board, metrics::EventFile::create(folder->tensorboard(), info));
+  }
+  std::unique_ptr<RunView> view{
+      new RunView{options, exposition, std::move(folder), std::move(board)}};
   view->begin(job, info);
   return view;
 }
@@ -88,6 +94,8 @@ void RunView::show(const metrics::StepRecord& step) {
   console_.show(step);
   if (folder_)
     keep_first_failure(folder_->append(step));
+  if (board_)
+    keep_first_failure(board_->append(step));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
@@ -95,10 +103,13 @@ void RunView::show(const metrics::EpochRecord& epoch) {
   console_.show(epoch);
   if (folder_)
     keep_first_failure(folder_->append(epoch));
+  if (board_)
+    keep_first_failure(board_->append(epoch));
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
+    log_->debug("checkpoint of step {} written in {:.3f} s", checkpoint.step, checkpoint.seconds);
     exposition_.registry().record(
         metrics::CheckpointRecord{.step = checkpoint.step,
                                   .seconds = checkpoint.seconds,
@@ -109,6 +120,19 @@ void RunView::show(const CheckpointOutcome& checkpoint) {
   exposition_.registry().record_checkpoint_failure();
   log_->error("the checkpoint of step {} was not written: {}", checkpoint.step,
               checkpoint.failure->to_string());
+}
+
+void RunView::show(metrics::JobPhase phase) {
+  log_->debug("{}", metrics::to_string(phase));
+  exposition_.enter(phase);
+}
+
+void RunView::show(const metrics::WorkerSummary& worker) {
+  log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
+              worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
+  exposition_.registry().record(worker);
+  if (board_)
+    board_->note(worker);
 }
 
 data::UnreadableFiles::Counts RunView::count_unreadable() const {

@@ -10,6 +10,7 @@
 #include "troupe/metrics/console/console.hpp"
 #include "troupe/metrics/http/exposition.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
+#include "troupe/metrics/tensorboard/event_file.hpp"
 
 #include <map>
 #include <memory>
@@ -33,10 +34,10 @@ public:
   void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
   void show(const metrics::EpochRecord& epoch);
-  void show(const metrics::WorkerSummary& worker) { exposition_.registry().record(worker); }
+  void show(const metrics::WorkerSummary& worker);
   /// Of the job's node at this address.
   void show_heartbeat(const std::string& address);
-  void show(metrics::JobPhase phase) { exposition_.enter(phase); }
+  void show(metrics::JobPhase phase);
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
   /// Files that were skipped since the last call, and their count.
@@ -51,7 +52,7 @@ public:
 
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
-          std::optional<metrics::RunFolder> folder);
+          std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
   void begin(const engine::Job& job, const metrics::RunInfo& info);
   data::UnreadableFiles::Counts count_unreadable() const;
   /// A full disk must not end a run: it fails when it has come to its end.
@@ -63,6 +64,7 @@ private:
   metrics::Exposition& exposition_;
   std::map<std::string, std::string> labels_;                      ///< of nodes, by address
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
+  std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole
   bool warned_ = false;

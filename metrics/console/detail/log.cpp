@@ -1,5 +1,7 @@
 #include "log.hpp"
 
+#include "../../time_stamp.hpp"
+
 #include "troupe/core/printable.hpp"
 
 #include <fmt/chrono.h>
@@ -29,6 +31,7 @@ std::string as_json(const spdlog::details::log_msg& message) {
   const nlohmann::ordered_json object = {
       {"time", utc_milliseconds(message.time)},
       {"level", level_name(message.level)},
+      {"event", "log"},
       {"message", std::string_view(message.payload.data(), message.payload.size())}};
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -62,13 +65,6 @@ std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
       std::make_shared<spdlog::logger>("troupe", std::make_shared<ScreenSink>(screen, format));
   logger->set_level(level);
   return logger;
-}
-
-std::string utc_milliseconds(std::chrono::system_clock::time_point time) {
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count() % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)), milliseconds);
 }
 
 } // namespace troupe::metrics

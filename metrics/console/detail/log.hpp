@@ -5,7 +5,6 @@
 
 #include <spdlog/logger.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -14,12 +13,9 @@ namespace troupe::metrics {
 enum class LogFormat : std::uint8_t { text, json };
 
 /// text: "12:30:05 warning: ..." in local time, to stderr from warnings on.
-/// json: {"time": ..., "level": ..., "message": ...} in UTC, all to stdout. The screen must outlive
-/// the logger.
+/// json: {"time": ..., "level": ..., "event": "log", "message": ...} in UTC, all to stdout. The
+/// screen must outlive the logger.
 std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
                                             spdlog::level::level_enum level = spdlog::level::info);
-
-/// "2026-11-21T10:13:05.123Z"
-std::string utc_milliseconds(std::chrono::system_clock::time_point time);
 
 } // namespace troupe::metrics

@@ -11,16 +11,17 @@ namespace troupe::metrics {
 
 namespace {
 
-/// A full disk or a closed pipe behind stdout is no reason to end a run.
-void write_all(int descriptor, std::string_view text) {
+/// False: errno says why.
+bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const auto count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)
-      return;
+      return false;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
+  return true;
 }
 
 /// A bar in its line, with the cursor in front of it: a terminal that becomes narrow may break the
@@ -37,11 +38,18 @@ bool can_rewrite_lines(int descriptor) {
 
 } // namespace
 
-Screen::Screen(int out, int err) : out_(out), err_(err), has_bar_(can_rewrite_lines(out)) {}
+Screen::Screen(int out, int err, Lost lost)
+    : out_(out), err_(err), has_bar_(can_rewrite_lines(out)), lost_(std::move(lost)) {}
 
 Screen::~Screen() {
   const std::lock_guard lock(mutex_);
   erase_bar();
+}
+
+/// A full disk or a closed pipe behind stdout is no reason to end a run.
+void Screen::write(int descriptor, std::string_view text) {
+  if (!write_all(descriptor, text) && descriptor == out_ && lost_)
+    lost_(errno);
 }
 
 int Screen::width() const {
@@ -52,8 +60,8 @@ int Screen::width() const {
 void Screen::write_line(Target target, std::string_view line) {
   const std::lock_guard lock(mutex_);
   erase_bar();
-  write_all(target == Target::out ? out_ : err_, std::string(line) + "\n");
-  write_all(out_, drawn(bar_));
+  write(target == Target::out ? out_ : err_, std::string(line) + "\n");
+  write(out_, drawn(bar_));
 }
 
 void Screen::show_bar(std::string_view bar) {
@@ -64,13 +72,13 @@ void Screen::show_bar(std::string_view bar) {
     return;
   erase_bar();
   bar_ = fitting;
-  write_all(out_, drawn(bar_));
+  write(out_, drawn(bar_));
 }
 
 /// Erases all below it, too: the pieces of a bar that was broken.
 void Screen::erase_bar() {
   if (!bar_.empty())
-    write_all(out_, "\r\033[J");
+    write(out_, "\r\033[J");
 }
 
 } // namespace troupe::metrics

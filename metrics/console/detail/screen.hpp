@@ -1,9 +1,11 @@
 /// Where lines and the progress bar share one terminal.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe::metrics {
 
@@ -12,8 +14,12 @@ class Screen {
 public:
   enum class Target { out, err };
 
+  /// Called with errno when something cannot be written to `out`, by the thread that writes.
+  using Lost = std::function<void(int error)>;
+
   /// File descriptors; they stay the caller's.
-  explicit Screen(int out = 1, int err = 2);
+  explicit Screen(int out = 1, int err = 2, Lost lost = {});
+  explicit Screen(Lost lost) : Screen(1, 2, std::move(lost)) {}
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   ~Screen();
@@ -28,10 +34,12 @@ public:
   void show_bar(std::string_view bar);
 
 private:
+  void write(int descriptor, std::string_view text);
   void erase_bar();
 
   const int out_, err_;
   const bool has_bar_;
+  const Lost lost_;
   std::mutex mutex_;
   std::string bar_; ///< what is shown now
 };

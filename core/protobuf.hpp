@@ -1,4 +1,4 @@
-/// The wire format of protocol buffers, as far as ONNX's messages use it.
+/// The wire format of protocol buffers, as far as ONNX's and TensorBoard's messages use it.
 ///
 /// Source: "Encoding" in the documentation of Protocol Buffers.
 #pragma once
@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::nn::onnx {
+namespace troupe::protobuf {
 
-/// A message that is being written: fields in the order of the calls. Field numbers are those of
-/// onnx.proto.
+/// A message that is being written: fields in the order of the calls.
 class Message {
 public:
   /// int32, int64, bool and enumerations.
   Message& integer(int field, std::int64_t value);
   Message& real(int field, float value);
+  Message& real(int field, double value);
   /// Strings, bytes, and messages that are written already.
   Message& text(int field, std::string_view bytes);
   Message& message(int field, const Message& part) { return text(field, part.bytes_); }
@@ -27,8 +27,9 @@ public:
 private:
   void tag(int field, unsigned wire_type);
   void varint(std::uint64_t value);
+  void fixed(std::uint64_t bits, int bytes);
 
   std::string bytes_;
 };
 
-} // namespace troupe::nn::onnx
+} // namespace troupe::protobuf

@@ -1,12 +1,12 @@
-#include "wire.hpp"
+#include "protobuf.hpp"
 
 #include <bit>
 
-namespace troupe::nn::onnx {
+namespace troupe::protobuf {
 
 namespace {
 
-enum WireType : unsigned { varint_type = 0, length_delimited = 2, fixed32 = 5 };
+enum WireType : unsigned { varint_type = 0, fixed64 = 1, length_delimited = 2, fixed32 = 5 };
 
 } // namespace
 
@@ -15,6 +15,12 @@ void Message::varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7)
     bytes_ += static_cast<char>((value & 0x7f) | 0x80);
   bytes_ += static_cast<char>(value);
+}
+
+/// The lowest byte first.
+void Message::fixed(std::uint64_t bits, int bytes) {
+  for (; bytes > 0; --bytes, bits >>= 8)
+    bytes_ += static_cast<char>(bits & 0xff);
 }
 
 void Message::tag(int field, unsigned wire_type) {
@@ -29,9 +35,13 @@ Message& Message::integer(int field, std::int64_t value) {
 
 Message& Message::real(int field, float value) {
   tag(field, fixed32);
-  auto bits = std::bit_cast<std::uint32_t>(value);
-  for (int byte = 0; byte < 4; ++byte, bits >>= 8)
-    bytes_ += static_cast<char>(bits & 0xff);
+  fixed(std::bit_cast<std::uint32_t>(value), 4);
+  return *this;
+}
+
+Message& Message::real(int field, double value) {
+  tag(field, fixed64);
+  fixed(std::bit_cast<std::uint64_t>(value), 8);
   return *this;
 }
 
@@ -47,4 +57,4 @@ Message& Message::begin(int field, std::uint64_t size) {
   return *this;
 }
 
-} // namespace troupe::nn::onnx
+} // namespace troupe::protobuf

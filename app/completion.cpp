@@ -1,0 +1,185 @@
+#include "completion.hpp"
+
+#include "command_tree.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/config/schema.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace troupe::app {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Options whose values are those of a config's key.
+constexpr std::pair<std::string_view, std::string_view> keys_of_options[] = {
+    {"--strategies", "parallel.strategy"},
+    {"--precisions", "precision.mode"},
+    {"--device", "devices.kind"},
+    {"--precision", "precision.mode"}};
+
+/// The candidates that go on from a word.
+class Candidates {
+public:
+  explicit Candidates(std::string word) : word_{std::move(word)} {}
+
+  void add(const std::string& candidate, const std::string& help) {
+    if (candidate.starts_with(word_))
+      lines.push_back(candidate + "\t" + help);
+  }
+
+  const std::string& word() const { return word_; }
+  Lines lines;
+
+private:
+  std::string word_;
+};
+
+Lines values_of(const ConfigKey& key) {
+  return std::holds_alternative<bool*>(key.target) ? Lines{"true", "false"} : key.rule.choices;
+}
+
+/// KEY= of every key, or KEY=VALUE of one whose values are words.
+void add_settings(Candidates& to, const std::string& before, const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  const bool has_key = to.word().find('=', before.size()) != std::string::npos;
+  for (const auto& key : config_keys(config, catalogue)) {
+    if (!has_key)
+      to.add(before + key.path + "=", key.help);
+    else
+      for (const auto& value : values_of(key))
+        to.add(fmt::format("{}{}={}", before, key.path, value), "");
+  }
+  if (!has_key)
+    to.lines.emplace_back(":nospace");
+}
+
+Lines choices_of(const OptionFacts& option, const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  const auto keys = config_keys(config, catalogue);
+  for (const auto& [name, path] : keys_of_options)
+    if (option.choices.empty() && !option.by_place() && option.names.back() == name)
+      return std::ranges::find(keys, path, &ConfigKey::path)->rule.choices;
+  return option.choices;
+}
+
+/// What a shell completes itself.
+Lines files_of(const OptionFacts& option) {
+  if (option.value == "CONFIG")
+    return {":files yaml yml json"};
+  if (option.value == "MODEL") // a run's folder, a checkpoint or a file
+    return {":files safetensors"};
+  if (option.value == "FILE" || option.value == "INPUT" || option.value == "PATH")
+    return {":files"};
+  return option.value == "FOLDER" ? Lines{":folders"} : Lines{};
+}
+
+/// The values of an option; `before` is what of the word is not the value: "--format=".
+Lines complete_value(const CLI::App& program, const OptionFacts& option, const std::string& word,
+                     std::string before, const Catalogue& catalogue) {
+  Candidates found{word};
+  if (option.value == "KEY=VALUE")
+    add_settings(found, before, catalogue);
+  if (option.value == "NAME,...") // the last of them
+    before = word.substr(0, std::max(before.size(), word.rfind(',') + 1));
+  if (option.value == "COMMAND")
+    for (const auto* command : subcommands_of(program))
+      found.add(command->get_name(), command->get_description());
+  for (const auto& choice : choices_of(option, catalogue))
+    found.add(before + choice, "");
+  return found.lines.empty() ? files_of(option) : found.lines;
+}
+
+/// The command line up to the word that is completed.
+struct Begun {
+  const CLI::App* command;
+  std::vector<OptionFacts> options;
+  const OptionFacts* open = nullptr; ///< the option whose value comes next
+  std::size_t places = 0;            ///< words so far that stand by their place
+
+  explicit Begun(const CLI::App& program) { enter(program); }
+
+  const OptionFacts* named(std::string_view name) const {
+    const auto found = std::ranges::find_if(options, [&](const OptionFacts& option) {
+      return std::ranges::find(option.names, name) != option.names.end();
+    });
+    return found == options.end() ? nullptr : &*found;
+  }
+
+  /// What stands at this place; the last may be there many times.
+  const OptionFacts* at_place() const {
+    std::size_t place = 0;
+    for (const auto& option : options)
+      if (option.by_place() && (place++ == places || option.many))
+        return &option;
+    return nullptr;
+  }
+
+  void take(const std::string& word) {
+    if (open) {
+      open = nullptr;
+      return;
+    }
+    if (word.starts_with('-')) {
+      const auto* option = named(word);
+      open = option && !option->value.empty() ? option : nullptr;
+      return;
+    }
+    const auto inside = subcommands_of(*command);
+    const auto found = std::ranges::find(inside, word, &CLI::App::get_name);
+    if (found != inside.end())
+      enter(**found);
+    else
+      ++places;
+  }
+
+private:
+  void enter(const CLI::App& entered) {
+    command = &entered;
+    options = options_of(entered);
+    places = 0;
+  }
+};
+
+Lines complete_names(const Begun& begun, const std::string& word) {
+  Candidates found{word};
+  if (word.starts_with('-'))
+    for (const auto& option : begun.options)
+      for (const auto& name : option.names)
+        found.add(name, option.help);
+  else
+    for (const auto* command : subcommands_of(*begun.command))
+      found.add(command->get_name(), command->get_description());
+  return found.lines;
+}
+
+} // namespace
+
+std::vector<std::string> completions(const CLI::App& program, std::span<const std::string> words,
+                                     const Catalogue& catalogue) {
+  const std::string word = words.empty() ? "" : words.back();
+  Begun begun{program};
+  for (const auto& before : words.first(words.empty() ? 0 : words.size() - 1))
+    begun.take(before);
+  if (begun.open)
+    return complete_value(program, *begun.open, word, "", catalogue);
+  const auto equals = word.find('=');
+  if (word.starts_with("--") && equals != std::string::npos) {
+    const auto* option = begun.named(word.substr(0, equals));
+    return option ? complete_value(program, *option, word, word.substr(0, equals + 1), catalogue)
+                  : Lines{};
+  }
+  auto names = complete_names(begun, word);
+  const auto* place = begun.at_place();
+  if (names.empty() && place && !word.starts_with('-'))
+    return complete_value(program, *place, word, "", catalogue);
+  return names;
+}
+
+} // namespace troupe::app

@@ -1,0 +1,77 @@
+// `troupe help` and `troupe version`: what --help and --version say, and more.
+#include "command_tree.hpp"
+#include "commands.hpp"
+#include "complain.hpp"
+#include "doctor.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace troupe::app {
+
+namespace {
+
+int help(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto command = find_command(app, words);
+  if (!command) {
+    complain(command.error().message);
+    return wrong_input;
+  }
+  // Not help(), which would be that of `help` itself, as the command that is being obeyed.
+  fmt::print("{}", (*command)->get_formatter()->make_help(*command, full_name(**command),
+                                                          CLI::AppFormatMode::Normal));
+  return success;
+}
+
+int print_version(bool verbose) {
+  fmt::print("troupe {}\n", TROUPE_VERSION);
+  if (verbose) {
+    print_findings({{"build", "type", TROUPE_BUILD_TYPE}, {"build", "compiler", __VERSION__}});
+    print_findings(platform_findings());
+    print_findings(library_findings());
+  }
+  return success;
+}
+
+} // namespace
+
+void add_version_flags(CLI::App& app, Action& action) {
+  app.set_version_flag("-V,--version", "troupe " TROUPE_VERSION);
+  add_verbose_flag(app, "Say more (train, node, version); without a command: version --verbose");
+  app.callback([&app, &action] {
+    if (!app.get_subcommands().empty() || !app.remaining().empty())
+      return;
+    if (!is_verbose(app))
+      throw CLI::RequiredError("A command");
+    action = [](const Catalogue&) { return print_version(true); };
+  });
+}
+
+void add_verbose_flag(CLI::App& command, const std::string& help) {
+  command.add_flag("-v,--verbose", help);
+}
+
+bool is_verbose(const CLI::App& command) {
+  const auto* parent = command.get_parent();
+  return command.count("--verbose") > 0 || (parent && is_verbose(*parent));
+}
+
+void add_help_commands(CLI::App& app, Action& action) {
+  const auto words = std::make_shared<std::vector<std::string>>();
+  auto* of_command = app.add_subcommand("help", "What a command does, and its options");
+  of_command->add_option("command", *words, "help config check; none: all commands")
+      ->type_name("COMMAND");
+  of_command->callback([&app, &action, words] {
+    action = [&app, words](const Catalogue&) { return help(app, *words); };
+  });
+
+  auto* version = app.add_subcommand("version", "Print the version");
+  add_verbose_flag(*version, "Also how it was built, devices and libraries");
+  version->callback([&action, version] {
+    action = [verbose = is_verbose(*version)](const Catalogue&) { return print_version(verbose); };
+  });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,26 @@
+/// Manual pages, in the macros of man(7).
+#pragma once
+
+#include "troupe/core/config/catalogue.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace troupe::app {
+
+struct ManualPage {
+  std::string name;   ///< "troupe-train", "troupe.yaml"
+  char section = '1'; ///< 1: a command; 5: a file
+  std::string text;
+
+  std::string file() const { return name + "." + section; }
+};
+
+/// One of the program, one of each command (with the commands inside it), one of the config file.
+std::vector<ManualPage> manual_pages(const CLI::App& program, const Catalogue& catalogue);
+
+} // namespace troupe::app

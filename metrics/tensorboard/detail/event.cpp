@@ -1,0 +1,64 @@
+#include "event.hpp"
+
+#include "crc32c.hpp"
+
+#include "troupe/core/protobuf.hpp"
+
+namespace troupe::metrics {
+
+namespace {
+
+using protobuf::Message;
+
+/// Field numbers, by message.
+namespace field {
+enum Event { wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 };
+enum Summary { value = 1 };
+enum Value { tag = 1, simple_value = 2 };
+enum SessionLog { status = 1 };
+} // namespace field
+
+constexpr std::int64_t session_starts = 1;
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (; bytes > 0; --bytes, value >>= 8)
+    text += static_cast<char>(value & 0xff);
+  return text;
+}
+
+/// Its length, the length's checksum, itself, its checksum.
+std::string record(const Message& event) {
+  const auto& data = event.bytes();
+  const auto length = little_endian(data.size(), 8);
+  return length + little_endian(masked_crc32c(length), 4) + data +
+         little_endian(masked_crc32c(data), 4);
+}
+
+Message event_at(WallTime time) {
+  const std::chrono::duration<double> seconds = time.time_since_epoch();
+  return std::move(Message{}.real(field::wall_time, seconds.count()));
+}
+
+} // namespace
+
+std::string file_version_record(WallTime time) {
+  return record(event_at(time).text(field::file_version, "brain.Event:2"));
+}
+
+std::string restart_record(WallTime time, std::int64_t step) {
+  return record(event_at(time)
+                    .integer(field::step, step)
+                    .message(field::session_log, Message{}.integer(field::status, session_starts)));
+}
+
+std::string scalars_record(WallTime time, std::int64_t step, std::span<const Scalar> scalars) {
+  Message summary;
+  for (const auto& scalar : scalars)
+    summary.message(field::value, Message{}
+                                      .text(field::tag, scalar.tag)
+                                      .real(field::simple_value, static_cast<float>(scalar.value)));
+  return record(event_at(time).integer(field::step, step).message(field::summary, summary));
+}
+
+} // namespace troupe::metrics

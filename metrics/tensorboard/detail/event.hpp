@@ -1,0 +1,27 @@
+/// TensorBoard's messages, each as the record of a file.
+///
+/// Source: event.proto and summary.proto of TensorBoard, and the description of TFRecord in
+/// TensorFlow's documentation.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace troupe::metrics {
+
+struct Scalar {
+  std::string tag; ///< "train/loss"
+  double value = 0;
+};
+
+using WallTime = std::chrono::system_clock::time_point;
+
+/// The first record of a file.
+std::string file_version_record(WallTime time);
+/// Says that what earlier files have of this step and later ones is made again.
+std::string restart_record(WallTime time, std::int64_t step);
+std::string scalars_record(WallTime time, std::int64_t step, std::span<const Scalar> scalars);
+
+} // namespace troupe::metrics

@@ -1,0 +1,123 @@
+#include "event_file.hpp"
+
+#include "detail/event.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace troupe::metrics {
+
+namespace {
+
+using std::chrono::system_clock;
+
+constexpr std::int64_t steps_of_a_kind = 100000;
+
+Errc errc_of(int number) {
+  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::no_space : Errc::io;
+}
+
+/// As TensorFlow and PyTorch name them; the number tells apart files of one process and second.
+std::string file_name(const std::string& host, system_clock::time_point now, int number) {
+  return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", system_clock::to_time_t(now), host,
+                     ::getpid(), number);
+}
+
+void add(std::vector<Scalar>& scalars, const char* tag, const std::optional<double>& value) {
+  if (value)
+    scalars.push_back({tag, *value});
+}
+
+} // namespace
+
+Result<EventFile> EventFile::create(const std::filesystem::path& folder, const RunInfo& run) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(errc_of(error.value()), "cannot make the folder {}: {}", echoed(folder.string()),
+                error.message());
+  const auto now = system_clock::now();
+  for (int number = 0;; ++number) {
+    const auto path = folder / file_name(run.host, now, number);
+    net::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file && errno == EEXIST)
+      continue;
+    if (!file)
+      return fail(errc_of(errno), "cannot open {}: {}", echoed(path.string()),
+                  std::strerror(errno));
+    EventFile events{path, std::move(file)};
+    TROUPE_TRY(events.append(file_version_record(now) + restart_record(now, run.first_step)));
+    return events;
+  }
+}
+
+bool EventFile::has_step(std::int64_t step) {
+  std::int64_t every = 1;
+  while (step / every >= steps_of_a_kind)
+    every *= 10;
+  return step % every == 0;
+}
+
+Status EventFile::append(const StepRecord& step) {
+  last_step_ = step.step;
+  if (!has_step(step.step))
+    return {};
+  std::vector<Scalar> scalars = {{"train/loss", step.loss}, {"train/learning_rate", step.lr}};
+  add(scalars, "train/accuracy", step.accuracy);
+  add(scalars, "train/gradient_norm", step.gradient_norm);
+  add(scalars, "train/loss_scale", step.loss_scale);
+  if (step.seconds > 0)
+    add(scalars, "throughput/samples_per_second", static_cast<double>(step.samples) / step.seconds);
+  add(scalars, "time/step_seconds", step.seconds);
+  add(scalars, "time/data_wait_seconds", step.data_wait_seconds);
+  add(scalars, "time/compute_seconds", step.compute_seconds);
+  add(scalars, "time/collective_seconds", step.collective_seconds);
+  return append(step.time, step.step, scalars);
+}
+
+Status EventFile::append(const EpochRecord& epoch) {
+  std::vector<Scalar> scalars = {{"epoch/train_loss", epoch.train_loss}};
+  add(scalars, "epoch/train_accuracy", epoch.train_accuracy);
+  add(scalars, "epoch/seconds", epoch.seconds);
+  add(scalars, "test/loss", epoch.test_loss);
+  add(scalars, "test/accuracy", epoch.test_accuracy);
+  for (const auto& [rank, bytes] : peaks_)
+    scalars.push_back({fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});
+  return append(epoch.time, last_step_, scalars);
+}
+
+Status EventFile::append(system_clock::time_point time, std::int64_t step,
+                         std::span<const Scalar> scalars) {
+  return append(scalars_record(time, step, scalars));
+}
+
+Status EventFile::append(std::string_view record) {
+  for (auto left = record; !left.empty();) {
+    const auto count = ::write(file_.number(), left.data(), left.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0) {
+      const int number = errno;
+      // Behind half a record nothing could be read.
+      const bool cut = ::ftruncate(file_.number(), size_) == 0 &&
+                       ::lseek(file_.number(), size_, SEEK_SET) == size_;
+      return fail(errc_of(number), "cannot write {}: {}{}", echoed(path_.string()),
+                  std::strerror(number), cut ? "" : " (its last record is incomplete)");
+    }
+    left.remove_prefix(static_cast<std::size_t>(count));
+  }
+  size_ += std::ssize(record);
+  return {};
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,55 @@
+/// RUN/tensorboard/: what TensorBoard shows of a run.
+#pragma once
+
+#include "../step_record.hpp"
+
+#include "troupe/core/net/descriptor.hpp"
+
+#include "troupe/core/error.hpp"
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace troupe::metrics {
+
+struct Scalar;
+
+/// One file a process. Each record is handed to the operating system at once, so a killed process
+/// loses none. Blocks on files; one thread at a time.
+class EventFile {
+public:
+  /// Makes the folder and a new file in it, and says there that steps from run.first_step on are
+  /// made again: TensorBoard drops what earlier files have of them. Error: io or no_space.
+  static Result<EventFile> create(const std::filesystem::path& folder, const RunInfo& run);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// Whether a step is written: each of the first 100,000, then each 10th up to a million, each
+  /// 100th up to ten million, ...: about 20 MB for each tenfold.
+  static bool has_step(std::int64_t step);
+
+  // After an error the file ends with the last whole record.
+  Status append(const StepRecord& step);
+  /// With what the workers need at most, as far as that was noted.
+  Status append(const EpochRecord& epoch);
+  void note(const WorkerSummary& worker) { peaks_[worker.rank] = worker.peak_memory_bytes; }
+
+private:
+  EventFile(std::filesystem::path path, net::Descriptor file)
+      : path_{std::move(path)}, file_{std::move(file)} {}
+  Status append(std::string_view record);
+  Status append(std::chrono::system_clock::time_point time, std::int64_t step,
+                std::span<const Scalar> scalars);
+
+  std::filesystem::path path_;
+  net::Descriptor file_;
+  std::int64_t size_ = 0; ///< bytes of whole records
+  std::int64_t last_step_ = 0;
+  std::map<int, std::uint64_t> peaks_; ///< bytes, by rank
+};
+
+} // namespace troupe::metrics

@@ -1,0 +1,99 @@
+// docs/files.md: what it says of a run's files, against the files of runs.
+#include "experiment.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Field -> type, of a table of the page; tables are found by their heading, the first has none.
+using Table = std::map<std::string, std::string>;
+
+std::map<std::string, Table> tables_of_page() {
+  std::map<std::string, Table> tables;
+  std::istringstream page{read_bytes(source_tree() / "docs/files.md")};
+  const std::regex heading{"## `([^`]+)`"}, row{R"(\| `([^`]+)` \| ([^|]+) \|.*)"};
+  std::string file;
+  for (std::string line; std::getline(page, line);)
+    if (std::smatch match; std::regex_match(line, match, heading))
+      file = match[1];
+    else if (std::regex_match(line, match, row))
+      CHECK(tables[file].emplace(match[1], match[2]).second);
+  return tables;
+}
+
+bool is_of(const Json& value, const std::string& type) {
+  if (type.ends_with(" or null"))
+    return value.is_null() || is_of(value, type.substr(0, type.size() - 8));
+  return type == "whole number" ? value.is_number_integer()
+         : type == "number"     ? value.is_number()
+         : type == "text"       ? value.is_string()
+         : type == "list"       ? value.is_array()
+                                : type == "object" && value.is_object();
+}
+
+/// Checks each field against the table, and notes it as seen.
+void look_at(const Json& object, const std::string& path, const Table& table,
+             std::set<std::string>& seen) {
+  for (const auto& [key, value] : object.items()) {
+    const auto field = path + (path == "collectives." ? "KIND" : key);
+    CAPTURE(field, value);
+    seen.insert(field);
+    const auto row = table.find(field);
+    REQUIRE(row != table.end());
+    CHECK(is_of(value, row->second));
+    if (value.is_object())
+      look_at(value, field + ".", table, seen);
+    if (value.is_array())
+      for (const auto& item : value)
+        if (item.is_object())
+          look_at(item, field + "[].", table, seen);
+  }
+}
+
+std::set<std::string> fields_of(const Table& table) {
+  std::set<std::string> names;
+  for (const auto& [name, type] : table)
+    names.insert(name);
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("every field of a run's files is in docs/files.md") {
+  const auto tables = tables_of_page();
+  const Experiment experiment;
+  const Settings everything = {"precision.mode=amp_fp16",     "train.recompute=block",
+                               "run.tensorboard=true",        "checkpoint.best=loss",
+                               "train.gradient_norm_every=2",
+                               "parallel.strategy=ddp",       "devices.count=2",
+                               "train.schedule.name=constant"};
+  experiment.completed("all", everything + Settings{"train.max_steps=20"});
+  const auto all = experiment.completed("all", everything); // which goes on
+  const Experiment hopeless({"train.optimizer.lr=1e30"});
+  CHECK(hopeless.train("failed").code == 1);
+
+  std::map<std::string, std::set<std::string>> seen;
+  for (const auto& run : {all, experiment.completed("plain"), hopeless.run("failed")}) {
+    for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
+      seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
+    for (const auto& [file, lines] :
+         {std::pair{"events.jsonl", run.events()}, std::pair{"epochs.jsonl", run.epochs()},
+          std::pair{"summary.json", std::vector{run.summary()}}})
+      for (const auto& line : lines)
+        look_at(line, "", tables.at(file), seen[file]);
+  }
+  CHECK(seen.at("") == fields_of(tables.at("")));
+  for (const char* file : {"events.jsonl", "epochs.jsonl", "summary.json"}) {
+    CAPTURE(file);
+    CHECK(seen.at(file) == fields_of(tables.at(file)));
+  }
+}
