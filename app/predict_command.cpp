@@ -35,7 +35,7 @@ struct PredictArguments {
   bool logits = false, each = false;
 };
 
-engine::SavedModelOptions options_of(const PredictArguments& arguments) {
+engine::SavedModelOptions saved_model_options(const PredictArguments& arguments) {
   auto options = arguments.model.options();
   const auto set = [&](const char* key, const std::string& value) {
     options.overrides.push_back(fmt::format("{}={}", key, value));
@@ -109,7 +109,7 @@ Result<engine::Inputs> open(const PredictArguments& arguments, const engine::Sav
 
 /// Predicts, and says on stderr which inputs could not be read.
 Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
-  TROUPE_TRY(auto model, engine::open_saved_model(options_of(arguments), catalogue));
+  TROUPE_TRY(auto model, engine::open_saved_model(saved_model_options(arguments), catalogue));
   TROUPE_TRY(const auto inputs, open(arguments, model));
   auto& batch = model.config.data.eval_batch_size;
   if (arguments.split.empty() && arguments.batch == 0)

@@ -24,7 +24,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words lines_of(const std::string& text) {
+Words words_per_line(const std::string& text) {
   Words lines;
   std::istringstream stream{text};
   for (std::string line; std::getline(stream, line);)
@@ -51,7 +51,7 @@ Words shell(const std::string& command, const std::string& script) {
   const int status = std::system(line.c_str());
   INFO(read_bytes(out));
   CHECK(status == 0);
-  return lines_of(read_bytes(out));
+  return words_per_line(read_bytes(out));
 }
 
 /// What bash offers when TAB is pressed behind this.
@@ -74,7 +74,7 @@ std::vector<Words> all_commands(const Words& words = {}) {
   if (listed == std::string::npos)
     return all;
   const std::regex name{"^  ([a-z]+) "};
-  for (const auto& entry : lines_of(help.substr(listed)))
+  for (const auto& entry : words_per_line(help.substr(listed)))
     if (std::smatch match; std::regex_search(entry, match, name)) {
       auto inside = words;
       inside.push_back(match[1]);
@@ -115,7 +115,7 @@ TEST_CASE("every command and option that help shows is completed, and is in the 
     const auto page = page_text(words.empty() ? "" : words.front());
     CAPTURE(line);
     CHECK(page.find(words.empty() ? "troupe" : "troupe " + line) != std::string::npos);
-    const auto offered = lines_of(troupe_program("__complete " + line + " -").out);
+    const auto offered = words_per_line(troupe_program("__complete " + line + " -").out);
     const auto options = options_of_help(troupe_program(line + " --help").out);
     CHECK(options.size() >= 2);
     for (const auto& option : options) {
@@ -163,12 +163,12 @@ TEST_CASE("a run's folder is completed where a model is asked for") {
 TEST_CASE("every key of the config is completed, with the words that it takes") {
   const auto catalogue = nn::model_catalogue();
   auto config = default_config(catalogue);
-  const auto keys = lines_of(troupe_program("__complete train x --set ''").out);
+  const auto keys = words_per_line(troupe_program("__complete train x --set ''").out);
   for (const auto& key : config_keys(config, catalogue)) {
     CAPTURE(key.path);
     CHECK(has(keys, key.path + "=\t" + key.help));
     const auto values =
-        lines_of(troupe_program(fmt::format("__complete train x --set {}=", key.path)).out);
+        words_per_line(troupe_program(fmt::format("__complete train x --set {}=", key.path)).out);
     for (const auto& choice : key.rule.choices)
       CHECK(has(values, fmt::format("{}={}\t", key.path, choice)));
   }

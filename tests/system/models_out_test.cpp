@@ -51,9 +51,9 @@ std::string refusal(const Words& words) {
 }
 
 /// Photographs of two kinds, of which one is dark: three of each to train on, two to test.
-class Photos : public Experiment {
+class TwoKinds : public Experiment {
 public:
-  Photos()
+  TwoKinds()
       : Experiment{{"data.dataset=image_folder", "data.batch_size=2", "data.eval_batch_size=3",
                     "model.num_classes=2", "train.epochs=4", "train.evaluate_every=1"}} {
     for (const auto* const split : {"train", "val"})
@@ -110,7 +110,7 @@ TEST_CASE("the accuracy of a split is what training's evaluation said, for every
 }
 
 TEST_CASE("files are predicted as the split that they are") {
-  const Photos experiment;
+  const TwoKinds experiment;
   const auto folder = experiment.trained("run");
   const auto split = json_of({"predict", folder, "--split", "test", "--each"});
   const auto files = json_of({"predict", folder, (experiment.photos() / "val").string()});
@@ -136,7 +136,7 @@ TEST_CASE("files are predicted as the split that they are") {
 }
 
 TEST_CASE("what cannot be read is named, and the rest is predicted") {
-  const Photos experiment;
+  const TwoKinds experiment;
   const auto folder = experiment.trained("run");
   const auto broken = experiment.photos() / "val/dark/broken.png";
   write_bytes(broken, "\x89PNG and nothing else");
