@@ -51,6 +51,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" 
 foreach(folder configs dashboards)
   install_link("${data}/${folder}" "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()
+install_link("${CMAKE_INSTALL_DOCDIR}/docs" "${data}/docs")
 
 # Where systemd looks, whatever the library directory is called here. The unit names the pages by
 # their place, which only the installation knows: --prefix may be another than at configuration.

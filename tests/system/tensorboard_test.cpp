@@ -30,7 +30,7 @@ std::ptrdiff_t event_files(const RunFiles& run) {
 TEST_CASE("TensorBoard's event files have the values of events.jsonl, also of a run that goes on") {
   if (std::string{TROUPE_PROTOC}.ends_with("NOTFOUND"))
     SKIP("protoc is not installed");
-  const Experiment experiment({"run.tensorboard=true"});
+  const Experiment experiment({"run.tensorboard=true", "train.gradient_norm_every=2"});
   const auto first =
       experiment.completed("board", {"train.max_steps=13", "train.schedule.name=constant"});
   CHECK(checked(first).find("starts [0];") != std::string::npos);
