@@ -6,9 +6,9 @@ namespace troupe::collectives {
 
 namespace {
 
-/// The sum of a step's micro-batches, or each of them where that sum is divided.
-bool every_step(const Strategy& strategy, std::int64_t pass, std::int64_t accumulate) {
-  return (pass + 1) % accumulate == 0 || strategy.sums_shards();
+/// The sum of a step's passes, or each of them where that sum is divided.
+bool every_step(const Strategy& strategy, bool ends_step) {
+  return ends_step || strategy.sums_shards();
 }
 
 /// The rules by StepPolicy. A window of several steps hides the time that a grant takes to a

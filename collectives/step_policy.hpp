@@ -7,10 +7,9 @@
 
 namespace troupe::collectives {
 
-/// Passes are counted from the first of the run, `accumulate` of them to a step.
 struct StepRules {
-  /// Whether ranks sum their gradients of a bucket behind this pass.
-  bool (*meets)(const Strategy& strategy, std::int64_t pass, std::int64_t accumulate);
+  /// Whether ranks sum their gradients of a bucket behind a pass, which may end its step.
+  bool (*meets)(const Strategy& strategy, bool ends_step);
   /// Steps that a rank may begin beyond those that all have committed.
   std::int64_t window;
 };

@@ -7,15 +7,6 @@
 
 namespace troupe::data {
 
-namespace {
-
-/// The number of a slice within its global batch.
-std::int64_t number_of(const Slice& slice) {
-  return std::int64_t{slice.rank} * slice.micro_batches + slice.micro_batch;
-}
-
-} // namespace
-
 SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size) {
   return {.size = size,
           .global_batch = batch * world_size,
@@ -45,24 +36,20 @@ Result<DistributedSampler> DistributedSampler::create(const SamplerOptions& opti
 }
 
 Result<std::int64_t> DistributedSampler::slice_size(const Slice& slice) const {
-  if (slice.world_size < 1 || slice.micro_batches < 1 || slice.rank < 0 ||
-      slice.rank >= slice.world_size || slice.micro_batch < 0 ||
-      slice.micro_batch >= slice.micro_batches)
-    return fail(Errc::invalid_input, "there is no slice for rank {} of {}, micro-batch {} of {}",
-                slice.rank, slice.world_size, slice.micro_batch, slice.micro_batches);
-  const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
-  if (options_.global_batch < slices)
+  if (slice.of < 1 || slice.number < 0 || slice.number >= slice.of)
+    return fail(Errc::invalid_input, "there is no slice {} of {}", slice.number, slice.of);
+  if (options_.global_batch < slice.of)
     return fail(Errc::invalid_input,
-                "a global batch of {} samples is too small for {} workers x {} micro-batches: "
-                "data.batch_size must be {} or more",
-                options_.global_batch, slice.world_size, slice.micro_batches, slices);
-  return options_.global_batch / slices +
-         (number_of(slice) < options_.global_batch % slices ? 1 : 0);
+                "a global batch of {} samples is too small for {} slices: data.batch_size must be "
+                "{} or more",
+                options_.global_batch, slice.of, slice.of);
+  return options_.global_batch / slice.of +
+         (slice.number < options_.global_batch % slice.of ? 1 : 0);
 }
 
 Result<std::int64_t> DistributedSampler::largest_slice(const Slice& slice) const {
   TROUPE_TRY(slice_size(slice));
-  return slice_size({0, slice.world_size, 0, slice.micro_batches});
+  return slice_size({0, slice.of});
 }
 
 Status DistributedSampler::indices(Position at, const Slice& slice,
@@ -76,10 +63,9 @@ Status DistributedSampler::indices(Position at, const Slice& slice,
                 indices.size(), *room);
   const Permutation order{options_.size, epoch_key(options_.seed, Draw::shuffle, at.epoch)};
   // So many of the slices before this one have a sample more.
-  const auto slices = std::int64_t{slice.world_size} * slice.micro_batches;
-  const auto number = number_of(slice), even = options_.global_batch / slices;
-  auto place = at.step * options_.global_batch + number * even +
-               std::min(number, options_.global_batch % slices);
+  const auto even = options_.global_batch / slice.of, rest = options_.global_batch % slice.of;
+  auto place = at.step * options_.global_batch + slice.number * even +
+               std::min<std::int64_t>(slice.number, rest);
   const auto own = indices.first(static_cast<std::size_t>(count));
   for (auto& index : own)
     index = sample_at(order, place++);

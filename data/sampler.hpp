@@ -1,10 +1,9 @@
-/// Which samples a rank sees in a step: a pure function of the options, the epoch and the step.
+/// Which samples a slice has in a step: a pure function of the options, the epoch and the step.
 ///
 /// The order of an epoch is one permutation for the whole job; global batch k is its k-th run of
-/// `global_batch` samples; rank r of W takes slices r·A to r·A + A - 1 of its W·A slices, one for
-/// each of its A micro-batches. Slices are equal, or the first ones have one sample more. So the
-/// order does not depend on the world size, and nothing but the number of steps done has to be
-/// stored to resume.
+/// `global_batch` samples, cut into slices; who takes which says Dealing. Slices are equal, or the
+/// first ones have one sample more. So the order does not depend on the world size, and nothing but
+/// the number of steps done has to be stored to resume.
 #pragma once
 
 #include "detail/permutation.hpp"
@@ -34,12 +33,11 @@ struct SamplerOptions {
 /// Sequential, every sample once: evaluation with `batch` samples on each of `world_size` ranks.
 SamplerOptions evaluation_sampler(std::int64_t size, std::int64_t batch, int world_size = 1);
 
-/// One rank's micro-batch within a global batch.
+/// A part of a global batch that is computed as one.
 struct Slice {
-  int rank = 0;
-  int world_size = 1;
-  int micro_batch = 0;
-  int micro_batches = 1; ///< train.accumulate
+  int number = 0;
+  int of = 1; ///< slices of the global batch
+  bool operator==(const Slice&) const = default;
 };
 
 struct Position {

@@ -54,9 +54,15 @@ private:
 
 Status Formation::check_slices() const {
   const auto& host = *generation_.host;
-  if (host.slices != std::int64_t{generation_.world_size} * generation_.accumulate)
+  if (host.slices < generation_.world_size)
     return fail(Errc::invalid_input, "{} slices of a global batch cannot be dealt to {} ranks",
                 host.slices, generation_.world_size);
+  if (job_.config.model.sync_batch_norm && !generation_.dealing.is_even())
+    return fail(
+        Errc::invalid_input,
+        "{} slices cannot be dealt equally to {} ranks, which synchronize batch norms slice "
+        "by slice (data.slices)",
+        host.slices, generation_.world_size);
   if (generation_.seat.place().workers > std::ssize(host.equipment))
     return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
                 host.equipment.size(), generation_.seat.place().workers);
@@ -101,7 +107,9 @@ Status Formation::add_state(Replica& replica) const {
              ModelState::create(
                  replica.device(), layout,
                  {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-                  .accumulate = generation_.accumulate > 1,
+                  .accumulate = generation_.dealing.passes() > 1,
+                  .keeps_statistics = layout.statistic_elements > 0 &&
+                                      generation_.dealing.keeps_statistics(replica.rank),
                   .loss_scale = job_.loss_scale,
                   .stored = stored_type(job_.precision),
                   .strategy = strategy_,
@@ -129,8 +137,7 @@ Status Formation::add_fillers() {
                     {.training = job_.training,
                      .evaluation = generation_.evaluation,
                      .prefetch = job_.config.data.prefetch,
-                     .world_size = generation_.world_size,
-                     .accumulate = generation_.accumulate},
+                     .dealing = generation_.dealing},
                     generation_.loader_streams,
                     generation_.trace};
   for (const auto& replica : generation_.replicas) {
@@ -144,7 +151,7 @@ Status Formation::add_fillers() {
 
 Generation::Generation(std::shared_ptr<Host> on, Seat given, metrics::Trace to)
     : host{std::move(on)}, seat{std::move(given)}, world_size{seat.generation.world_size()},
-      accumulate{static_cast<int>(host->slices / world_size)}, trace{std::move(to)} {}
+      dealing{static_cast<int>(host->slices), world_size}, trace{std::move(to)} {}
 
 Generation::~Generation() {
   drain();
@@ -196,8 +203,8 @@ Result<std::shared_ptr<Generation>> form_alone(const Config& config) {
   TROUPE_TRY(auto beginning, find_beginning(config, run_folder(config)));
   TROUPE_TRY(auto job, open_job(config, beginning));
   const auto workers = static_cast<std::int32_t>(config.devices.count);
-  TROUPE_TRY(const auto host, make_host(std::move(job), workers * config.train.accumulate,
-                                        std::move(beginning.state)));
+  TROUPE_TRY(const auto host,
+             make_host(std::move(job), config.slices(), std::move(beginning.state)));
   return form_generation(host, seat_alone(workers, host_name()));
 }
 

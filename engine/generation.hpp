@@ -33,7 +33,7 @@ public:
   const std::shared_ptr<Host> host;
   const Seat seat;
   const int world_size;
-  const int accumulate;       ///< passes a step: the slices that each rank takes of a global batch
+  const data::Dealing dealing; ///< of the slices of a global batch
   const metrics::Trace trace; ///< off unless it was asked for
   std::int64_t first_step = 0;
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< dealt to these ranks; null: never
@@ -46,7 +46,7 @@ public:
 
 /// Blocks until the ranks of all nodes are connected and have the host's state, which is theirs
 /// from then on; after an error it is still the host's. Errors: invalid_input (the slices cannot be
-/// dealt equally), out_of_memory, network (another node did not come).
+/// dealt), out_of_memory, network (another node did not come).
 Result<std::shared_ptr<Generation>>
 form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
                 const std::shared_ptr<collectives::KeyValueStore>& store = nullptr,

@@ -24,10 +24,8 @@ public:
         preparing_{preparing} {}
 
   Result<std::shared_ptr<Host>> run() {
-    const auto accumulate = config().train.accumulate;
-    TROUPE_TRY(micro_batch_, job().training->sampler().largest_slice(
-                                 {0, static_cast<int>(host_->slices / accumulate), 0,
-                                  static_cast<int>(accumulate)}));
+    TROUPE_TRY(micro_batch_,
+               job().training->sampler().largest_slice({0, static_cast<int>(host_->slices)}));
     host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));

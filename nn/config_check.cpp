@@ -22,9 +22,19 @@ void append(ConfigConflicts& all, ConfigConflicts more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
-/// Batch norm takes the statistics of a micro-batch: they have to be of one size.
+/// Batch norm takes the statistics of a slice: they have to be of one size.
 ConfigConflicts uneven_slices(const Config& config) {
   const auto batch = config.data.batch_size, micro = config.train.accumulate;
+  if (const auto given = config.data.slices) {
+    if (*given < 1 || *given > batch || batch % *given == 0)
+      return {};
+    return {
+        {{"data.batch_size", "data.slices"},
+         fmt::format("{} samples do not divide into {} slices of one size, as the batch norm of "
+                     "{} needs",
+                     batch, *given, config.model.name),
+         fmt::format("{} or {} samples", batch - batch % *given, batch - batch % *given + *given)}};
+  }
   const auto workers = config.workers();
   // Divided, where a product of the others could overflow. Too few samples are a conflict of
   // core's.

@@ -68,10 +68,24 @@ void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass 
 void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
   auto& supply = client(rank).supplies[index_of(purpose)];
   while (!supply.free.empty() && supply.next < supply.end) {
+    if (is_empty(rank, purpose, supply.next)) {
+      ++supply.next;
+      continue;
+    }
     const auto slot = supply.free.back();
     supply.free.pop_back();
     self_->send(client(rank).worker, atom::batch_v, fill_one(rank, purpose, slot, supply.next++));
   }
+}
+
+bool DataLoaderState::is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) const {
+  return purpose == Purpose::training && setup_.dealing.turn(rank, index) < 0;
+}
+
+/// Precondition: it is not empty.
+data::Slice DataLoaderState::slice(std::int32_t rank, Purpose purpose, std::int64_t index) const {
+  return purpose == Purpose::training ? *setup_.dealing.slice(rank, index)
+                                      : data::Slice{rank, setup_.dealing.world_size()};
 }
 
 engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose) const {
@@ -83,19 +97,17 @@ engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose)
 MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
                                         std::int64_t index) {
   const bool train = purpose == Purpose::training;
-  const auto accumulate = train ? setup_.accumulate : 1;
-  const auto at =
-      train ? setup_.training->sampler().position(index / accumulate) : data::Position{0, index};
-  const data::Slice slice{rank, setup_.world_size, static_cast<int>(index % accumulate),
-                          accumulate};
+  const auto step = train ? setup_.dealing.step_of(index) : -1;
+  const auto at = train ? setup_.training->sampler().position(step) : data::Position{0, index};
+  const auto part = slice(rank, purpose, index);
   auto& with = filler(rank, purpose);
-  auto filling = with.fill(slot, at, slice, failure_report(rank, train ? index / accumulate : -1));
+  auto filling = with.fill(slot, at, part, failure_report(rank, step));
 
   auto batch = std::make_shared<engine::MicroBatch>();
   batch->purpose = purpose;
   batch->index = index;
   batch->slot = slot;
-  batch->samples = train ? setup_.training->sampler().slice_size(slice).value()
+  batch->samples = train ? setup_.training->sampler().slice_size(part).value()
                          : labelled_samples(*setup_.evaluation, rank, index, with.samples());
   batch->view = filling.view;
   batch->ready = std::move(filling.ready);

@@ -13,8 +13,7 @@ namespace troupe::actors {
 struct DataLoaderSetup {
   std::vector<std::shared_ptr<engine::Replica>> replicas; ///< of this node
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
-  int world_size = 1;
-  int accumulate = 1;
+  data::Dealing dealing = {};           ///< of training
   Pass passes = 0;                      ///< of the whole job
   std::vector<engine::Fillers> fillers; ///< by replica
   coordinator_actor coordinator;
@@ -40,8 +39,10 @@ private:
   };
 
   Client& client(std::int32_t rank);
+  data::Slice slice(std::int32_t rank, Purpose purpose, std::int64_t index) const;
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
   void fill(std::int32_t rank, Purpose purpose);
+  bool is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) const;
   engine::BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
   MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
   /// `step`: of training; below 0: of none.

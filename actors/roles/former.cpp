@@ -95,11 +95,11 @@ Status FormerState::prepare_host() {
   const auto& seat = place_->seat;
   TROUPE_TRY(auto job, engine::open_job(config(), beginning_, seat.leads()));
   const bool alone = seat.generation.nodes.size() == 1;
-  auto host = engine::make_host(
-      std::move(job), seat.generation.world_size() * config().train.accumulate,
-      std::exchange(beginning_.state, nullptr), {.say = setup_.say, .cancelled = [this, alone] {
-                                                   return alone && setup_.stopped_within({});
-                                                 }});
+  auto host = engine::make_host(std::move(job), config().slices(seat.generation.world_size()),
+                                std::exchange(beginning_.state, nullptr),
+                                {.say = setup_.say, .cancelled = [this, alone] {
+                                   return alone && setup_.stopped_within({});
+                                 }});
   if (!host)
     return failure(host.error());
   host_ = std::move(*host);

@@ -48,14 +48,13 @@ checkpointer_actor NodeState::spawn_checkpointer(const std::shared_ptr<engine::R
 
 void NodeState::spawn_workers() {
   const auto& job = generation().job();
-  const auto accumulate = generation().accumulate;
+  const auto& dealing = generation().dealing;
   const auto loader = spawn_role<DataLoaderState, data_loader_actor>(
       engine::node_rows, DataLoaderSetup{.replicas = generation().replicas,
                                          .training = job.training,
                                          .evaluation = generation().evaluation,
-                                         .world_size = generation().world_size,
-                                         .accumulate = accumulate,
-                                         .passes = job.plan.total_steps() * accumulate,
+                                         .dealing = dealing,
+                                         .passes = job.plan.total_steps() * dealing.passes(),
                                          .fillers = generation().fillers,
                                          .coordinator = coordinator_});
   for (const auto& replica : generation().replicas)
@@ -65,7 +64,7 @@ void NodeState::spawn_workers() {
 void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                               const data_loader_actor& loader) {
   const auto& job = generation().job();
-  const auto accumulate = generation().accumulate;
+  const auto& dealing = generation().dealing;
   const auto& evaluation = generation().evaluation;
   const auto rows = engine::rank_rows(replica->rank);
   const auto compute = generation().trace.track(rows, "compute");
@@ -74,12 +73,12 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
   if (replica->updates)
     host_rows = {generation().trace.track(rows, "copies"),
                  generation().trace.track(rows, "host optimizer")};
-  const auto first_pass = generation().first_step * accumulate;
+  const auto first_pass = generation().first_step * dealing.passes();
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
       rows,
       ShardManagerSetup{
           .exchange = {.replica = replica,
-                       .accumulate = accumulate,
+                       .dealing = dealing,
                        .clip_norm = job.config.train.clip_grad_norm,
                        .norm_every = job.config.train.gradient_norm_every,
                        .loss_scale = job.loss_scale,
@@ -94,7 +93,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
   const auto worker = spawn_role<WorkerState, worker_actor>(
       rows,
       WorkerSetup{.replica = replica,
-                  .accumulate = accumulate,
+                  .dealing = dealing,
                   .first_pass = first_pass,
                   .test_batches = evaluation ? evaluation->sampler().steps_per_epoch() : 0,
                   .scales_loss = job.loss_scale.has_value(),

@@ -116,9 +116,9 @@ void ShardManagerState::gather(const Use& use, std::size_t bucket) {
   if (last_release_)
     replica().communication->wait(last_release_);
   engine::Collectives of_no_step;
-  exchange_.gather(exchange_.plan().buckets[bucket], use.purpose == Purpose::training
-                                                         ? collectives_of(use.index / accumulate())
-                                                         : of_no_step);
+  exchange_.gather(exchange_.plan().buckets[bucket],
+                   use.purpose == Purpose::training ? collectives_of(dealing().step_of(use.index))
+                                                    : of_no_step);
   gathered_[bucket] = !strategy().reshard_after_forward;
   ready_[bucket] = replica().communication->record();
 }
@@ -156,21 +156,21 @@ void ShardManagerState::release(const EventPtr& event) {
 void ShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
   pass_ = pass;
   replica().communication->wait(event);
-  exchange_.accumulate(unit, pass % accumulate());
+  exchange_.accumulate(unit, pass);
   const auto& bucket = exchange_.plan().buckets[bucket_of(unit)];
   if (unit == bucket.units.first)
     finish_bucket(pass, bucket, event);
-  if (unit == 0 && (pass + 1) % accumulate() == 0)
-    finish_step(pass / accumulate());
+  if (unit == 0 && dealing().ends_step(pass))
+    finish_step(dealing().step_of(pass));
   answer_requests();
 }
 
 void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& bucket,
                                       const EventPtr& event) {
-  const auto step = pass / accumulate(), micro = pass % accumulate();
-  const bool last = micro + 1 == accumulate();
+  const auto step = dealing().step_of(pass);
+  const bool last = dealing().ends_step(pass);
   if (exchange_.meets(pass))
-    exchange_.reduce(bucket, micro, collectives_of(step));
+    exchange_.reduce(bucket, pass, collectives_of(step));
   last_reduced_ = replica().communication->record();
   if (last && exchange_.applies_early(step))
     exchange_.apply(bucket, step);
@@ -271,7 +271,7 @@ void ShardManagerState::fail(Error error) {
   error.where.actor = name;
   error.where.rank = replica().rank;
   if (error.where.step < 0)
-    error.where.step = pass_ / accumulate();
+    error.where.step = dealing().step_of(pass_);
   self_->send(setup_.coordinator, atom::failed_v, std::move(error));
 }
 

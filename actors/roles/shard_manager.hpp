@@ -81,7 +81,7 @@ private:
   void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written);
   void fail(Error error);
 
-  std::int64_t accumulate() const { return setup_.exchange.accumulate; }
+  const data::Dealing& dealing() const { return setup_.exchange.dealing; }
   engine::Replica& replica() const { return *setup_.exchange.replica; }
   const collectives::Strategy& strategy() const { return exchange_.strategy(); }
   std::size_t bucket_of(UnitId unit) const {

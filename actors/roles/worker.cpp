@@ -76,30 +76,35 @@ bool WorkerState::releases(UnitId unit) const {
 metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) const {
   return {metrics::SpanKind::compute, what,
           setup_.replica->train().layout().unit_names[static_cast<std::size_t>(use.unit)],
-          use.purpose == Purpose::training ? use.index / setup_.accumulate : -1};
+          use.purpose == Purpose::training ? dealing().step_of(use.index) : -1};
 }
 
 void WorkerState::begin_pass() {
-  if (enqueuing_ || batches_.empty() || next_pass_ >= limit_ * setup_.accumulate)
+  const bool computes = turn(next_pass_) >= 0;
+  if (enqueuing_ || (computes && batches_.empty()) || next_pass_ >= limit_ * dealing().passes())
     return;
-  auto flight = std::make_shared<Flight>();
-  flight->batch = batches_.front();
-  batches_.pop_front();
   enqueuing_ = true;
-
-  auto& stream = *setup_.replica->compute;
-  flight->asked = stream.record();
-  stream.wait(flight->batch->ready);
-  flight->fed = stream.record();
-  setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight->asked, flight->fed);
+  auto flight = std::make_shared<Flight>();
   flight->statistics_bytes = statistics_bytes();
-  if (auto set = setup_.replica->train().set_batch(flight->batch->view); !set)
-    return fail(std::move(set).error());
+  if (computes)
+    if (auto taken = take_batch(*flight); !taken)
+      return fail(std::move(taken).error());
   passes_[next_pass_] = std::move(flight);
   // All at once: the shard manager answers in this order, and may fetch ahead.
   ask(Purpose::training, next_pass_, Phase::forward);
   if (!alone())
     ask(Purpose::training, next_pass_, Phase::backward);
+}
+
+Status WorkerState::take_batch(Flight& flight) {
+  flight.batch = batches_.front();
+  batches_.pop_front();
+  auto& stream = *setup_.replica->compute;
+  flight.asked = stream.record();
+  stream.wait(flight.batch->ready);
+  flight.fed = stream.record();
+  setup_.stream_row.add({metrics::SpanKind::data, "wait for batch"}, flight.asked, flight.fed);
+  return setup_.replica->train().set_batch(flight.batch->view);
 }
 
 void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
@@ -129,30 +134,34 @@ void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
 
 void WorkerState::forward(const Use& use) {
   auto& stream = *setup_.replica->compute;
-  auto& executable = setup_.replica->train();
   auto& flight = *passes_.at(use.index);
   if (!alone() || use.unit == 0)
     flight.begin = stream.record();
   if (alone())
     return use.unit + 1 == units() ? run_whole(use.index) : void();
-  if (refreshes(use.index)) {
-    const auto span = setup_.stream_row.span(stream, label("refresh", use));
-    executable.refresh(stream, use.unit);
-  }
-  {
-    const auto span = setup_.stream_row.span(stream, label("forward", use));
-    executable.forward(stream, use.unit);
-  }
+  if (turn(use.index) >= 0)
+    run_forward(use);
   auto end = stream.record();
   if (releases(use.unit))
     self_->send(setup_.shard_manager, atom::released_v, use, end);
   flight.running.emplace_back(std::move(flight.begin), std::move(end));
 }
 
+void WorkerState::run_forward(const Use& use) {
+  auto& stream = *setup_.replica->compute;
+  auto& executable = setup_.replica->train();
+  if (refreshes(use.index)) {
+    const auto span = setup_.stream_row.span(stream, label("refresh", use));
+    executable.refresh(stream, use.unit);
+  }
+  const auto span = setup_.stream_row.span(stream, label("forward", use));
+  executable.forward(stream, use.unit);
+}
+
 void WorkerState::backward(const Use& use) {
   auto& stream = *setup_.replica->compute;
   auto begin = stream.record();
-  {
+  if (turn(use.index) >= 0) {
     const auto span = setup_.stream_row.span(stream, label("backward", use));
     setup_.replica->train().backward(stream, use.unit);
   }
@@ -167,12 +176,12 @@ void WorkerState::run_whole(Pass pass) {
   auto& stream = *setup_.replica->compute;
   if (refreshes(pass)) {
     const auto span = setup_.stream_row.span(
-        stream, {metrics::SpanKind::compute, "refresh", "", pass / setup_.accumulate});
+        stream, {metrics::SpanKind::compute, "refresh", "", dealing().step_of(pass)});
     setup_.replica->train().refresh_all(stream);
   }
   {
     const auto span = setup_.stream_row.span(
-        stream, {metrics::SpanKind::compute, "forward and backward", "", pass / setup_.accumulate});
+        stream, {metrics::SpanKind::compute, "forward and backward", "", dealing().step_of(pass)});
     setup_.replica->train().run(stream);
   }
   const auto end = stream.record();
@@ -183,11 +192,24 @@ void WorkerState::run_whole(Pass pass) {
   end_pass(pass);
 }
 
+/// Running statistics are those of slice 0, however many others the same rank has (ADR 25).
+void WorkerState::settle_statistics(Pass pass) {
+  const auto& replica = *setup_.replica;
+  if (!replica.state->keeps_statistics())
+    return;
+  if (turn(pass) == 0)
+    replica.state->keep_statistics(*replica.compute);
+  else if (dealing().ends_step(pass))
+    replica.state->restore_statistics(*replica.compute);
+}
+
 void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
+  settle_statistics(pass);
   const auto& flight = passes_.at(pass);
   flight->statistics_bytes = statistics_bytes() - flight->statistics_bytes;
-  setup_.replica->train().read_outputs(stream, &flight->outputs);
+  if (flight->batch)
+    setup_.replica->train().read_outputs(stream, &flight->outputs);
   announce_done(Purpose::training, pass, flight);
   ++next_pass_;
   enqueuing_ = false;
@@ -215,27 +237,32 @@ void WorkerState::finish_pass(Pass pass) {
   if (node.empty())
     return;
   const auto& flight = *node.mapped();
-  self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, flight.batch);
-  const auto micro = pass % setup_.accumulate;
-  if (micro == 0)
+  if (pass % dealing().passes() == 0)
     step_ =
-        WorkerStep{.step = pass / setup_.accumulate, .begin = flight.running.front().first->time()};
-  step_.loss += double{flight.outputs["loss"]} / static_cast<double>(setup_.accumulate);
-  step_.right.add(counts_of(flight.outputs));
-  step_.samples += flight.batch->samples;
+        WorkerStep{.step = dealing().step_of(pass), .begin = flight.running.front().first->time()};
+  if (flight.batch)
+    add_outputs(flight);
   step_.statistics_bytes += flight.statistics_bytes;
   for (const auto& [begin, end] : flight.running) {
     computing_.emplace_back(begin->time(), end->time());
     step_.busy += end->time() - begin->time();
   }
-  step_.data_wait += flight.fed->time() - flight.asked->time();
   step_.end = computing_.back().second;
-  if (micro + 1 == setup_.accumulate)
+  if (dealing().ends_step(pass))
     finish_step(step_.step);
 }
 
+void WorkerState::add_outputs(const Flight& flight) {
+  self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, flight.batch);
+  const auto slices_of_a_rank = static_cast<double>(dealing().slices()) / dealing().world_size();
+  step_.loss += double{flight.outputs["loss"]} / slices_of_a_rank;
+  step_.right.add(counts_of(flight.outputs));
+  step_.samples += flight.batch->samples;
+  step_.data_wait += flight.fed->time() - flight.asked->time();
+}
+
 std::int64_t WorkerState::ready_batches() const {
-  const auto is_ready = [](const MicroBatchPtr& batch) { return batch->ready->ready(); };
+  const auto is_ready = [](const MicroBatchPtr& batch) { return batch && batch->ready->ready(); };
   return std::ranges::count_if(batches_, is_ready) +
          std::ranges::count_if(passes_,
                                [&](const auto& pass) { return is_ready(pass.second->batch); });
@@ -329,7 +356,7 @@ void WorkerState::fail(Error error) {
   error.where.actor = name;
   error.where.rank = setup_.replica->rank;
   if (error.where.step < 0)
-    error.where.step = next_pass_ / setup_.accumulate;
+    error.where.step = dealing().step_of(next_pass_);
   self_->send(setup_.coordinator, atom::failed_v, std::move(error));
 }
 

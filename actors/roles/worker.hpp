@@ -15,7 +15,7 @@ namespace troupe::actors {
 
 struct WorkerSetup {
   std::shared_ptr<engine::Replica> replica;
-  std::int64_t accumulate = 1; ///< passes a step
+  data::Dealing dealing = {};
   Pass first_pass = 0;
   std::int64_t test_batches = 0; ///< of this rank's part of the test set
   bool scales_loss = false;      ///< a loss that is not finite is the shard manager's affair
@@ -42,7 +42,7 @@ public:
 private:
   /// What the device writes while a pass is under way: the stream, too, keeps it until then.
   struct Flight {
-    MicroBatchPtr batch;
+    MicroBatchPtr batch; ///< null: of an empty pass
     StepOutputs outputs;
     std::uint64_t statistics_bytes = 0;                 ///< sent before the pass, then by it
     EventPtr asked, fed;                                ///< before and after the wait for data
@@ -52,13 +52,17 @@ private:
   using Flights = std::map<std::int64_t, std::shared_ptr<Flight>>;
 
   void begin_pass();
+  Status take_batch(Flight& flight);
   void ask(Purpose purpose, std::int64_t index, Phase phase);
   void run_bucket(Use use, const EventPtr& parameters);
   void forward(const Use& use);
+  void run_forward(const Use& use);
   void backward(const Use& use);
   void run_whole(Pass pass);
   void end_pass(Pass pass);
   void finish_pass(Pass pass);
+  void settle_statistics(Pass pass);
+  void add_outputs(const Flight& flight);
   void finish_step(std::int64_t step);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
@@ -76,13 +80,16 @@ private:
   metrics::SpanLabel label(std::string_view what, const Use& use) const;
   UnitId units() const;
   bool releases(UnitId unit) const;
-  /// Parameters change between steps, not between the passes of one.
-  bool begins_step(Pass pass) const { return pass % setup_.accumulate == 0; }
-  /// An optimizer that writes the copies of parameters leaves nothing to refresh.
+  /// Where the pass stands among those of its step in which this rank computes; below 0: it is
+  /// empty.
+  int turn(Pass pass) const { return dealing().turn(setup_.replica->rank, pass); }
+  /// Parameters change between steps, not between the passes of one. An optimizer that writes the
+  /// copies of parameters leaves nothing to refresh.
   bool refreshes(Pass pass) const {
-    return begins_step(pass) &&
-           (pass == setup_.first_pass || !setup_.replica->state->writes_copies());
+    return turn(pass) == 0 && (dealing().step_of(pass) == dealing().step_of(setup_.first_pass) ||
+                               !setup_.replica->state->writes_copies());
   }
+  const data::Dealing& dealing() const { return setup_.dealing; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
   const collectives::Strategy& strategy() const { return setup_.replica->state->strategy(); }
   const collectives::FlatPlan& plan() const { return setup_.replica->state->plan(); }

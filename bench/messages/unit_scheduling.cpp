@@ -108,10 +108,11 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
   std::vector<caf::actor> others = {caf::actor_cast<caf::actor>(coordinator)};
   std::vector<std::shared_ptr<Times>> kept;
   for (const auto& replica : (*generation)->replicas) {
-    const auto shard_manager =
-        system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(ShardManagerSetup{
-            .exchange = {.replica = replica, .optimizer = (*generation)->job().optimizer},
-            .coordinator = coordinator});
+    const auto shard_manager = system.spawn<shard_manager_actor::stateful_impl<ShardManagerState>>(
+        ShardManagerSetup{.exchange = {.replica = replica,
+                                       .dealing = (*generation)->dealing,
+                                       .optimizer = (*generation)->job().optimizer},
+                          .coordinator = coordinator});
     const auto units = static_cast<UnitId>(replica->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));

@@ -129,6 +129,11 @@ struct Config {
 
   /// Workers of all nodes, as far as they are known before they join: each has as many as this one.
   std::int64_t workers() const { return devices.count * cluster.min_nodes; }
+  /// Slices of a global batch, where so many workers begin the job.
+  std::int64_t slices(std::int64_t first_workers) const {
+    return data.slices.value_or(first_workers * train.accumulate);
+  }
+  std::int64_t slices() const { return slices(workers()); }
 
   bool operator==(const Config&) const = default;
 };

@@ -123,6 +123,11 @@ void add_data(Keys& keys, DataConfig& c) {
                   "batch with first samples"});
   keys.push_back(
       {"data.prefetch", &c.prefetch, {.min = 1, .max = 1024}, "Batches in flight per worker"});
+  keys.push_back(
+      {"data.slices", &c.slices, count_to(1000000),
+       "Parts that a global batch is computed in, whoever computes them: what a run comes to "
+       "depends on "
+       "them and not on how many workers share them; unset: one for each worker and micro-batch"});
   keys.push_back({"data.loader_threads",
                   &c.loader_threads,
                   {.min = 1, .max = 1024},

@@ -58,7 +58,8 @@ struct DataConfig {
   bool shuffle = true;                     ///< training samples, anew in each epoch
   bool drop_last =
       true; ///< else the last batch is filled up with the first samples, as PyTorch does
-  std::int64_t prefetch = 4; ///< batches in flight per worker: the loader's credits
+  std::int64_t prefetch = 4;          ///< batches in flight per worker: the loader's credits
+  std::optional<std::int64_t> slices; ///< of a global batch; unset: Config::slices
   std::int64_t loader_threads = 1;
   std::string residency = "auto";    ///< of pixels, for CUDA: auto, device, host
   std::optional<std::int64_t> limit; ///< use only the first N training samples

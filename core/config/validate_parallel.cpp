@@ -24,8 +24,37 @@ bool takes_cuda(const DevicesConfig& devices, const Capabilities& capabilities) 
                                     capabilities.cuda_devices >= devices.count);
 }
 
-/// Whether a global batch has a sample for each worker and micro-batch.
+/// Whether given slices have a sample each, and each worker has one.
+ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices) {
+  const auto batch = config.data.batch_size, workers = config.workers();
+  const auto accumulate = config.train.accumulate;
+  if (accumulate > 1 && (slices % accumulate != 0 || slices / accumulate != workers))
+    return {{{"data.slices", "train.accumulate", "devices.count", "cluster.min_nodes"},
+             fmt::format("{} slices are not {} workers x {} micro-batches", slices, workers,
+                         accumulate),
+             "one of data.slices and train.accumulate"}};
+  if (slices > batch)
+    return {{{"data.slices", "data.batch_size"},
+             fmt::format("{} samples are too few for {} slices", batch, slices),
+             fmt::format("at most {}", batch)}};
+  if (slices < workers)
+    return {{{"data.slices", "devices.count", "cluster.min_nodes"},
+             fmt::format("{} slices are too few for {} workers", slices, workers),
+             fmt::format("at least {}", workers)}};
+  if (config.model.sync_batch_norm && slices % workers != 0)
+    return {
+        {{"data.slices", "model.sync_batch_norm", "devices.count", "cluster.min_nodes"},
+         fmt::format("{} slices cannot be dealt equally to {} workers, which synchronize batch "
+                     "norms slice by slice",
+                     slices, workers),
+         fmt::format("{} or {}", slices - slices % workers, slices - slices % workers + workers)}};
+  return {};
+}
+
+/// Whether a global batch has a sample for each slice.
 ConfigConflicts validate_slices(const Config& config) {
+  if (const auto slices = config.data.slices)
+    return validate_given_slices(config, *slices);
   const std::vector<std::string> keys = {"data.batch_size", "devices.count", "cluster.min_nodes",
                                          "train.accumulate"};
   const auto batch = config.data.batch_size, micro = config.train.accumulate;

@@ -73,24 +73,31 @@ Values Exchange::shard_on_wire(std::size_t elements, DType type) const {
   return {state().wire() + state().shard() * elements * size_of(type), elements, type};
 }
 
-void Exchange::accumulate(UnitId unit, std::int64_t micro) {
-  if (setup_.accumulate > 1 && !state().sums_shards() && !state().is_frozen(unit))
-    sum_micro_batches(state().gradients(unit), state().accumulated(unit),
-                      state().layout().unit_elements[static_cast<std::size_t>(unit)], micro);
+void Exchange::accumulate(UnitId unit, std::int64_t pass) {
+  if (state().is_frozen(unit))
+    return;
+  const auto turn = setup_.dealing.turn(replica().rank, pass);
+  const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
+  if (turn < 0 && meets(pass)) // the others' gradients are added to what lies there
+    replica().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
+  else if (turn >= 0 && !state().sums_shards())
+    add_part(state().gradients(unit), state().accumulated(unit), elements, turn,
+             setup_.dealing.slices_of(replica().rank));
 }
 
-void Exchange::sum_micro_batches(float* fresh, float* sum, std::size_t elements,
-                                 std::int64_t micro) {
+void Exchange::add_part(float* fresh, float* sum, std::size_t elements, int index, int parts) {
+  if (parts == 1)
+    return;
   auto& device = replica().device();
-  if (micro == 0)
+  if (index == 0)
     return device.copy(stream(), sum, fresh, elements * sizeof(float));
-  const bool last = micro + 1 == setup_.accumulate;
+  const bool last = index + 1 == parts;
   float* const target = last ? fresh : sum;
   device.add(stream(), target, last ? sum : fresh, elements);
   device.round(stream(), target, state().stored(), elements);
 }
 
-void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& done) {
+void Exchange::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done) {
   if (state().is_frozen(bucket))
     return; // nobody reads what its gradients' memory holds
   const auto mine = state().piece(bucket);
@@ -105,9 +112,11 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t micro, Collectives& don
     reduce_replicas(gradients, mine.elements, done);
   if (strategy().world_size > 1)
     device.round(stream(), gradients, state().stored(), mine.elements);
-  if (setup_.accumulate > 1 && state().sums_shards())
-    sum_micro_batches(gradients, state().accumulated(bucket), mine.elements, micro);
-  if (host_ && micro + 1 == setup_.accumulate)
+  const auto& dealing = setup_.dealing;
+  if (state().sums_shards())
+    add_part(gradients, state().accumulated(bucket), mine.elements,
+             static_cast<int>(pass % dealing.passes()), dealing.passes());
+  if (host_ && dealing.ends_step(pass))
     host_->fetch(bucket, done.step);
 }
 
@@ -168,8 +177,7 @@ bool Exchange::publishes_early(const Bucket& bucket, std::int64_t step) const {
 
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
   auto arguments = setup_.optimizer(step);
-  const auto parts = static_cast<double>(strategy().world_size * setup_.accumulate);
-  arguments.gradient_scale = static_cast<float>(1.0 / parts);
+  arguments.gradient_scale = static_cast<float>(1.0 / setup_.dealing.slices());
   return arguments;
 }
 

@@ -41,7 +41,7 @@ struct StepFindings {
 
 struct ExchangeSetup {
   std::shared_ptr<Replica> replica;
-  std::int64_t accumulate = 1;
+  data::Dealing dealing = {};
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
   std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
@@ -60,14 +60,16 @@ public:
 
   /// All ranks' shards of a bucket's parameters to where executables read them.
   void gather(const collectives::Bucket& bucket, Collectives& done);
-  /// Adds a unit's fresh gradients to those of the step's micro-batches before `micro`; the last
-  /// leaves the sum where the fresh ones were.
-  void accumulate(UnitId unit, std::int64_t micro);
+  /// Adds a unit's fresh gradients to those of the step's passes before this one; the last leaves
+  /// the sum where the fresh ones were. In an empty pass there are none.
+  void accumulate(UnitId unit, std::int64_t pass);
   /// Whether a pass's gradients, with those before it, are to be reduced.
-  bool meets(std::int64_t pass) const { return rules_.meets(strategy(), pass, setup_.accumulate); }
-  /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over
-  /// micro-batches that came this way.
-  void reduce(const collectives::Bucket& bucket, std::int64_t micro, Collectives& done);
+  bool meets(std::int64_t pass) const {
+    return rules_.meets(strategy(), setup_.dealing.ends_step(pass));
+  }
+  /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over passes
+  /// that came this way.
+  void reduce(const collectives::Bucket& bucket, std::int64_t pass, Collectives& done);
   /// Whether the optimizer may take a bucket of this step before the others are reduced: nothing is
   /// asked of all gradients together.
   bool applies_early(std::int64_t step) const;
@@ -104,7 +106,8 @@ private:
   collectives::Values shard_on_wire(std::size_t elements, DType type) const;
   void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
-  void sum_micro_batches(float* fresh, float* sum, std::size_t elements, std::int64_t micro);
+  /// `fresh` are the gradients of part `index` of a sum of `parts`.
+  void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
   OptimizerArguments arguments(std::int64_t step) const;
   void find_overflow(Collectives& done);
   bool measures_norm(std::int64_t step) const;

@@ -5,6 +5,7 @@
 #include "micro_batch.hpp"
 
 #include "troupe/data/batch.hpp"
+#include "troupe/data/dealing.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <functional>

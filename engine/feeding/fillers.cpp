@@ -13,7 +13,8 @@ constexpr std::int64_t evaluation_slots = 2;
 
 Result<Fillers> FillerMaker::make(int rank, const Equipment& equipment) {
   FillerOptions options{.assembler = feed_.training,
-                        .slice = {rank, feed_.world_size, 0, feed_.accumulate},
+                        .rank = rank,
+                        .slice = {0, feed_.dealing.slices()},
                         .slots = feed_.prefetch,
                         .format = equipment.input,
                         .host_streams = host_streams_,
@@ -24,7 +25,7 @@ Result<Fillers> FillerMaker::make(int rank, const Equipment& equipment) {
   if (!feed_.evaluation)
     return fillers;
   options.assembler = feed_.evaluation;
-  options.slice = {rank, feed_.world_size, 0, 1};
+  options.slice = {0, feed_.dealing.world_size()};
   options.slots = evaluation_slots;
   TROUPE_TRY(fillers.evaluation, devices_.make_filler(equipment.worker, std::move(options)));
   return fillers;

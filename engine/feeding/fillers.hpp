@@ -19,8 +19,7 @@ struct Feed {
   std::shared_ptr<const data::BatchAssembler> training;
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< null: never
   std::int64_t prefetch = 2;                              ///< micro-batches of training under way
-  int world_size = 1;
-  int accumulate = 1;
+  data::Dealing dealing = {};                             ///< of training
 };
 
 /// Makes those of all ranks of a node. Streams that they need beyond the node's host streams are

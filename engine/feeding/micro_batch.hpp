@@ -8,7 +8,7 @@
 
 namespace troupe::engine {
 
-/// A pass is one forward and backward over one micro-batch: pass = step * accumulate + micro.
+/// A pass is one forward and backward over one slice; data::Dealing says of which step it is.
 using Pass = std::int64_t;
 
 using nn::Purpose;

@@ -80,7 +80,7 @@ private:
 Result<std::shared_ptr<BatchFiller>> CudaDevices::make_filler(int worker, FillerOptions options) {
   auto& device = *at(worker).device;
   const LoaderStream stream{device.create_stream({.name = "loader"}),
-                            options.trace.track(rank_rows(options.slice.rank), "loader")};
+                            options.trace.track(rank_rows(options.rank), "loader")};
   options.streams->push_back(stream);
   const auto* const images = options.assembler->adapter().images();
   if (!data::may_augment_on_device(options.assembler->adapter()))

@@ -37,7 +37,8 @@ struct EngineOptions {
 /// What fills the micro-batches of one rank, for one purpose.
 struct FillerOptions {
   std::shared_ptr<const data::BatchAssembler> assembler;
-  data::Slice slice;
+  int rank = 0;
+  data::Slice slice; ///< the first, and so a largest one
   std::int64_t slots = 2;
   nn::InputFormat format;                 ///< that the model takes
   std::vector<LoaderStream> host_streams; ///< read and augment, whatever the device is

@@ -49,8 +49,7 @@ public:
                       {.training = training_,
                        .evaluation = evaluation_,
                        .prefetch = config_.data.prefetch,
-                       .world_size = world_,
-                       .accumulate = static_cast<int>(config_.train.accumulate)},
+                       .dealing = {static_cast<int>(config_.slices()), world_}},
                       streams_,
                       {}};
     TROUPE_TRY(const auto fillers, maker.make(0, equipment_));
@@ -89,8 +88,8 @@ Status Measurement::compile() {
   TROUPE_TRY(auto engine, devices_->engine_options(0));
   engine.passes.input =
       devices_->preferred_input(data::may_augment_on_device(training_->adapter()));
-  TROUPE_TRY(const auto slice, training_->sampler().largest_slice(
-                                   {0, world_, 0, static_cast<int>(config_.train.accumulate)}));
+  TROUPE_TRY(const auto slice,
+             training_->sampler().largest_slice({0, static_cast<int>(config_.slices())}));
   TROUPE_TRY(compile(slice, nn::Purpose::training, engine, equipment_.train));
   if (!evaluation_)
     return {};
@@ -134,7 +133,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .unit_frozen = frozen_units(config_.train, layout),
                      .statistic_elements = layout.statistic_elements,
                      .optimizer_slots = optimizer_slot_names(optimizer).size(),
-                     .accumulate = config_.train.accumulate,
+                     .passes = data::Dealing{static_cast<int>(config_.slices()), world_}.passes(),
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),
                      .saves_part = config_.checkpoint.is_sharded(),

@@ -54,7 +54,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
       (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
       sizeof(float) * needs.statistic_elements;
   of(bytes, MemoryKind::gradients) +=
-      part(strategy.divides_gradients) + (needs.accumulate > 1 ? part(strategy.sums_shards()) : 0);
+      part(strategy.divides_gradients) + (needs.passes > 1 ? part(strategy.sums_shards()) : 0);
   of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())
@@ -98,26 +98,26 @@ Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
 /// Elements of parameters that are gathered in a step. The bucket that ends forward begins
 /// backward: it stays.
 std::uint64_t gathered_elements(const Strategy& strategy, const FlatPlan& plan,
-                                const Travelling& elements, std::uint64_t accumulate) {
+                                const Travelling& elements, std::uint64_t passes) {
   if (!strategy.divides_optimizer)
     return 0;
   if (!strategy.divides_parameters)
     return elements.trained;
   if (!strategy.reshard_after_forward)
     return plan.elements;
-  return accumulate * (plan.elements + elements.backward - plan.buckets.front().elements);
+  return passes * (plan.elements + elements.backward - plan.buckets.front().elements);
 }
 
 std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const Travelling& elements,
-                         std::uint64_t accumulate) {
+                         std::uint64_t passes) {
   const std::uint64_t gradients = size_of(strategy.reduced) * elements.trained;
   const auto world = static_cast<std::uint64_t>(strategy.world_size);
   if (strategy.root_only) // gradients to rank 0, parameters from it
     return (gradients * (world - 1) + sizeof(float) * elements.trained) / world;
-  const std::uint64_t times = strategy.sums_shards() ? accumulate : 1;
+  const std::uint64_t times = strategy.sums_shards() ? passes : 1;
   const std::uint64_t scattered = strategy.divides_optimizer ? times * gradients : 0;
   const auto gathered =
-      size_of(strategy.gathered) * gathered_elements(strategy, plan, elements, accumulate);
+      size_of(strategy.gathered) * gathered_elements(strategy, plan, elements, passes);
   return ring(gathered + scattered, strategy.shards) +
          times * 2 *
              ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
@@ -176,12 +176,12 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   const auto plan = collectives::plan_flat(
       collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
       static_cast<std::size_t>(strategy.shards));
-  const auto accumulate = static_cast<std::uint64_t>(needs.accumulate);
+  const auto passes = static_cast<std::uint64_t>(needs.passes);
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan),
-                        .sent = sent_bytes(strategy, plan, travelling(needs, plan), accumulate) +
-                                2 * ring(accumulate * needs.statistics_bytes, needs.world_size)};
+                        .sent = sent_bytes(strategy, plan, travelling(needs, plan), passes) +
+                                2 * ring(passes * needs.statistics_bytes, needs.world_size)};
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity

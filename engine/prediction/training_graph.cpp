@@ -13,7 +13,7 @@ Result<Graph> training_graph(const Config& config) {
   TROUPE_TRY(const auto device, devices->add());
   TROUPE_TRY(auto engine, devices->engine_options(0));
   engine.passes.input = devices->preferred_input(may_augment_on_device(config.data));
-  const auto slices = config.workers() * config.train.accumulate;
+  const auto slices = config.slices();
   const auto micro_batch = (config.data.batch_size + slices - 1) / slices; // the largest
   TROUPE_TRY(auto model,
              nn::prepare_model(config, micro_batch, nn::Purpose::training, engine.passes));

@@ -72,6 +72,8 @@ Status ModelState::allocate(const Options& options) {
     TROUPE_TRY(take(wire_, (largest + 1) / 2, MemoryKind::communication)); // two bytes each
   }
   TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
+  if (options.keeps_statistics)
+    TROUPE_TRY(take(kept_statistics_, layout_.statistic_elements, MemoryKind::parameters));
   TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
   if (options.accumulate)
     TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
@@ -118,6 +120,16 @@ std::vector<FlatGap> ModelState::foreign_gradients(const collectives::Bucket& bu
   if (!fresh_)
     return {};
   return gaps_within(gaps_, flat_place(bucket), piece(bucket).elements);
+}
+
+void ModelState::keep_statistics(Stream& stream) const {
+  device_.copy(stream, kept_statistics_->floats(), statistics(),
+               layout_.statistic_elements * sizeof(float));
+}
+
+void ModelState::restore_statistics(Stream& stream) const {
+  device_.copy(stream, statistics(), kept_statistics_->floats(),
+               layout_.statistic_elements * sizeof(float));
 }
 
 float* ModelState::accumulated(UnitId unit) const {

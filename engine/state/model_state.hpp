@@ -33,7 +33,8 @@ class ModelState {
 public:
   struct Options {
     std::vector<std::string_view> optimizer_slots;
-    bool accumulate = false;                         ///< memory to sum micro-batches in
+    bool accumulate = false;                         ///< memory to sum a step's passes in
+    bool keeps_statistics = false;                   ///< memory for keep_statistics
     std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
     DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
     collectives::Strategy strategy = {};
@@ -106,8 +107,8 @@ public:
     return gradients(bucket.units.first);
   }
 
-  /// Where micro-batches are summed: a unit's gradients, or, where sums_shards(), this rank's shard
-  /// of a bucket's. The other of the two is null; both are without Options::accumulate.
+  /// Where a step's passes are summed: a unit's gradients, or, where sums_shards(), this rank's
+  /// shard of a bucket's. The other of the two is null; both are without Options::accumulate.
   float* accumulated(UnitId unit) const;
   float* accumulated(const collectives::Bucket& bucket) const;
   bool sums_shards() const { return strategy_.sums_shards(); }
@@ -153,6 +154,11 @@ public:
   std::size_t shard() const { return shard_; }
 
   float* statistics() const { return statistics_->floats(); }
+  /// Enqueues: the statistics as they are now come back with restore_statistics. Only with
+  /// Options::keeps_statistics.
+  bool keeps_statistics() const { return kept_statistics_ != nullptr; }
+  void keep_statistics(Stream& stream) const;
+  void restore_statistics(Stream& stream) const;
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
     return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
@@ -207,7 +213,7 @@ private:
   std::vector<std::string> optimizer_slots_;
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
-  BufferPtr parameters_, gradients_, accumulated_, statistics_, scratch_, scaler_;
+  BufferPtr parameters_, gradients_, accumulated_, statistics_, kept_statistics_, scratch_, scaler_;
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;
   BufferPtr snapshot_;

@@ -38,7 +38,7 @@ struct Larder : test::Deterministic {
   explicit Larder(const Config& job_config)
       : generation{
             engine::form_generation(
-                test::make_host(job_config, job_config.devices.count * job_config.train.accumulate),
+                test::make_host(job_config, job_config.slices()),
                 engine::seat_alone(static_cast<std::int32_t>(job_config.devices.count), "here"))
                 .value()} {
     const auto& job = generation->job();
@@ -48,9 +48,8 @@ struct Larder : test::Deterministic {
         system, DataLoaderSetup{.replicas = generation->replicas,
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
-                                .world_size = generation->world_size,
-                                .accumulate = generation->accumulate,
-                                .passes = job.plan.total_steps() * generation->accumulate,
+                                .dealing = generation->dealing,
+                                .passes = job.plan.total_steps() * generation->dealing.passes(),
                                 .fillers = generation->fillers,
                                 .coordinator = coordinator});
   }
@@ -152,6 +151,18 @@ TEST_CASE("micro-batches of a step are parts of one global batch") {
     REQUIRE(stream.stream->synchronize());
   const auto& dataset = larder.generation->job().training->dataset();
   CHECK(test::labels_of(*larder.batches[1][1]).front() == test::label_of(dataset, 16 + 12));
+}
+
+TEST_CASE("a rank gets no batch for the passes that are empty for it") {
+  auto config = job_of_two();
+  config.data.slices = 3; // the second of two ranks has two
+  config.data.batch_size = 12;
+  Larder larder{config};
+  larder.begin(0, 2);
+  larder.begin(1, 2); // both in the second step
+  CHECK(larder.indices(0) == Indices{3, 5});
+  CHECK(larder.indices(1) == Indices{2, 3});
+  CHECK(larder.batches[0][0]->samples == 4);
 }
 
 TEST_CASE("each evaluation is the whole test set once, without training's credits") {

@@ -111,6 +111,7 @@ public:
       shard_managers_.push_back(test::spawn_state<ShardManagerState, shard_manager_actor>(
           system_, ShardManagerSetup{
                        .exchange = {.replica = replicas_.back(),
+                                    .dealing = {world_size, world_size},
                                     .loss_scale = loss_scale,
                                     .optimizer = [optimizer](std::int64_t) { return optimizer; }},
                        .coordinator = coordinator_}));

@@ -43,14 +43,14 @@ inline Config workers_job(std::int64_t ranks) {
 /// Rank 0 of some, of which the others have nothing to say.
 struct Workplace : Deterministic {
   explicit Workplace(const Config& job, WorkerSetup setup = {})
-      : host{make_host(job, job.devices.count * job.train.accumulate)},
+      : host{make_host(job, job.slices())},
         generation{
             engine::form_generation(
                 host, engine::seat_alone(static_cast<std::int32_t>(job.devices.count), "here"))
                 .value()},
         compute{replica().compute} {
     setup.replica = generation->replicas.front();
-    setup.accumulate = job.train.accumulate;
+    setup.dealing = generation->dealing;
     setup.test_batches = generation->evaluation->sampler().steps_per_epoch();
     setup.loader = spawn_stub<data_loader_actor>(
         system,
@@ -93,9 +93,8 @@ struct Workplace : Deterministic {
         system, DataLoaderSetup{.replicas = generation->replicas,
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
-                                .world_size = generation->world_size,
-                                .accumulate = generation->accumulate,
-                                .passes = job.plan.total_steps() * generation->accumulate,
+                                .dealing = generation->dealing,
+                                .passes = job.plan.total_steps() * generation->dealing.passes(),
                                 .fillers = generation->fillers});
     const auto taker =
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {

@@ -127,6 +127,30 @@ TEST_CASE("a step of several micro-batches is reported once, with the mean of th
         *each.told.steps[0].right.correct + *each.told.steps[1].right.correct);
 }
 
+TEST_CASE("in an empty pass a worker asks and reports, and computes nothing") {
+  auto job = workers_job(2);
+  job.data.slices = 3; // the second rank has two of them
+  job.data.batch_size = 12;
+  Workplace place{job};
+  const auto asks = 2 * place.buckets().size();
+  place.tell(atom::advance_v, std::int64_t{1}); // without a batch
+  CHECK(place.told.needs.size() == asks);
+  place.answer_all();
+  CHECK(place.told.gradients.size() == place.replica().train().layout().unit_elements.size());
+  place.compute_all();
+  CHECK(place.told.credits.empty());
+  CHECK(place.told.steps.empty());
+  place.give_batch(Purpose::training, 0);
+  CHECK(place.told.needs.size() == 2 * asks);
+  CHECK(place.told.needs.back().index == 1);
+  place.answer_all();
+  place.compute_all();
+  CHECK(place.told.credits == std::vector<std::int32_t>{0});
+  REQUIRE(place.told.steps.size() == 1);
+  CHECK(place.told.steps[0].samples == 4);
+  CHECK(std::isfinite(place.told.steps[0].loss));
+}
+
 TEST_CASE("a rank that is alone asks once, and enqueues the pass in one piece") {
   Workplace place{workers_job(1)};
   place.tell(atom::advance_v, std::int64_t{1});

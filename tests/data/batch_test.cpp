@@ -64,14 +64,13 @@ Batch fill(const BatchAssembler& assembler, Position at, const Slice& slice) {
 }
 
 /// All slices of a step, one after the other.
-Batch fill_step(const BatchAssembler& assembler, Position at, int world_size, int micro_batches) {
+Batch fill_step(const BatchAssembler& assembler, Position at, int slices) {
   Batch all;
-  for (int rank = 0; rank < world_size; ++rank)
-    for (int micro = 0; micro < micro_batches; ++micro) {
-      const auto part = fill(assembler, at, {rank, world_size, micro, micro_batches});
-      all.images.insert(all.images.end(), part.images.begin(), part.images.end());
-      all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
-    }
+  for (int number = 0; number < slices; ++number) {
+    const auto part = fill(assembler, at, {number, slices});
+    all.images.insert(all.images.end(), part.images.begin(), part.images.end());
+    all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
+  }
   return all;
 }
 
@@ -83,10 +82,10 @@ TEST_CASE("a training step has the same images and labels for any number of work
   CHECK(image_elements(*assembler) == 16 * 16 * 3);
   CHECK(assembler->sampler().steps_per_epoch() == 6);
   for (const Position at : {Position{0, 0}, Position{2, 5}}) {
-    const auto alone = fill_step(*assembler, at, 1, 1);
-    CHECK(fill_step(*assembler, at, 2, 1) == alone);
-    CHECK(fill_step(*assembler, at, 1, 4) == alone);
-    CHECK(fill_step(*assembler, at, 2, 2) == alone);
+    const auto alone = fill_step(*assembler, at, 1);
+    CHECK(fill_step(*assembler, at, 2) == alone);
+    CHECK(fill_step(*assembler, at, 4) == alone);
+    CHECK(fill_step(*assembler, at, 8) == alone);
   }
 }
 
@@ -128,8 +127,7 @@ TEST_CASE("evaluation sees every test sample once, unchanged, and pads with igno
   REQUIRE(assembler);
   REQUIRE(assembler->dataset().size() == 12);
   REQUIRE(assembler->sampler().steps_per_epoch() == 2); // 12 samples, 2 workers of 4
-  const auto first = fill_step(*assembler, {0, 0}, 2, 1),
-             last = fill_step(*assembler, {0, 1}, 2, 1);
+  const auto first = fill_step(*assembler, {0, 0}, 2), last = fill_step(*assembler, {0, 1}, 2);
   CHECK(first.labels == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2});
   CHECK(last.labels == std::vector<std::int32_t>{3, 4, 0, 1, -1, -1, -1, -1});
   const auto padding =
@@ -212,7 +210,7 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
   const auto assembler = training_batches(synthetic_config());
   REQUIRE(assembler);
   const auto device = cpu::make_host_device(0, 1);
-  const Slice slice{.rank = 1, .world_size = 4};
+  const Slice slice{.number = 1, .of = 4};
   const auto buffer = assembler->allocate(*device, slice);
   REQUIRE(buffer);
   CHECK(buffer->samples == 2);
@@ -223,8 +221,8 @@ TEST_CASE("a buffer has room for its slice and is counted as data") {
   CHECK(std::equal(expected.images.begin(), expected.images.end(), buffer->memory[0]->floats()));
   CHECK(std::equal(expected.labels.begin(), expected.labels.end(),
                    reinterpret_cast<const std::int32_t*>(buffer->memory[1]->data())));
-  CHECK(assembler->allocate(*device, {.rank = 2, .world_size = 3})->samples == 3); // of 3, 3 and 2
-  CHECK_FALSE(assembler->allocate(*device, {.rank = 0, .world_size = 9}));
+  CHECK(assembler->allocate(*device, {.number = 2, .of = 3})->samples == 3); // of 3, 3 and 2
+  CHECK_FALSE(assembler->allocate(*device, {.number = 0, .of = 9}));
 }
 
 TEST_CASE("room for too few images or labels is refused") {

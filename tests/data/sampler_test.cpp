@@ -31,21 +31,20 @@ Indices slice_of(const DistributedSampler& sampler, Position at, const Slice& sl
   return {indices.begin(), end};
 }
 
-/// A step's slices of all ranks and micro-batches, one after the other.
-Indices step_of(const DistributedSampler& sampler, Position at, int world_size, int micro_batches) {
+/// A step's slices, one after the other.
+Indices step_of(const DistributedSampler& sampler, Position at, int slices) {
   Indices all;
-  for (int rank = 0; rank < world_size; ++rank)
-    for (int micro = 0; micro < micro_batches; ++micro) {
-      const auto part = slice_of(sampler, at, {rank, world_size, micro, micro_batches});
-      all.insert(all.end(), part.begin(), part.end());
-    }
+  for (int number = 0; number < slices; ++number) {
+    const auto part = slice_of(sampler, at, {number, slices});
+    all.insert(all.end(), part.begin(), part.end());
+  }
   return all;
 }
 
 Indices epoch_of(const DistributedSampler& sampler, std::int64_t epoch) {
   Indices all;
   for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
-    const auto part = step_of(sampler, {epoch, step}, 1, 1);
+    const auto part = step_of(sampler, {epoch, step}, 1);
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -68,33 +67,24 @@ TEST_CASE("an epoch shows every sample once when the batches come out even") {
   CHECK(order == counting(120));
 }
 
-TEST_CASE("the order of samples does not depend on the world size or on accumulation") {
+TEST_CASE("the order of samples does not depend on the number of slices") {
   const auto sampler = make({.size = 1000, .global_batch = 24, .seed = 5});
   for (const Position at : {Position{0, 0}, Position{0, 40}, Position{3, 17}}) {
-    const auto alone = step_of(sampler, at, 1, 1);
-    for (const int world_size : {2, 3, 4, 24})
-      CHECK(step_of(sampler, at, world_size, 1) == alone);
-    CHECK(step_of(sampler, at, 1, 2) == alone);
-    CHECK(step_of(sampler, at, 3, 4) == alone);
+    const auto alone = step_of(sampler, at, 1);
+    for (const int slices : {2, 3, 4, 12, 24})
+      CHECK(step_of(sampler, at, slices) == alone);
     // Slices that differ by one sample.
-    for (const int world_size : {5, 7, 23})
-      CHECK(step_of(sampler, at, world_size, 1) == alone);
-    CHECK(step_of(sampler, at, 3, 3) == alone);
+    for (const int slices : {5, 7, 9, 23})
+      CHECK(step_of(sampler, at, slices) == alone);
   }
 }
 
-TEST_CASE("two ranks see the same micro-batches as one rank that accumulates twice") {
-  const auto sampler = make({.size = 100, .global_batch = 16, .seed = 1});
-  for (int part = 0; part < 2; ++part)
-    CHECK(slice_of(sampler, {2, 1}, {part, 2, 0, 1}) == slice_of(sampler, {2, 1}, {0, 1, part, 2}));
-}
-
-TEST_CASE("ranks never share a sample within an epoch") {
+TEST_CASE("slices never share a sample within an epoch") {
   const auto sampler = make({.size = 103, .global_batch = 12, .seed = 9});
   Indices seen;
   for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step)
-    for (int rank = 0; rank < 4; ++rank) {
-      const auto part = slice_of(sampler, {1, step}, {rank, 4});
+    for (int number = 0; number < 4; ++number) {
+      const auto part = slice_of(sampler, {1, step}, {number, 4});
       seen.insert(seen.end(), part.begin(), part.end());
     }
   std::sort(seen.begin(), seen.end());
@@ -144,7 +134,7 @@ TEST_CASE("padding repeats the first samples of the epoch's order, as PyTorch do
 TEST_CASE("evaluation shows every sample once, in order, and pads with nothing") {
   const auto sampler = make(evaluation_sampler(10, 2, 3));
   REQUIRE(sampler.steps_per_epoch() == 2);
-  CHECK(step_of(sampler, {0, 1}, 3, 1) == Indices{6, 7, 8, 9, -1, -1});
+  CHECK(step_of(sampler, {0, 1}, 3) == Indices{6, 7, 8, 9, -1, -1});
   CHECK(slice_of(sampler, {0, 1}, {2, 3}) == Indices{-1, -1});
 }
 
@@ -153,10 +143,10 @@ TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequenc
   const auto undisturbed = make(options);
   std::vector<Indices> all;
   for (std::int64_t step = 0; step < 20; ++step)
-    all.push_back(step_of(undisturbed, undisturbed.position(step), 2, 1));
+    all.push_back(step_of(undisturbed, undisturbed.position(step), 2));
   const auto resumed = make(options); // knows nothing but the number of steps done
   for (std::int64_t step = 9; step < 20; ++step)
-    CHECK(step_of(resumed, resumed.position(step), 4, 2) == all[static_cast<std::size_t>(step)]);
+    CHECK(step_of(resumed, resumed.position(step), 8) == all[static_cast<std::size_t>(step)]);
   CHECK(resumed.position(0) == Position{0, 0});
   CHECK(resumed.position(6) == Position{1, 0});
   CHECK(resumed.position(19) == Position{3, 1});
@@ -165,22 +155,21 @@ TEST_CASE("a run that resumes in the middle goes on with the undisturbed sequenc
 TEST_CASE("slices differ by one sample at most, the first ones are longer") {
   const auto sampler = make({.size = 1000, .global_batch = 130});
   std::vector<std::int64_t> sizes;
-  for (int rank = 0; rank < 3; ++rank)
-    for (int micro = 0; micro < 2; ++micro)
-      sizes.push_back(*sampler.slice_size({rank, 3, micro, 2}));
+  for (int number = 0; number < 6; ++number)
+    sizes.push_back(*sampler.slice_size({number, 6}));
   CHECK(sizes == std::vector<std::int64_t>{22, 22, 22, 22, 21, 21});
-  CHECK(*sampler.largest_slice({2, 3, 1, 2}) == 22);
+  CHECK(*sampler.largest_slice({5, 6}) == 22);
 }
 
 TEST_CASE("a batch with fewer samples than slices is an error") {
   const auto sampler = make({.size = 100, .global_batch = 5});
-  const auto size = sampler.slice_size({0, 2, 0, 3});
+  const auto size = sampler.slice_size({0, 6});
   REQUIRE_FALSE(size);
   CHECK(size.error().code == Errc::invalid_input);
   CHECK_THAT(size.error().message, ContainsSubstring("must be 6 or more"));
   CHECK_FALSE(sampler.slice_size({2, 2}));
   CHECK_FALSE(sampler.slice_size({-1, 2}));
-  CHECK_FALSE(sampler.slice_size({0, 1, 2, 2}));
+  CHECK_FALSE(sampler.slice_size({0, 0}));
 }
 
 TEST_CASE("a data set without a whole batch is an error that says what to change") {

@@ -76,7 +76,7 @@ TEST_CASE("test batches are dealt to as many ranks as a generation has") {
   const auto size = host->job->evaluation->dataset().size();
   for (const std::int32_t ranks : {2, 1}) {
     const auto generation = form_generation(host, seat_alone(ranks, "here")).value();
-    CHECK(generation->accumulate == 2 / ranks);
+    CHECK(generation->dealing.passes() == 2 / ranks);
     CHECK(generation->evaluation->sampler().steps_per_epoch() ==
           (size + 4 * ranks - 1) / (4 * ranks));
     REQUIRE(leave_state(*generation, 0));

@@ -105,7 +105,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
                     .unit_names = {"stem", "pool", "a", "b", "head"},
                     .statistic_elements = 12,
                     .optimizer_slots = 2,
-                    .accumulate = accumulates ? 2 : 1,
+                    .passes = accumulates ? 2 : 1,
                     .scales_loss = true};
   StorageLayout layout;
   layout.unit_elements = needs.unit_elements;

@@ -104,10 +104,8 @@ inline bool has(std::string_view text, std::string_view part) {
 /// 0, 1, ..., count - 1: the steps of a whole run.
 std::vector<std::int64_t> all_steps(std::int64_t count);
 
-/// Each rank has statistics of its own, of which rank 0's are kept: those of one worker are others.
-enum class Statistics { equal, differ };
 /// Checks that losses and the newest checkpoints have the same bits.
-void check_same(const RunFiles& a, const RunFiles& b, Statistics statistics = Statistics::equal);
+void check_same(const RunFiles& a, const RunFiles& b);
 
 /// The largest difference of two runs' losses, relative to the loss.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
