@@ -1,0 +1,35 @@
+# cmake -D ASSETS=FOLDER -D PAGE=FILE.html -D SOURCE=FILE.cpp -P assemble.cmake
+#
+# Puts style and scripts into page.html, where it names them, and writes the whole as PAGE and, for the
+# program, as SOURCE. main.js, which starts the others, comes last.
+file(READ "${ASSETS}/page.html" page)
+file(READ "${ASSETS}/page.css" style)
+file(GLOB_RECURSE scripts "${ASSETS}/*.js")
+list(SORT scripts)
+list(REMOVE_ITEM scripts "${ASSETS}/main.js")
+set(script)
+foreach(file ${scripts} "${ASSETS}/main.js")
+  file(READ "${file}" text)
+  string(APPEND script "${text}\n")
+endforeach()
+string(REPLACE "/* page.css */" "${style}" page "${page}")
+string(REPLACE "/* all scripts */" "${script}" page "${page}")
+file(WRITE "${PAGE}" "${page}")
+
+# A string literal may not be that long everywhere; an array may.
+file(READ "${PAGE}" bytes HEX)
+string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+file(WRITE "${SOURCE}" "#include \"troupe/metrics/page/detail/page_text.hpp\"
+
+namespace troupe::metrics {
+
+namespace {
+
+constexpr char page_bytes[] = {${bytes}};
+
+} // namespace
+
+const std::string_view page_text{page_bytes, sizeof page_bytes};
+
+} // namespace troupe::metrics
+")

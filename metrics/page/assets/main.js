@@ -1,0 +1,2 @@
+const inlined = document.getElementById('document').textContent;
+document.getElementById('content').textContent = inlined ? JSON.parse(inlined).status : 'waiting';
