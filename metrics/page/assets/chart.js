@@ -68,7 +68,7 @@ class Chart {
     if (this.stop === null) return;
     const { title, rows } = this.says(this.stop);
     show(this.tip, make('b', null, title), rows.map(([name, value, color]) =>
-      make('div', null, make('i', { class: `swatch ${color || ''}` }), make('span', null, name), make('span', null, value))));
+      make('div', null, make('i', { class: `swatch ${color}` }), make('span', null, name), make('span', null, value))));
     const { x, y } = this.place(this.stop);
     const room = this.box.clientWidth - this.tip.offsetWidth;
     const beside = x + 14 > room ? x - this.tip.offsetWidth - 14 : x + 14;

@@ -1,6 +1,8 @@
 // Elements, and how what is there becomes what should be there.
 
 const drawnTags = new Set(['svg', 'g', 'path', 'rect', 'line', 'circle', 'text', 'clipPath']);
+// Places are drawn to a tenth of a pixel.
+const tenth = value => typeof value === 'number' ? Math.round(value * 10) / 10 : value;
 const given = child => child !== null && child !== undefined && child !== false;
 
 // A child that is no element becomes text, never markup: no name of a run can add to the page.
@@ -9,7 +11,7 @@ function make(tag, attributes, ...children) {
   for (const [name, value] of Object.entries(attributes || {}))
     if (typeof value === 'function') element[name] = value;
     else if (name === 'style') entries(value).forEach(([property, text]) => element.style.setProperty(property, text));
-    else if (given(value)) element.setAttribute(name, value === true ? '' : value);
+    else if (given(value)) element.setAttribute(name, value === true ? '' : tenth(value));
   element.append(...children.flat(2).filter(given));
   return element;
 }
@@ -61,6 +63,11 @@ function meter(ratio, text) {
   return known(ratio) ? [make('span', { class: 'meter', 'aria-hidden': 'true' },
     make('i', { style: { width: `${Math.min(100, Math.max(0, 100 * ratio)).toFixed(1)}%` } })), text] : unknown;
 }
+
+const trace = (texts, ...values) => String.raw({ raw: texts }, ...values.map(tenth));
+const path = (kind, d) => make('path', { class: kind, d });
+const box = (kind, x, y, width, height, rx) => make('rect', { class: kind, x, y, width: Math.max(0, width), height, rx });
+const words = (text, x, y, anchor, kind) => make('text', { x, y, 'text-anchor': anchor, class: kind }, text);
 
 // A new element in another, for what is tall or of its own.
 function within(host, kind) {

@@ -7,6 +7,7 @@ const two = value => String(value).padStart(2, '0');
 
 const asCount = readable(value => Math.round(value).toLocaleString('en-US'));
 const asPercent = readable(ratio => `${(100 * ratio).toFixed(1)}%`);
+const asShortPercent = readable(ratio => `${digits(100 * ratio, 4)}%`);
 const asRate = readable(value => value < 100 ? value.toFixed(1) : asCount(value));
 const asNumber = readable(value => {
   const size = Math.abs(value);

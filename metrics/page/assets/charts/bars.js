@@ -4,24 +4,22 @@
 class Bars extends Chart {
   stops() { return this.data.rows.length; }
 
+  top(row) { return 4 + row * 40; }
+
   draw(width) {
-    const { rows, most } = this.data;
-    this.top = row => 4 + row * 40;
+    const { rows, parts, most } = this.data;
     this.height = this.top(rows.length);
-    this.most = Math.max(most || 0, ...rows.map(row => Math.max(sum(row.values), row.mark || 0))) || 1;
-    this.at = value => 1 + Math.min(1, value / this.most) * (width - 2);
+    const end = Math.max(most || 0, ...rows.map(row => Math.max(sum(row.values), row.mark || 0))) || 1;
+    const at = value => 1 + Math.min(1, value / end) * (width - 2);
     return rows.flatMap((row, index) => {
-      const top = this.top(index), text = row.text ?? unknown;
+      const top = this.top(index);
       let from = 0;
-      const parts = row.values.flatMap((value, part) => {
-        if (!known(value) || value <= 0) return [];
-        const [left, right] = [this.at(from), this.at(from += value)];
-        return [make('rect', { class: `${this.data.parts[part][1]} fill`, x: left.toFixed(1), y: top + 19, width: Math.max(0.5, right - left - 1).toFixed(1), height: 12, rx: 2 })];
-      });
-      return [make('text', { class: 'strong', x: 1, y: top + 12 }, fitted(row.name, width - textWidth(text) - 14)),
-        make('text', { x: width - 1, y: top + 12, 'text-anchor': 'end' }, text),
-        make('rect', { class: 'trough', x: 1, y: top + 19, width: Math.max(0, this.at(row.limit ?? this.most) - 1).toFixed(1), height: 12, rx: 2 }), ...parts,
-        known(row.mark) && row.mark > 0 ? make('path', { class: 'peak', d: `M${this.at(row.mark).toFixed(1)} ${top + 16}v18` }) : null].filter(given);
+      return [words(fitted(row.name, width - textWidth(row.text) - 14), 1, top + 12, 'start', 'strong'), words(row.text, width - 1, top + 12, 'end'),
+        box('trough', 1, top + 19, at(row.limit ?? end) - 1, 12, 2),
+        ...row.values.map((value, part) => {
+          const left = at(from);
+          if (value > 0) return box(`${parts[part][1]} fill`, left, top + 19, Math.max(0.5, at(from += value) - left - 1), 12, 2);
+        }), row.mark > 0 && path('peak', trace`M${at(row.mark)} ${top + 16}v18`)].filter(given);
     });
   }
 
@@ -29,11 +27,17 @@ class Bars extends Chart {
 
   place(row) { return { x: this.box.clientWidth / 2, y: this.top(row) + 40 }; }
 
+  pressed(event) {
+    super.pressed(event);
+    const around = this.box.parentNode, top = this.top(this.stop ?? 0);
+    if (top < around.scrollTop || top + 40 > around.scrollTop + around.clientHeight) around.scrollTop = top - 80;
+  }
+
   says(stop) {
     const { rows, parts, format, markName } = this.data, row = rows[stop];
-    return { title: row.name, rows: [...parts.map(([name, color], part) => [name, format(row.values[part]), `block ${color}`]).filter((_, part) => known(row.values[part])),
+    return { title: row.name, rows: [...parts.map(([name, color], part) => [name, format(row.values[part]), color]).filter((_, part) => known(row.values[part])),
       ...(markName && known(row.mark) ? [[markName, format(row.mark), 'peak']] : [])] };
   }
 
-  marks(row) { return [make('rect', { class: 'outline', x: 0.5, y: this.top(row) - 1.5, width: this.box.clientWidth - 1, height: 37, rx: 4 })]; }
+  marks(row) { return [box('outline', 0.5, this.top(row) - 1.5, this.box.clientWidth - 1, 37, 4)]; }
 }

@@ -18,7 +18,7 @@ function linearScale(low, high, from, to, { wanted = 4, whole = false, round = t
   const step = roundStep(high - low, wanted, whole);
   if (round) [low, high] = [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
   const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); ++i) ticks.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); ++i) ticks.push(Number((i * step).toPrecision(12)) + 0); // no negative zero
   return { at: value => from + (value - low) / (high - low) * (to - from), ticks };
 }
 
@@ -49,3 +49,19 @@ function fitted(text, room) {
   while (length > 1 && textWidth(`${text.slice(0, length)}…`) > room) --length;
   return length > 1 ? `${text.slice(0, length)}…` : '';
 }
+
+// The y axis of a chart: rules, with their values left of them.
+const yAxis = (scale, left, right, format) => scale.ticks.flatMap(tick =>
+  [path('rule', trace`M${left} ${scale.at(tick)}H${right}`), words(format(tick), left - 8, scale.at(tick) + 4, 'end')]);
+
+// How wide the values of a y axis are.
+const gutter = (ticks, format) => Math.ceil(Math.max(28, ...ticks.map(tick => textWidth(format(tick))))) + 10;
+
+// The x axis, with its name in the corner, where no value has room.
+const xAxis = (scale, left, right, bottom, name, format) => [path('axis', trace`M${left} ${bottom}H${right}`), words(name, 0, bottom + 19),
+  ...scale.ticks.flatMap(tick => {
+    const x = scale.at(tick), half = textWidth(format(tick)) / 2;
+    return x - half < textWidth(name) + 4 ? [] : [path('axis', trace`M${x} ${bottom}v4`), words(format(tick), Math.min(x, right + 11 - half), bottom + 19, 'middle')];
+  })];
+
+const unitOf = seconds => seconds < 1e-3 ? ['µs', 1e6] : seconds < 1 ? ['ms', 1e3] : ['s', 1];

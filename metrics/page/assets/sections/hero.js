@@ -40,7 +40,7 @@ function progressBar(whole) {
     make('div', { class: `bar ${moods[whole.status] || 'active'}`, role: 'progressbar', 'aria-label': 'Progress', 'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-valuenow': percent },
       make('i', { style: { width: `${percent}%` } })),
     make('p', null, make('span', null, `step ${asCount(steps)} of ${asCount(total)}`), make('b', null, `${percent}%`),
-      make('span', null, ended(whole.status) ? `took ${asSeconds(seconds)}` : `${asSeconds(seconds)} so far`), known(left) && !ended(whole.status) ? make('span', { class: 'left-over' }, `${asSeconds(left)} left`) : null));
+      make('span', { class: 'so-far' }, ended(whole.status) ? `took ${asSeconds(seconds)}` : `${asSeconds(seconds)} so far`), known(left) && !ended(whole.status) ? make('span', { class: 'left-over' }, `${asSeconds(left)} left`) : null));
 }
 
 function shareDone(whole) {

@@ -33,7 +33,7 @@ function curve(body, tools, label, options, lines) {
 // A noisy column: its points faint, its course above them.
 function noisy(name, values, color) {
   const course = smoothed(values);
-  return course ? [{ name: `each point`, y: values, look: 'faint', color, unnamed: true }, { name: `${name}, smoothed`, y: course, look: 'line', color }]
+  return course ? [{ name: 'each point', y: values, look: 'faint', color }, { name: `${name}, smoothed`, y: course, look: 'line', color }]
                 : [{ name, y: values, look: 'line', color }];
 }
 
@@ -50,7 +50,7 @@ const learning = [
   section('Learning', 'Accuracy', (body, tools) => curve(body, tools, 'Accuracy by step', { format: asPercent }, whole =>
     [...noisy('accuracy', columnOf(whole, 'accuracy'), 'c0'), ...epochLines(whole, 'train_accuracy', 'test_accuracy')])),
   section('Learning', 'Learning rate', plainCurve('lr', 'Learning rate', { fromZero: true })),
-  section('Learning', 'Gradient norm', (body, tools) => curve(body, tools, 'Gradient norm by step', { fromZero: true, logarithm: true }, whole =>
+  section('Learning', 'Gradient norm', (body, tools) => curve(body, tools, 'Gradient norm by step', { logarithm: true }, whole =>
     noisy('norm before clipping', columnOf(whole, 'gradient_norm'), 'c3'))),
   section('Learning', 'Loss scale', (body, tools, heading) => {
     const update = plainCurve('loss_scale', 'Loss scale', { fromZero: true, logarithm: true })(body, tools);

@@ -3,6 +3,17 @@
 const facts = rows => make('dl', { class: 'facts' }, rows.filter(([, value]) => given(value) && value !== unknown).map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 
 const record = [
+  section('Record', 'Log', body => {
+    const lines = make('ol', { class: 'log', tabindex: 0, role: 'log', 'aria-live': 'off', 'aria-label': 'Last lines of the log' });
+    body.append(lines);
+    return ({ log, status }) => {
+      if (!list(log).length) return ended(status) ? false : 'Nothing yet.';
+      const follows = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 8;
+      show(lines, log.map(({ time, level, text }) => make('li', { class: `level-${/^\w+$/.test(level) ? level : 'info'}` }, make('time', null, asClock(time)), make('b', null, level), make('span', null, text))));
+      if (follows) lines.scrollTop = lines.scrollHeight;
+      return true;
+    };
+  }, { wide: true }),
   section('Record', 'Checkpoints', body => ({ checkpoints: kept, status }) => {
     if (!kept) return false;
     if (!kept.written && !kept.failures) return ended(status) ? 'None was written.' : 'None yet.';
@@ -23,17 +34,6 @@ const record = [
       ['SHA-256 of parameters', now.parameters_sha256 ? make('code', null, now.parameters_sha256) : null]]));
     return true;
   }),
-  section('Record', 'Log', body => {
-    const lines = make('ol', { class: 'log', tabindex: 0, role: 'log', 'aria-live': 'off', 'aria-label': 'Last lines of the log' });
-    body.append(lines);
-    return ({ log, status }) => {
-      if (!list(log).length) return ended(status) ? false : 'Nothing yet.';
-      const follows = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 8;
-      show(lines, log.map(({ time, level, text }) => make('li', { class: `level-${/^\w+$/.test(level) ? level : 'info'}` }, make('time', null, asClock(time)), make('b', null, level), make('span', null, text))));
-      if (follows) lines.scrollTop = lines.scrollHeight;
-      return true;
-    };
-  }, { wide: true }),
   section('Record', 'Config', (body, tools) => {
     const text = make('pre', { tabindex: 0, role: 'region', 'aria-label': 'Config as it was used' }), fold = make('details', null, make('summary', null, 'Every key as it was used'), text);
     const copy = button('Copy', async () => {

@@ -42,7 +42,7 @@ const speed = [
   section('Speed', 'Timeline of a step', (body, tools, heading) => {
     const names = make('ul', { class: 'legend' }), note = make('p', { class: 'note' });
     body.append(names);
-    const chart = new Timeline(body, 'Timeline of the last step');
+    const chart = new Timeline(body, 'Timeline of the last step', tools);
     body.append(note);
     let drawn;
     return ({ timeline, status, live }) => {
