@@ -13,6 +13,16 @@ foreach(file ${shared} ${scripts} "${ASSETS}/main.js")
   file(READ "${file}" text)
   string(APPEND script "${text}\n")
 endforeach()
+
+# Comments and indentation stay here: a page is sent to each who follows, and is kept with each run. No
+# text of the scripts goes on over the end of a line.
+string(REGEX REPLACE "\n +" "\n" script "\n${script}")
+string(REGEX REPLACE "\n//[^\n]*" "" script "${script}")
+string(REGEX REPLACE "\n\n+" "\n" script "${script}")
+string(REGEX REPLACE "/\\*[^*]*\\*/" "" style "${style}")
+string(REGEX REPLACE "[ \n]+" " " style "${style}")
+string(REGEX REPLACE "([{};:,]) " "\\1" style "${style}")
+string(REPLACE " {" "{" style "${style}")
 string(REPLACE "/* page.css */" "${style}" page "${page}")
 string(REPLACE "/* all scripts */" "${script}" page "${page}")
 file(WRITE "${PAGE}" "${page}")

@@ -71,7 +71,7 @@ class Page {
 
   tellState() {
     const { whole, lost, over } = this, age = this.since === undefined ? null : (performance.now() - this.since) / 1000;
-    if (!this.live) return this.bar.say('still', whole.kind === 'comparison' ? 'comparison' : 'report', `made ${asMinute(whole.made)}`);
+    if (!this.live) return this.bar.say('still', `made ${asMinute(whole.made)}`);
     if (lost) this.bar.say('lost', 'connection lost, trying again', age === null ? '' : `data ${asAge(age)} old`);
     else if (over) this.bar.say('still', 'the run has ended', '');
     else if (!whole) this.bar.say('lost', 'connecting', '');

@@ -29,6 +29,10 @@ class LineChart extends Chart {
     const shown = lines.filter(line => line.look !== 'band').flatMap(line => line.y).filter(value => this.has(value));
     let low = Math.min(...shown), high = Math.max(...shown, most ?? -Infinity);
     if (fromZero && !this.logarithmic) low = Math.min(0, low);
+    // A band is seen whole, unless it is far wider than what it is around.
+    const room = (high - low) / 4, band = lines.filter(line => line.high), inside = values => values.filter(value => this.has(value));
+    low = Math.max(this.logarithmic ? low / 1.5 : low - room, Math.min(low, ...inside(band.flatMap(line => line.y))));
+    high = Math.min(high + room, Math.max(high, ...inside(band.flatMap(line => line.high))));
     if (!shown.length) [low, high] = [0.1, 1];
     this.height = width < 420 ? 200 : 230;
     this.bottom = this.height - 26;

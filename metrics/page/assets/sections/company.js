@@ -15,7 +15,7 @@ const company = [
   section('Company', 'Nodes', (body, tools) => ({ nodes, generation }) => {
     if (!list(nodes).length) return false;
     show(tools, known(generation) ? make('span', { class: 'soft' }, `generation ${asCount(generation)}`) : null);
-    show(body, table('Nodes', [['Node', node => [node.name || unknown, node.leads ? make('span', { class: 'tag' }, 'leads') : null]],
+    show(body, table('Nodes', [['Node', node => [node.name || unknown, node.leads && [' ', make('span', { class: 'tag' }, 'leads')]]],
       ['State', node => node.state || unknown, 'left'], ['Ranks', node => list(node.ranks).join(', ') || unknown, 'left wrap'], ['Devices', node => list(node.devices).join(', ') || unknown, 'left wrap'],
       ['Address', node => node.address || unknown, 'left'], ['Heartbeat', node => known(node.heartbeat_age_seconds) ? `${asAge(node.heartbeat_age_seconds)}${node.heartbeat_age_seconds < 1 ? '' : ' ago'}` : unknown],
       ['Version', node => node.version || unknown], ['Page', node => pageOf(node.page) ? make('a', { href: pageOf(node.page), rel: 'noopener' }, node.page) : unknown, 'left']], nodes));

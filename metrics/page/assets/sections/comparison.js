@@ -18,11 +18,11 @@ const beside = path => typeof path === 'string' && !/^([a-z][a-z\d+.-]*:|\/|\\)/
 const link = (path, text) => beside(path) ? make('a', { href: beside(path) }, text) : null;
 const filesOf = run => [link(run.report, 'report'), beside(run.report) && beside(run.log) ? ' · ' : null, link(run.log, 'log')];
 
-// The best value of a figure, where there is more than one to choose from.
+// The best of a figure as it is written, where not all are the same: equal ones are all the best.
 function bestOf(figure, runs) {
   const values = runs.map(run => figureOf(figure, run)).filter(known);
-  const best = values.length > 1 ? figure.better(...values) : null;
-  return best !== null && values.some(value => value !== best) ? best : null;
+  const best = values.length ? figure.format(figure.better(...values)) : null;
+  return values.some(value => figure.format(value) !== best) ? best : null;
 }
 
 function comparisonTable(runs) {
@@ -30,8 +30,8 @@ function comparisonTable(runs) {
     ...figures.filter(figure => runs.some(run => known(figureOf(figure, run)))).map(figure => {
       const best = bestOf(figure, runs);
       return [figure.title, run => {
-        const value = figureOf(figure, run), text = figure.format(value);
-        return best !== null && value === best ? make('b', { class: 'best' }, text, make('span', { class: 'tag' }, 'best')) : text;
+        const text = figure.format(figureOf(figure, run));
+        return text === best ? make('b', { class: 'best' }, `${text} `, make('span', { class: 'tag' }, 'best')) : text;
       }];
     }), ['Files', filesOf, 'left']];
   const element = table('Runs, compared', columns, runs.filter(run => !run.problem)), width = columns.length - 2;
@@ -52,7 +52,10 @@ const comparison = [
       const there = list(runs).filter(run => known(figureOf(figure, run))), best = bestOf(figure, there);
       if (!there.length) return false;
       chart.set({ parts: [[figure.title.toLowerCase(), 'c0']], format: figure.format, most: figure.format === asPercent ? 1 : 0,
-        rows: there.map(run => ({ name: modeName(run), values: [figureOf(figure, run)], text: `${figureOf(figure, run) === best ? 'best  ' : ''}${figure.format(figureOf(figure, run))}` })) });
+        rows: there.map(run => {
+          const value = figureOf(figure, run), text = figure.format(value);
+          return { name: modeName(run), values: [value], text: text === best ? `best ${text}` : text };
+        }) });
       return true;
     };
   })),

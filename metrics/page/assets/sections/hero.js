@@ -49,15 +49,14 @@ function shareDone(whole) {
 }
 
 function about(run) {
-  const said = [run.model && run.dataset ? `${run.model} on ${run.dataset}` : run.model, run.strategy, run.precision, known(run.world_size) ? plural(run.world_size, 'worker') : null,
+  return [run.model && run.dataset ? `${run.model} on ${run.dataset}` : run.model, run.strategy, run.precision, known(run.world_size) ? plural(run.world_size, 'worker') : null,
     run.started ? `started ${asMinute(run.started)}` : null, run.host ? `on ${run.host}` : null, run.version ? `troupe ${run.version}` : null].filter(Boolean);
-  return said.map(text => make('span', null, text));
 }
 
 function hero(whole) {
   const run = whole.run || {}, idle = !run.name;
   return [make('div', { class: 'name' }, make('h1', null, run.name || (whole.status === 'waiting' ? 'Waiting for a job' : 'troupe')), badge(whole.status || 'waiting')),
-    make('p', { class: 'about' }, idle && !about(run).length ? 'This page follows the run as soon as one begins.' : about(run)),
+    make('p', { class: 'about' }, (idle && !about(run).length ? ['This page follows the next run as soon as it begins.'] : about(run)).map(text => make('span', null, text))),
     whole.error ? make('div', { class: 'error', role: 'alert' }, make('b', null, whole.status === 'failed' ? '✕ The run has failed' : '▲ An error'), make('p', null, whole.error)) : null,
     idle ? null : progressBar(whole), idle ? null : tiles(whole)];
 }

@@ -1,6 +1,6 @@
 // What it learns: curves over steps, and epochs.
 
-const yet = whole => ended(whole.status) ? false : 'No step yet.';
+const yet = whole => ended(whole.status) || whole.status === 'waiting' ? false : 'No step yet.';
 const samplesOf = whole => capitalized((whole.run || {}).sample_name || 'samples');
 // Epochs have their place at their last step.
 const endOf = (whole, epoch) => (epoch.epoch + 1) * ((whole.run || {}).steps_per_epoch || 1) - 1;

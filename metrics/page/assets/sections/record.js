@@ -16,7 +16,7 @@ const record = [
   }, { wide: true }),
   section('Record', 'Checkpoints', body => ({ checkpoints: kept, status }) => {
     if (!kept) return false;
-    if (!kept.written && !kept.failures) return ended(status) ? 'None was written.' : 'None yet.';
+    if (!kept.written && !kept.failures) return status === 'waiting' ? false : ended(status) ? 'None was written.' : 'None yet.';
     show(body, kept.failures ? make('p', { class: 'alarm' }, `${plural(kept.failures, 'checkpoint')} could not be written`) : null,
       facts([['Written', asCount(kept.written)], ['Last one at step', asCount(kept.last_step)], ['It took', asSeconds(kept.last_seconds)], ['Size', asBytes(kept.last_bytes)],
         ['When', asMinute(kept.last_time)], ['Where', kept.path]]));
