@@ -64,7 +64,7 @@ class Page {
   tellTitle() {
     const { whole } = this;
     if (!whole) return;
-    const name = whole.title || (whole.run || {}).name || 'troupe', done = shareDone(whole);
+    const name = whole.title || (whole.status === 'waiting' ? null : (whole.run || {}).name) || 'troupe', done = shareDone(whole);
     const before = whole.kind === 'comparison' ? '' : ended(whole.status) ? `${states[whole.status]} ${whole.status}: ` : done === null ? `${whole.status}: ` : `${(100 * done).toFixed(0)}% `;
     document.title = name === 'troupe' ? `${before}troupe` : `${before}${name} – troupe`;
   }

@@ -54,9 +54,9 @@ function about(run) {
 }
 
 function hero(whole) {
-  const run = whole.run || {}, idle = !run.name;
-  return [make('div', { class: 'name' }, make('h1', null, run.name || (whole.status === 'waiting' ? 'Waiting for a job' : 'troupe')), badge(whole.status || 'waiting')),
-    make('p', { class: 'about' }, (idle && !about(run).length ? ['This page follows the next run as soon as it begins.'] : about(run)).map(text => make('span', null, text))),
+  const run = whole.run || {}, idle = !run.name || whole.status === 'waiting';
+  return [make('div', { class: 'name' }, make('h1', null, idle && whole.status === 'waiting' ? 'Waiting for a job' : run.name || 'troupe'), badge(whole.status || 'waiting')),
+    make('p', { class: 'about' }, (idle ? ['This page follows the next run as soon as it begins.'] : about(run)).map(text => make('span', null, text))),
     whole.error ? make('div', { class: 'error', role: 'alert' }, make('b', null, whole.status === 'failed' ? '✕ The run has failed' : '▲ An error'), make('p', null, whole.error)) : null,
     idle ? null : progressBar(whole), idle ? null : tiles(whole)];
 }

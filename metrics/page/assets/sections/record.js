@@ -16,7 +16,7 @@ const record = [
   }, { wide: true }),
   section('Record', 'Checkpoints', body => ({ checkpoints: kept, status }) => {
     if (!kept) return false;
-    if (!kept.written && !kept.failures) return status === 'waiting' ? false : ended(status) ? 'None was written.' : 'None yet.';
+    if (!kept.written && !kept.failures && !kept.path) return status === 'waiting' ? false : ended(status) ? 'None was written.' : 'None yet.';
     show(body, kept.failures ? make('p', { class: 'alarm' }, `${plural(kept.failures, 'checkpoint')} could not be written`) : null,
       facts([['Written', asCount(kept.written)], ['Last one at step', asCount(kept.last_step)], ['It took', asSeconds(kept.last_seconds)], ['Size', asBytes(kept.last_bytes)],
         ['When', asMinute(kept.last_time)], ['Where', kept.path]]));
@@ -24,7 +24,7 @@ const record = [
   }),
   section('Record', 'Run', body => whole => {
     const run = whole.run || {}, now = whole.progress || {};
-    if (!run.name) return false;
+    if (!run.name || whole.status === 'waiting') return false;
     show(body, facts([['Steps', run.first_step > 0 ? `${asCount(now.steps)} of ${asCount(run.total_steps)}, resumed at ${asCount(run.first_step)}` : `${asCount(now.steps)} of ${asCount(run.total_steps)}`],
       [samplesOf(whole), now.unreadable_samples > 0 ? `${asCount(now.samples)}; ${asCount(now.unreadable_samples)} could not be read` : asCount(now.samples)],
       ['Global batch', asCount(run.batch_size)], ['Steps of an epoch', asCount(run.steps_per_epoch)], ['Classes', list(run.class_names).length ? asCount(run.class_names.length) : null],

@@ -29,7 +29,7 @@ const speed = [
       const workers = list(whole.workers).filter(worker => known(worker.busy_ratio));
       if (!workers.length) return false;
       chart.set({ parts, format: asPercent, most: 1, rows: workers.map(worker => {
-        const busy = worker.busy_ratio, waiting = Math.min(worker.data_wait_ratio || 0, 1);
+        const busy = worker.busy_ratio, waiting = Math.min(worker.data_wait_ratio || 0, Math.max(0, 1 - busy));
         return { name: workerName(worker), values: [busy, waiting, Math.max(0, 1 - busy - waiting)],
           text: known(worker.step_seconds) ? `${asPercent(busy)} of ${asSeconds(worker.step_seconds)} a step` : `${asPercent(busy)} computing` };
       }) });
