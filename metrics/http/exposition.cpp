@@ -17,7 +17,7 @@ Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, co
   return all;
 }
 
-Exposition::Exposition(const RunInfo& run, bool leads) : registry_{run, leads} {
+Exposition::Exposition(const RunInfo& run, bool leads) : registry_{run, leads}, live_{run} {
   registry_.set_phase(phase_);
 }
 
@@ -31,6 +31,7 @@ void Exposition::enter(JobPhase phase) {
     return;
   phase_ = phase;
   registry_.set_phase(phase);
+  live_.enter(phase);
   if (has_ended(phase))
     ended_ = Clock::now();
 }

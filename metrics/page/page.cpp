@@ -1,0 +1,38 @@
+#include "page.hpp"
+
+#include "detail/page_text.hpp"
+
+namespace troupe::metrics {
+
+namespace {
+
+/// Where a standing page has its document; a page that follows has nothing there.
+constexpr std::string_view place_of_document = R"(<script type="application/json" id="document">)";
+
+/// JSON that may stand in a script element: nothing in it ends the element. Only texts have a "<",
+/// and there this says the same.
+void append_inert(std::string& page, std::string_view json) {
+  for (const char c : json)
+    if (c == '<')
+      page += "\\u003c";
+    else
+      page += c;
+}
+
+} // namespace
+
+std::string_view live_page() {
+  return page_text;
+}
+
+std::string standing_page(std::string_view document) {
+  const auto place = page_text.find(place_of_document) + place_of_document.size();
+  std::string page;
+  page.reserve(page_text.size() + document.size() + document.size() / 16);
+  page.append(page_text.substr(0, place));
+  append_inert(page, document);
+  page.append(page_text.substr(place));
+  return page;
+}
+
+} // namespace troupe::metrics
