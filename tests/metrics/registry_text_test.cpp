@@ -75,8 +75,8 @@ TEST_CASE("a number in the text is read back with the same bits") {
   const auto samples = exposed(families.text()).samples;
   std::size_t i = 0;
   for (const auto number : numbers) {
-    const auto name = "troupe_memory_bytes{rank=\"" + std::to_string(i++) +
-                      R"(",kind="a \"kind\"\nwith \\ and ü"})";
+    const auto name = R"(troupe_memory_bytes{kind="a \"kind\"\nwith \\ and ü",rank=")" +
+                      std::to_string(i++) + "\"}";
     REQUIRE(samples.contains(name));
     CHECK(samples.at(name) == number);
   }

@@ -2,6 +2,8 @@
 
 #include "../names.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace troupe::metrics {
@@ -41,11 +43,18 @@ prometheus::Labels labels_of(const MetricName& metric, LabelValues values) {
 }
 
 std::string label_text(const MetricName& metric, LabelValues values) {
+  std::array<std::pair<std::string_view, std::string_view>, most_labels> sorted;
+  const auto end = std::ranges::transform(metric.labels.begin(), metric.labels.end(),
+                                          values.begin(), values.end(), sorted.begin(),
+                                          [](auto name, auto value) {
+                                            return std::pair{name, value};
+                                          })
+                       .out;
+  std::sort(sorted.begin(), end);
   std::string text;
-  std::size_t i = 0;
-  for (const auto& value : values) {
-    text.append(text.empty() ? "" : ",").append(metric.labels[i++]).append("=\"");
-    write_escaped(text, value);
+  for (auto label = sorted.begin(); label != end; ++label) {
+    text.append(text.empty() ? "" : ",").append(label->first).append("=\"");
+    write_escaped(text, label->second);
     text += '"';
   }
   return text;

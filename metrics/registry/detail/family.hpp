@@ -18,7 +18,7 @@ namespace troupe::metrics {
 /// In the order of the name's labels.
 using LabelValues = std::initializer_list<std::string_view>;
 
-/// rank="0",kind="weights", as the text has it.
+/// kind="weights",rank="0", as the text has it: by name.
 std::string label_text(const MetricName& metric, LabelValues values);
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
 
