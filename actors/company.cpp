@@ -39,7 +39,8 @@ public:
                                           config.cluster.timeouts, config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
         node_{system_.spawn<node_actor::stateful_impl<NodeState>>(std::move(node))},
-        screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)} {
+        screen_{options.on_output_lost}, log_{
+                                             make_run_logger(screen_, options, exposition.live())} {
     show_endpoint();
   }
   Company(const Company&) = delete;
@@ -186,6 +187,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   TROUPE_TRY(auto exposition,
              metrics::Exposition::open(config.metrics.listen,
                                        engine::run_info(config, options.version), leads, security));
+  exposition->live().set_config(options.config_text);
+  exposition->live().show_timeline_of(trace);
   const auto drain = std::make_shared<Drain>();
   Company company{config,
                   options,
@@ -201,8 +204,10 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
     if (options.on_started)
       options.on_started([drain] { drain->ask(); });
   });
-  if (!summary)
+  if (!summary) {
+    exposition->live().fail(summary.error().to_string());
     exposition->fail(summary.error().code);
+  }
   const auto end = summary ? metrics::ended_as(summary->status) : metrics::JobPhase::failed;
   exposition->enter(end);
   push.reset(); // with the end
@@ -222,7 +227,7 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
   if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
     if (const auto tls = open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
-  TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{}
+  TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}
                                                : metrics::Trace::create(options.trace));
   auto summary = run_company(config, options, trace);
   if (summary)

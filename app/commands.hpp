@@ -36,6 +36,7 @@ void add_help_commands(CLI::App& app, Action& action);
 void add_manual_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
+void add_report_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 

@@ -3,11 +3,14 @@
 #include "child_run.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
+#include "doctor.hpp"
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
+#include "troupe/metrics/machine/host_memory.hpp"
+#include "troupe/metrics/page/page.hpp"
 #include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/report/comparison.hpp"
 
@@ -101,7 +104,15 @@ public:
     return *std::move(config);
   }
 
-  const metrics::ComparedRun& run() const { return run_; }
+  /// With what its folder has for whoever wants to know more.
+  metrics::ComparedRun run() const {
+    auto run = run_;
+    for (const auto& [path, to] : {std::pair{fs::path{name_} / "report.html", &run.report},
+                                   std::pair{fs::path{name_ + ".log"}, &run.log}})
+      if (fs::exists(output_ / path))
+        *to = path.string();
+    return run;
+  }
 
 private:
   fs::path folder() const { return output_ / name_; }
@@ -148,11 +159,29 @@ std::string said_of(const metrics::ComparedRun& run) {
                      metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
 }
 
+metrics::ComparedMachine this_machine() {
+  metrics::ComparedMachine machine{.host = engine::host_name()};
+  machine.cores = static_cast<std::int64_t>(engine::machine_capabilities().host_cores);
+  for (const auto& memory : metrics::host_memory())
+    if (memory.limit == "host")
+      machine.memory_bytes = memory.limit_bytes;
+  for (const auto& finding : platform_findings()) {
+    if (finding.section == "host" && finding.name == "cpu")
+      machine.processor = finding.value;
+    if (finding.section == "host" && finding.name == "isa")
+      machine.instruction_set = finding.value;
+    if (finding.section == "cuda" && finding.name.starts_with("device "))
+      machine.gpus.push_back(finding.value);
+  }
+  return machine;
+}
+
 /// Called after each row: a comparison that is ended early leaves the rows that it has.
 Status write_tables(const fs::path& folder, const metrics::Comparison& comparison) {
   TROUPE_TRY(write_file_atomically(folder / "compare.md", to_markdown(comparison)));
-  TROUPE_TRY(write_file_atomically(folder / "compare.json", to_json(comparison)));
-  return write_file_atomically(folder / "compare.html", to_html(comparison));
+  const auto document = to_json(comparison, std::chrono::system_clock::now());
+  TROUPE_TRY(write_file_atomically(folder / "compare.json", document));
+  return write_file_atomically(folder / "compare.html", metrics::standing_page(document));
 }
 
 /// Without a title when no row could even begin.
@@ -161,7 +190,8 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
   fs::create_directories(arguments.output, error);
   if (error)
     return fail(Errc::io, "cannot make the folder {}: {}", arguments.output, error.message());
-  metrics::Comparison comparison;
+  metrics::Comparison comparison{
+      .title = {}, .runs = {}, .machine = this_machine(), .version = TROUPE_VERSION};
   const auto rows = arguments.strategies.size() * arguments.precisions.size();
   for (const auto& precision : arguments.precisions)
     for (const auto& strategy : arguments.strategies) {
@@ -172,7 +202,7 @@ Result<metrics::Comparison> compare(const CompareArguments& arguments, const Cat
       if (const auto config = row.complete())
         comparison.title = fmt::format("{} on {}", config->model.name, config->data.dataset);
       comparison.runs.push_back(row.run());
-      fmt::print("{}\n", said_of(row.run()));
+      fmt::print("{}\n", said_of(comparison.runs.back()));
       TROUPE_TRY(write_tables(arguments.output, comparison));
     }
   return comparison;

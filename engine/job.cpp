@@ -66,10 +66,8 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
                 "the checkpoint is of step {}, and the job ends at step {}; set train.epochs and "
                 "train.max_steps to go on, or checkpoint.resume to never to begin afresh",
                 first_step, job.plan.total_steps());
-  if (first_step > 0 && leads) {
-    job.history = metrics::read_history(job.folder);
+  if (first_step > 0 && leads)
     job.best = best_before(job);
-  }
   return {};
 }
 

@@ -11,7 +11,6 @@
 #include "troupe/core/device/optimizer_math.hpp"
 #include "troupe/core/graph/precision.hpp"
 #include "troupe/data/batch.hpp"
-#include "troupe/metrics/report/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <filesystem>
@@ -36,8 +35,7 @@ struct Job {
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
   std::optional<LossScaleOptions> loss_scale = {}; ///< when losses are scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
-  metrics::RunHistory history = {}; ///< of the run's folder, when it goes on
-  std::optional<double> best = {};  ///< by checkpoint.best, of the run's best checkpoint, likewise
+  std::optional<double> best = {}; ///< by checkpoint.best, of the run's best checkpoint, likewise
   Precision precision = Precision::fp32;
   std::string arithmetic = {}; ///< what the precision means on this machine
   std::vector<std::string> notes =

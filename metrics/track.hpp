@@ -3,6 +3,8 @@
 
 #include "troupe/core/device/device.hpp"
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -13,6 +15,9 @@
 namespace troupe::metrics {
 
 enum class SpanKind : std::uint8_t { compute, collective, optimizer, data, copy, handler };
+
+inline constexpr std::array<std::string_view, 6> span_kind_names = {
+    "compute", "collective", "optimizer", "data", "copy", "handler"};
 
 struct SpanLabel {
   SpanKind kind = SpanKind::compute;
@@ -27,12 +32,13 @@ using Moment = std::variant<std::chrono::nanoseconds, EventPtr>;
 
 class Span;
 
-/// One row of the timeline. As made by default it is off: spans record nothing and cost a branch.
-/// Thread-safe. Spans of one row that overlap must nest.
+/// One row of the timeline. As made by default it is off, and also while nobody wants its trace:
+/// spans then record nothing and cost two loads. Thread-safe. Spans of one row that overlap must
+/// nest.
 class Track {
 public:
   Track() = default;
-  bool on() const { return trace_ != nullptr; }
+  bool on() const { return wanted_ && wanted_->load(std::memory_order_relaxed); }
   /// What the stream runs of all that is enqueued while the span lives. Stream and label must live
   /// as long. On CUDA it is an NVTX range too.
   [[nodiscard]] Span span(Stream& stream, const SpanLabel& label) const;
@@ -43,11 +49,11 @@ public:
 private:
   friend class Trace;
   struct State;
-  Track(std::shared_ptr<State> trace, int group, int row)
-      : trace_{std::move(trace)}, group_{group}, row_{row} {}
+  Track(std::shared_ptr<State> trace, std::size_t row);
 
-  std::shared_ptr<State> trace_; ///< null: off
-  int group_ = 0, row_ = 0;
+  std::shared_ptr<State> trace_;              ///< null: off
+  const std::atomic<bool>* wanted_ = nullptr; ///< the trace's; null: off
+  std::size_t row_ = 0;
 };
 
 /// Made by a Track; ends with its scope.

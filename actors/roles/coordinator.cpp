@@ -6,44 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
-    : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step}, summary_{setup_.info} {
-  recall();
-}
-
-/// What of the earlier steps still counts: of the epoch that is under way, and the last results.
-void CoordinatorState::recall() {
-  const auto& plan = setup_.plan;
-  for (const auto& step : setup_.history.steps) {
-    if (step.step >= committed_)
-      break;
-    summary_.loss = step.loss;
-    if (plan.epoch_of(step.step) == plan.epoch_of(committed_))
-      epoch_.add(step);
-  }
-  // max_steps may have cut the last one short.
-  const auto epochs = plan.epoch_of(
-      plan.epoch_ends(committed_) ? committed_ + plan.steps_per_epoch() - 1 : committed_);
-  for (const auto& epoch : setup_.history.epochs)
-    if (epoch.test_accuracy && epoch.epoch < epochs)
-      summary_.accuracy = epoch.test_accuracy;
-  setup_.history = {};
-}
-
-void CoordinatorState::Sums::add(const metrics::StepRecord& step) {
-  loss += step.loss;
-  Right rows{.rows = step.samples};
-  if (step.accuracy)
-    rows.correct = std::llround(*step.accuracy * static_cast<double>(step.samples));
-  right.add(rows);
-  samples += step.samples;
-  seconds += step.seconds;
-  ++steps;
+    : self_{self}, setup_{std::move(setup)}, committed_{setup_.first_step},
+      granted_{setup_.first_step}, epoch_{setup_.before.epoch}, summary_{setup_.info} {
+  summary_.loss = setup_.before.loss;
+  summary_.accuracy = setup_.before.accuracy;
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -200,7 +170,7 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
   record->time = std::chrono::system_clock::now();
   record->epoch = setup_.plan.epoch_of(committed_ - 1);
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
-  record->train_accuracy = epoch_.right.ratio();
+  record->train_accuracy = epoch_.accuracy();
   record->seconds = epoch_.seconds;
   if (test) {
     record->test_loss = ratio(test->loss_sum, static_cast<double>(test->right.rows));

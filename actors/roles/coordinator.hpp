@@ -5,7 +5,8 @@
 #include "detail/best_so_far.hpp"
 #include "troupe/engine/job_plan.hpp"
 
-#include "troupe/metrics/report/run_history.hpp"
+#include "troupe/metrics/report/earlier_run.hpp"
+#include "troupe/metrics/step_sums.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <chrono>
@@ -31,7 +32,7 @@ struct CoordinatorSetup {
   std::int64_t window = 1; ///< steps that may be under way (collectives/step_policy.hpp)
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
-  metrics::RunHistory history = {}; ///< of the steps before first_step
+  metrics::EarlierRun before = {}; ///< the steps before first_step
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
   BestSoFar best = BestSoFar{};
   checkpointer_actor checkpointer; ///< rank 0's
@@ -73,16 +74,6 @@ private:
     void add(const StepReport& report);
     metrics::WorkerSummary summary(double elapsed) const;
   };
-  /// Sums over steps.
-  struct Sums {
-    double loss = 0, seconds = 0;
-    Right right;
-    std::int64_t samples = 0, steps = 0;
-
-    void add(const metrics::StepRecord& step);
-  };
-
-  void recall();
   void enter(Phase phase);
   void join(const RankInfo& info, Member member);
   std::int32_t world_size() const { return setup_.generation.world_size(); }
@@ -136,7 +127,7 @@ private:
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   std::set<std::string> lost_; ///< addresses of nodes that are gone
-  Sums epoch_, run_;
+  metrics::StepSums epoch_, run_;
   double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_,
                     pause_begin_ = begin_;

@@ -4,6 +4,7 @@
 #include "../interfaces.hpp"
 
 #include "troupe/engine/generation.hpp"
+#include "troupe/metrics/report/earlier_run.hpp"
 
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@ namespace troupe::actors {
 struct Formed {
   std::shared_ptr<engine::Generation> generation;
   metrics::RunInfo info;
+  metrics::EarlierRun before = {};  ///< what this run was before, where it goes on and leads
   metrics_actor metrics;            ///< lives until NODE ends it
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
 };

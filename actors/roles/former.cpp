@@ -109,8 +109,9 @@ Status FormerState::prepare_host() {
 Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
-  TROUPE_TRY(auto view, RunView::open(generation_->job(), info, place_->seat.leads(),
-                                      setup_.options, setup_.exposition));
+  TROUPE_TRY(auto view, RunView::open(generation_->job(), info, place_->seat, setup_.options,
+                                      setup_.exposition));
+  auto before = view->before();
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
@@ -121,6 +122,7 @@ Result<FormedPtr> FormerState::show() {
                        .trace = setup_.trace});
   return std::make_shared<const Formed>(Formed{.generation = generation_,
                                                .info = std::move(info),
+                                               .before = std::move(before),
                                                .metrics = metrics,
                                                .metrics_address = setup_.metrics_address});
 }

@@ -41,8 +41,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
 void MetricsState::sample() {
   if (leader_)
     self_->send(leader_, atom::alive_v, address_);
-  sampler_.sample(self_->system(), view_->registry());
+  view_->show(sampler_.actors(self_->system()));
+  sampler_.sample(view_->registry());
   view_->show_unreadable();
+  view_->refresh_page();
   view_->warn_once(trace_.flush());
 }
 

@@ -139,7 +139,7 @@ void NodeState::lead() {
                        .window = collectives::rules_of(state.strategy().policy).window,
                        .learning_rate = job.learning_rate,
                        .info = formed_->info,
-                       .history = job.history,
+                       .before = formed_->before,
                        .is_sharded = job.config.checkpoint.is_sharded(),
                        .best = BestSoFar{job.config.checkpoint.best, job.best},
                        .checkpointer = checkpointer_,

@@ -11,7 +11,8 @@ Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, co
       HttpEndpoint::start(listen,
                           {.metrics = [all = all.get()] { return all->registry_.text(); },
                            .readiness = [all = all.get()] { return all->readiness(); },
-                           .targets = [all = all.get()] { return all->targets_.json(); }},
+                           .targets = [all = all.get()] { return all->targets_.json(); },
+                           .page = all->live_.page()},
                           security);
   if (!endpoint)
     return failure(endpoint.error());
@@ -19,7 +20,7 @@ Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, co
   return all;
 }
 
-Exposition::Exposition(const RunInfo& run, bool leads) : registry_{run, leads} {
+Exposition::Exposition(const RunInfo& run, bool leads) : registry_{run, leads}, live_{run} {
   registry_.set_phase(phase_);
 }
 
@@ -33,6 +34,7 @@ void Exposition::enter(JobPhase phase) {
     return;
   phase_ = phase;
   registry_.set_phase(phase);
+  live_.enter(phase);
   if (has_ended(phase))
     ended_ = Clock::now();
 }

@@ -1,6 +1,8 @@
-/// What Prometheus, and whoever supervises a process, can ask of it from its start to its end.
+/// What Prometheus, a page, and whoever supervises a process can ask of it from its start to its
+/// end.
 #pragma once
 
+#include "../live/live_run.hpp"
 #include "../registry/job_phase.hpp"
 #include "../registry/registry.hpp"
 #include "endpoint.hpp"
@@ -24,6 +26,7 @@ public:
 
   Registry& registry() { return registry_; }
   ScrapeTargets& targets() { return targets_; }
+  LiveRun& live() { return live_; }
   /// Empty: off.
   std::optional<Endpoint> listens_at() const;
 
@@ -43,6 +46,7 @@ private:
 
   Registry registry_;
   ScrapeTargets targets_;
+  LiveRun live_;
   mutable std::mutex mutex_;
   JobPhase phase_ = JobPhase::waiting;
   std::optional<Clock::time_point> ended_;

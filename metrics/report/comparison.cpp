@@ -1,9 +1,9 @@
 #include "comparison.hpp"
 
 #include "../readable.hpp"
+#include "detail/json_values.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace troupe::metrics {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 void take_workers(ComparedRun& run, const Json& workers) {
   run.workers = std::ssize(workers);
@@ -28,21 +28,31 @@ double number(const Json& summary, const char* key) {
   return found != summary.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
+/// Figures only of a run that has completed.
 Json to_object(const ComparedRun& run) {
-  Json row = {{"strategy", run.strategy}, {"precision", run.precision}};
-  if (!run.problem.empty()) {
-    row["problem"] = run.problem;
-    return row;
-  }
-  row.update({{"workers", run.workers},
-              {"seconds", run.seconds},
-              {"samples_per_second", run.samples_per_second},
-              {"peak_memory_bytes", run.peak_memory_bytes},
-              {"busy_ratio", run.busy_ratio},
-              {"overlap_ratio", run.overlap_ratio},
-              {"loss", run.loss},
-              {"accuracy", run.accuracy ? Json(*run.accuracy) : Json(nullptr)}});
-  return row;
+  const auto figure = [&run](auto value) { return run.problem.empty() ? Json(value) : Json(); };
+  return {{"strategy", run.strategy},
+          {"precision", run.precision},
+          {"problem", text_or_null(run.problem)},
+          {"workers", figure(run.workers)},
+          {"seconds", figure(run.seconds)},
+          {"samples_per_second", figure(run.samples_per_second)},
+          {"peak_memory_bytes", figure(run.peak_memory_bytes)},
+          {"busy_ratio", figure(run.busy_ratio)},
+          {"overlap_ratio", figure(run.overlap_ratio)},
+          {"loss", figure(run.loss)},
+          {"accuracy", run.accuracy ? figure(*run.accuracy) : Json()},
+          {"report", text_or_null(run.report)},
+          {"log", text_or_null(run.log)}};
+}
+
+Json to_object(const ComparedMachine& machine) {
+  return {{"host", machine.host},
+          {"processor", text_or_null(machine.processor)},
+          {"cores", machine.cores},
+          {"instruction_set", text_or_null(machine.instruction_set)},
+          {"memory_bytes", machine.memory_bytes > 0 ? Json(machine.memory_bytes) : Json()},
+          {"gpus", machine.gpus}};
 }
 
 /// A bar would end the cell.
@@ -96,12 +106,18 @@ std::string to_markdown(const Comparison& comparison) {
   return text;
 }
 
-std::string to_json(const Comparison& comparison) {
+std::string to_json(const Comparison& comparison, std::chrono::system_clock::time_point made) {
   Json rows = Json::array();
   for (const auto& run : comparison.runs)
     rows.push_back(to_object(run));
-  return Json{{"title", comparison.title}, {"runs", rows}}.dump(2, ' ', false,
-                                                                Json::error_handler_t::replace) +
+  return dumped(Json{{"kind", "comparison"},
+                     {"live", false},
+                     {"made", utc_milliseconds(made)},
+                     {"title", comparison.title},
+                     {"machine", to_object(comparison.machine)},
+                     {"version", comparison.version},
+                     {"runs", rows}},
+                2) +
          "\n";
 }
 

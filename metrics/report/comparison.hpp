@@ -1,7 +1,8 @@
-/// The same job in several modes, side by side: as Markdown, as JSON, and as a page with bar
-/// charts.
+/// The same job in several modes, side by side: as Markdown, and as the document of a page
+/// (docs/files.md).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,16 @@ struct ComparedRun {
   double overlap_ratio = 0;            ///< 0 for one worker
   double loss = 0;                     ///< of the last step
   std::optional<double> accuracy = {}; ///< of the last evaluation
+  // Files beside the comparison's, by their paths from there; empty: there is none.
+  std::string report = {}, log = {};
+};
+
+/// What the runs ran on.
+struct ComparedMachine {
+  std::string host, processor, instruction_set;
+  std::int64_t cores = 0;
+  double memory_bytes = 0;
+  std::vector<std::string> gpus = {}; ///< names
 };
 
 /// Takes the figures out of a summary.json; what is none, or a run that did not complete, becomes
@@ -31,11 +42,11 @@ void take_summary(ComparedRun& run, std::string_view json);
 struct Comparison {
   std::string title; ///< "resnet20 on cifar10"
   std::vector<ComparedRun> runs;
+  ComparedMachine machine = {};
+  std::string version = {}; ///< of the program
 };
 
 std::string to_markdown(const Comparison& comparison);
-std::string to_json(const Comparison& comparison);
-/// A file that needs no other file, no script and no network.
-std::string to_html(const Comparison& comparison);
+std::string to_json(const Comparison& comparison, std::chrono::system_clock::time_point made);
 
 } // namespace troupe::metrics

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "detail/json_lines.hpp"
-#include "run_history.hpp"
+#include "earlier_run.hpp"
 
 #include "troupe/core/error.hpp"
 
@@ -12,35 +12,50 @@
 
 namespace troupe::metrics {
 
+/// The names of its files.
+namespace run_files {
+inline constexpr const char* config = "config.yaml";
+inline constexpr const char* steps = "events.jsonl";
+inline constexpr const char* epochs = "epochs.jsonl";
+inline constexpr const char* info = "run.json";
+inline constexpr const char* summary = "summary.json";
+inline constexpr const char* report = "report.html";
+} // namespace run_files
+
 /// Blocks on files; one process at a time.
 class RunFolder {
 public:
-  /// Makes the folder, writes config.yaml, removes the end of an earlier run (summary, report), and
-  /// cuts off what came after run.first_step: it is trained again.
+  /// Makes the folder, writes config.yaml and run.json, removes the end of an earlier run (summary,
+  /// report), and cuts off what came after run.first_step: it is trained again. What came before
+  /// is read here, and never again.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
                                 std::string_view config_yaml);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
-  std::filesystem::path summary() const { return path_ / "summary.json"; }
-  std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path summary() const { return path_ / run_files::summary; }
+  std::filesystem::path report() const { return path_ / run_files::report; }
 
-  /// Steps before the first one of this process that events.jsonl has lost.
-  std::int64_t missing_steps() const { return steps_.missing(); }
+  /// Of the steps before the first one of this process.
+  const Recollection& before() const { return before_; }
 
   Status append(const StepRecord& step);
   Status append(const EpochRecord& epoch);
 
-  /// Writes summary.json, then report.html; each whole or not at all.
-  Status finish(const RunSummary& summary);
+  // Each whole or not at all.
+  Status write(const RunSummary& summary) const;
+  /// The page of a document (run_document.hpp).
+  Status write_report(std::string_view document) const;
 
 private:
-  RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, std::string config);
+  RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, Recollection before)
+      : path_(std::move(path)), steps_(std::move(steps)), epochs_(std::move(epochs)),
+        before_(std::move(before)) {}
 
   std::filesystem::path path_;
   JsonLines steps_, epochs_;
-  std::string config_;
+  Recollection before_;
 };
 
 } // namespace troupe::metrics

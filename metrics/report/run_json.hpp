@@ -1,4 +1,4 @@
-/// The records of a run as the JSON of its folder.
+/// The records of a run as the JSON of its folder (docs/files.md).
 #pragma once
 
 #include "../step_record.hpp"
@@ -13,11 +13,14 @@ namespace troupe::metrics {
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
 
-/// JSON of several lines, for people too.
+// JSON of several lines, for people too.
+std::string to_json(const RunInfo& run);
 std::string to_json(const RunSummary& summary);
 
 // Empty when the text is not such a record. A null number is nan.
 std::optional<StepRecord> parse_step(std::string_view json);
 std::optional<EpochRecord> parse_epoch(std::string_view json);
+std::optional<RunInfo> parse_run_info(std::string_view json);
+std::optional<RunSummary> parse_summary(std::string_view json);
 
 } // namespace troupe::metrics

@@ -9,8 +9,10 @@
 #include "troupe/actors/roles/metrics_role.hpp"
 #include "troupe/cpu/host_device.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string>
@@ -29,7 +31,11 @@ struct Audience : test::Deterministic {
       : exposition{metrics::Exposition::open("off", small_run(), leads).value()} {
     in_folder.run.output = folder.path().string();
     job = engine::open_job(in_folder, {}).value();
-    auto view = RunView::open(*job, small_run(), leads, {.quiet = true}, *exposition);
+    auto seat = engine::seat_alone(2, "here");
+    seat.generation.nodes.front().workers = 1;
+    seat.generation.nodes.push_back({.address = {}, .host = "there", .first_rank = 1});
+    seat.node = leads ? 0 : 1;
+    auto view = RunView::open(*job, small_run(), seat, {.quiet = true}, *exposition);
     REQUIRE(view);
     metrics = test::spawn_state<MetricsState, metrics_actor>(
         system, MetricsSetup{.view = std::move(*view), .address = "here:7401"});
@@ -65,6 +71,10 @@ struct Audience : test::Deterministic {
   /// Whether Prometheus reads this line.
   bool shows(const std::string& line) const {
     return ("\n" + exposition->registry().text()).find("\n" + line + "\n") != std::string::npos;
+  }
+  /// The document of its page.
+  nlohmann::json page() const {
+    return nlohmann::json::parse(exposition->live().page().document());
   }
   std::string file(const std::string& name) const {
     return testing::read_bytes(folder.path() / "small" / name);
@@ -140,6 +150,73 @@ TEST_CASE("a node that does not lead shows its phase and workers, and keeps no f
              ContainsSubstring("troupe_worker_busy_ratio{rank=\"1\"}"));
   CHECK(audience.finish("completed").summary.status == "completed");
   CHECK_FALSE(std::filesystem::exists(audience.folder.path() / "small"));
+}
+
+TEST_CASE("what METRICS is told is on the run's page") {
+  Audience audience;
+  audience.tell(atom::join_v,
+                std::vector<NodeStatus>{{.name = "one",
+                                         .address = "here:7401",
+                                         .metrics = "here:9401",
+                                         .version = "0.1.0",
+                                         .state = "active",
+                                         .devices = {"host:0"},
+                                         .ranks = {0}},
+                                        {.name = "other", .address = "there:7401", .ranks = {1}}},
+                heartbeat_actor{audience.metrics});
+  audience.tell(atom::status_v, metrics::JobPhase::training);
+  for (std::int64_t step = 0; step < 3; ++step)
+    audience.commit(step);
+  audience.tell(atom::evaluated_v,
+                EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
+  audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(0)});
+  audience.tell(atom::saved_v,
+                CheckpointOutcome{.step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
+  audience.tell(atom::saved_v,
+                CheckpointOutcome{.step = 4, .failure = Error{Errc::no_space, "it is full"}});
+  audience.tell(atom::alive_v, std::string{"there:7401"});
+  audience.tell(atom::tick_v);
+  const auto page = audience.page();
+  CHECK(page.at("status") == "training");
+  CHECK(page.at("progress").at("steps") == 3);
+  CHECK(page.at("steps").at("loss")[2] == Catch::Approx(testing::small_step(2).loss));
+  CHECK(page.at("epochs")[0].at("test_accuracy") == 0.625);
+  CHECK(page.at("workers")[0].at("node") == "one");
+  CHECK(page.at("nodes")[0].at("page") == "here:9401");
+  CHECK(page.at("nodes")[0].at("leads") == true);
+  CHECK(page.at("nodes")[1].at("heartbeat_age_seconds").get<double>() < 60);
+  CHECK(page.at("checkpoints").at("written") == 1);
+  CHECK(page.at("checkpoints").at("last_bytes") == 4096);
+  CHECK(page.at("checkpoints").at("failures") == 1);
+  bool has_metrics = false;
+  for (const auto& actor : page.at("actors"))
+    has_metrics |= actor.at("name") == "metrics" && actor.at("messages") > 5;
+  CHECK(has_metrics);
+  CHECK(page.at("log").back().at("text") == "the checkpoint of step 4 was not written: it is full");
+  CHECK(page.at("log").back().at("level") == "error");
+}
+
+TEST_CASE("the page of a node that does not lead shows its workers, and how far they are") {
+  Audience audience{false};
+  auto worker = testing::small_worker(1);
+  worker.steps = 7;
+  audience.tell(atom::status_v, WorkerSummaries{worker});
+  const auto page = audience.page();
+  CHECK(page.at("workers")[0].at("rank") == 1);
+  CHECK(page.at("progress").at("steps") == 7);
+  CHECK(page.at("progress").at("loss").is_null());
+  audience.finish("completed");
+  CHECK(audience.page().at("status") == "completed");
+}
+
+TEST_CASE("the report is there from the begin on, and is written again at the end") {
+  Audience audience;
+  const auto report = [&] { return audience.file("report.html"); };
+  CHECK_THAT(report(), ContainsSubstring("\"running\""));
+  audience.commit(0);
+  audience.finish("completed");
+  CHECK_THAT(report(), ContainsSubstring("\"completed\""));
+  CHECK_THAT(audience.file("run.json"), ContainsSubstring("\"resnet20\""));
 }
 
 TEST_CASE("one phase is shown at a time, and the end stays") {

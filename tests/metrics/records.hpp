@@ -1,7 +1,6 @@
 /// Records of a small run, for tests.
 #pragma once
 
-#include "troupe/metrics/report/run_history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 namespace troupe::testing {
@@ -50,15 +49,6 @@ inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
           .test_accuracy = 0.625,
           .seconds = 1.5,
           .test_seconds = 0.25};
-}
-
-inline metrics::RunHistory small_history(std::int64_t steps = 30) {
-  metrics::RunHistory history;
-  for (std::int64_t step = 0; step < steps; ++step)
-    history.steps.push_back(small_step(step));
-  for (std::int64_t epoch = 0; epoch < steps / 10; ++epoch)
-    history.epochs.push_back(small_epoch(epoch));
-  return history;
 }
 
 inline metrics::WorkerSummary small_worker(int rank) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <csignal>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include <sys/resource.h>
@@ -39,11 +40,21 @@ void train(RunFolder& folder, std::int64_t from, std::int64_t to) {
   }
 }
 
+/// A key of every line of a file.
+std::vector<std::int64_t> keys_in(const std::filesystem::path& file, const char* key) {
+  std::istringstream lines{read_bytes(file)};
+  std::vector<std::int64_t> keys;
+  for (std::string line; std::getline(lines, line);)
+    keys.push_back(nlohmann::json::parse(line).at(key));
+  return keys;
+}
+
 std::vector<std::int64_t> steps_in(const ScratchFolder& output) {
-  std::vector<std::int64_t> steps;
-  for (const auto& step : read_history(output / "small").steps)
-    steps.push_back(step.step);
-  return steps;
+  return keys_in(output / "small/events.jsonl", "step");
+}
+
+std::size_t epochs_in(const ScratchFolder& output) {
+  return keys_in(output / "small/epochs.jsonl", "epoch").size();
 }
 
 std::vector<std::int64_t> up_to(std::int64_t end) {
@@ -59,7 +70,8 @@ TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
   const ScratchFolder output;
   auto folder = open(output);
   train(folder, 0, 30);
-  REQUIRE(folder.finish(small_summary()));
+  REQUIRE(folder.write(small_summary()));
+  REQUIRE(folder.write_report("{}"));
   CHECK(read_bytes(output / "small/config.yaml") == "run: {name: small}\n");
   CHECK(steps_in(output) == up_to(30));
   const auto first =
@@ -87,12 +99,10 @@ TEST_CASE("a resumed run cuts off the events after the step it goes on from") {
   }
   auto folder = open(output, 20);
   CHECK(steps_in(output) == up_to(20));
-  CHECK(folder.missing_steps() == 0);
+  CHECK(folder.before().missing_steps() == 0);
   train(folder, 20, 30);
   CHECK(steps_in(output) == up_to(30));
-  const auto epochs = read_history(output / "small").epochs;
-  CHECK(epochs.size() == 3);
-  CHECK(epochs[2].epoch == 2);
+  CHECK(keys_in(output / "small/epochs.jsonl", "epoch") == up_to(3));
 }
 
 TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
@@ -102,16 +112,64 @@ TEST_CASE("a run that resumes within an epoch keeps only the epochs before") {
     train(folder, 0, 20);
   }
   auto folder = open(output, 15);
-  CHECK(read_history(output / "small").epochs.size() == 1);
+  CHECK(epochs_in(output) == 1);
   train(folder, 15, 30);
-  CHECK(read_history(output / "small").epochs.size() == 3);
+  CHECK(epochs_in(output) == 3);
+}
+
+TEST_CASE("a run that goes on knows what it was before, as if it had not been stopped") {
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 27);
+  }
+  const auto folder = open(output, 25);
+  const auto& before = folder.before();
+  CHECK(before.run().loss == small_step(24).loss);
+  CHECK(before.run().accuracy == 0.625);
+  StepSums sums;
+  for (std::int64_t step = 20; step < 25; ++step)
+    sums.add(small_step(step));
+  CHECK(before.run().epoch.steps == 5);
+  CHECK(before.run().epoch.loss == sums.loss);
+  CHECK(before.run().epoch.accuracy() == sums.accuracy());
+  CHECK(before.run().epoch.seconds == sums.seconds);
+  CHECK(before.course().steps.points().size() == 25);
+  CHECK(before.course().progress.now().steps == 25);
+  CHECK(before.course().progress.now().samples == 0); // of this start
+  CHECK(before.course().epochs.epochs().size() == 2);
+}
+
+TEST_CASE("what is known of a run at its begin is in its folder, and reads back") {
+  const ScratchFolder output;
+  auto run = small_run();
+  run.class_names = {"cat", "dog \"x\""};
+  run.sample_name = "rows";
+  run.recompute = RecomputeRecord{100, 400, 0.25};
+  REQUIRE(RunFolder::open(output.path(), run, ""));
+  const auto text = read_bytes(output / "small/run.json");
+  const auto back = parse_run_info(text).value();
+  CHECK(to_json(back) == text);
+  CHECK(back.class_names == run.class_names);
+  CHECK(back.strategy == run.strategy);
+  CHECK(back.started == run.started);
+  CHECK(back.recompute->operations_ratio == 0.25);
+  CHECK_FALSE(parse_run_info("{}"));
+}
+
+TEST_CASE("a summary reads back as it was written") {
+  auto summary = small_summary();
+  summary.loss_scale = 1024;
+  summary.skipped_steps = 3;
+  summary.checkpoint = "there";
+  CHECK(to_json(parse_summary(to_json(summary)).value()) == to_json(summary));
+  CHECK_FALSE(parse_summary("{}"));
 }
 
 TEST_CASE("a run whose steps ended within an epoch keeps that epoch when it is started again") {
   const ScratchFolder output;
   auto run = small_run();
   run.total_steps = 25;
-  const auto epochs = [&] { return read_history(output / "small").epochs.size(); };
   {
     auto folder = RunFolder::open(output.path(), run, "").value();
     train(folder, 0, 25);
@@ -119,10 +177,10 @@ TEST_CASE("a run whose steps ended within an epoch keeps that epoch when it is s
   }
   run.first_step = 25;
   (void)RunFolder::open(output.path(), run, "").value();
-  CHECK(epochs() == 3);
+  CHECK(epochs_in(output) == 3);
   run.total_steps = 30; // more was asked for: the epoch goes on, and ends with a line of its own
   (void)RunFolder::open(output.path(), run, "").value();
-  CHECK(epochs() == 2);
+  CHECK(epochs_in(output) == 2);
 }
 
 TEST_CASE("a run that begins anew keeps no event, and removes the end of the one before") {
@@ -130,7 +188,8 @@ TEST_CASE("a run that begins anew keeps no event, and removes the end of the one
   {
     auto folder = open(output);
     train(folder, 0, 30);
-    REQUIRE(folder.finish(small_summary()));
+    REQUIRE(folder.write(small_summary()));
+    REQUIRE(folder.write_report("{}"));
   }
   auto folder = open(output);
   CHECK(steps_in(output).empty());
@@ -146,12 +205,12 @@ TEST_CASE("half a line, and all after a damaged line, are cut off; what is missi
   }
   const auto whole = read_bytes(output / "small/events.jsonl");
   write_bytes(output / "small/events.jsonl", whole + R"({"step":8,"ep)");
-  CHECK(open(output, 8).missing_steps() == 0);
+  CHECK(open(output, 8).before().missing_steps() == 0);
   CHECK(read_bytes(output / "small/events.jsonl") == whole);
   auto damaged = whole;
   damaged[whole.find("\"step\":5")] = '#';
   write_bytes(output / "small/events.jsonl", damaged);
-  CHECK(open(output, 8).missing_steps() == 3);
+  CHECK(open(output, 8).before().missing_steps() == 3);
   CHECK(steps_in(output) == up_to(5));
 }
 
@@ -168,7 +227,7 @@ TEST_CASE("events of a killed process are all there, and the file can be written
   REQUIRE(child.wait_for_first_output(10000));
   child.kill();
   CHECK(steps_in(output) == up_to(7));
-  CHECK(open(output, 7).missing_steps() == 0);
+  CHECK(open(output, 7).before().missing_steps() == 0);
 }
 
 TEST_CASE("two processes cannot write one run folder") {

@@ -1,5 +1,8 @@
 #include "host_sampler.hpp"
 
+#include "../checkpointer.hpp"
+#include "../shard_manager.hpp"
+#include "../worker.hpp"
 #include "mailboxes.hpp"
 
 #include "troupe/metrics/machine/host_memory.hpp"
@@ -10,6 +13,10 @@ HostSampler::HostSampler(const engine::Generation& generation) : work_{generatio
   for (const auto& batches : {generation.job().training, generation.job().evaluation})
     if (batches)
       batches_.push_back(batches);
+  const auto ranks = std::ssize(generation.replicas);
+  counts_ = {{WorkerState::name, ranks}, {ShardManagerState::name, ranks}};
+  if (generation.job().config.checkpoint.is_sharded())
+    counts_[CheckpointerState::name] = ranks;
   for (const auto& replica : generation.replicas)
     if (const auto& id = replica->device().info().id; !id.empty())
       gpus_.push_back({replica->rank, id});
@@ -26,9 +33,16 @@ metrics::LoaderSample HostSampler::loader() const {
   return sample;
 }
 
-void HostSampler::sample(caf::actor_system& system, metrics::Registry& registry) {
-  for (const auto& mailbox : sample_mailboxes(system))
-    registry.record(mailbox);
+std::vector<metrics::ActorSample> HostSampler::actors(caf::actor_system& system) const {
+  std::vector<metrics::ActorSample> all;
+  for (auto& mailbox : sample_mailboxes(system)) {
+    const auto count = counts_.find(mailbox.actor);
+    all.push_back({std::move(mailbox), count != counts_.end() ? count->second : 1});
+  }
+  return all;
+}
+
+void HostSampler::sample(metrics::Registry& registry) {
   registry.record(metrics::host_memory());
   if (work_)
     registry.record(loader());

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "troupe/engine/generation.hpp"
+#include "troupe/metrics/live/live_run.hpp"
 #include "troupe/metrics/machine/nvml.hpp"
 #include "troupe/metrics/registry/registry.hpp"
 
 #include <caf/actor_system.hpp>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +24,9 @@ public:
   explicit HostSampler(const engine::Generation& generation);
 
   /// A few small files, and a few calls of the driver for each GPU.
-  void sample(caf::actor_system& system, metrics::Registry& registry);
+  void sample(metrics::Registry& registry);
+  /// By role.
+  std::vector<metrics::ActorSample> actors(caf::actor_system& system) const;
 
 private:
   struct Gpu {
@@ -33,7 +38,8 @@ private:
   std::shared_ptr<const engine::LoaderWork> work_;                   ///< null: no generation
   std::vector<std::shared_ptr<const data::BatchAssembler>> batches_; ///< what they fill
   std::vector<Gpu> gpus_;
-  std::unique_ptr<metrics::Nvml> nvml_; ///< null: it is not there
+  std::map<std::string, std::int64_t> counts_; ///< of actors, by role, where that is not one
+  std::unique_ptr<metrics::Nvml> nvml_;        ///< null: it is not there
 };
 
 } // namespace troupe::actors

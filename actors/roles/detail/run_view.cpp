@@ -10,6 +10,11 @@ namespace troupe::actors {
 
 namespace {
 
+using namespace std::chrono_literals;
+
+/// Between two reports: epochs may be short, and steps long.
+constexpr auto short_pause = 10s, long_pause = 60s;
+
 metrics::LogFormat log_format(LogFormat format) {
   return format == LogFormat::json ? metrics::LogFormat::json : metrics::LogFormat::text;
 }
@@ -19,29 +24,45 @@ const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus
   return std::ranges::count(nodes, node.name, &NodeStatus::name) == 1 ? node.name : node.address;
 }
 
+std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
+  std::vector<metrics::NodeRecord> records;
+  for (const auto& node : nodes)
+    records.push_back({.name = label_of(node, nodes),
+                       .address = node.address,
+                       .page = node.metrics,
+                       .state = node.state,
+                       .version = node.version,
+                       .ranks = node.ranks,
+                       .devices = node.devices,
+                       .leads = records.empty()});
+  return records;
+}
+
 double mib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
 } // namespace
 
-std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen,
-                                                const RunOptions& options) {
+std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
+                                                metrics::LiveRun& page) {
   return metrics::make_logger(screen, log_format(options.log_format),
                               options.quiet     ? spdlog::level::warn
                               : options.verbose ? spdlog::level::debug
-                                                : spdlog::level::info);
+                                                : spdlog::level::info,
+                              page.log_sink());
 }
 
 RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
                  std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board)
-    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options)},
+    : screen_{options.on_output_lost}, log_{make_run_logger(screen_, options, exposition.live())},
       console_{screen_, {.quiet = options.quiet, .format = log_format(options.log_format)}},
       exposition_{exposition}, folder_{std::move(folder)}, board_{std::move(board)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
-                                               bool leads, const RunOptions& options,
+                                               const engine::Seat& seat, const RunOptions& options,
                                                metrics::Exposition& exposition) {
+  const bool leads = seat.leads();
   std::optional<metrics::RunFolder> folder;
   std::optional<metrics::EventFile> board;
   if (leads) {
@@ -52,15 +73,20 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
   }
   std::unique_ptr<RunView> view{
       new RunView{options, exposition, std::move(folder), std::move(board)}};
-  view->begin(job, info);
+  view->begin(job, info, seat.generation.number);
   return view;
 }
 
-void RunView::begin(const engine::Job& job, const metrics::RunInfo& info) {
+metrics::EarlierRun RunView::before() const {
+  return folder_ ? folder_->before().run() : metrics::EarlierRun{};
+}
+
+void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation) {
+  first_step_ = info.first_step;
   for (const auto& note : job.notes)
     log_->warn("{}", note);
-  if (folder_ && folder_->missing_steps() > 0)
-    log_->warn("the events of {} earlier steps are lost", folder_->missing_steps());
+  if (const auto lost = folder_ ? folder_->before().missing_steps() : 0; lost > 0)
+    log_->warn("the events of {} earlier steps are lost", lost);
   console_.begin(info);
   log_->info("{}: {}", info.precision, job.arithmetic);
   if (const auto& recompute = info.recompute)
@@ -69,6 +95,9 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info) {
         mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
         100 * recompute->operations_ratio);
   exposition_.registry().begin(info);
+  exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
+                           generation);
+  write_report();
   for (const auto& batches : {job.training, job.evaluation})
     if (auto files = batches ? batches->adapter().unreadable() : nullptr)
       unreadable_.push_back(std::move(files));
@@ -82,15 +111,19 @@ void RunView::show(const std::vector<NodeStatus>& nodes) {
       targets.push_back({node.metrics, {{"node", labels_[node.address]}}});
   }
   exposition_.targets().set(std::move(targets));
+  exposition_.live().set_nodes(records_of(nodes));
 }
 
 void RunView::show_heartbeat(const std::string& address) {
-  if (const auto label = labels_.find(address); label != labels_.end())
+  if (const auto label = labels_.find(address); label != labels_.end()) {
     registry().record_heartbeat(label->second);
+    exposition_.live().record_heartbeat(address);
+  }
 }
 
 void RunView::show(const metrics::StepRecord& step) {
   exposition_.registry().record(step);
+  exposition_.live().record(step);
   console_.show(step);
   if (folder_)
     keep_first_failure(folder_->append(step));
@@ -100,23 +133,27 @@ void RunView::show(const metrics::StepRecord& step) {
 
 void RunView::show(const metrics::EpochRecord& epoch) {
   exposition_.registry().record(epoch);
+  exposition_.live().record(epoch);
   console_.show(epoch);
   if (folder_)
     keep_first_failure(folder_->append(epoch));
   if (board_)
     keep_first_failure(board_->append(epoch));
+  write_report_after(short_pause);
 }
 
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
     log_->debug("checkpoint of step {} written in {:.3f} s", checkpoint.step, checkpoint.seconds);
-    exposition_.registry().record(
-        metrics::CheckpointRecord{.step = checkpoint.step,
-                                  .seconds = checkpoint.seconds,
-                                  .pause_seconds = checkpoint.pause_seconds,
-                                  .bytes = checkpoint.bytes});
+    const metrics::CheckpointRecord record{.step = checkpoint.step,
+                                           .seconds = checkpoint.seconds,
+                                           .pause_seconds = checkpoint.pause_seconds,
+                                           .bytes = checkpoint.bytes};
+    exposition_.registry().record(record);
+    exposition_.live().record(record, checkpoint.path);
     return;
   }
+  exposition_.live().record_checkpoint_failure();
   exposition_.registry().record_checkpoint_failure();
   log_->error("the checkpoint of step {} was not written: {}", checkpoint.step,
               checkpoint.failure->to_string());
@@ -131,6 +168,9 @@ void RunView::show(const metrics::WorkerSummary& worker) {
   log_->debug("rank {} on {}: {:.1f} MiB at most, busy {:.0f}% of the time", worker.rank,
               worker.device, mib(worker.peak_memory_bytes), 100 * worker.busy_ratio);
   exposition_.registry().record(worker);
+  exposition_.live().record(worker);
+  if (!folder_) // nobody tells this node of steps, but of those that its workers have made
+    exposition_.live().record_steps(first_step_ + worker.steps);
   if (board_)
     board_->note(worker);
 }
@@ -149,7 +189,34 @@ void RunView::show_unreadable() {
   for (const auto& files : unreadable_)
     for (const auto& line : files->take_lines())
       log_->warn("{}", line);
-  exposition_.registry().record_unreadable(count_unreadable().samples);
+  const auto samples = count_unreadable().samples;
+  exposition_.registry().record_unreadable(samples);
+  exposition_.live().record_unreadable(samples);
+}
+
+void RunView::show(const std::vector<metrics::ActorSample>& actors) {
+  for (const auto& actor : actors)
+    registry().record(actor.mailbox);
+  exposition_.live().record(actors);
+}
+
+void RunView::refresh_page() {
+  exposition_.live().sample_timeline();
+  write_report_after(long_pause);
+}
+
+/// A folder that cannot be written just now is no reason to fail: the end of the run writes it,
+/// too.
+void RunView::write_report() {
+  if (!folder_)
+    return;
+  warn_once(folder_->write_report(exposition_.live().standing()));
+  reported_ = std::chrono::steady_clock::now();
+}
+
+void RunView::write_report_after(std::chrono::seconds pause) {
+  if (std::chrono::steady_clock::now() - reported_ >= pause)
+    write_report();
 }
 
 RunOutcome RunView::finish(RunOutcome outcome) {
@@ -170,16 +237,31 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     log_->warn("{} samples, of {} files that cannot be read, were skipped; `troupe data check` "
                "names them",
                unreadable.samples, unreadable.files);
-  const auto written = folder_ ? folder_->finish(outcome.summary) : Status{};
+  show_end(outcome.summary);
+  const auto written = write_end(outcome.summary);
   if (!written) {
     log_->error("{}", written.error().to_string());
     fail(written.error());
+    show_end(outcome.summary);
   }
   if (outcome.error)
     exposition_.fail(outcome.error->code);
   exposition_.enter(metrics::ended_as(outcome.summary.status));
   console_.end(outcome.summary, folder_ && written ? folder_->report().string() : "");
   return outcome;
+}
+
+/// On its page: the report is written of that.
+void RunView::show_end(const metrics::RunSummary& summary) {
+  exposition_.live().finish(summary);
+  exposition_.live().enter(metrics::ended_as(summary.status));
+}
+
+Status RunView::write_end(const metrics::RunSummary& summary) {
+  if (!folder_)
+    return {};
+  TROUPE_TRY(folder_->write(summary));
+  return folder_->write_report(exposition_.live().standing());
 }
 
 void RunView::keep_first_failure(const Status& written) {

@@ -1,17 +1,20 @@
-/// Where a run can be seen: console, log, folder, and what Prometheus reads. Made before the
-/// actors, because each can fail for a reason that the user has to know; then owned by METRICS.
+/// Where a run can be seen: console, log, folder, its page, and what Prometheus reads. Made before
+/// the actors, because each can fail for a reason that the user has to know; then owned by METRICS.
 #pragma once
 
 #include "../../company.hpp"
 #include "../../type_ids.hpp"
 #include "troupe/data/unreadable.hpp"
 #include "troupe/engine/job.hpp"
+#include "troupe/engine/seat.hpp"
 
 #include "troupe/metrics/console/console.hpp"
 #include "troupe/metrics/http/exposition.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/tensorboard/event_file.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,16 +23,20 @@
 
 namespace troupe::actors {
 
-/// The log as the options want it.
-std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options);
+/// The log as the options want it; the run's page shows it, too, and has to outlive it.
+std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const RunOptions& options,
+                                                metrics::LiveRun& page);
 
 class RunView {
 public:
-  /// `leads`: this node, which keeps the run's folder. The exposition outlives the view. Errors: io
-  /// or no_space for the folder.
+  /// The node that leads keeps the run's folder. The exposition outlives the view. Errors: io or
+  /// no_space for the folder.
   static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
-                                               bool leads, const RunOptions& options,
+                                               const engine::Seat& seat, const RunOptions& options,
                                                metrics::Exposition& exposition);
+
+  /// What the run was before, where it goes on; of the node that leads.
+  metrics::EarlierRun before() const;
 
   void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
@@ -40,8 +47,11 @@ public:
   void show(metrics::JobPhase phase);
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
   void show(const CheckpointOutcome& checkpoint);
+  void show(const std::vector<metrics::ActorSample>& actors);
   /// Files that were skipped since the last call, and their count.
   void show_unreadable();
+  /// What a page that is open, or is written from time to time, wants to be told of once a second.
+  void refresh_page();
   /// Writes and shows how the run ended, and gives it back: failed, where a step, an epoch or the
   /// summary could not be written.
   RunOutcome finish(RunOutcome outcome);
@@ -53,7 +63,12 @@ public:
 private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
-  void begin(const engine::Job& job, const metrics::RunInfo& info);
+  void begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation);
+  void show_end(const metrics::RunSummary& summary);
+  Status write_end(const metrics::RunSummary& summary);
+  void write_report();
+  /// Unless one was written within that time.
+  void write_report_after(std::chrono::seconds pause);
   data::UnreadableFiles::Counts count_unreadable() const;
   /// A full disk must not end a run: it fails when it has come to its end.
   void keep_first_failure(const Status& written);
@@ -67,6 +82,8 @@ private:
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole
+  std::int64_t first_step_ = 0;
+  std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last
   bool warned_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/sink.h>
 
+#include <algorithm>
 #include <string>
 
 namespace troupe::metrics {
@@ -60,9 +61,15 @@ private:
 } // namespace
 
 std::shared_ptr<spdlog::logger> make_logger(Screen& screen, LogFormat format,
-                                            spdlog::level::level_enum level) {
-  auto logger =
-      std::make_shared<spdlog::logger>("troupe", std::make_shared<ScreenSink>(screen, format));
+                                            spdlog::level::level_enum level,
+                                            const spdlog::sink_ptr& also) {
+  const auto shown = std::make_shared<ScreenSink>(screen, format);
+  shown->set_level(level);
+  auto logger = std::make_shared<spdlog::logger>("troupe", shown);
+  if (also) {
+    logger->sinks().push_back(also);
+    level = std::min(level, also->level());
+  }
   logger->set_level(level);
   return logger;
 }

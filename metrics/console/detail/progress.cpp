@@ -6,14 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace troupe::metrics {
 
 namespace {
 
-constexpr double memory_seconds = 10;
 constexpr std::ptrdiff_t least_bar = 10, most_bar = 40;
 
 struct Parts {
@@ -52,20 +50,6 @@ std::string bar(const Progress& progress, std::ptrdiff_t length) {
 }
 
 } // namespace
-
-void RecentSteps::add(const StepRecord& step) {
-  const double kept =
-      std::isfinite(step.seconds) ? std::exp(-std::max(0.0, step.seconds) / memory_seconds) : 1;
-  const auto samples = static_cast<double>(step.samples);
-  const auto mix = [kept](double& sum, double value) { sum = kept * sum + value; };
-  mix(steps_, 1);
-  mix(samples_, samples);
-  mix(seconds_, step.seconds);
-  mix(loss_, samples * step.loss);
-  if (step.accuracy)
-    mix(accuracy_, samples * *step.accuracy);
-  classifies_ = step.accuracy.has_value();
-}
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent) {
   const auto done = step.step + 1;

@@ -1,30 +1,12 @@
 /// What a progress bar says, as plain text.
 #pragma once
 
-#include "../../step_record.hpp"
+#include "../../recent_steps.hpp"
 
-#include <optional>
+#include <cstdint>
 #include <string>
 
 namespace troupe::metrics {
-
-/// Recent steps; what is older than some ten seconds of training hardly counts.
-class RecentSteps {
-public:
-  void add(const StepRecord& step);
-
-  double loss() const { return loss_ / samples_; }
-  /// Empty where there are no classes.
-  std::optional<double> accuracy() const {
-    return classifies_ ? std::optional{accuracy_ / samples_} : std::nullopt;
-  }
-  double samples_per_second() const { return samples_ / seconds_; }
-  double seconds_per_step() const { return seconds_ / steps_; }
-
-private:
-  double steps_ = 0, samples_ = 0, seconds_ = 0, loss_ = 0, accuracy_ = 0; ///< weighted sums
-  bool classifies_ = false;
-};
 
 /// Where a run stands after a step.
 struct Progress {

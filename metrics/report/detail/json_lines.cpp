@@ -2,11 +2,11 @@
 
 #include "troupe/core/fail.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,44 +19,42 @@ bool is_full(int number) {
   return number == ENOSPC || number == EDQUOT || number == EFBIG;
 }
 
-/// Negative: not an object with that key.
-std::int64_t key_of(const std::string& line, std::string_view key) {
-  const auto object = nlohmann::json::parse(line, nullptr, false);
-  if (!object.is_object())
-    return -1;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
+/// Whoever asks whether the file is written holds it for a moment.
+bool lock(int file) {
+  constexpr int tries = 20;
+  for (int i = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i) {
+    if (i == tries)
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return true; // or the file system has no locks
 }
 
 } // namespace
 
-Result<JsonLines> JsonLines::open(const std::filesystem::path& path, std::string_view key,
-                                  std::int64_t end) {
+Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
+                                  const std::function<bool(std::string_view)>& keep) {
   net::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file)
     return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot open {}: {}", path.string(),
                 std::strerror(errno));
-  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (!lock(file.number()))
     return fail(Errc::invalid_input,
                 "{} is being written by another process; give this run another run.name",
                 path.string());
   JsonLines lines(path, std::move(file));
-  TROUPE_TRY(lines.cut(key, end));
+  TROUPE_TRY(lines.cut(keep));
   return lines;
 }
 
-Status JsonLines::cut(std::string_view key, std::int64_t end) {
-  std::ifstream in(path_, std::ios::binary);
-  std::int64_t lines = 0, last = -1;
-  // A line that ends the file without a newline was not written whole.
-  for (std::string line; std::getline(in, line) && !in.eof(); ++lines) {
-    const auto value = key_of(line, key);
-    if (value <= last || value >= end)
-      break;
-    last = value;
+Status JsonLines::cut(const std::function<bool(std::string_view)>& keep) {
+  for_each_line(path_, [&](std::string_view line) {
+    if (!keep(line))
+      return false;
+    ++kept_;
     size_ += std::ssize(line) + 1;
-  }
-  missing_ = end - lines;
+    return true;
+  });
   if (::ftruncate(file_.number(), size_) != 0)
     return fail(Errc::io, "cannot cut {} to {} bytes: {}", path_.string(), size_,
                 std::strerror(errno));
@@ -83,6 +81,19 @@ Status JsonLines::append(std::string_view object) {
   }
   size_ += std::ssize(line);
   return {};
+}
+
+bool is_being_written(const std::filesystem::path& path) {
+  const net::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+void for_each_line(const std::filesystem::path& path,
+                   const std::function<bool(std::string_view)>& see) {
+  std::ifstream in(path, std::ios::binary);
+  for (std::string line; std::getline(in, line) && !in.eof();)
+    if (!see(line))
+      return;
 }
 
 } // namespace troupe::metrics

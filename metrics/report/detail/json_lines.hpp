@@ -7,22 +7,22 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace troupe::metrics {
 
-/// Every object counts up a whole number, its key: "step" or "epoch". Each line is handed to the
-/// operating system at once (3 µs), so a killed process loses none.
+/// Each line is handed to the operating system at once (3 µs), so a killed process loses none.
 class JsonLines {
 public:
-  /// Opens or makes the file and cuts off all from the first line on that is damaged or whose key
-  /// is not below `end`. Errors: invalid_input when another process writes it; io.
-  static Result<JsonLines> open(const std::filesystem::path& path, std::string_view key,
-                                std::int64_t end);
+  /// Opens or makes the file, which `keep` is shown line by line: all from the first line on that
+  /// it does not want is cut off. Errors: invalid_input when another process writes it; io.
+  static Result<JsonLines> open(const std::filesystem::path& path,
+                                const std::function<bool(std::string_view)>& keep);
 
-  /// Keys below `end` that the file does not have: lost with the machine's power.
-  std::int64_t missing() const { return missing_; }
+  /// Lines that were kept.
+  std::int64_t kept() const { return kept_; }
 
   /// An object without its line's end. After an error the file ends with the last whole line.
   Status append(std::string_view object);
@@ -30,12 +30,20 @@ public:
 private:
   JsonLines(std::filesystem::path path, net::Descriptor file)
       : path_(std::move(path)), file_(std::move(file)) {}
-  Status cut(std::string_view key, std::int64_t end);
+  Status cut(const std::function<bool(std::string_view)>& keep);
 
   std::filesystem::path path_;
   net::Descriptor file_;
   std::int64_t size_ = 0; ///< bytes of whole lines
-  std::int64_t missing_ = 0;
+  std::int64_t kept_ = 0;
 };
+
+/// Whether a process has the file open as JsonLines.
+bool is_being_written(const std::filesystem::path& path);
+
+/// Shows the lines of a file, one after the other. What stands after the last line's end was not
+/// written whole, and is not shown. The callback says whether to go on.
+void for_each_line(const std::filesystem::path& path,
+                   const std::function<bool(std::string_view)>& see);
 
 } // namespace troupe::metrics

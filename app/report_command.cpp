@@ -1,0 +1,68 @@
+// `troupe report`: the page of a run, made again from the files of its folder.
+#include "commands.hpp"
+#include "complain.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/metrics/page/page.hpp"
+#include "troupe/metrics/report/run_folder.hpp"
+#include "troupe/metrics/report/standing_report.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+namespace {
+
+struct ReportArguments {
+  std::string folder, output;
+  bool json = false;
+};
+
+int make_report(const ReportArguments& arguments) {
+  const std::filesystem::path folder{arguments.folder};
+  const auto report = metrics::read_report(folder);
+  if (!report)
+    return complain(report.error());
+  for (const auto& note : report->notes)
+    complain(note);
+  const auto document = to_json(report->document, false, std::chrono::system_clock::now());
+  if (arguments.json && arguments.output.empty()) {
+    fmt::print("{}\n", document);
+    return success;
+  }
+  const auto path = arguments.output.empty() ? folder / metrics::run_files::report
+                                             : std::filesystem::path{arguments.output};
+  const auto written = write_file_atomically(
+      path, arguments.json ? document + "\n" : metrics::standing_page(document));
+  if (!written)
+    return complain(written.error());
+  fmt::print("report: {}\n", path.string());
+  return success;
+}
+
+} // namespace
+
+void add_report_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ReportArguments>();
+  auto* command = app.add_subcommand(
+      "report", "Make the report of a run again, also of one that goes on or was killed");
+  command->add_option("folder", arguments->folder, "The run's folder: OUTPUT/NAME")
+      ->required()
+      ->type_name("FOLDER");
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "Write it there, and not into the run's folder")
+      ->type_name("FILE");
+  command->add_flag("--json", arguments->json, "The report's data alone, to stdout or that file");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue&) { return make_report(*arguments); };
+  });
+}
+
+} // namespace troupe::app

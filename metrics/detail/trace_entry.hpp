@@ -1,0 +1,43 @@
+/// A span of a timeline that has ended, or will when its device gets there.
+#pragma once
+
+#include "../track.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe::metrics {
+
+struct TraceEntry {
+  std::size_t row;
+  SpanKind kind;
+  std::string name;
+  std::int64_t step;
+  std::uint64_t bytes;
+  Moment begin, end;
+};
+
+inline bool reached(const Moment& moment) {
+  const auto* event = std::get_if<EventPtr>(&moment);
+  return !event || (*event)->ready();
+}
+
+inline bool is_over(const TraceEntry& entry) {
+  return reached(entry.begin) && reached(entry.end);
+}
+
+/// Precondition: it is reached.
+inline std::chrono::nanoseconds time_of(const Moment& moment) {
+  const auto* event = std::get_if<EventPtr>(&moment);
+  return event ? (*event)->time() : std::get<std::chrono::nanoseconds>(moment);
+}
+
+/// Not before its begin: the events of a stream that has failed have no times.
+inline std::chrono::nanoseconds end_of(const TraceEntry& entry) {
+  return std::max(time_of(entry.begin), time_of(entry.end));
+}
+
+} // namespace troupe::metrics

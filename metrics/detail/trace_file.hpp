@@ -1,0 +1,48 @@
+/// The file of a timeline.
+#pragma once
+
+#include "../trace.hpp"
+#include "trace_entry.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::metrics {
+
+/// Any thread may call anything.
+class TraceFile {
+public:
+  static Result<std::unique_ptr<TraceFile>> create(const std::filesystem::path& path,
+                                                   const TraceLimits& limits);
+
+  /// Rows have the numbers 0, 1, ... in the order of this call.
+  void add_row(std::string_view group, std::string_view name);
+  void add(TraceEntry entry);
+  Status flush();
+  Status close();
+
+private:
+  TraceFile(AtomicFile file, const TraceLimits& limits) : limits_{limits}, file_{std::move(file)} {}
+  Status write_ended();
+
+  const TraceLimits limits_;
+  std::mutex mutex_; ///< guards what follows, up to the file
+  std::map<std::string, int, std::less<>> groups_;
+  std::vector<int> group_of_; ///< by row
+  std::string names_;         ///< metadata that has to be written
+  std::vector<TraceEntry> waiting_;
+  std::size_t taken_ = 0, dropped_ = 0;
+  std::mutex file_mutex_; ///< taken before `mutex_`
+  AtomicFile file_;
+};
+
+} // namespace troupe::metrics

@@ -1,0 +1,93 @@
+#include "detail/course_json.hpp"
+
+#include "run_json.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <span>
+
+namespace troupe::metrics {
+
+namespace {
+
+void append_number(std::string& text, double value) {
+  if (std::isfinite(value))
+    fmt::format_to(std::back_inserter(text), "{:.7g}", value);
+  else
+    text += "null";
+}
+
+void append_number(std::string& text, std::int64_t value) {
+  fmt::format_to(std::back_inserter(text), "{}", value);
+}
+
+/// ","NAME":[...]" of what `value` gives of each point.
+template <class Value>
+void append_column(std::string& text, std::string_view name, std::span<const CoursePoint> points,
+                   const Value& value) {
+  text += fmt::format(R"(,"{}":[)", name);
+  const char* separator = "";
+  for (const auto& point : points) {
+    text += separator;
+    append_number(text, value(point));
+    separator = ",";
+  }
+  text += "]";
+}
+
+} // namespace
+
+std::string json_of(const StepCourse& steps, std::size_t from) {
+  const auto points = std::span{steps.points()}.subspan(from);
+  auto text = fmt::format(R"({{"from":{},"per_point":{})", from, steps.steps_per_point());
+  const auto column = [&](std::string_view name, const auto& value) {
+    append_column(text, name, points, value);
+  };
+  column("step", [](const CoursePoint& at) { return at.step; });
+  column("loss", [](const CoursePoint& at) { return at.loss.value(); });
+  column("loss_low", [](const CoursePoint& at) { return at.loss_low; });
+  column("loss_high", [](const CoursePoint& at) { return at.loss_high; });
+  column("accuracy", [](const CoursePoint& at) { return at.accuracy.value(); });
+  column("lr", [](const CoursePoint& at) { return at.lr.value(); });
+  column("samples_per_second", [](const CoursePoint& at) { return at.samples_per_second(); });
+  column("gradient_norm", [](const CoursePoint& at) { return at.gradient_norm.value(); });
+  column("loss_scale", [](const CoursePoint& at) { return at.loss_scale.value(); });
+  column("data_wait_ratio", [](const CoursePoint& at) { return at.data_wait_ratio(); });
+  column("overlap_ratio", [](const CoursePoint& at) { return at.overlap_ratio(); });
+  column("epoch", [](const CoursePoint& at) { return at.epoch; });
+  return text + "}";
+}
+
+std::string json_of(const DurationHistogram& seconds) {
+  const auto bins = seconds.bins();
+  std::string text;
+  const auto append = [&text](std::string_view name, double value) {
+    text += fmt::format(R"({}"{}":)", text.empty() ? "{" : ",", name);
+    append_number(text, value);
+  };
+  append("low", bins.low);
+  append("high", bins.high);
+  text += R"(,"counts":[)";
+  const char* separator = "";
+  for (const auto count : bins.counts) {
+    text += separator;
+    append_number(text, count);
+    separator = ",";
+  }
+  text += "]";
+  append("median", seconds.quantile(0.5));
+  append("p95", seconds.quantile(0.95));
+  append("max", seconds.most());
+  return text + "}";
+}
+
+std::string json_of(const EpochCourse& epochs) {
+  std::string text = "[";
+  for (const auto& epoch : epochs.epochs())
+    text.append(text.size() > 1 ? "," : "").append(to_json(epoch));
+  return text + "]";
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,16 @@
+/// The course of a run in the document: many numbers, which are written as text at once.
+#pragma once
+
+#include "../run_course.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace troupe::metrics {
+
+/// Points from the `from`th on, as columns. Values have seven digits, which is what a float has.
+std::string json_of(const StepCourse& steps, std::size_t from);
+std::string json_of(const DurationHistogram& seconds);
+std::string json_of(const EpochCourse& epochs);
+
+} // namespace troupe::metrics

@@ -1,0 +1,58 @@
+/// Values that may not be there, in our JSON. What is not finite is null.
+#pragma once
+
+#include "../../time_stamp.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace troupe::metrics {
+
+using OrderedJson = nlohmann::ordered_json;
+
+inline OrderedJson number_or_null(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+inline OrderedJson text_or_null(const std::string& value) {
+  return value.empty() ? OrderedJson(nullptr) : OrderedJson(value);
+}
+
+/// A name of the user's that is no UTF-8 must not cost the rest.
+inline std::string dumped(const OrderedJson& json, int indent = -1) {
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+/// nan where there is none.
+inline double number_at(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+inline std::optional<double> optional_number_at(const OrderedJson& object, const char* key) {
+  const auto value = number_at(object, key);
+  return value == value ? std::optional(value) : std::nullopt;
+}
+
+template <class Integer>
+Integer integer_at(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<Integer>() : Integer{};
+}
+
+inline std::string text_at(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+/// 1970 where there is none: records of earlier versions.
+inline std::chrono::system_clock::time_point moment_at(const OrderedJson& object, const char* key) {
+  return parse_utc(text_at(object, key)).value_or(std::chrono::system_clock::time_point{});
+}
+
+} // namespace troupe::metrics

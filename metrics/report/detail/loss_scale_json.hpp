@@ -1,0 +1,17 @@
+/// What only runs that scale their losses have, the same of a step and of a summary.
+#pragma once
+
+#include "json_values.hpp"
+
+namespace troupe::metrics {
+
+template <class Record>
+void add_loss_scale(OrderedJson& object, const Record& record) {
+  if (!record.loss_scale)
+    return;
+  object["loss_scale"] = *record.loss_scale;
+  object["skipped_steps"] = record.skipped_steps;
+  object["loss_scale_growths"] = record.scale_growths;
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,17 @@
+/// Parts that summary.json, run.json and the document of a run's page have in common.
+#pragma once
+
+#include "../../step_record.hpp"
+#include "json_values.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace troupe::metrics {
+
+/// What run.json has.
+OrderedJson object_of(const RunInfo& run);
+OrderedJson object_of(const RecomputeRecord& recompute);
+OrderedJson bytes_by_kind(const std::array<std::size_t, memory_kinds>& bytes);
+
+} // namespace troupe::metrics

@@ -1,0 +1,49 @@
+#include "earlier_run.hpp"
+
+#include <algorithm>
+
+namespace troupe::metrics {
+
+namespace {
+
+/// Epochs whose lines stay when a run goes on: those that will not be run again. A run that has
+/// come to its end keeps the epoch that max_steps cut short, too.
+std::int64_t epochs_before(const RunInfo& run) {
+  if (run.steps_per_epoch <= 0)
+    return 0;
+  const auto whole = run.first_step / run.steps_per_epoch;
+  const bool cut_short = run.first_step % run.steps_per_epoch != 0;
+  return run.first_step >= run.total_steps && cut_short ? whole + 1 : whole;
+}
+
+} // namespace
+
+Recollection::Recollection(const RunInfo& run)
+    : first_step_{run.first_step}, steps_per_epoch_{std::max<std::int64_t>(1, run.steps_per_epoch)},
+      epochs_{epochs_before(run)} {
+  course_.progress.begin(run);
+}
+
+bool Recollection::add(const StepRecord& step) {
+  if (step.step <= last_step_ || step.step >= first_step_)
+    return false;
+  last_step_ = step.step;
+  ++steps_;
+  course_.add(step);
+  run_.loss = step.loss;
+  if (step.step / steps_per_epoch_ == first_step_ / steps_per_epoch_)
+    run_.epoch.add(step);
+  return true;
+}
+
+bool Recollection::add(const EpochRecord& epoch) {
+  if (epoch.epoch <= last_epoch_ || epoch.epoch >= epochs_)
+    return false;
+  last_epoch_ = epoch.epoch;
+  course_.add(epoch);
+  if (epoch.test_accuracy)
+    run_.accuracy = epoch.test_accuracy;
+  return true;
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,39 @@
+/// What a run that goes on was before.
+#pragma once
+
+#include "../step_sums.hpp"
+#include "run_course.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace troupe::metrics {
+
+struct EarlierRun {
+  double loss = 0;                     ///< of the last step
+  std::optional<double> accuracy = {}; ///< of the last evaluation
+  StepSums epoch = {};                 ///< of the epoch that is under way
+};
+
+/// Takes what the files of a run's folder have of the steps before its first one.
+class Recollection {
+public:
+  explicit Recollection(const RunInfo& run);
+
+  /// False: not one of them, and nothing was taken.
+  bool add(const StepRecord& step);
+  bool add(const EpochRecord& epoch);
+
+  const EarlierRun& run() const { return run_; }
+  const RunCourse& course() const { return course_; }
+  /// Steps that the files do not have: lost with the machine's power.
+  std::int64_t missing_steps() const { return first_step_ - steps_; }
+
+private:
+  std::int64_t first_step_, steps_per_epoch_, epochs_;
+  std::int64_t steps_ = 0, last_step_ = -1, last_epoch_ = -1;
+  EarlierRun run_;
+  RunCourse course_;
+};
+
+} // namespace troupe::metrics

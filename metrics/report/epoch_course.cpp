@@ -1,0 +1,28 @@
+#include "epoch_course.hpp"
+
+namespace troupe::metrics {
+
+void EpochCourse::add(const EpochRecord& epoch) {
+  last_.reset();
+  if (count_++ % every_ != 0) {
+    last_ = epoch;
+    return;
+  }
+  chosen_.push_back(epoch);
+  if (chosen_.size() < most_epochs) // and the last one
+    return;
+  every_ *= 2;
+  for (std::size_t i = 1; 2 * i < chosen_.size(); ++i)
+    chosen_[i] = chosen_[2 * i];
+  chosen_.erase(chosen_.begin() + most_epochs / 2, chosen_.end());
+  last_ = epoch;
+}
+
+std::vector<EpochRecord> EpochCourse::epochs() const {
+  auto all = chosen_;
+  if (last_)
+    all.push_back(*last_);
+  return all;
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,29 @@
+/// The course of a run from its first step on, also over several processes, in bounded memory.
+#pragma once
+
+#include "duration_histogram.hpp"
+#include "epoch_course.hpp"
+#include "run_progress.hpp"
+#include "step_course.hpp"
+
+namespace troupe::metrics {
+
+struct RunCourse {
+  StepCourse steps;
+  DurationHistogram step_seconds;
+  EpochCourse epochs;
+  RunProgress progress;
+
+  /// Gives the index of the first point of `steps` that is not as it was.
+  std::size_t add(const StepRecord& step) {
+    step_seconds.add(step.seconds);
+    progress.add(step);
+    return steps.add(step);
+  }
+  void add(const EpochRecord& epoch) {
+    progress.add(epoch);
+    epochs.add(epoch);
+  }
+};
+
+} // namespace troupe::metrics

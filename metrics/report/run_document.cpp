@@ -1,0 +1,205 @@
+#include "run_document.hpp"
+
+#include "detail/course_json.hpp"
+#include "detail/summary_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::metrics {
+
+namespace {
+
+template <class Value>
+OrderedJson value_or_null(const std::optional<Value>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+OrderedJson json_of_standing(const Standing& now) {
+  return {{"steps", now.steps},
+          {"epoch", now.epoch},
+          {"epochs", now.epochs},
+          {"samples", now.samples},
+          {"seconds", now.seconds},
+          {"seconds_left", value_or_null(now.seconds_left)},
+          {"samples_per_second", value_or_null(now.samples_per_second)},
+          {"loss", value_or_null(now.loss)},
+          {"accuracy", value_or_null(now.accuracy)},
+          {"test_loss", value_or_null(now.test_loss)},
+          {"test_accuracy", value_or_null(now.test_accuracy)},
+          {"lr", value_or_null(now.lr)},
+          {"gradient_norm", value_or_null(now.gradient_norm)},
+          {"loss_scale", value_or_null(now.loss_scale)},
+          {"skipped_steps", now.skipped_steps},
+          {"overlap_ratio", value_or_null(now.overlap_ratio)},
+          {"data_wait_ratio", value_or_null(now.data_wait_ratio)},
+          {"unreadable_samples", now.unreadable_samples},
+          {"parameters_sha256", text_or_null(now.parameters_sha256)}};
+}
+
+const std::string& node_of(std::int32_t rank, const std::vector<NodeRecord>& nodes) {
+  static const std::string unknown;
+  const auto found = std::ranges::find_if(
+      nodes, [rank](const NodeRecord& node) { return std::ranges::count(node.ranks, rank) > 0; });
+  return found != nodes.end() ? found->name : unknown;
+}
+
+/// Its own time in a step: what it does beside computing is not counted twice.
+double own_seconds(const WorkerSummary& worker) {
+  return worker.compute_seconds + worker.data_wait_seconds + worker.collective_seconds;
+}
+
+OrderedJson json_of_workers(const RunDocument& document) {
+  auto all = OrderedJson::array();
+  for (const auto& worker : document.workers) {
+    const auto own = own_seconds(worker);
+    const bool measured = worker.steps > 0 && own > 0;
+    const bool is_now = worker.memory.total > 0;
+    all.push_back(
+        {{"rank", worker.rank},
+         {"device", worker.device},
+         {"node", text_or_null(node_of(worker.rank, document.nodes))},
+         {"peak_memory_bytes", worker.peak_memory_bytes},
+         {"memory_bytes", is_now ? OrderedJson(worker.memory.total) : OrderedJson(nullptr)},
+         {"memory_limit_bytes", worker.memory_limit_bytes > 0
+                                    ? OrderedJson(worker.memory_limit_bytes)
+                                    : OrderedJson(nullptr)},
+         {"bytes_by_kind", is_now ? bytes_by_kind(worker.memory.current) : OrderedJson(nullptr)},
+         {"peak_bytes_by_kind", bytes_by_kind(worker.memory.peak)},
+         {"busy_ratio", worker.busy_ratio},
+         {"data_wait_ratio",
+          number_or_null(measured ? std::optional{worker.data_wait_seconds / own} : std::nullopt)},
+         {"step_seconds",
+          number_or_null(measured ? std::optional{own / static_cast<double>(worker.steps)}
+                                  : std::nullopt)}});
+  }
+  return all;
+}
+
+OrderedJson json_of_nodes(const std::vector<NodeRecord>& nodes) {
+  auto all = OrderedJson::array();
+  for (const auto& node : nodes)
+    all.push_back({{"name", node.name},
+                   {"address", node.address},
+                   {"page", text_or_null(node.page)},
+                   {"state", node.state},
+                   {"ranks", node.ranks},
+                   {"devices", node.devices},
+                   {"leads", node.leads},
+                   {"heartbeat_age_seconds", value_or_null(node.heartbeat_age_seconds)},
+                   {"version", node.version}});
+  return all;
+}
+
+OrderedJson json_of_actors(const std::vector<ActorRecord>& actors) {
+  auto all = OrderedJson::array();
+  for (const auto& actor : actors)
+    all.push_back({{"name", actor.name},
+                   {"count", actor.count},
+                   {"waiting", actor.waiting},
+                   {"messages", actor.messages},
+                   {"messages_per_second", value_or_null(actor.messages_per_second)},
+                   {"busy_ratio", value_or_null(actor.busy_ratio)}});
+  return all;
+}
+
+/// Times have nanoseconds: shorter than all digits of a double.
+std::string json_of_timeline(const Timeline& timeline) {
+  std::string text;
+  for (const auto& row : timeline.rows) {
+    text += fmt::format(R"({}{{"group":{},"name":{},"spans":[)", text.empty() ? "" : ",",
+                        dumped(row.group), dumped(row.name));
+    const char* separator = "";
+    for (const auto& span : row.spans) {
+      text += fmt::format("{}[{:.9f},{:.9f},{},{}]", separator, span.begin, span.seconds,
+                          static_cast<int>(span.kind), dumped(span.name));
+      separator = ",";
+    }
+    text += "]}";
+  }
+  return fmt::format(R"({{"step":{},"seconds":{:.9f},"kinds":{},"rows":[{}],"dropped":{}}})",
+                     timeline.step, timeline.seconds, dumped(span_kind_names), text,
+                     timeline.dropped);
+}
+
+OrderedJson json_of_checkpoints(const CheckpointTotals& totals) {
+  return {{"written", value_or_null(totals.written)},
+          {"failures", totals.failures},
+          {"last_step", value_or_null(totals.last_step)},
+          {"last_seconds", value_or_null(totals.last_seconds)},
+          {"last_bytes", value_or_null(totals.last_bytes)},
+          {"last_time", totals.last_time ? OrderedJson(utc_milliseconds(*totals.last_time))
+                                         : OrderedJson(nullptr)},
+          {"path", text_or_null(totals.path)}};
+}
+
+OrderedJson json_of_log(const std::deque<LogLine>& log) {
+  auto lines = OrderedJson::array();
+  for (const auto& line : log)
+    lines.push_back(
+        {{"time", utc_milliseconds(line.time)}, {"level", line.level}, {"text", line.text}});
+  return lines;
+}
+
+} // namespace
+
+void RunDocument::add(LogLine line) {
+  log.push_back(std::move(line));
+  if (log.size() > most_lines)
+    log.pop_front();
+}
+
+std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from) {
+  switch (part) {
+  case DocumentPart::status:
+    return dumped(document.status);
+  case DocumentPart::error:
+    return dumped(text_or_null(document.error));
+  case DocumentPart::run:
+    return dumped(object_of(document.run));
+  case DocumentPart::progress:
+    return dumped(json_of_standing(document.course.progress.now()));
+  case DocumentPart::steps:
+    return json_of(document.course.steps, from);
+  case DocumentPart::epochs:
+    return json_of(document.course.epochs);
+  case DocumentPart::step_seconds:
+    return json_of(document.course.step_seconds);
+  case DocumentPart::workers:
+    return dumped(json_of_workers(document));
+  case DocumentPart::nodes:
+    return dumped(json_of_nodes(document.nodes));
+  case DocumentPart::generation:
+    return fmt::format("{}", document.generation);
+  case DocumentPart::actors:
+    return dumped(json_of_actors(document.actors));
+  case DocumentPart::timeline:
+    return document.timeline ? json_of_timeline(*document.timeline) : "null";
+  case DocumentPart::checkpoints:
+    return dumped(json_of_checkpoints(document.checkpoints));
+  case DocumentPart::log:
+    return dumped(json_of_log(document.log));
+  case DocumentPart::config:
+    return dumped(document.config);
+  }
+  return "null";
+}
+
+std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,
+                        std::chrono::system_clock::time_point made) {
+  auto text = fmt::format(R"({{"kind":"run","live":{},"made":"{}")", live, utc_milliseconds(made));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += fmt::format(",\"{}\":{}", document_keys[i], parts[i]);
+  return text + "}";
+}
+
+std::string to_json(const RunDocument& document, bool live,
+                    std::chrono::system_clock::time_point made) {
+  std::array<std::string, document_keys.size()> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i] = json_of(document, static_cast<DocumentPart>(i));
+  return document_of(parts, live, made);
+}
+
+} // namespace troupe::metrics

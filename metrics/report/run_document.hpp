@@ -1,0 +1,111 @@
+/// The document of a run: what its page shows, live or standing (docs/files.md). It is small,
+/// however long the run is.
+#pragma once
+
+#include "../step_record.hpp"
+#include "../timeline.hpp"
+#include "run_course.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::metrics {
+
+/// A daemon that takes part.
+struct NodeRecord {
+  std::string name, address;
+  std::string page; ///< HOST:PORT; empty: off
+  std::string state, version;
+  std::vector<std::int32_t> ranks;
+  std::vector<std::string> devices;
+  bool leads = false;
+  std::optional<double> heartbeat_age_seconds = {}; ///< empty: nobody here hears of it
+};
+
+/// All actors of one role of this process.
+struct ActorRecord {
+  std::string name;
+  std::int64_t count = 1;
+  std::int64_t waiting = 0;                                        ///< messages in their mailboxes
+  std::int64_t messages = 0;                                       ///< since the process began
+  std::optional<double> messages_per_second = {}, busy_ratio = {}; ///< of the last second or so
+};
+
+struct CheckpointTotals {
+  std::optional<std::int64_t> written = 0; ///< empty: nobody knows
+  std::int64_t failures = 0;
+  std::optional<std::int64_t> last_step = {};
+  std::optional<double> last_seconds = {};
+  std::optional<std::uint64_t> last_bytes = {};
+  std::optional<std::chrono::system_clock::time_point> last_time = {};
+  std::string path = {}; ///< of the last one; empty: none
+};
+
+struct LogLine {
+  std::chrono::system_clock::time_point time;
+  std::string level, text;
+};
+
+struct RunDocument {
+  static constexpr std::size_t most_lines = 50;
+  static constexpr std::size_t most_spans = 3000;
+
+  std::string status, error; ///< error: empty where nothing has failed
+  RunInfo run;
+  RunCourse course;
+  std::vector<WorkerSummary> workers;
+  std::vector<NodeRecord> nodes;
+  std::int64_t generation = 1;
+  std::vector<ActorRecord> actors;
+  std::optional<Timeline> timeline;
+  CheckpointTotals checkpoints;
+  std::deque<LogLine> log;
+  std::string config;
+
+  /// The oldest lines go.
+  void add(LogLine line);
+};
+
+/// The top-level keys of the document that can change.
+enum class DocumentPart : std::uint8_t {
+  status,
+  error,
+  run,
+  progress,
+  steps,
+  epochs,
+  step_seconds,
+  workers,
+  nodes,
+  generation,
+  actors,
+  timeline,
+  checkpoints,
+  log,
+  config
+};
+
+inline constexpr std::array<std::string_view, 15> document_keys = {
+    "status", "error",        "run",         "progress", "steps",
+    "epochs", "step_seconds", "workers",     "nodes",    "generation",
+    "actors", "timeline",     "checkpoints", "log",      "config"};
+
+/// The value of a part, as JSON. Of steps, the points from the `from`th on.
+std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from = 0);
+
+/// All of it; `live`: for a page that follows.
+std::string to_json(const RunDocument& document, bool live,
+                    std::chrono::system_clock::time_point made);
+
+/// The same of parts that are JSON already, by DocumentPart.
+std::string document_of(const std::array<std::string, document_keys.size()>& parts, bool live,
+                        std::chrono::system_clock::time_point made);
+
+} // namespace troupe::metrics

@@ -1,0 +1,83 @@
+#include "run_progress.hpp"
+
+#include <algorithm>
+
+namespace troupe::metrics {
+
+namespace {
+
+std::optional<double> ratio_of(double part, double whole) {
+  return whole > 0 ? std::optional{part / whole} : std::nullopt;
+}
+
+} // namespace
+
+void RunProgress::begin(const RunInfo& run) {
+  first_step_ = run.first_step;
+  total_steps_ = run.total_steps;
+  steps_per_epoch_ = std::max<std::int64_t>(1, run.steps_per_epoch);
+  now_.epochs = (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_;
+}
+
+void RunProgress::add(const StepRecord& step) {
+  now_.steps = step.step + 1;
+  now_.epoch = step.epoch;
+  now_.loss = step.loss;
+  now_.accuracy = step.accuracy;
+  now_.lr = step.lr;
+  if (step.gradient_norm)
+    now_.gradient_norm = step.gradient_norm;
+  now_.loss_scale = step.loss_scale;
+  now_.skipped_steps = step.skipped_steps;
+  if (step.step < first_step_)
+    return;
+  now_.samples += step.samples;
+  now_.seconds += step.seconds;
+  step_seconds_ += step.seconds;
+  data_wait_ += step.data_wait_seconds;
+  collective_ += step.collective_seconds;
+  overlapped_ += step.overlap_ratio * step.collective_seconds;
+  now_.data_wait_ratio = ratio_of(data_wait_, step_seconds_);
+  now_.overlap_ratio = ratio_of(overlapped_, collective_);
+  recent_.add(step);
+  now_.samples_per_second = recent_.samples_per_second();
+  now_.seconds_left = static_cast<double>(std::max<std::int64_t>(0, total_steps_ - now_.steps)) *
+                      recent_.seconds_per_step();
+}
+
+void RunProgress::add(const EpochRecord& epoch) {
+  if (epoch.test_loss)
+    now_.test_loss = epoch.test_loss;
+  if (epoch.test_accuracy)
+    now_.test_accuracy = epoch.test_accuracy;
+  if ((epoch.epoch + 1) * steps_per_epoch_ > first_step_)
+    now_.seconds += epoch.test_seconds.value_or(0);
+}
+
+void RunProgress::note_steps(std::int64_t steps) {
+  now_.steps = steps;
+  now_.epoch = std::max<std::int64_t>(0, steps - 1) / steps_per_epoch_;
+}
+
+void RunProgress::stop() {
+  now_.seconds_left.reset();
+  now_.samples_per_second = ratio_of(static_cast<double>(now_.samples), step_seconds_);
+}
+
+void RunProgress::finish(const RunSummary& summary) {
+  now_.steps = summary.steps;
+  now_.samples = std::max(now_.samples, summary.samples); // others than the leader do not hear it
+  now_.seconds = summary.seconds;
+  now_.seconds_left.reset();
+  now_.samples_per_second = summary.samples_per_second;
+  if (summary.steps > 0)
+    now_.loss = summary.loss;
+  if (summary.accuracy)
+    now_.test_accuracy = summary.accuracy;
+  if (summary.world_size > 1 && summary.samples > 0)
+    now_.overlap_ratio = summary.overlap_ratio;
+  now_.unreadable_samples = std::max(now_.unreadable_samples, summary.unreadable_samples);
+  now_.parameters_sha256 = summary.parameters_sha256;
+}
+
+} // namespace troupe::metrics

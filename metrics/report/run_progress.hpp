@@ -1,0 +1,54 @@
+/// Where a run stands, in numbers.
+#pragma once
+
+#include "../recent_steps.hpp"
+#include "../step_record.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace troupe::metrics {
+
+/// Samples, seconds and ratios are those since the run was last started. What nobody knows is
+/// empty.
+struct Standing {
+  std::int64_t steps = 0; ///< committed by the whole run
+  std::int64_t epoch = 0; ///< of the last one
+  std::int64_t epochs = 0;
+  std::int64_t samples = 0;
+  double seconds = 0; ///< in steps and evaluations; when it has ended, from begin to end
+  std::optional<double> seconds_left = {};
+  std::optional<double> samples_per_second = {}; ///< now; when it has ended, over all steps
+  std::optional<double> loss = {}, accuracy = {};
+  std::optional<double> test_loss = {}, test_accuracy = {};
+  std::optional<double> lr = {}, gradient_norm = {}, loss_scale = {};
+  std::int64_t skipped_steps = 0;
+  std::optional<double> overlap_ratio = {}, data_wait_ratio = {};
+  std::int64_t unreadable_samples = 0;
+  std::string parameters_sha256 = {}; ///< empty until it has ended
+};
+
+class RunProgress {
+public:
+  /// Steps before the run's first one count as the earlier ones of a run that goes on.
+  void begin(const RunInfo& run);
+  void add(const StepRecord& step);
+  void add(const EpochRecord& epoch);
+  /// Where only their number is known.
+  void note_steps(std::int64_t steps);
+  void note_unreadable(std::int64_t samples) { now_.unreadable_samples = samples; }
+  /// No further step will come, and nobody tells how it ended.
+  void stop();
+  void finish(const RunSummary& summary);
+
+  const Standing& now() const { return now_; }
+
+private:
+  std::int64_t first_step_ = 0, total_steps_ = 0, steps_per_epoch_ = 1;
+  double step_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
+  RecentSteps recent_;
+  Standing now_;
+};
+
+} // namespace troupe::metrics

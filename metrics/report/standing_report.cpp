@@ -1,0 +1,112 @@
+#include "standing_report.hpp"
+
+#include "detail/json_lines.hpp"
+#include "run_folder.hpp"
+#include "run_json.hpp"
+
+#include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace troupe::metrics {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Empty where there is none.
+std::string text_of(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+std::int64_t key_of(const StepRecord& step) {
+  return step.step;
+}
+std::int64_t key_of(const EpochRecord& epoch) {
+  return epoch.epoch;
+}
+
+/// Gives how many lines are damaged: no records, or not behind the ones before them.
+template <class Record>
+std::int64_t read_lines(const fs::path& path, std::optional<Record> (*parse)(std::string_view),
+                        RunCourse& course) {
+  std::int64_t damaged = 0, last = -1;
+  for_each_line(path, [&](std::string_view line) {
+    const auto record = parse(line);
+    if (record && key_of(*record) > last) {
+      last = key_of(*record);
+      course.add(*record);
+    } else {
+      ++damaged;
+    }
+    return true;
+  });
+  return damaged;
+}
+
+void find_checkpoint(RunDocument& document, const fs::path& folder) {
+  const auto all = CheckpointStore{folder / "checkpoints"}.list();
+  if (all.empty())
+    return;
+  document.checkpoints.last_step = all.front().step;
+  document.checkpoints.path = all.front().path.string();
+}
+
+void take_summary(RunDocument& document, const RunSummary& summary) {
+  document.status = summary.status;
+  document.error = summary.error;
+  document.course.progress.finish(summary);
+  document.workers = summary.workers;
+  document.checkpoints.written = summary.checkpoints;
+  document.checkpoints.failures = summary.checkpoint_failures;
+}
+
+} // namespace
+
+Result<StandingReport> read_report(const fs::path& folder) {
+  const auto named = echoed(folder.string());
+  if (!fs::is_directory(folder))
+    return fail(Errc::invalid_input, "{}: there is no such folder", named);
+  // Before the lines are read: a run may end meanwhile.
+  const bool goes_on = is_being_written(folder / run_files::steps);
+  const auto summary = parse_summary(text_of(folder / run_files::summary));
+  auto info = parse_run_info(text_of(folder / run_files::info));
+  if (!info && !summary)
+    return fail(Errc::invalid_input,
+                "{} is not the folder of a run: it has no {} and no {} that can be read", named,
+                run_files::info, run_files::summary);
+  if (!info)
+    info = *summary;
+
+  StandingReport report;
+  auto& document = report.document;
+  document.run = *info;
+  document.config = text_of(folder / run_files::config);
+  auto& course = document.course;
+  course.progress.begin(*info);
+  const auto note = [&](std::int64_t damaged, const char* file) {
+    if (damaged > 0)
+      report.notes.push_back(fmt::format("{} damaged lines of {} were left out", damaged, file));
+  };
+  note(read_lines(folder / run_files::steps, parse_step, course), run_files::steps);
+  note(read_lines(folder / run_files::epochs, parse_epoch, course), run_files::epochs);
+  find_checkpoint(document, folder);
+  if (summary) {
+    take_summary(document, *summary);
+  } else {
+    document.status = goes_on ? "running" : "interrupted";
+    document.checkpoints.written.reset();
+    if (!goes_on)
+      course.progress.stop();
+  }
+  for (const auto& text : report.notes)
+    document.add({.time = std::chrono::system_clock::now(), .level = "warning", .text = text});
+  return report;
+}
+
+} // namespace troupe::metrics

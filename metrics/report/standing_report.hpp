@@ -1,0 +1,23 @@
+/// The document of a run from the files of its folder, whether the run has ended, goes on or was
+/// killed.
+#pragma once
+
+#include "run_document.hpp"
+
+#include "troupe/core/error.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe::metrics {
+
+struct StandingReport {
+  RunDocument document;
+  std::vector<std::string> notes; ///< what was left out of it; they are in its log, too
+};
+
+/// Reads each file once, in bounded memory. Errors: invalid_input where it is no run's folder.
+Result<StandingReport> read_report(const std::filesystem::path& folder);
+
+} // namespace troupe::metrics

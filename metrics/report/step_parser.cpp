@@ -1,0 +1,161 @@
+// Lines of events.jsonl, read back: a run that goes on may have millions, so a line is taken as it
+// is read, without a tree of its values.
+#include "../time_stamp.hpp"
+#include "run_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+#include <variant>
+
+namespace troupe::metrics {
+
+namespace {
+
+/// Where a value goes; none: it is no number of its own.
+using StepMember =
+    std::variant<std::monostate, std::int64_t StepRecord::*, std::uint64_t StepRecord::*,
+                 double StepRecord::*, std::optional<double> StepRecord::*>;
+
+struct StepField {
+  std::string_view key;
+  StepMember member = {};
+};
+
+/// In the order in which they are written.
+constexpr std::array<StepField, 18> step_fields = {{
+    {"step", &StepRecord::step},
+    {"epoch", &StepRecord::epoch},
+    {"time"},
+    {"loss", &StepRecord::loss},
+    {"accuracy", &StepRecord::accuracy},
+    {"lr", &StepRecord::lr},
+    {"samples", &StepRecord::samples},
+    {"seconds", &StepRecord::seconds},
+    {"data_wait_seconds", &StepRecord::data_wait_seconds},
+    {"compute_seconds", &StepRecord::compute_seconds},
+    {"collective_bytes", &StepRecord::collective_bytes},
+    {"collective_seconds", &StepRecord::collective_seconds},
+    {"collectives"},
+    {"overlap_ratio", &StepRecord::overlap_ratio},
+    {"gradient_norm", &StepRecord::gradient_norm},
+    {"loss_scale", &StepRecord::loss_scale},
+    {"skipped_steps", &StepRecord::skipped_steps},
+    {"loss_scale_growths", &StepRecord::scale_growths},
+}};
+
+/// What nlohmann::json::sax_parse calls. Of a value of a type that its key does not have, nothing
+/// is taken.
+class StepReader {
+public:
+  StepReader() {
+    for (const auto& field : step_fields)
+      if (const auto* member = std::get_if<double StepRecord::*>(&field.member))
+        record_.** member = std::numeric_limits<double>::quiet_NaN();
+  }
+
+  std::optional<StepRecord> take() {
+    return has_step_ ? std::optional{std::move(record_)} : std::nullopt;
+  }
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(std::int64_t value) { return number(value); }
+  bool number_unsigned(std::uint64_t value) { return number(value); }
+  bool number_float(double value, const std::string&) { return number(value); }
+  bool string(const std::string& value) {
+    if (depth_ == 1 && field_ && field_->key == "time")
+      record_.time = parse_utc(value).value_or(record_.time);
+    return true;
+  }
+  bool binary(const nlohmann::json::binary_t&) { return true; }
+  bool key(const std::string& name);
+  bool start_object(std::size_t) { return enter(); }
+  bool end_object() { return leave(); }
+  bool start_array(std::size_t) { return enter(); }
+  bool end_array() { return leave(); }
+  static bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) {
+    return false;
+  }
+
+private:
+  bool enter() {
+    ++depth_;
+    return true;
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+  template <class Number>
+  bool number(Number value);
+
+  StepRecord record_;
+  bool has_step_ = false;
+  int depth_ = 0;
+  const StepField* field_ = nullptr; ///< of the key at depth 1; null: none of ours
+  std::size_t next_ = 0;             ///< the field that follows it
+  std::size_t kind_ = 0;             ///< of the collective at depth 2
+  std::string use_;                  ///< the key at depth 3
+};
+
+/// Mostly the first one that is looked at is it.
+bool StepReader::key(const std::string& name) {
+  if (depth_ == 2) {
+    kind_ = static_cast<std::size_t>(std::ranges::find(collective_kind_names, name) -
+                                     collective_kind_names.begin());
+    return true;
+  }
+  if (depth_ != 1) {
+    use_ = name;
+    return true;
+  }
+  field_ = nullptr;
+  for (std::size_t i = 0; i < step_fields.size() && !field_; ++i)
+    if (const auto at = (next_ + i) % step_fields.size(); step_fields[at].key == name) {
+      field_ = &step_fields[at];
+      next_ = at + 1;
+    }
+  return true;
+}
+
+template <class Number>
+bool StepReader::number(Number value) {
+  if (!field_)
+    return true;
+  if (depth_ == 3 && field_->key == "collectives" && kind_ < record_.collectives.size()) {
+    auto& use = record_.collectives[kind_];
+    if (use_ == "seconds")
+      use.seconds = static_cast<double>(value);
+    else if (use_ == "bytes" && std::is_integral_v<Number>)
+      use.bytes = static_cast<std::uint64_t>(value);
+  }
+  if (depth_ != 1)
+    return true;
+  std::visit(
+      [this, value](auto member) {
+        if constexpr (!std::is_same_v<decltype(member), std::monostate>) {
+          using Value = std::remove_reference_t<decltype(record_.*member)>;
+          if constexpr (std::is_integral_v<Number> || !std::is_integral_v<Value>)
+            record_.*member = static_cast<Value>(value);
+        }
+      },
+      field_->member);
+  if (std::is_integral_v<Number> && field_->key == "step")
+    has_step_ = true;
+  return true;
+}
+
+} // namespace
+
+std::optional<StepRecord> parse_step(std::string_view json) {
+  StepReader reader;
+  if (!nlohmann::json::sax_parse(json, &reader))
+    return std::nullopt;
+  return reader.take();
+}
+
+} // namespace troupe::metrics

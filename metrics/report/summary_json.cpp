@@ -1,0 +1,68 @@
+#include "detail/loss_scale_json.hpp"
+#include "detail/summary_values.hpp"
+#include "run_json.hpp"
+
+namespace troupe::metrics {
+
+namespace {
+
+OrderedJson object_of(const WorkerSummary& worker) {
+  return {{"rank", worker.rank},
+          {"device", worker.device},
+          {"peak_memory_bytes", worker.peak_memory_bytes},
+          {"memory_limit_bytes", worker.memory_limit_bytes},
+          {"parameter_bytes", worker.parameter_bytes},
+          {"gradient_bytes", worker.gradient_bytes},
+          {"optimizer_bytes", worker.optimizer_bytes},
+          {"busy_ratio", worker.busy_ratio},
+          {"steps", worker.steps},
+          {"compute_seconds", worker.compute_seconds},
+          {"data_wait_seconds", worker.data_wait_seconds},
+          {"collective_seconds", worker.collective_seconds},
+          {"peak_bytes_by_kind", bytes_by_kind(worker.memory.peak)}};
+}
+
+} // namespace
+
+std::string to_json(const RunSummary& summary) {
+  OrderedJson workers = OrderedJson::array();
+  for (const auto& worker : summary.workers)
+    workers.push_back(object_of(worker));
+  OrderedJson object = {{"name", summary.name},
+                        {"status", summary.status},
+                        {"error", text_or_null(summary.error)},
+                        {"epochs", summary.epochs},
+                        {"steps", summary.steps},
+                        {"samples", summary.samples},
+                        {"seconds", summary.seconds},
+                        {"samples_per_second", summary.samples_per_second},
+                        {"loss", summary.loss},
+                        {"accuracy", number_or_null(summary.accuracy)},
+                        {"model", summary.model},
+                        {"dataset", summary.dataset},
+                        {"class_names", summary.class_names},
+                        {"world_size", summary.world_size},
+                        {"strategy", to_string(summary.strategy)},
+                        {"precision", summary.precision},
+                        {"batch_size", summary.batch_size},
+                        {"steps_per_epoch", summary.steps_per_epoch},
+                        {"total_steps", summary.total_steps},
+                        {"first_step", summary.first_step},
+                        {"parameters_sha256", summary.parameters_sha256},
+                        {"overlap_ratio", summary.overlap_ratio},
+                        {"unreadable_samples", summary.unreadable_samples},
+                        {"unreadable_files", summary.unreadable_files},
+                        {"checkpoints", summary.checkpoints},
+                        {"checkpoint_failures", summary.checkpoint_failures},
+                        {"checkpoint", text_or_null(summary.checkpoint)},
+                        {"workers", workers},
+                        {"started", utc(summary.started)},
+                        {"host", summary.host},
+                        {"version", summary.version}};
+  add_loss_scale(object, summary);
+  if (const auto& recompute = summary.recompute)
+    object["recompute"] = object_of(*recompute);
+  return dumped(object, 2) + "\n";
+}
+
+} // namespace troupe::metrics

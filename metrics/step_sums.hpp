@@ -1,0 +1,22 @@
+/// Totals over steps.
+#pragma once
+
+#include "step_record.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace troupe::metrics {
+
+struct StepSums {
+  double loss = 0; ///< of the steps' means
+  std::int64_t samples = 0, steps = 0;
+  std::optional<std::int64_t> correct = {}; ///< samples that were classified right
+  double seconds = 0;
+
+  void add(const StepRecord& step);
+  /// Empty where nothing can be classified.
+  std::optional<double> accuracy() const;
+};
+
+} // namespace troupe::metrics
