@@ -45,11 +45,35 @@ public:
     return text;
   }
 
+  /// Until it has sent this, or has ended the connection: what came before, and more.
+  std::string receive_until(const std::string& end) const {
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (text.find(end) == std::string::npos) {
+      const auto count = ::recv(socket_, piece.data(), piece.size(), 0);
+      if (count <= 0)
+        break;
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+  int number() const { return socket_; }
+
 private:
   int socket_;
 };
 
 struct HttpReply {
+  HttpReply() = default;
+  explicit HttpReply(const std::string& text) {
+    const auto end = text.find("\r\n\r\n");
+    if (end == std::string::npos || text.size() < 12)
+      throw std::runtime_error("no HTTP reply: " + text);
+    status = std::stoi(text.substr(9, 3));
+    head = text.substr(0, end);
+    body = text.substr(end + 4);
+  }
+
   int status = 0;
   std::string head, body;
 };
@@ -60,11 +84,7 @@ inline HttpReply http(std::uint16_t port, const std::string& path,
   const Client client(port);
   client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
               headers + "\r\n");
-  const auto text = client.receive_all();
-  const auto end = text.find("\r\n\r\n");
-  if (end == std::string::npos || text.size() < 12)
-    throw std::runtime_error("no HTTP reply: " + text);
-  return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
+  return HttpReply{client.receive_all()};
 }
 
 /// As Prometheus does it.
