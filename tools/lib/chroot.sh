@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Bare Debian systems in folders, for the scripts that prove what works on one. Needs root; source
 # lib/common.sh first.
+: "${root:?}"
 
 need_chroot() {
   [ "$(id -u)" = 0 ] || die "needs root, for chroot"
@@ -29,18 +30,20 @@ bare_debian() {
 }
 
 # in_chroot DIR COMMAND...: with a clean environment. Mounts live in a private namespace, so none is
-# left behind.
+# left behind. $network=none: with no other network than loopback's.
 in_chroot() {
   # shellcheck disable=SC2016  # expanded by the inner shell
-  unshare -m --propagation private bash -c '
+  unshare -m ${network:+--net} --propagation private bash -c '
     set -e
-    target=$1; shift
+    target=$1 network=$2
+    shift 2
+    [ -z "$network" ] || ip link set lo up
     mount -t proc proc "$target/proc"
     mount --rbind /dev "$target/dev"
     mount --rbind /sys "$target/sys"
     cp -L /etc/resolv.conf /etc/hosts "$target/etc/"
     cd "$target"
-    exec chroot "$target" env -i "$@"' _ "$1" \
+    exec chroot "$target" env -i "$@"' _ "$1" "${network:-}" \
     PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" "${@:2}"
 }
