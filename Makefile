@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build everything demo test fuzz test-emulated asan tsan lint format bench gpu-bundle install install-development clean
+.PHONY: help bootstrap configure build everything demo test fuzz test-emulated asan tsan lint format bench gpu-bundle package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -29,6 +29,7 @@ help:
 	@echo "make format     format every source file"
 	@echo "make bench      build and run the benchmarks"
 	@echo "make gpu-bundle what runs on a GPU machine, as a tree to copy there: build/gpu-bundle"
+	@echo "make package    a Debian package of what make install installs: build/troupe_VERSION_amd64.deb"
 	@echo "make install    install below PREFIX ($(PREFIX))"
 	@echo "make install-development  that, and what programs with models and data sets of their own are built with"
 	@echo "make clean      remove build/ (data/, runs/ and .deps/ stay)"
@@ -86,6 +87,9 @@ bench: everything
 
 gpu-bundle: everything
 	@tools/gpu-bundle
+
+package: build
+	@cpack --config build/release/CPackConfig.cmake
 
 install: build
 	@cmake --install build/release --prefix "$(PREFIX)" --component program

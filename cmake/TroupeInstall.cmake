@@ -22,6 +22,8 @@ foreach(folder configs dashboards)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${data}" PATTERN "CMakeLists.txt" EXCLUDE)
 endforeach()
 
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/node.yaml" DESTINATION "${data}")
+
 # install_link(TARGET LINK): a relative one, which survives a move; both are below the prefix.
 function(install_link target link)
   cmake_path(GET link PARENT_PATH folder)
@@ -41,6 +43,23 @@ foreach(tool fetch-data make-certs)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/tools/lib/common.sh" DESTINATION ${tools}/lib)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/checksums" DESTINATION ${tools})
+
+# script_page(TOOL NAME): the manual page of a script, which has what it says with --help.
+function(script_page tool name)
+  set(script "${PROJECT_SOURCE_DIR}/tools/${tool}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
+  execute_process(COMMAND "${script}" --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "${script}" "troupe-${tool}" help "${help}")
+  string(REGEX MATCH "^([^\n]*)\n\n(.*)$" help "${help}")
+  string(TOUPPER "troupe-${tool}" title)
+  string(CONCAT page ".TH ${title} 1 \"\" \"troupe ${PROJECT_VERSION}\" \"troupe\"\n"
+    ".SH NAME\ntroupe-${tool} - ${name}\n.SH SYNOPSIS\n${CMAKE_MATCH_1}\n.SH DESCRIPTION\n.nf\n${CMAKE_MATCH_2}.fi\n")
+  string(REPLACE "-" "\\-" page "${page}")
+  file(WRITE "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" "${page}")
+  install(FILES "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+endfunction()
+script_page(fetch-data "fetches CIFAR-10, MNIST or Fashion-MNIST, and verifies every file")
+script_page(make-certs "makes certificates for daemons, to try TLS with")
 install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
 
 # Pages refer to each other, and to configs and dashboards, as in the source tree.
@@ -55,8 +74,8 @@ install_link("${CMAKE_INSTALL_DOCDIR}/docs" "${data}/docs")
 
 # Where systemd looks, whatever the library directory is called here. The unit names the pages by
 # their place, which only the installation knows: --prefix may be another than at configuration.
-set(unit lib/systemd/system/troupe-node.service)
-install(FILES "${PROJECT_SOURCE_DIR}/packaging/troupe-node.service" DESTINATION lib/systemd/system)
+set(unit lib/systemd/system/troupe-node@.service)
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/troupe-node@.service" DESTINATION lib/systemd/system)
 install(CODE "
   set(unit \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${unit}\")
   file(READ \"\${unit}\" text)

@@ -16,11 +16,11 @@
 
 namespace troupe::testing {
 
-/// What packaging/troupe-node.service says of an exit code, read as systemd.service(5) has it.
+/// What packaging/troupe-node@.service says of an exit code, read as systemd.service(5) has it.
 class RestartRules {
 public:
   RestartRules() {
-    std::istringstream unit{read_bytes(source_tree() / "packaging/troupe-node.service")};
+    std::istringstream unit{read_bytes(source_tree() / "packaging/troupe-node@.service")};
     for (std::string line; std::getline(unit, line);) {
       if (line.starts_with("Restart="))
         restart_ = line.substr(8);
