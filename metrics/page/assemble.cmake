@@ -1,17 +1,28 @@
 # cmake -D ASSETS=FOLDER -D PAGE=FILE.html -D SOURCE=FILE.cpp -P assemble.cmake
 #
 # Puts style and scripts into page.html, where it names them, and writes the whole as PAGE and, for the
-# program, as SOURCE. main.js, which starts the others, comes last.
+# program, as SOURCE. What folders share lies above them, so it comes first; main.js, which starts the
+# others, comes last.
 file(READ "${ASSETS}/page.html" page)
 file(READ "${ASSETS}/page.css" style)
-file(GLOB_RECURSE scripts "${ASSETS}/*.js")
-list(SORT scripts)
-list(REMOVE_ITEM scripts "${ASSETS}/main.js")
+file(GLOB shared "${ASSETS}/*.js")
+list(REMOVE_ITEM shared "${ASSETS}/main.js")
+file(GLOB scripts "${ASSETS}/*/*.js")
 set(script)
-foreach(file ${scripts} "${ASSETS}/main.js")
+foreach(file ${shared} ${scripts} "${ASSETS}/main.js")
   file(READ "${file}" text)
   string(APPEND script "${text}\n")
 endforeach()
+
+# Comments and indentation stay here: a page is sent to each who follows, and is kept with each run. No
+# text of the scripts goes on over the end of a line.
+string(REGEX REPLACE "\n +" "\n" script "\n${script}")
+string(REGEX REPLACE "\n//[^\n]*" "" script "${script}")
+string(REGEX REPLACE "\n\n+" "\n" script "${script}")
+string(REGEX REPLACE "/\\*[^*]*\\*/" "" style "${style}")
+string(REGEX REPLACE "[ \n]+" " " style "${style}")
+string(REGEX REPLACE "([{};:,]) " "\\1" style "${style}")
+string(REPLACE " {" "{" style "${style}")
 string(REPLACE "/* page.css */" "${style}" page "${page}")
 string(REPLACE "/* all scripts */" "${script}" page "${page}")
 file(WRITE "${PAGE}" "${page}")

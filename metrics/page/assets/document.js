@@ -1,0 +1,18 @@
+// What changes of a document arrive as, and how they become part of it.
+
+// Keys are replaced as wholes, but of `steps` what lies before `from` stays.
+function merge(whole, changes) {
+  const { steps, ...others } = changes;
+  Object.assign(whole, others);
+  if (!steps) return whole;
+  const before = whole.steps || {}, merged = { ...steps };
+  for (const [name, column] of Object.entries(steps))
+    if (Array.isArray(column)) merged[name] = [...list(before[name]).slice(0, steps.from), ...column];
+  merged.from = 0;
+  whole.steps = merged;
+  return whole;
+}
+
+const columnOf = (whole, name) => list((whole.steps || {})[name]);
+const hasValues = values => list(values).some(known);
+const ended = status => ['completed', 'stopped', 'failed', 'interrupted'].includes(status);

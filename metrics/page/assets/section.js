@@ -1,0 +1,28 @@
+// A part of the page: a card with a title. `build(body, tools)` makes what is in it once and returns
+// update(document), which says whether there is something to show: true, false, or a sentence instead.
+
+const section = (group, title, build, options) => ({ group, title, build, ...options });
+
+class Section {
+  constructor({ group, title, build, wide }) {
+    Object.assign(this, { group, title });
+    const id = `of-${title.toLowerCase().replace(/\W+/g, '-')}`;
+    this.tools = make('div', { class: 'tools' });
+    this.heading = make('h3', { id }, title);
+    this.body = make('div', { class: 'body' });
+    this.quiet = make('p', { class: 'quiet', hidden: true });
+    this.element = make('section', { class: wide ? 'card wide' : 'card', 'aria-labelledby': id },
+      make('div', { class: 'head' }, this.heading, this.tools), this.body, this.quiet);
+    this.refresh = build(this.body, this.tools, this.heading);
+  }
+
+  update(whole) {
+    const said = this.refresh(whole);
+    const sentence = typeof said === 'string';
+    this.there = Boolean(said);
+    if (sentence) this.quiet.textContent = said;
+    this.quiet.hidden = !sentence;
+    this.body.hidden = this.tools.hidden = sentence;
+    return this.there;
+  }
+}

@@ -1,0 +1,24 @@
+// Who takes part: actors and nodes.
+
+// Only what is a host and a port becomes an address of a link.
+const pageOf = page => typeof page === 'string' && /^[\w.\-[\]:]+:\d+$/.test(page) ? `${location.protocol === 'https:' ? 'https:' : 'http:'}//${page}/` : null;
+
+const company = [
+  section('Company', 'Actors', body => ({ actors }) => {
+    if (!list(actors).length) return false;
+    const most = Math.max(1, ...actors.map(actor => actor.waiting || 0));
+    show(body, table('Actors', [['Actor', actor => actor.count > 1 ? [actor.name, make('span', { class: 'soft' }, ` ×${asCount(actor.count)}`)] : actor.name],
+      ['Mailbox', actor => meter((actor.waiting || 0) / most, `${asCount(actor.waiting)} waiting`)], ['Messages/s', actor => asRate(actor.messages_per_second)],
+      ['Messages', actor => asCount(actor.messages)], ['Busy', actor => meter(actor.busy_ratio, asPercent(actor.busy_ratio))]], actors));
+    return true;
+  }, { wide: true }),
+  section('Company', 'Nodes', (body, tools) => ({ nodes, generation }) => {
+    if (!list(nodes).length) return false;
+    show(tools, known(generation) ? make('span', { class: 'soft' }, `generation ${asCount(generation)}`) : null);
+    show(body, table('Nodes', [['Node', node => [node.name || unknown, node.leads && [' ', make('span', { class: 'tag' }, 'leads')]]],
+      ['State', node => node.state || unknown, 'left'], ['Ranks', node => list(node.ranks).join(', ') || unknown, 'left wrap'], ['Devices', node => list(node.devices).join(', ') || unknown, 'left wrap'],
+      ['Address', node => node.address || unknown, 'left'], ['Heartbeat', node => known(node.heartbeat_age_seconds) ? `${asAge(node.heartbeat_age_seconds)}${node.heartbeat_age_seconds < 1 ? '' : ' ago'}` : unknown],
+      ['Version', node => node.version || unknown], ['Page', node => pageOf(node.page) ? make('a', { href: pageOf(node.page), rel: 'noopener' }, node.page) : unknown, 'left']], nodes));
+    return true;
+  }, { wide: true }),
+];

@@ -1,0 +1,75 @@
+// One job in several modes: a table that marks the best of each column, and bars for each figure.
+
+const modeName = run => `${run.strategy} ${run.precision}`;
+// What makes a figure the best one: more of it, or less.
+const figures = [
+  { title: 'Time', key: 'seconds', format: asSeconds, better: Math.min },
+  { title: 'Samples/s', key: 'samples_per_second', format: asRate, better: Math.max },
+  { title: 'Peak memory', key: 'peak_memory_bytes', format: asBytes, better: Math.min },
+  { title: 'Busy', key: 'busy_ratio', format: asPercent, better: Math.max },
+  { title: 'Overlap', key: 'overlap_ratio', format: asPercent, better: Math.max, of: run => run.workers > 1 ? run.overlap_ratio : null },
+  { title: 'Loss', key: 'loss', format: asLoss, better: Math.min },
+  { title: 'Test accuracy', key: 'accuracy', format: asPercent, better: Math.max },
+];
+const figureOf = (figure, run) => run.problem ? null : figure.of ? figure.of(run) : run[figure.key];
+
+// Files beside the page, and below it; nothing else becomes an address.
+const beside = path => typeof path === 'string' && !/^([a-z][a-z\d+.-]*:|\/|\\)/i.test(path) && !path.split('/').includes('..') ? path.split('/').map(encodeURIComponent).join('/') : null;
+const link = (path, text) => beside(path) ? make('a', { href: beside(path) }, text) : null;
+const filesOf = run => [link(run.report, 'report'), beside(run.report) && beside(run.log) ? ' · ' : null, link(run.log, 'log')];
+
+// The best of a figure as it is written, where not all are the same: equal ones are all the best.
+function bestOf(figure, runs) {
+  const values = runs.map(run => figureOf(figure, run)).filter(known);
+  const best = values.length ? figure.format(figure.better(...values)) : null;
+  return values.some(value => figure.format(value) !== best) ? best : null;
+}
+
+function comparisonTable(runs) {
+  const columns = [['Strategy', run => run.strategy], ['Precision', run => run.precision, 'left'], ['Workers', run => asCount(run.workers)],
+    ...figures.filter(figure => runs.some(run => known(figureOf(figure, run)))).map(figure => {
+      const best = bestOf(figure, runs);
+      return [figure.title, run => {
+        const text = figure.format(figureOf(figure, run));
+        return text === best ? make('b', { class: 'best' }, `${text} `, make('span', { class: 'tag' }, 'best')) : text;
+      }];
+    }), ['Files', filesOf, 'left']];
+  const element = table('Runs, compared', columns, runs.filter(run => !run.problem)), width = columns.length - 2;
+  element.querySelector('tbody').append(...runs.filter(run => run.problem).map(run => make('tr', { class: 'problem' }, make('th', { scope: 'row' }, run.strategy), make('td', { class: 'left' }, run.precision),
+    make('td', { class: 'left wrap', colspan: width - 1 }, make('b', null, '✕ no figures: '), run.problem), make('td', { class: 'left' }, filesOf(run)))));
+  return element;
+}
+
+const comparison = [
+  section('Runs', 'Figures', body => ({ runs }) => {
+    if (!list(runs).length) return 'No run yet.';
+    show(body, comparisonTable(runs));
+    return true;
+  }, { wide: true }),
+  ...figures.map(figure => section('Figure by figure', figure.title, body => {
+    const chart = new Bars(within(body, 'rows'), `${figure.title} of each run`);
+    return ({ runs }) => {
+      const there = list(runs).filter(run => known(figureOf(figure, run))), best = bestOf(figure, there);
+      if (!there.length) return false;
+      chart.set({ parts: [[figure.title.toLowerCase(), 'c0']], format: figure.format, most: figure.format === asPercent ? 1 : 0,
+        rows: there.map(run => {
+          const value = figureOf(figure, run), text = figure.format(value);
+          return { name: modeName(run), values: [value], text: text === best ? `best ${text}` : text };
+        }) });
+      return true;
+    };
+  })),
+  section('About', 'Machine', body => ({ machine }) => {
+    if (!machine) return false;
+    show(body, facts([['Host', machine.host], ['Processor', machine.processor], ['Cores', asCount(machine.cores)], ['Instruction set', machine.instruction_set],
+      ['Memory', asBytes(machine.memory_bytes)], ['GPUs', list(machine.gpus).join(', ') || 'none']]));
+    return true;
+  }, { wide: true }),
+];
+
+function comparisonHero(whole) {
+  const without = list(whole.runs).filter(run => run.problem).length;
+  return [make('div', { class: 'name' }, make('h1', null, whole.title || 'Comparison')),
+    make('p', { class: 'about' }, [`the same job in ${plural(list(whole.runs).length, 'mode')}`, without ? `${asCount(without)} without figures` : null, `made ${asMinute(whole.made)}`,
+      whole.machine?.host ? `on ${whole.machine.host}` : null, whole.version ? `troupe ${whole.version}` : null].filter(Boolean).map(text => make('span', null, text)))];
+}

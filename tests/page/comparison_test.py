@@ -1,0 +1,45 @@
+"""The page of a comparison: figures, the best of each, links, problems, bars."""
+
+import documents
+from support import PageTest, main, rows_of, section, text_in, text_of
+
+
+class Comparison(PageTest):
+    def test_figures_and_the_best_of_each_column(self):
+        page = self.standing(documents.comparison())
+        rows = rows_of(page, "Runs, compared")
+        self.assertEqual(rows[1], ["ddp", "fp32", "2", "1 min 25 s best", "1,184 best", "1.3 GiB", "91.0%", "71.0% best", "0.6300 best", "71.8% best", "report · log"])
+        self.assertEqual(rows[0][5], "532 MiB best")
+        self.assertEqual(rows[2][9], "71.8% best")  # as good as what is written
+        self.assertEqual([row[6] for row in rows[:4]], ["91.0%"] * 4)  # all the same: none is the best
+        weight = page.run("getComputedStyle(document.querySelector('.best')).fontWeight")
+        self.assertGreaterEqual(int(weight), 600)
+
+    def test_a_problem_has_a_row_with_its_reason(self):
+        rows = rows_of(self.standing(documents.comparison()), "Runs, compared")
+        self.assertEqual(rows[4][:2], ["ddp", "tf32"])
+        self.assertIn("no figures: precision.mode: tf32 is the arithmetic of CUDA devices", rows[4][2])
+
+    def test_links_lead_to_files_beside_it(self):
+        page = self.standing(documents.comparison())
+        links = page.run("[...document.querySelectorAll('tbody tr:nth-child(2) a')].map(link => link.getAttribute('href'))")
+        self.assertEqual(links, ["ddp-fp32/report.html", "ddp-fp32.log"])
+
+    def test_bars_are_as_long_as_the_figures(self):
+        document = documents.comparison()
+        page = self.standing(document)
+        widths = page.run(f"[...{section('Samples/s')}.querySelectorAll('.fill')].map(bar => Number(bar.getAttribute('width')))")
+        figures = [run["samples_per_second"] for run in document["runs"][:4]]
+        for width, figure in zip(widths, figures, strict=True):
+            self.assertAlmostEqual(width / max(widths), figure / max(figures), delta=0.01)
+
+    def test_machine_version_and_date(self):
+        page = self.standing(documents.comparison())
+        self.assertIn("Xeon", text_in(page, "Machine"))
+        self.assertIn("32.0 GiB", text_in(page, "Machine"))
+        for text in ("5 modes", "1 without figures", "2026-11-24 04:50 UTC", "troupe 0.1.0"):
+            self.assertIn(text, text_of(page, ".about"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""What the page says is what the document says."""
+
+import documents
+from support import PageTest, main, rows_of, section, text_in, text_of
+
+
+class Numbers(PageTest):
+    def test_the_top_says_what_runs_and_how_far_it_is(self):
+        page = self.standing(documents.run())
+        self.assertEqual(text_of(page, "h1"), "resnet20-ddp")
+        self.assertIn("training", text_of(page, ".badge"))
+        for text in ("resnet20 on cifar10", "ddp", "fp32", "2 workers", "2026-11-24 04:45 UTC", "alpha", "troupe 0.1.0"):
+            self.assertIn(text, text_of(page, ".about"))
+        progress = page.run("document.querySelector('[role=progressbar]').getAttribute('aria-valuenow')")
+        self.assertEqual(float(progress), 30.8)
+        self.assertEqual(text_of(page, ".progress"), "step 600 of 1,950 30.8% 1 min 05 s so far 2 min 27 s left")
+        self.assertEqual(page.run("document.title"), "31% resnet20-ddp – troupe")
+
+    def test_tiles(self):
+        page = self.standing(documents.run())
+        tiles = page.run("Object.fromEntries([...document.querySelectorAll('.tiles div')].map(tile => [tile.dataset.tile, tile.querySelector('dd').innerText.replace(/\\s+/g, ' ')]))")
+        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184",
+                                 "Step": "600 of 1,950", "Epoch": "4 of 10", "Memory": "1.4 GiB of 8.0 GiB"})  # fmt: skip
+
+    def test_a_curve_goes_through_the_points_of_its_column(self):
+        document = documents.run(points=3)
+        document["steps"]["lr"] = [0.1, 0.3, 0.2]
+        page = self.standing(document)
+        path = page.run(f"{section('Learning rate')}.querySelector('.curve').getAttribute('d')")
+        points = [tuple(map(float, point.split())) for point in path.lstrip("M").split("L")]
+        self.assertEqual(len(points), 3)
+        (x0, y0), (x1, y1), (x2, y2) = points
+        self.assertAlmostEqual(x1 - x0, x2 - x1, delta=0.2)
+        self.assertAlmostEqual((y2 - y0) / (y1 - y0), 0.5, delta=0.01)
+
+    def test_legends_have_the_last_values(self):
+        document = documents.run(points=10)
+        page = self.standing(document)
+        self.assertIn(f"loss {document['steps']['loss'][-1]:.4f}", text_in(page, "Loss"))
+        self.assertIn(f"accuracy {100 * document['steps']['accuracy'][-1]:.1f}%", text_in(page, "Accuracy"))
+
+    def test_epochs_newest_first(self):
+        rows = rows_of(self.standing(documents.run()), "Epochs")
+        self.assertEqual(len(rows), 3)
+        self.assertEqual(rows[0], ["3", "0.7667", "82.7%", "0.8700", "79.0%", "41.2 s", "3.1 s"])
+
+    def test_step_times(self):
+        text = text_in(self.standing(documents.run()), "Step time")
+        self.assertIn("half of the steps within 107 ms, 95% within 121 ms, the longest 142 ms", text)
+        self.assertIn("median 107 ms", text)
+
+    def test_workers_actors_and_nodes(self):
+        page = self.standing(documents.run())
+        self.assertEqual(rows_of(page, "Workers")[1], ["1", "cpu:1", "alpha", "108 ms", "90.0%", "2.0%", "1.3 GiB", "1.4 GiB", "8.0 GiB"])
+        self.assertEqual(rows_of(page, "Actors")[2], ["shard_manager ×2", "3 waiting", "215", "66,495", "5.4%"])
+        nodes = rows_of(page, "Nodes")
+        self.assertEqual(nodes[0], ["alpha leads", "training", "0", "cpu:0", "10.0.0.1:9400", "now", "0.1.0", "10.0.0.1:9401"])
+        self.assertEqual(nodes[1][5:], ["3 s ago", "0.1.0", "–"])
+        self.assertEqual(page.run("document.querySelector('[aria-label=Nodes] a').href"), "http://10.0.0.1:9401/")
+        self.assertIn("generation 1", text_in(page, "Nodes"))
+
+    def test_memory_by_kind_against_the_limit(self):
+        document = documents.run()
+        page = self.standing(document)
+        self.assertIn("1.3 GiB, peak 1.4 GiB of 8.0 GiB", text_in(page, "Memory"))
+        widths = page.run(f"[...{section('Memory')}.querySelectorAll('.chart rect')].map(bar => [bar.getAttribute('class'), Number(bar.getAttribute('width'))])")
+        trough = next(width for kind, width in widths if kind == "trough")
+        activations = next(width for kind, width in widths if kind == "c3 fill")
+        worker = document["workers"][0]
+        self.assertAlmostEqual(activations / trough, worker["bytes_by_kind"]["activations"] / worker["memory_limit_bytes"], delta=0.005)
+
+    def test_checkpoints_log_and_config(self):
+        page = self.standing(documents.run())
+        for text in ("Written 3", "Last one at step 585", "3.2 MiB", "step-585"):
+            self.assertIn(text, text_in(page, "Checkpoints"))
+        self.assertIn("04:45:05 warning data: 2 files could not be read", text_in(page, "Log"))
+        self.assertIn("name: resnet20-ddp", page.run("document.querySelector('pre').textContent"))
+
+    def test_a_run_without_classes_has_no_accuracy(self):
+        document = documents.run()
+        document["steps"]["accuracy"] = [None] * 150
+        document["progress"] |= {"accuracy": None, "test_accuracy": None}
+        for epoch in document["epochs"]:
+            epoch |= {"train_accuracy": None, "test_accuracy": None}
+        page = self.standing(document)
+        self.assertEqual(text_in(page, "Accuracy"), "(not there)")
+        self.assertIn("Test loss 0.8123", text_of(page, ".tiles"))
+        self.assertEqual(len(rows_of(page, "Epochs")[0]), 5)
+
+    def test_a_scaled_loss_has_its_chart(self):
+        document = documents.run()
+        document["steps"] = documents.steps(150, scale=True)
+        document["progress"]["skipped_steps"] = 3
+        self.assertIn("3 steps skipped", text_in(self.standing(document), "Loss scale"))
+        self.assertEqual(text_in(self.standing(documents.run()), "Loss scale"), "(not there)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+// print_page live | standing: the page as the program has it; a standing one with the document that
+// comes in.
+#include "troupe/metrics/page/page.hpp"
+
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+int main(int count, char** words) {
+  const std::string_view kind = count == 2 ? words[1] : "";
+  if (kind == "live") {
+    std::cout << troupe::metrics::live_page();
+    return 0;
+  }
+  if (kind != "standing") {
+    std::cerr << "usage: print_page live | standing <DOCUMENT\n";
+    return 2;
+  }
+  const std::string document{std::istreambuf_iterator<char>{std::cin}, {}};
+  std::cout << troupe::metrics::standing_page(document);
+  return 0;
+}
