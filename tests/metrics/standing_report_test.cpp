@@ -17,7 +17,7 @@ using namespace troupe::testing;
 
 namespace {
 
-StandingReport read(const std::filesystem::path& folder) {
+StandingReport report_of(const std::filesystem::path& folder) {
   auto report = read_report(folder);
   if (!report)
     FAIL(report.error().to_string());
@@ -47,13 +47,13 @@ TEST_CASE("a run goes on while its files are held, and was interrupted when they
   const ScratchFolder output;
   {
     const auto folder = train(output, 25);
-    const auto report = read(folder.path());
+    const auto report = report_of(folder.path());
     CHECK(report.document.status == "running");
     CHECK(report.document.course.progress.now().steps == 25);
     CHECK(report.document.course.progress.now().seconds_left);
     CHECK_FALSE(RunFolder::open(output.path(), small_run(), "")); // it is still held
   }
-  const auto report = read(output / "small");
+  const auto report = report_of(output / "small");
   const auto& document = report.document;
   CHECK(document.status == "interrupted");
   CHECK(document.run.model == "resnet20");
@@ -72,7 +72,7 @@ TEST_CASE("a run that has ended is as its summary says") {
   auto summary = small_summary();
   summary.status = "stopped";
   REQUIRE(train(output, 30).write(summary));
-  const auto document = read(output / "small").document;
+  const auto document = report_of(output / "small").document;
   CHECK(document.status == "stopped");
   CHECK(document.course.progress.now().samples_per_second == summary.samples_per_second);
   CHECK(document.course.progress.now().parameters_sha256 == summary.parameters_sha256);
@@ -80,7 +80,7 @@ TEST_CASE("a run that has ended is as its summary says") {
   CHECK(document.workers[1].memory.peak == summary.workers[1].memory.peak);
   // Of an earlier version, which wrote no run.json.
   std::filesystem::remove(output / "small/run.json");
-  CHECK(read(output / "small").document.run.model == "resnet20");
+  CHECK(report_of(output / "small").document.run.model == "resnet20");
 }
 
 TEST_CASE("damaged lines are left out, and counted") {
@@ -90,7 +90,7 @@ TEST_CASE("damaged lines are left out, and counted") {
   text[text.find("\"step\":5")] = '#';
   text += "nonsense\n" + to_json(small_step(3)) + "\n" + to_json(small_step(10)) + "\n{\"step\":";
   write_bytes(output / "small/events.jsonl", text);
-  const auto report = read(output / "small");
+  const auto report = report_of(output / "small");
   CHECK(report.document.course.steps.points().size() == 10);
   REQUIRE(report.notes.size() == 1);
   CHECK(report.notes[0] == "3 damaged lines of events.jsonl were left out");
