@@ -4,6 +4,7 @@
 #include "kernels/kernels.hpp"
 #include "parallel.hpp"
 #include "processor.hpp"
+#include "troupe/core/fail.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -179,6 +180,14 @@ void HostDevice::update_loss_scale(Stream& stream, const LossScaleOptions& optio
                                    LossScaleState* state) {
   host_stream(stream).enqueue([=]() -> Status {
     troupe::update_loss_scale(options, *state);
+    return {};
+  });
+}
+
+void HostDevice::gate_updates(Stream& stream, const float* votes, float needed) {
+  host_stream(stream).enqueue([=]() -> Status {
+    if (*votes != needed)
+      return fail(Errc::collective, "{} of {} ranks have what the step needs", *votes, needed);
     return {};
   });
 }

@@ -177,6 +177,10 @@ void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& optio
   });
 }
 
+void CudaDevice::gate_updates(Stream& stream, const float* votes, float needed) {
+  cuda_stream(stream).gate_updates(votes, needed);
+}
+
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

@@ -66,6 +66,7 @@ public:
                     float* found_inf) override;
   void update_loss_scale(Stream& stream, const LossScaleOptions& options,
                          LossScaleState* state) override;
+  void gate_updates(Stream& stream, const float* votes, float needed) override;
 
 private:
   /// To ordinary memory of the host: page-locked memory first, the rest when the stream has come

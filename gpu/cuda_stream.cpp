@@ -155,10 +155,10 @@ void CudaStream::stand_behind(const HostWaits& waits) {
 
 UpdateGate CudaStream::update_gate() const {
   if (capturing()) // the graph may be launched behind waits that are still to come
-    return {state_->first_failed_wait(), std::numeric_limits<std::uint32_t>::max()};
+    return {state_->first_failed_wait(), std::numeric_limits<std::uint32_t>::max(), votes_};
   if (std::ranges::all_of(*waits_, &HostWait::ended_well))
-    return {};
-  return {state_->first_failed_wait(), last_wait_};
+    return {.votes = votes_};
+  return {state_->first_failed_wait(), last_wait_, votes_};
 }
 
 void CudaStream::on_complete(Callback callback) {

@@ -71,6 +71,8 @@ public:
   /// stream that captured it closes the gate by failing, also one behind; that stream must live as
   /// long as the graph is launched.
   UpdateGate update_gate() const;
+  /// The gates from now on are also closed unless *votes is `needed`.
+  void gate_updates(const float* votes, float needed) { votes_ = {votes, needed}; }
   /// Whether what is enqueued is being captured into a graph.
   bool capturing() const;
 
@@ -82,6 +84,7 @@ private:
   std::shared_ptr<StreamState> state_; ///< shared with entries of the poller
   HostWaits waits_ = std::make_shared<HostWaits::element_type>(); ///< it stands behind them
   std::uint32_t last_wait_ = 0;
+  UpdateVotes votes_;
   cudaStream_t stream_ = nullptr;
   Poller::Lane lane_;
   BufferPtr scratch_memory_;

@@ -54,6 +54,7 @@ void NodeState::spawn_workers() {
                                          .training = job.training,
                                          .evaluation = generation().evaluation,
                                          .dealing = dealing,
+                                         .votes = generation().seat.generation.nodes.size() > 1,
                                          .passes = job.plan.total_steps() * dealing.passes(),
                                          .fillers = generation().fillers,
                                          .coordinator = coordinator_});

@@ -165,6 +165,10 @@ public:
   /// troupe::update_loss_scale on a state in device memory.
   virtual void update_loss_scale(Stream& stream, const LossScaleOptions& options,
                                  LossScaleState* state) = 0;
+  /// The two above, where they are enqueued on this stream from now on, change nothing unless
+  /// *votes (device memory) is `needed` when the stream comes to them. A stream of the host fails
+  /// here if it is not.
+  virtual void gate_updates(Stream& stream, const float* votes, float needed) = 0;
 };
 
 } // namespace troupe

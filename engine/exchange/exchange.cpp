@@ -164,7 +164,7 @@ bool Exchange::measures_norm(std::int64_t step) const {
 
 bool Exchange::applies_early(std::int64_t step) const {
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  return beside_backward && !measures_norm(step) && !state().loss_scale();
+  return beside_backward && !setup_.votes && !measures_norm(step) && !state().loss_scale();
 }
 
 /// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
@@ -207,6 +207,8 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
     find_overflow(done);
   if (measures_norm(step))
     find_norm(taken, found, done);
+  if (setup_.votes)
+    vote(done);
   if (host_)
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
@@ -221,10 +223,25 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
 }
 
 void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
-  host_->take_findings();
+  host_->take_findings(setup_.votes);
   // The next forward begins with the first units.
   for (auto bucket = plan().buckets.rbegin(); bucket != plan().buckets.rend(); ++bucket)
     host_->apply(*bucket, taken, setup_.clip_norm.has_value(), step);
+}
+
+/// Who gets all votes knows that each rank has all that it needs of the others for this step: what
+/// one of them applies, all can.
+void Exchange::vote(Collectives& done) {
+  auto& world = *replica().world;
+  state().vote(stream());
+  collective(
+      world, CollectiveKind::all_reduce, sizeof(float), done,
+      [&] {
+        world.all_reduce(stream(), {state().votes(), 1});
+      },
+      "vote");
+  replica().device().gate_updates(stream(), state().votes(),
+                                  static_cast<float>(strategy().world_size));
 }
 
 void Exchange::find_overflow(Collectives& done) {

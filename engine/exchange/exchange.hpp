@@ -42,6 +42,9 @@ struct StepFindings {
 struct ExchangeSetup {
   std::shared_ptr<Replica> replica;
   data::Dealing dealing = {};
+  /// A step is applied after one vote of all ranks: where they are in several processes, of which
+  /// one may die.
+  bool votes = false;
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
   std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
@@ -109,6 +112,7 @@ private:
   /// `fresh` are the gradients of part `index` of a sum of `parts`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
   OptimizerArguments arguments(std::int64_t step) const;
+  void vote(Collectives& done);
   void find_overflow(Collectives& done);
   bool measures_norm(std::int64_t step) const;
   void find_norm(const OptimizerArguments& arguments, StepFindings* found, Collectives& done);

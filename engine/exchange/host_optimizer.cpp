@@ -48,14 +48,21 @@ void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
   fetched_[index_of(bucket)] = copies().record();
 }
 
-void HostOptimizer::take_findings() {
+void HostOptimizer::take_findings(bool votes) {
   auto& device = replica_->device();
   auto& stream = *replica_->communication;
   const auto& host = *state().host();
   device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
   if (const auto* const scale = state().loss_scale())
     device.copy(stream, host.loss_scale(), scale, sizeof *scale);
+  if (votes)
+    device.copy(stream, host.votes(), state().votes(), sizeof(float));
   found_ = stream.record();
+  if (!votes)
+    return;
+  replica_->updates->wait(found_);
+  replica_->equipment->updater->gate_updates(*replica_->updates, host.votes(),
+                                             static_cast<float>(state().strategy().world_size));
 }
 
 void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,

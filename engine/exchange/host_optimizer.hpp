@@ -30,8 +30,9 @@ public:
 
   /// Copies as soon as the communication stream has come this far.
   void fetch(const collectives::Bucket& bucket, std::int64_t step);
-  /// Takes what that stream has found of all gradients; updates enqueued from now on wait for it.
-  void take_findings();
+  /// Takes what that stream has found of all gradients; updates enqueued from now on wait for it,
+  /// and happen where all ranks have voted for them, if they do.
+  void take_findings(bool votes);
   /// `clips`: by the factor that was found.
   void apply(const collectives::Bucket& bucket, const OptimizerArguments& arguments, bool clips,
              std::int64_t step);

@@ -19,7 +19,7 @@ namespace {
 using collectives::FlatPlan;
 using collectives::Strategy;
 
-constexpr std::size_t clipping_scratch = 16; ///< bytes
+constexpr std::size_t scratch_bytes = ModelState::scratch_elements * sizeof(float);
 
 std::size_t& of(BytesByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<std::size_t>(kind)];
@@ -64,7 +64,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
         sizeof(float) *
         ModelState::snapshot_elements(ModelState::saved_elements(plan, strategy, needs.saves_part),
                                       needs.statistic_elements, needs.optimizer_slots);
-  of(bytes, MemoryKind::workspace) += clipping_scratch;
+  of(bytes, MemoryKind::workspace) += scratch_bytes;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
       (strategy.divides_gradients ? window(strategy.alive) : 0) + wire_bytes(strategy, plan);

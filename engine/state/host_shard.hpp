@@ -16,7 +16,8 @@ struct HostPiece {
 
 /// Of the elements [first, end) of a rank's part of the flat space: parameters, gradients on their
 /// way to the optimizer, and the optimizer's state, each contiguous and in fp32. Beside them lies
-/// what the device knows and the host's optimizer needs: the factor of clipping, the loss scale.
+/// what the device knows and the host's optimizer needs: the factor of clipping, votes, the loss
+/// scale.
 class HostShard {
 public:
   struct Range {
@@ -38,6 +39,7 @@ public:
   OptimizerViews views(const Range& range) const;
 
   float* clip_factor() const { return buffer_->floats(); }
+  float* votes() const { return clip_factor() + 1; }
   LossScaleState* loss_scale() const;
 
 private:

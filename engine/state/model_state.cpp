@@ -74,7 +74,7 @@ Status ModelState::allocate(const Options& options) {
   TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
   if (options.keeps_statistics)
     TROUPE_TRY(take(kept_statistics_, layout_.statistic_elements, MemoryKind::parameters));
-  TROUPE_TRY(take(scratch_, 4, MemoryKind::workspace));
+  TROUPE_TRY(take(scratch_, scratch_elements, MemoryKind::workspace));
   if (options.accumulate)
     TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
   if (options.snapshots)
@@ -130,6 +130,10 @@ void ModelState::keep_statistics(Stream& stream) const {
 void ModelState::restore_statistics(Stream& stream) const {
   device_.copy(stream, statistics(), kept_statistics_->floats(),
                layout_.statistic_elements * sizeof(float));
+}
+
+void ModelState::vote(Stream& stream) const {
+  device_.copy(stream, votes(), votes() + 1, sizeof(float));
 }
 
 float* ModelState::accumulated(UnitId unit) const {

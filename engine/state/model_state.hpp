@@ -47,6 +47,9 @@ public:
     bool snapshots = false; ///< memory for a copy of what this rank saves
   };
 
+  /// A norm, a factor of clipping, votes and one of them, of the size of fp32.
+  static constexpr std::size_t scratch_elements = 6;
+
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
                                                     const Options& options);
 
@@ -166,6 +169,10 @@ public:
   /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
   double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
   float* clip_factor() const { return reinterpret_cast<float*>(scratch_->data() + sizeof(double)); }
+  /// Scratch for a vote: how many ranks are for it, after the sum; before, this rank alone.
+  float* votes() const { return clip_factor() + 1; }
+  /// Enqueues: votes() is this rank's own.
+  void vote(Stream& stream) const;
 
 private:
   /// An array of this rank: elements below `kept` lie on the device, the others in the host's

@@ -83,6 +83,8 @@ Status ModelState::load(Stream& stream, const StateSource& source) {
                            .host = host_ ? host_->state(i) : nullptr}));
   TROUPE_TRY(load_loss_scale(stream, source.header()));
   device_.zero(stream, gradients_->data(), gradients_->bytes());
+  constexpr float one = 1;
+  device_.copy(stream, votes() + 1, &one, sizeof one);
   return stream.synchronize();
 }
 

@@ -1,5 +1,7 @@
 // What a rank enqueues when its state lies in the host's memory: in which order, and on what it
 // waits.
+#include "three_units.hpp"
+
 #include "troupe/collectives/lone_communicator.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/engine/exchange/exchange.hpp"
@@ -13,23 +15,10 @@
 
 using namespace troupe;
 using namespace troupe::engine;
+using namespace troupe::engine::test;
 using collectives::Bucket;
 
 namespace {
-
-constexpr std::size_t unit_elements = 48;
-
-StorageLayout three_units() {
-  StorageLayout layout;
-  for (const auto unit : {0, 1, 2}) {
-    const std::string name(1, static_cast<char>('a' + unit));
-    layout.parameters.push_back(
-        {name, {static_cast<std::int64_t>(unit_elements)}, unit, 0, unit_elements, nullptr});
-    layout.unit_elements.push_back(unit_elements);
-    layout.unit_names.push_back(name);
-  }
-  return layout;
-}
 
 /// A rank alone, every unit a bucket; SGD with momentum 0.5 and rate 1, all parameters 10.
 class Rank {
@@ -91,10 +80,6 @@ private:
   std::optional<Exchange> exchange_;
   Collectives done_;
 };
-
-bool all_are(const float* values, float expected) {
-  return std::all_of(values, values + unit_elements, [&](float v) { return v == expected; });
-}
 
 bool comes_true(const std::function<bool()>& condition) {
   for (int i = 0; i < 10'000 && !condition(); ++i)

@@ -1,5 +1,5 @@
-// What stands behind a wait for the host that fails changes no training state, although it was
-// enqueued before anybody knew (gpu/kernels/update_gate.hpp).
+// What stands behind a wait for the host that fails, or has not the votes of all ranks, changes no
+// training state, although it was enqueued before anybody knew (gpu/kernels/update_gate.hpp).
 #include "truth.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -115,6 +115,27 @@ TEST_CASE_METHOD(UpdateGates, "behind a wait that ends well all is trained") {
   REQUIRE(on->synchronize());
   train(stream(), beside);
   CHECK(state_of(behind) == state_of(beside));
+}
+
+TEST_CASE_METHOD(UpdateGates,
+                 "without the votes of all ranks nothing is trained, with them all is") {
+  for (const std::size_t skew : {0, 1}) {
+    const auto t = trained(skew), beside = trained(skew);
+    const auto before = state_of(t);
+    auto* const votes = static_cast<float*>(upload(Floats{1}, DType::f32));
+    const auto on = make_stream();
+    device().gate_updates(*on, votes, 2);
+    train(*on, t);
+    REQUIRE(on->synchronize());
+    CHECK(state_of(t) == before);
+    // The second one's comes behind what is enqueued already.
+    const float both = 2;
+    device().copy(*on, votes, &both, sizeof both);
+    train(*on, t);
+    REQUIRE(on->synchronize());
+    train(stream(), beside);
+    CHECK(state_of(t) == state_of(beside));
+  }
 }
 
 TEST_CASE_METHOD(UpdateGates, "a step in front of the wait that fails runs, whenever it fails") {

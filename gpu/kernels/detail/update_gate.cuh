@@ -5,9 +5,11 @@
 
 namespace troupe::gpu {
 
-/// The same for all threads of a block, which all have to ask. One of them reads: the word lies in
-/// the host's memory.
+/// The same for all threads of a block, which all have to ask. One of them reads the word, which
+/// lies in the host's memory.
 __device__ inline bool is_closed(const UpdateGate& gate) {
+  if (gate.votes.votes && *gate.votes.votes != gate.votes.needed)
+    return true;
   if (!gate.failed)
     return false;
   __shared__ std::uint32_t failed;
