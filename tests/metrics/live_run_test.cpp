@@ -23,7 +23,7 @@ Json document_of(LiveRun& run) {
 }
 
 /// What a page does with changes. Points from `from` on are others.
-void apply(Json& document, const std::string& text) {
+void apply_changes(Json& document, const std::string& text) {
   if (text.empty())
     return;
   for (auto& [key, value] : Json::parse(text).items())
@@ -101,11 +101,11 @@ TEST_CASE("a document with the changes since it was made is the document of now"
     for (int i = 0; i < 60; ++i) {
       chance.happen();
       if (i % 3 == 0)
-        apply(document, changes());
+        apply_changes(document, changes());
       if (i % 20 == 7)
         document = document_of(run); // of whoever comes later
     }
-    apply(document, changes());
+    apply_changes(document, changes());
     CHECK(timeless(document) == timeless(document_of(run)));
     CHECK(changes().empty());
   }
