@@ -170,8 +170,9 @@ std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const R
 /// Of the page: the cluster's certificate is also shown to browsers.
 Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
   metrics::EndpointSecurity security;
-  if (const auto& file = config.metrics.password_file)
+  if (const auto& file = config.metrics.password_file) {
     TROUPE_TRY(security.password, metrics::read_password(*file));
+  }
   if (const auto& tls = config.cluster.tls; tls.enabled()) {
     security.certificate = tls.certificate;
     security.key = tls.key;
