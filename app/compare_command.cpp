@@ -8,6 +8,7 @@
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/engine/job.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
 #include "troupe/metrics/machine/host_memory.hpp"
 #include "troupe/metrics/page/page.hpp"

@@ -192,7 +192,8 @@ TEST_CASE("what METRICS is told is on the run's page") {
   for (const auto& actor : page.at("actors"))
     has_metrics |= actor.at("name") == "metrics" && actor.at("messages") > 5;
   CHECK(has_metrics);
-  CHECK(page.at("log").back().at("text") == "the checkpoint of step 4 was not written: it is full");
+  CHECK(page.at("log").back().at("text") ==
+        "the checkpoint of step 4 was not written: no space left: it is full");
   CHECK(page.at("log").back().at("level") == "error");
 }
 

@@ -29,14 +29,14 @@ RunDocument small_document(std::int64_t steps = 30) {
   return document;
 }
 
-Json parsed(const RunDocument& document) {
+Json parsed_document(const RunDocument& document) {
   return Json::parse(to_json(document, false, {}));
 }
 
 } // namespace
 
 TEST_CASE("a document has a column for each value of the steps, all of one length") {
-  const auto document = parsed(small_document());
+  const auto document = parsed_document(small_document());
   const auto& steps = document.at("steps");
   CHECK(steps.at("per_point") == 1);
   CHECK(steps.at("from") == 0);
@@ -73,7 +73,7 @@ TEST_CASE("what the user named cannot break the document") {
   document.add({.time = {}, .level = "info", .text = "\x1b[31m \"quoted\""});
   document.timeline =
       Timeline{.step = 1, .rows = {{"rank \"0\"", "a\\b", {{0, 1, SpanKind::data, "\"\n"}}}}};
-  const auto read = parsed(document);
+  const auto read = parsed_document(document);
   CHECK(read.at("error") == document.error);
   CHECK(read.at("config") == document.config);
   CHECK(read.at("log")[0].at("text") == document.log[0].text);
@@ -86,7 +86,7 @@ TEST_CASE("a run that failed before its first step has a document too") {
   RunDocument document;
   document.status = "failed";
   document.error = "data: the file is missing";
-  const auto read = parsed(document);
+  const auto read = parsed_document(document);
   CHECK(read.at("steps").at("loss").empty());
   CHECK(read.at("step_seconds").at("median").is_null());
   CHECK(read.at("progress").at("loss").is_null());
@@ -104,7 +104,7 @@ TEST_CASE("a loss that becomes nan is a gap") {
   step.loss = std::numeric_limits<double>::infinity();
   step.step = 21;
   document.course.add(step);
-  const auto read = parsed(document);
+  const auto read = parsed_document(document);
   for (const char* column : {"loss", "loss_low", "loss_high"}) {
     CHECK(read.at("steps").at(column)[20].is_null());
     CHECK(read.at("steps").at(column)[21].is_null());
@@ -124,7 +124,7 @@ TEST_CASE(
     if (step == 9)
       document.course.add(small_epoch(0));
   }
-  const auto read = parsed(document);
+  const auto read = parsed_document(document);
   CHECK(read.at("steps").at("step").size() == 20);
   CHECK(read.at("progress").at("steps") == 20);
   CHECK(read.at("progress").at("samples") == 5 * 128);

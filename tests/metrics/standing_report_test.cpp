@@ -24,14 +24,14 @@ StandingReport report_of(const std::filesystem::path& folder) {
   return *std::move(report);
 }
 
-std::string refused(const std::filesystem::path& folder) {
+std::string refusal_of(const std::filesystem::path& folder) {
   const auto report = read_report(folder);
   REQUIRE_FALSE(report);
   CHECK(report.error().code == Errc::invalid_input);
   return report.error().message;
 }
 
-RunFolder train(const ScratchFolder& output, std::int64_t steps) {
+RunFolder trained_folder(const ScratchFolder& output, std::int64_t steps) {
   auto folder = RunFolder::open(output.path(), small_run(), "run: {name: small}\n").value();
   for (std::int64_t step = 0; step < steps; ++step) {
     REQUIRE(folder.append(small_step(step)));
@@ -46,7 +46,7 @@ RunFolder train(const ScratchFolder& output, std::int64_t steps) {
 TEST_CASE("a run goes on while its files are held, and was interrupted when they are not") {
   const ScratchFolder output;
   {
-    const auto folder = train(output, 25);
+    const auto folder = trained_folder(output, 25);
     const auto report = report_of(folder.path());
     CHECK(report.document.status == "running");
     CHECK(report.document.course.progress.now().steps == 25);
@@ -71,7 +71,7 @@ TEST_CASE("a run that has ended is as its summary says") {
   const ScratchFolder output;
   auto summary = small_summary();
   summary.status = "stopped";
-  REQUIRE(train(output, 30).write(summary));
+  REQUIRE(trained_folder(output, 30).write(summary));
   const auto document = report_of(output / "small").document;
   CHECK(document.status == "stopped");
   CHECK(document.course.progress.now().samples_per_second == summary.samples_per_second);
@@ -85,7 +85,7 @@ TEST_CASE("a run that has ended is as its summary says") {
 
 TEST_CASE("damaged lines are left out, and counted") {
   const ScratchFolder output;
-  train(output, 10);
+  trained_folder(output, 10);
   auto text = read_bytes(output / "small/events.jsonl");
   text[text.find("\"step\":5")] = '#';
   text += "nonsense\n" + to_json(small_step(3)) + "\n" + to_json(small_step(10)) + "\n{\"step\":";
@@ -99,12 +99,12 @@ TEST_CASE("damaged lines are left out, and counted") {
 
 TEST_CASE("a folder that is no run's is refused, with what it lacks") {
   const ScratchFolder output;
-  CHECK(has(refused(output / "missing"), "missing: there is no such folder"));
+  CHECK(has(refusal_of(output / "missing"), "missing: there is no such folder"));
   std::filesystem::create_directory(output / "empty");
-  const auto why = refused(output / "empty");
+  const auto why = refusal_of(output / "empty");
   CHECK(has(why, (output / "empty").string()));
   CHECK(has(why, "run.json"));
   CHECK(has(why, "summary.json"));
   write_bytes(output / "empty/run.json", "{");
-  refused(output / "empty");
+  refusal_of(output / "empty");
 }

@@ -33,18 +33,19 @@ std::map<std::string, Table> tables_of_page() {
 bool is_of(const Json& value, const std::string& type) {
   if (type.ends_with(" or null"))
     return value.is_null() || is_of(value, type.substr(0, type.size() - 8));
-  return type == "whole number" ? value.is_number_integer()
-         : type == "number"     ? value.is_number()
-         : type == "text"       ? value.is_string()
-         : type == "list"       ? value.is_array()
-                                : type == "object" && value.is_object();
+  return type == "whole number"    ? value.is_number_integer()
+         : type == "number"        ? value.is_number()
+         : type == "text"          ? value.is_string()
+         : type == "true or false" ? value.is_boolean()
+         : type == "list"          ? value.is_array()
+                                   : type == "object" && value.is_object();
 }
 
 /// Checks each field against the table, and notes it as seen.
 void look_at(const Json& object, const std::string& path, const Table& table,
              std::set<std::string>& seen) {
   for (const auto& [key, value] : object.items()) {
-    const auto field = path + (path == "collectives." ? "KIND" : key);
+    const auto field = path + (table.contains(path + "KIND") ? "KIND" : key);
     CAPTURE(field, value);
     seen.insert(field);
     const auto row = table.find(field);
@@ -64,6 +65,16 @@ std::set<std::string> fields_of(const Table& table) {
   for (const auto& [name, type] : table)
     names.insert(name);
   return names;
+}
+
+/// What stands in the page.
+Json document_of(const RunFiles& run) {
+  const auto page = read_bytes(run / "report.html");
+  const std::string begin = R"(<script type="application/json" id="document">)";
+  const auto at = page.find(begin);
+  REQUIRE(at != std::string::npos);
+  return Json::parse(
+      page.substr(at + begin.size(), page.find("</script>", at) - at - begin.size()));
 }
 
 } // namespace
@@ -89,9 +100,22 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
           std::pair{"summary.json", std::vector{run.summary()}}})
       for (const auto& line : lines)
         look_at(line, "", tables.at(file), seen[file]);
+    auto document = document_of(run);
+    look_at(document.at("run"), "", tables.at("run.json"), seen["run.json"]);
+    CHECK(Json::parse(read_bytes(run / "run.json")) == document.at("run"));
+    document.at("run") = Json::object();
+    for (const auto& epoch : document.at("epochs"))
+      look_at(epoch, "", tables.at("epochs.jsonl"), seen["epochs.jsonl"]);
+    document.at("epochs") = Json::array();
+    look_at(document, "", tables.at("report.html"), seen["report.html"]);
   }
+  // Only a page that follows has a timeline: tests of metrics look at that.
+  for (const auto& field : fields_of(tables.at("report.html")))
+    if (field.starts_with("timeline."))
+      seen["report.html"].insert(field);
   CHECK(seen.at("") == fields_of(tables.at("")));
-  for (const char* file : {"events.jsonl", "epochs.jsonl", "summary.json"}) {
+  for (const char* file :
+       {"events.jsonl", "epochs.jsonl", "run.json", "summary.json", "report.html"}) {
     CAPTURE(file);
     CHECK(seen.at(file) == fields_of(tables.at(file)));
   }

@@ -1,0 +1,117 @@
+// The report of a run while it goes on, when it was killed, when it has ended: what it says is what
+// the run's files say.
+#include "experiment.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Approx;
+using Json = nlohmann::json;
+
+namespace {
+
+Ended report(const RunFiles& run, const std::vector<std::string>& options = {}) {
+  std::vector<std::string> words = {TROUPE_PROGRAM, "report", run.folder().string()};
+  words.insert(words.end(), options.begin(), options.end());
+  return RunningProgram{words}.wait();
+}
+
+Json document_of(const RunFiles& run) {
+  const auto ended = report(run, {"--json"});
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  return Json::parse(ended.out);
+}
+
+/// Of a run with fewer steps than the document has points.
+void check_course(const Json& document, const std::vector<Json>& events) {
+  const auto& steps = document.at("steps");
+  REQUIRE(steps.at("per_point") == 1);
+  REQUIRE(steps.at("step").size() == events.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    CHECK(steps.at("step")[i] == events[i].at("step"));
+    CHECK(steps.at("epoch")[i] == events[i].at("epoch"));
+    CHECK(steps.at("loss")[i].get<double>() ==
+          Approx(events[i].at("loss").get<double>()).epsilon(1e-6));
+    CHECK(steps.at("lr")[i].get<double>() ==
+          Approx(events[i].at("lr").get<double>()).epsilon(1e-6));
+  }
+  const auto& progress = document.at("progress");
+  CHECK(progress.at("steps") == events.back().at("step").get<int>() + 1);
+  CHECK(progress.at("loss") == events.back().at("loss"));
+  CHECK(progress.at("accuracy") == events.back().at("accuracy"));
+}
+
+const Settings long_run = {"train.epochs=1000", "train.evaluate_every=0"};
+
+} // namespace
+
+TEST_CASE("a report can be made of a run that goes on, and of the same when it was killed") {
+  const Experiment experiment;
+  auto program = experiment.start("long", long_run);
+  const auto run = experiment.run("long");
+  REQUIRE(becomes_true([&] { return run.has("report.html") && run.steps_done() > 5; }));
+  const auto before = document_of(run);
+  CHECK(before.at("status") == "running");
+  CHECK(before.at("progress").at("steps") > 5);
+  CHECK(before.at("progress").at("seconds_left").get<double>() > 0);
+  CHECK(before.at("run").at("model") == "resnet20");
+  CHECK(before.at("config") == read_bytes(run / "config.yaml"));
+  program.kill();
+  const auto after = document_of(run);
+  CHECK(after.at("status") == "interrupted");
+  CHECK(after.at("progress").at("steps") >= before.at("progress").at("steps"));
+  CHECK(after.at("progress").at("seconds_left").is_null());
+  check_course(after, run.events());
+
+  const auto elsewhere = experiment / "look.html";
+  const auto unchanged = read_bytes(run / "report.html");
+  const auto ended = report(run, {"-o", elsewhere.string()});
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "report: " + elsewhere.string() + "\n");
+  CHECK(has(read_bytes(elsewhere), "\"interrupted\""));
+  CHECK(read_bytes(run / "report.html") == unchanged);
+  REQUIRE(report(run).code == 0);
+  CHECK(has(read_bytes(run / "report.html"), "\"interrupted\""));
+}
+
+TEST_CASE("the report of a run that has ended says what its summary and its lines say") {
+  const Experiment experiment{{"parallel.strategy=ddp", "devices.count=2"}};
+  const Settings evaluated = {"train.evaluate_every=1"};
+  experiment.completed("run", evaluated + Settings{"train.max_steps=5"});
+  const auto run = experiment.completed("run", evaluated); // which goes on
+  const auto summary = run.summary();
+  const auto document = document_of(run);
+  CHECK(document.at("status") == summary.at("status"));
+  const auto& progress = document.at("progress");
+  for (const char* key : {"steps", "samples", "seconds", "samples_per_second", "loss",
+                          "overlap_ratio", "parameters_sha256"}) {
+    CAPTURE(key);
+    CHECK(progress.at(key) == summary.at(key));
+  }
+  CHECK(progress.at("test_accuracy") == summary.at("accuracy"));
+  CHECK(progress.at("test_loss") == run.epochs().back().at("test_loss"));
+  CHECK(document.at("epochs") == Json(run.epochs()));
+  CHECK(document.at("checkpoints").at("written") == summary.at("checkpoints"));
+  REQUIRE(document.at("workers").size() == 2);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (const char* key : {"device", "peak_memory_bytes", "busy_ratio", "peak_bytes_by_kind"})
+      CHECK(document.at("workers")[i].at(key) == summary.at("workers")[i].at(key));
+  check_course(document, run.events());
+}
+
+TEST_CASE("a folder that is no run's is refused, with what it lacks, and notes are said") {
+  const Experiment experiment;
+  std::filesystem::create_directories(experiment.output() / "empty");
+  const auto refused = report(experiment.run("empty"));
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "run.json"));
+  CHECK(report(experiment.run("missing")).code == 2);
+  const auto run = experiment.completed("run");
+  write_bytes(run / "events.jsonl", "{half a line\n" + read_bytes(run / "events.jsonl"));
+  const auto ended = report(run);
+  CHECK(ended.code == 0);
+  CHECK(ended.err == "troupe: 1 damaged lines of events.jsonl were left out\n");
+}
