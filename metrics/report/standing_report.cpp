@@ -91,7 +91,9 @@ Result<StandingReport> read_report(const fs::path& folder) {
   course.progress.begin(*info);
   const auto note = [&](std::int64_t damaged, const char* file) {
     if (damaged > 0)
-      report.notes.push_back(fmt::format("{} damaged lines of {} were left out", damaged, file));
+      report.notes.push_back(fmt::format("{} damaged {} of {} {} left out", damaged,
+                                         damaged == 1 ? "line" : "lines", file,
+                                         damaged == 1 ? "is" : "are"));
   };
   note(read_lines(folder / run_files::steps, parse_step, course), run_files::steps);
   note(read_lines(folder / run_files::epochs, parse_epoch, course), run_files::epochs);

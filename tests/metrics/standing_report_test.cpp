@@ -93,7 +93,7 @@ TEST_CASE("damaged lines are left out, and counted") {
   const auto report = report_of(output / "small");
   CHECK(report.document.course.steps.points().size() == 10);
   REQUIRE(report.notes.size() == 1);
-  CHECK(report.notes[0] == "3 damaged lines of events.jsonl were left out");
+  CHECK(report.notes[0] == "3 damaged lines of events.jsonl are left out");
   CHECK(report.document.log.back().text == report.notes[0]);
 }
 

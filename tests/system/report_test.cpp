@@ -12,14 +12,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-Ended report(const RunFiles& run, const std::vector<std::string>& options = {}) {
+Ended make_report(const RunFiles& run, const std::vector<std::string>& options = {}) {
   std::vector<std::string> words = {TROUPE_PROGRAM, "report", run.folder().string()};
   words.insert(words.end(), options.begin(), options.end());
   return RunningProgram{words}.wait();
 }
 
-Json document_of(const RunFiles& run) {
-  const auto ended = report(run, {"--json"});
+Json reported(const RunFiles& run) {
+  const auto ended = make_report(run, {"--json"});
   CAPTURE(ended.out, ended.err);
   REQUIRE(ended.code == 0);
   return Json::parse(ended.out);
@@ -53,14 +53,14 @@ TEST_CASE("a report can be made of a run that goes on, and of the same when it w
   auto program = experiment.start("long", long_run);
   const auto run = experiment.run("long");
   REQUIRE(becomes_true([&] { return run.has("report.html") && run.steps_done() > 5; }));
-  const auto before = document_of(run);
+  const auto before = reported(run);
   CHECK(before.at("status") == "running");
   CHECK(before.at("progress").at("steps") > 5);
   CHECK(before.at("progress").at("seconds_left").get<double>() > 0);
   CHECK(before.at("run").at("model") == "resnet20");
   CHECK(before.at("config") == read_bytes(run / "config.yaml"));
   program.kill();
-  const auto after = document_of(run);
+  const auto after = reported(run);
   CHECK(after.at("status") == "interrupted");
   CHECK(after.at("progress").at("steps") >= before.at("progress").at("steps"));
   CHECK(after.at("progress").at("seconds_left").is_null());
@@ -68,12 +68,12 @@ TEST_CASE("a report can be made of a run that goes on, and of the same when it w
 
   const auto elsewhere = experiment / "look.html";
   const auto unchanged = read_bytes(run / "report.html");
-  const auto ended = report(run, {"-o", elsewhere.string()});
+  const auto ended = make_report(run, {"-o", elsewhere.string()});
   CHECK(ended.code == 0);
   CHECK(ended.out == "report: " + elsewhere.string() + "\n");
   CHECK(has(read_bytes(elsewhere), "\"interrupted\""));
   CHECK(read_bytes(run / "report.html") == unchanged);
-  REQUIRE(report(run).code == 0);
+  REQUIRE(make_report(run).code == 0);
   CHECK(has(read_bytes(run / "report.html"), "\"interrupted\""));
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("the report of a run that has ended says what its summary and its line
   experiment.completed("run", evaluated + Settings{"train.max_steps=5"});
   const auto run = experiment.completed("run", evaluated); // which goes on
   const auto summary = run.summary();
-  const auto document = document_of(run);
+  const auto document = reported(run);
   CHECK(document.at("status") == summary.at("status"));
   const auto& progress = document.at("progress");
   for (const char* key : {"steps", "samples", "seconds", "samples_per_second", "loss",
@@ -105,13 +105,13 @@ TEST_CASE("the report of a run that has ended says what its summary and its line
 TEST_CASE("a folder that is no run's is refused, with what it lacks, and notes are said") {
   const Experiment experiment;
   std::filesystem::create_directories(experiment.output() / "empty");
-  const auto refused = report(experiment.run("empty"));
+  const auto refused = make_report(experiment.run("empty"));
   CHECK(refused.code == 2);
   CHECK(has(refused.err, "run.json"));
-  CHECK(report(experiment.run("missing")).code == 2);
+  CHECK(make_report(experiment.run("missing")).code == 2);
   const auto run = experiment.completed("run");
   write_bytes(run / "events.jsonl", "{half a line\n" + read_bytes(run / "events.jsonl"));
-  const auto ended = report(run);
+  const auto ended = make_report(run);
   CHECK(ended.code == 0);
-  CHECK(ended.err == "troupe: 1 damaged lines of events.jsonl were left out\n");
+  CHECK(ended.err == "troupe: 1 damaged line of events.jsonl is left out\n");
 }
