@@ -77,6 +77,7 @@ class Following:
         # A file that is not there yet would keep it from starting before the page has copied its own.
         self.first.folder("/etc/prometheus/prometheus.yml").write_text("scrape_configs: []\n")
         self.checks = {
+            f"apt-get install -y ./{DEB.name}": lambda _: self.has_unit(),
             "troupe-fetch-data fashion-mnist /srv/troupe/data/fashion-mnist": lambda _: self.give_data(),
             "troupe-make-certs certs 10.0.0.1 10.0.0.2": lambda _: self.give_certificates(),
             "systemctl enable --now troupe-node@node": lambda _: self.trains(after=0),
@@ -109,6 +110,12 @@ class Following:
                 self.checks[begin](said)
         if left:
             die(f"{page.name} has no fence that begins with: {', '.join(left)}")
+
+    def has_unit(self):
+        """Of which systemd has nothing to say, and which is not more open than it was."""
+        if said := self.first.run("systemd-analyze verify --man=no troupe-node@node.service").stdout:
+            die(f"systemd says of the unit: {said}")
+        self.first.run("systemd-analyze security --threshold=36 --no-pager troupe-node@node.service")
 
     def give_data(self):
         for host in self.hosts:
