@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NAMESPACES = HERE.parent.parent / "tools/network-namespaces"
 CGROUPS = Path("/sys/fs/cgroup")
+HOME = "/root"  # where commands are run
 
 
 class NotHere(Exception):
@@ -92,8 +93,8 @@ class Host:
     def run(self, text, check=True):
         """What the commands say, after they ended well."""
         done = subprocess.run(
-            ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root", "--wdns=/root"]
-            + ["env", "-i", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "TERM=dumb"]
+            ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root", f"--wdns={HOME}"]
+            + ["env", "-i", f"HOME={HOME}", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "TERM=dumb"]
             + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "bash", "-euo", "pipefail", "-c", text],
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )

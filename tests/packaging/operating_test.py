@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT, DEB, PROMETHEUS, PROMTOOL = (Path(argument) for argument in sys.argv[1:])
 sys.path.insert(0, str(ROOT / "tests/docs"))
 from guide import changed, die  # noqa: E402
-from hosts import Host, Network, NotHere, check_machine  # noqa: E402
+from hosts import HOME, Host, Network, NotHere, check_machine  # noqa: E402
 from pages import fences  # noqa: E402
 
 RUN = "/var/lib/troupe/node/runs/fashion"
@@ -68,7 +68,7 @@ class Following:
         self.hosts, self.first, self.second = hosts, *hosts
         for host in hosts:
             for deb in (DEB, next_version(DEB, Path(tempfile.mkdtemp(dir=scratch)))):
-                shutil.copy(deb, host.folder(f"/root/{deb.name}"))
+                shutil.copy(deb, host.folder(f"{HOME}/{deb.name}"))
         for program in (PROMETHEUS, PROMTOOL):
             shutil.copy(program, self.first.folder(f"/usr/bin/{program.name}"))
         self.first.run("mkdir -p /etc/prometheus /etc/grafana/provisioning")
@@ -123,7 +123,7 @@ class Following:
 
     def give_certificates(self):
         for file in ("10.0.0.2.crt", "10.0.0.2.key", "ca.crt"):
-            shutil.copy(self.first.folder(f"/root/certs/{file}"), self.second.folder(f"/root/{file}"))
+            shutil.copy(self.first.folder(f"{HOME}/certs/{file}"), self.second.folder(f"{HOME}/{file}"))
 
     def steps(self):
         lines = self.first.run(f"cat {RUN}/events.jsonl", check=False).stdout.splitlines()
