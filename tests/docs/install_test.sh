@@ -21,12 +21,12 @@ mv "$first" "$tree"
 cd "$scratch"
 
 shows troupe "$tree/bin/troupe" --version
-for config in demo cluster; do
-  shows ok "$tree/bin/troupe" config check "$tree/share/troupe/configs/$config.yaml"
+for config in configs/demo configs/cluster node; do
+  shows ok "$tree/bin/troupe" config check "$tree/share/troupe/$config.yaml"
 done
 
 # What man and the shells look for.
-for page in man1/troupe.1 man1/troupe-train.1 man5/troupe.yaml.5; do
+for page in man1/troupe.1 man1/troupe-train.1 man1/troupe-make-certs.1 man5/troupe.yaml.5; do
   [ -s "$tree/share/man/$page" ] || die "no manual page $page"
 done
 for file in bash-completion/completions/troupe zsh/site-functions/_troupe zsh/vendor-completions/_troupe \
@@ -45,8 +45,8 @@ shows 'made 127.0.0.1 in certs' "$tree/bin/troupe-make-certs" certs 127.0.0.1
 shows OK openssl verify -CAfile certs/ca.crt certs/127.0.0.1.crt
 
 # The pages, as the unit names them: by where the tree was installed.
-unit=$tree/lib/systemd/system/troupe-node.service
-read -ra pages < <(sed -n 's/^Documentation=//p' "$unit")
+unit=$tree/lib/systemd/system/troupe-node@.service
+mapfile -t pages < <(sed -n 's/^Documentation=//p' "$unit" | tr ' ' '\n' | grep -v '^man:')
 [ ${#pages[@]} -gt 0 ] || die "the unit names no page"
 for page in "${pages[@]}"; do
   [[ $page = "file://$first/"* ]] || die "the unit names $page, outside of the tree"
@@ -58,6 +58,6 @@ python3 "$tests/docs/check_pages.py" "$tree/share/doc/troupe" "$tree/bin/troupe"
 if [ -x "$promtool" ]; then
   shows SUCCESS "$promtool" check config "$tree/share/troupe/dashboards/prometheus.yml"
 fi
-if outside=$(grep -rIl --exclude=troupe-node.service "$first" "$tree"); then
+if outside=$(grep -rIl --exclude=troupe-node@.service "$first" "$tree"); then
   die "these files name the folder of the installation: $outside"
 fi

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 DEB, VERSION = Path(sys.argv[1]), sys.argv[2]
@@ -76,7 +77,8 @@ for library in LIBRARIES:
 for library in ("cuda", "cudnn", "cublas", "nccl", "nvidia"):
     expect(library not in fields["Depends"], f"it depends on {library}")
 
-folder = Path(sys.argv[3])
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
 dpkg_deb("-x", DEB, folder)
 dpkg_deb("-e", DEB, folder / "DEBIAN")
 expect((folder / "DEBIAN/conffiles").read_text() == "/etc/troupe/node.yaml\n", "its conffile is another")

@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NAMESPACES = HERE.parent.parent / "tools/network-namespaces"
 CGROUPS = Path("/sys/fs/cgroup")
+HOME = "/root"  # where commands are run
 
 
 class NotHere(Exception):
@@ -32,23 +33,31 @@ def cgroup_roots():
 
 
 class Network:
-    """A namespace for each of `names`, with the address 10.0.0.1 and on."""
+    """A namespace for each of so many hosts, with the addresses 10.0.0.1 and on. Their bridge is in one more, as tests beside this one
+    may have a bridge with the same address."""
 
     def __init__(self, count):
         self.prefix = f"p{os.getpid()}"
-        made = subprocess.run(["sh", NAMESPACES, "up", self.prefix, str(count)], check=False).returncode
-        if made == 3:
+        self.bridge = f"{self.prefix}-bridge"
+        if subprocess.run(["ip", "netns", "add", self.bridge], check=False).returncode != 0:
             raise NotHere("this machine has no network namespaces for us")
+        made = self._tool("up", str(count))
         if made != 0:
-            raise RuntimeError(f"network-namespaces: exit code {made}")
+            self.close()
+            raise NotHere("network namespaces do not work here") if made == 3 else RuntimeError(f"network-namespaces: exit code {made}")
         for i in range(1, count + 1):
             subprocess.run(["ip", "-n", self.name(i), "addr", "add", f"10.0.0.{i}/24", "dev", "eth0"], check=True)
+
+    def _tool(self, verb, *arguments):
+        inside = ["nsenter", f"--net=/run/netns/{self.bridge}"]
+        return subprocess.run([*inside, "sh", NAMESPACES, verb, self.prefix, *arguments], check=False).returncode
 
     def name(self, number):
         return f"{self.prefix}-{number}"
 
     def close(self):
-        subprocess.run(["sh", NAMESPACES, "down", self.prefix], check=False)
+        self._tool("down")
+        subprocess.run(["ip", "netns", "delete", self.bridge], check=False)
 
 
 class Host:
@@ -84,8 +93,8 @@ class Host:
     def run(self, text, check=True):
         """What the commands say, after they ended well."""
         done = subprocess.run(
-            ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root", "--wdns=/root"]
-            + ["env", "-i", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "TERM=dumb"]
+            ["nsenter", "--target", self.first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root", f"--wdns={HOME}"]
+            + ["env", "-i", f"HOME={HOME}", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "TERM=dumb"]
             + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "bash", "-euo", "pipefail", "-c", text],
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT, DEB, PROMETHEUS, PROMTOOL = (Path(argument) for argument in sys.argv[1:])
 sys.path.insert(0, str(ROOT / "tests/docs"))
 from guide import changed, die  # noqa: E402
-from hosts import Host, Network, NotHere, check_machine  # noqa: E402
+from hosts import HOME, Host, Network, NotHere, check_machine  # noqa: E402
 from pages import fences  # noqa: E402
 
 RUN = "/var/lib/troupe/node/runs/fashion"
@@ -68,7 +68,7 @@ class Following:
         self.hosts, self.first, self.second = hosts, *hosts
         for host in hosts:
             for deb in (DEB, next_version(DEB, Path(tempfile.mkdtemp(dir=scratch)))):
-                shutil.copy(deb, host.folder(f"/root/{deb.name}"))
+                shutil.copy(deb, host.folder(f"{HOME}/{deb.name}"))
         for program in (PROMETHEUS, PROMTOOL):
             shutil.copy(program, self.first.folder(f"/usr/bin/{program.name}"))
         self.first.run("mkdir -p /etc/prometheus /etc/grafana/provisioning")
@@ -77,6 +77,7 @@ class Following:
         # A file that is not there yet would keep it from starting before the page has copied its own.
         self.first.folder("/etc/prometheus/prometheus.yml").write_text("scrape_configs: []\n")
         self.checks = {
+            f"apt-get install -y ./{DEB.name}": lambda _: self.has_unit(),
             "troupe-fetch-data fashion-mnist /srv/troupe/data/fashion-mnist": lambda _: self.give_data(),
             "troupe-make-certs certs 10.0.0.1 10.0.0.2": lambda _: self.give_certificates(),
             "systemctl enable --now troupe-node@node": lambda _: self.trains(after=0),
@@ -110,13 +111,19 @@ class Following:
         if left:
             die(f"{page.name} has no fence that begins with: {', '.join(left)}")
 
+    def has_unit(self):
+        """Of which systemd has nothing to say, and which is not more open than it was."""
+        if said := self.first.run("systemd-analyze verify --man=no troupe-node@node.service").stdout:
+            die(f"systemd says of the unit: {said}")
+        self.first.run("systemd-analyze security --threshold=36 --no-pager troupe-node@node.service")
+
     def give_data(self):
         for host in self.hosts:
             write_idx(host.folder("/srv/troupe/data/fashion-mnist"))
 
     def give_certificates(self):
         for file in ("10.0.0.2.crt", "10.0.0.2.key", "ca.crt"):
-            shutil.copy(self.first.folder(f"/root/certs/{file}"), self.second.folder(f"/root/{file}"))
+            shutil.copy(self.first.folder(f"{HOME}/certs/{file}"), self.second.folder(f"{HOME}/{file}"))
 
     def steps(self):
         lines = self.first.run(f"cat {RUN}/events.jsonl", check=False).stdout.splitlines()
