@@ -54,7 +54,6 @@ void NodeState::spawn_workers() {
                                          .training = job.training,
                                          .evaluation = generation().evaluation,
                                          .dealing = dealing,
-                                         .votes = generation().seat.generation.nodes.size() > 1,
                                          .passes = job.plan.total_steps() * dealing.passes(),
                                          .fillers = generation().fillers,
                                          .coordinator = coordinator_});
@@ -80,6 +79,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
       ShardManagerSetup{
           .exchange = {.replica = replica,
                        .dealing = dealing,
+                       .votes = generation().seat.generation.nodes.size() > 1,
                        .clip_norm = job.config.train.clip_grad_norm,
                        .norm_every = job.config.train.gradient_norm_every,
                        .loss_scale = job.loss_scale,
