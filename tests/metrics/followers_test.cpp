@@ -31,7 +31,8 @@ struct Reader : EventSink {
   std::vector<std::string> got;
 };
 
-std::unique_ptr<HttpEndpoint> start_followed(WatchedRun& run, const EndpointTimes& times = {.tick = 5ms}) {
+std::unique_ptr<HttpEndpoint> start_followed(WatchedRun& run,
+                                             const EndpointTimes& times = {.tick = 5ms}) {
   auto endpoint = HttpEndpoint::start("127.0.0.1:0", run.endpoint_sources(), {}, times);
   REQUIRE(endpoint);
   return *std::move(endpoint);
@@ -135,6 +136,16 @@ TEST_CASE("/events tells of a run over HTTP, and of its changes while anybody fo
   CHECK(comes_true([&] { return !run.is_watched(); }));
   follower(*endpoint)->receive_until(document_event);
   CHECK(run.times_watched() == 2);
+}
+
+TEST_CASE("who follows is told how the run has ended, however soon the program does") {
+  WatchedRun run;
+  auto endpoint = start_followed(run, {.tick = 1h});
+  const auto client = follower(*endpoint);
+  client->receive_until(document_event);
+  run.change("{\"status\":\"completed\"}");
+  endpoint.reset();
+  CHECK(has(client->receive_all(), "event: changes\ndata: {\"status\":\"completed\"}\n\n"));
 }
 
 TEST_CASE("more than sixteen do not follow one run, and HEAD does not at all") {

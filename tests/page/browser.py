@@ -154,7 +154,7 @@ class Page:
     def wait(self, expression, seconds=30):
         """Until it is true."""
         end = time.monotonic() + seconds
-        while not self.run(expression):
+        while not self.run(f"Boolean({expression})"):
             if time.monotonic() > end:
                 raise BrowserError(f"not true within {seconds} s: {expression}")
             self._browser.listen(0.03)

@@ -1,5 +1,6 @@
 #include "followers.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace troupe::metrics {
@@ -59,6 +60,12 @@ void Followers::tick() {
   EventText whole; // made when somebody needs it, once for all
   for (auto& follower : followers_)
     serve(follower, changes, whole);
+}
+
+bool Followers::know_all() const {
+  return std::ranges::all_of(followers_, [](const Follower& follower) {
+    return follower.sink->is_free() && !follower.behind;
+  });
 }
 
 void Followers::serve(Follower& follower, const EventText& changes, EventText& whole) {

@@ -45,6 +45,8 @@ public:
   void clear();
   /// Once a second.
   void tick();
+  /// Whether each has taken all that there was to tell.
+  bool know_all() const;
 
 private:
   struct Follower {

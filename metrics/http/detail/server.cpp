@@ -4,6 +4,7 @@
 #include <csignal>
 #include <vector>
 
+#include <boost/asio/post.hpp>
 #include <fcntl.h>
 #include <sys/socket.h>
 
@@ -16,6 +17,7 @@ using Tcp = boost::asio::ip::tcp;
 /// Besides followers. Whoever comes then takes the place of who came first.
 constexpr std::size_t most_connections = 128;
 constexpr int most_in_queue = 1024; ///< that are not accepted yet
+constexpr std::chrono::seconds longest_farewell{1};
 
 Tcp protocol_of(int socket) {
   sockaddr_storage address{};
@@ -37,8 +39,23 @@ HttpServer::HttpServer(net::Descriptor listener, HttpsContext https, HttpRoutes 
 }
 
 HttpServer::~HttpServer() {
-  context_.stop();
+  boost::asio::post(context_, [this] {
+    followers_.tick();
+    leave(Clock::now() + longest_farewell);
+  });
   thread_.join();
+}
+
+/// Followers are told how the run has ended, as far as they take it at once.
+void HttpServer::leave(Clock::time_point latest) {
+  if (followers_.know_all() || Clock::now() >= latest)
+    return context_.stop();
+  farewell_.expires_after(std::chrono::milliseconds{5});
+  farewell_.async_wait([this, latest](const auto&) {
+    if (!followers_.know_all())
+      followers_.tick();
+    leave(latest);
+  });
 }
 
 std::optional<HttpServer::Clock::time_point> HttpServer::last_scrape() const {

@@ -52,6 +52,7 @@ private:
   void pause();
   void run_clock();
   void tick();
+  void leave(Clock::time_point latest);
 
   static constexpr auto never = Clock::time_point::min();
   HttpRoutes routes_;
@@ -61,7 +62,7 @@ private:
   Acceptor acceptor_{context_};
   boost::asio::steady_timer clock_{context_}; ///< runs while anybody is connected
   bool clock_runs_ = false;
-  boost::asio::steady_timer pause_{context_};
+  boost::asio::steady_timer pause_{context_}, farewell_{context_};
   Followers followers_{routes_.page()};
   std::list<std::shared_ptr<HttpSession>> sessions_; ///< in the order in which they came
   std::atomic<Clock::time_point> last_scrape_{never};
