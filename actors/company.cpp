@@ -13,6 +13,7 @@
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/http/password_file.hpp"
 #include "troupe/metrics/push/push_gateway.hpp"
 
 namespace troupe::actors {
@@ -166,13 +167,27 @@ std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const R
       [&log](const std::string& why) { log.warn("{}", why); });
 }
 
+/// Of the page: the cluster's certificate is also shown to browsers.
+Result<metrics::EndpointSecurity> endpoint_security(const Config& config) {
+  metrics::EndpointSecurity security;
+  if (const auto& file = config.metrics.password_file) {
+    TROUPE_TRY(security.password, metrics::read_password(*file));
+  }
+  if (const auto& tls = config.cluster.tls; tls.enabled()) {
+    security.certificate = tls.certificate;
+    security.key = tls.key;
+  }
+  return security;
+}
+
 Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& options,
                                         const metrics::Trace& trace) {
   const bool leads = config.cluster.join.empty();
+  TROUPE_TRY(const auto security, endpoint_security(config));
   // Before all else: a port in use is said at once, and a daemon that waits can be asked.
   TROUPE_TRY(auto exposition,
              metrics::Exposition::open(config.metrics.listen,
-                                       engine::run_info(config, options.version), leads));
+                                       engine::run_info(config, options.version), leads, security));
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
   const auto drain = std::make_shared<Drain>();
@@ -209,7 +224,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
 Result<metrics::RunSummary> run_training(const Config& config, const RunOptions& options) {
   if (options.daemon)
     TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
-  if (options.daemon && config.cluster.tls.enabled()) // CAF ends the process where they do not fit
+  // CAF ends the process where they do not fit; the endpoint shows them, too.
+  if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
     if (const auto tls = open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
   TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}

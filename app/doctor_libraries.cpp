@@ -24,6 +24,7 @@ Findings library_findings() {
       library("Gloo", TROUPE_GLOO_VERSION),
       library("libwebp", TROUPE_WEBP_VERSION),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
+      library("Boost", TROUPE_BOOST_VERSION),
       library("yaml-cpp", TROUPE_YAML_CPP_VERSION),
       library("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
                                  FMT_VERSION % 100)),

@@ -12,6 +12,8 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
+# Beast, of which there are headers alone.
+find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(CURL REQUIRED)
 find_package(Gloo REQUIRED)
 

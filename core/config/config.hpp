@@ -111,6 +111,7 @@ struct MetricsConfig {
   std::string listen = "127.0.0.1:9401";   ///< "off", or HOST:PORT; port 0 takes a free one
   std::chrono::milliseconds linger{15000}; ///< longest wait of a run's end for Prometheus to see it
   std::optional<std::string> push;         ///< URL of a Pushgateway; not set: none
+  std::optional<std::string> password_file; ///< of the page; not set: it is for this host alone
 
   bool operator==(const MetricsConfig&) const = default;
 };

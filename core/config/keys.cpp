@@ -274,7 +274,14 @@ void add_service(Keys& keys, Config& c) {
   keys.push_back({"metrics.listen",
                   &c.metrics.listen,
                   {.format = Format::endpoint_or_off},
-                  "Where Prometheus scrapes; port 0 takes a free one"});
+                  "Where Prometheus scrapes, and the run's page is; port 0 takes a free one"});
+  keys.push_back(
+      {"metrics.password_file",
+       &c.metrics.password_file,
+       {},
+       "A file with one line, which its owner alone may read: the password that the "
+       "run's page asks for, with any user name. Not set: this host alone sees the page, "
+       "without one. Other hosts see it over TLS (cluster.tls) only"});
   keys.push_back(
       {"metrics.linger",
        &c.metrics.linger,
@@ -330,7 +337,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"cluster.timeouts", "How long the company waits: heartbeat < detection < collective < "
                            "quorum, heartbeat < handshake"},
       {"checkpoint", "Saving and resuming"},
-      {"metrics", "The Prometheus endpoint"},
+      {"metrics", "The Prometheus endpoint, and the run's page"},
   };
   return sections;
 }

@@ -21,6 +21,8 @@ public:
   }
 
   int number() const { return number_; }
+  /// Somebody else closes it from now on.
+  int release() { return std::exchange(number_, -1); }
   explicit operator bool() const { return number_ >= 0; }
 
 private:

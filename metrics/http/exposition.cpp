@@ -3,14 +3,17 @@
 namespace troupe::metrics {
 
 Result<std::unique_ptr<Exposition>> Exposition::open(std::string_view listen, const RunInfo& run,
-                                                     bool leads) {
+                                                     bool leads, const EndpointSecurity& security) {
   std::unique_ptr<Exposition> all{new Exposition{run, leads}};
   if (listen == "off")
     return all;
   auto endpoint =
-      HttpEndpoint::start(listen, {.metrics = [all = all.get()] { return all->registry_.text(); },
-                                   .readiness = [all = all.get()] { return all->readiness(); },
-                                   .targets = [all = all.get()] { return all->targets_.json(); }});
+      HttpEndpoint::start(listen,
+                          {.metrics = [all = all.get()] { return all->registry_.text(); },
+                           .readiness = [all = all.get()] { return all->readiness(); },
+                           .targets = [all = all.get()] { return all->targets_.json(); },
+                           .page = all->live_.page()},
+                          security);
   if (!endpoint)
     return failure(endpoint.error());
   all->endpoint_ = std::move(*endpoint);

@@ -19,10 +19,10 @@ namespace troupe::metrics {
 class Exposition {
 public:
   /// `listen` is metrics.listen; "off": values are kept, and nobody can ask for them. Of `run` only
-  /// what its config says need be known. Begins waiting. Error: network, when it cannot listen
-  /// there.
+  /// what its config says need be known. Begins waiting. Errors: those of HttpEndpoint.
   static Result<std::unique_ptr<Exposition>> open(std::string_view listen, const RunInfo& run,
-                                                  bool leads);
+                                                  bool leads,
+                                                  const EndpointSecurity& security = {});
 
   Registry& registry() { return registry_; }
   ScrapeTargets& targets() { return targets_; }
@@ -38,7 +38,7 @@ public:
   bool is_awaited() const;
 
 private:
-  using Clock = HttpConnection::Clock;
+  using Clock = HttpEndpoint::Clock;
 
   Exposition(const RunInfo& run, bool leads);
   Readiness readiness() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -12,12 +13,14 @@ enum class MetricType : std::uint8_t { counter, gauge, histogram };
 /// What belongs to the whole job is told by the node that leads it alone.
 enum class Teller : std::uint8_t { leader, every_node };
 
+inline constexpr std::size_t most_labels = 5;
+
 struct MetricName {
   std::string_view name; ///< ends in its base unit, or in _total when it is counted
   MetricType type;
   Teller teller;
   std::string_view help;
-  std::array<std::string_view, 5> labels = {}; ///< those that are not used stay empty
+  std::array<std::string_view, most_labels> labels = {}; ///< those that are not used stay empty
 };
 
 namespace names {

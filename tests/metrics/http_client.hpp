@@ -13,13 +13,14 @@
 
 namespace troupe::testing {
 
-/// A connection to a port of this machine.
+/// A connection to a port of this machine, or of another.
 class Client {
 public:
-  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Client(std::uint16_t port, in_addr host = {htonl(INADDR_LOOPBACK)})
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr = host;
     address.sin_port = htons(port);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       ::close(socket_);
@@ -45,11 +46,35 @@ public:
     return text;
   }
 
+  /// Until it has sent this, or has ended the connection: what came before, and more.
+  std::string receive_until(const std::string& end) const {
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (text.find(end) == std::string::npos) {
+      const auto count = ::recv(socket_, piece.data(), piece.size(), 0);
+      if (count <= 0)
+        break;
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+  int number() const { return socket_; }
+
 private:
   int socket_;
 };
 
 struct HttpReply {
+  HttpReply() = default;
+  explicit HttpReply(const std::string& text) {
+    const auto end = text.find("\r\n\r\n");
+    if (end == std::string::npos || text.size() < 12)
+      throw std::runtime_error("no HTTP reply: " + text);
+    status = std::stoi(text.substr(9, 3));
+    head = text.substr(0, end);
+    body = text.substr(end + 4);
+  }
+
   int status = 0;
   std::string head, body;
 };
@@ -60,11 +85,7 @@ inline HttpReply http(std::uint16_t port, const std::string& path,
   const Client client(port);
   client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
               headers + "\r\n");
-  const auto text = client.receive_all();
-  const auto end = text.find("\r\n\r\n");
-  if (end == std::string::npos || text.size() < 12)
-    throw std::runtime_error("no HTTP reply: " + text);
-  return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
+  return HttpReply{client.receive_all()};
 }
 
 /// As Prometheus does it.

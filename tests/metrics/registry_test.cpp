@@ -170,7 +170,7 @@ TEST_CASE("a loss that is not a number is shown and spoils no counter") {
   step.loss = std::numeric_limits<double>::quiet_NaN();
   step.data_wait_seconds = step.loss;
   registry.record(step);
-  CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
+  CHECK(has_line(registry, "troupe_loss{set=\"train\"} NaN"));
   CHECK(has_line(registry, "troupe_data_wait_seconds_total 0"));
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
   Registry registry(small_run());
   registry.record(small_step(0));
   registry.record_failed_loss(std::numeric_limits<double>::quiet_NaN());
-  CHECK(has_line(registry, "troupe_loss{set=\"train\"} Nan"));
+  CHECK(has_line(registry, "troupe_loss{set=\"train\"} NaN"));
   CHECK(has_line(registry, "troupe_steps_total 1"));
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("the loss that ended a job can be scraped before the daemons go") {
   const auto seen = scrape(port).body;
   CHECK(has(seen, "troupe_phase{phase=\"failed\"} 1\n"));
   CHECK(has(seen, "troupe_last_error{kind=\"numeric\"} 1\n"));
-  CHECK((has(seen, "troupe_loss{set=\"train\"} Nan\n") ||
+  CHECK((has(seen, "troupe_loss{set=\"train\"} NaN\n") ||
          has(seen, "troupe_loss{set=\"train\"} +Inf\n")));
   CHECK(leader.wait().code == 1);
 }

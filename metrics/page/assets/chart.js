@@ -18,7 +18,10 @@ class Chart {
     this.box.addEventListener('blur', () => this.move(null));
     for (const name of ['pointermove', 'pointerdown']) this.svg.addEventListener(name, event => this.pointed(event));
     this.svg.addEventListener('pointerleave', () => this.move(null));
-    new ResizeObserver(() => this.redraw()).observe(this.box);
+    new ResizeObserver(([entry]) => {
+      this.wide = Math.floor(entry.contentRect.width);
+      this.redraw();
+    }).observe(this.box);
   }
 
   set(data) {
@@ -27,9 +30,10 @@ class Chart {
   }
 
   redraw() {
-    const width = Math.floor(this.box.clientWidth);
+    // Asked once: to ask after each change would have the whole page laid out again.
+    const width = this.wide ||= Math.floor(this.box.clientWidth);
     if (!width || !this.data) return;
-    show(this.plot, this.draw(width));
+    this.plot.replaceChildren(...this.draw(width).filter(given));
     this.svg.setAttribute('width', width);
     this.svg.setAttribute('height', this.height);
     if (this.stop !== null) this.move(Math.min(this.stop, this.stops() - 1));

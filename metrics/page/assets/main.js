@@ -47,11 +47,7 @@ class Page {
     if (!whole) return;
     if (!this.kind) this.build(whole.kind);
     show(this.top, whole.kind === 'comparison' ? comparisonHero(whole) : hero(whole));
-    // A card is there before it is drawn: a chart is as wide as its card.
-    for (const each of this.sections) {
-      each.element.hidden = false;
-      each.element.hidden = !each.update(whole);
-    }
+    for (const each of this.sections) each.update(whole);
     const shown = [];
     for (const [name, { element }] of this.groups) {
       element.hidden = !this.sections.some(each => each.group === name && each.there);

@@ -16,8 +16,14 @@ class Section {
     this.refresh = build(this.body, this.tools, this.heading);
   }
 
+  // Does nothing where all that was read the last time is the same: what changes of a document is replaced.
   update(whole) {
-    const said = this.refresh(whole);
+    if (this.read && [...this.read].every(([key, value]) => whole[key] === value)) return this.there;
+    const read = this.read = new Map();
+    // A card is there before it is drawn: a chart is as wide as its card.
+    this.element.hidden = false;
+    const said = this.refresh(new Proxy(whole, { get: (_, key) => read.set(key, whole[key]).get(key) }));
+    this.element.hidden = !said;
     const sentence = typeof said === 'string';
     this.there = Boolean(said);
     if (sentence) this.quiet.textContent = said;

@@ -2,8 +2,8 @@
 
 #include "../names.hpp"
 
-#include <prometheus/text_serializer.h>
-
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace troupe::metrics {
@@ -18,6 +18,22 @@ constexpr std::initializer_list<double> step_buckets = {
 constexpr std::initializer_list<double> long_buckets = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                                         2.5,  5,     10,   30,  60,   120, 600};
 
+template <class Value, class Builder>
+void add_family(std::map<std::string_view, Family<Value>>& families, Builder builder,
+                prometheus::Registry& registry, const MetricName& metric) {
+  auto& values =
+      builder.Name(std::string(metric.name)).Help(std::string(metric.help)).Register(registry);
+  families.try_emplace(metric.name, metric, values);
+}
+
+template <class Value>
+void write_all(std::string& text, const std::map<std::string_view, Family<Value>>& families) {
+  for (const auto& [name, family] : families)
+    family.write(text);
+}
+
+} // namespace
+
 prometheus::Labels labels_of(const MetricName& metric, LabelValues values) {
   prometheus::Labels labels;
   std::size_t i = 0;
@@ -26,25 +42,36 @@ prometheus::Labels labels_of(const MetricName& metric, LabelValues values) {
   return labels;
 }
 
-} // namespace
+std::string label_text(const MetricName& metric, LabelValues values) {
+  std::array<std::pair<std::string_view, std::string_view>, most_labels> sorted;
+  const auto end = std::ranges::transform(metric.labels.begin(), metric.labels.end(),
+                                          values.begin(), values.end(), sorted.begin(),
+                                          [](auto name, auto value) {
+                                            return std::pair{name, value};
+                                          })
+                       .out;
+  std::sort(sorted.begin(), end);
+  std::string text;
+  for (auto label = sorted.begin(); label != end; ++label) {
+    text.append(text.empty() ? "" : ",").append(label->first).append("=\"");
+    write_escaped(text, label->second);
+    text += '"';
+  }
+  return text;
+}
 
 Families::Families() {
-  const auto build = [this](auto builder, const MetricName& metric) {
-    return &builder.Name(std::string(metric.name))
-                .Help(std::string(metric.help))
-                .Register(registry_);
-  };
   for (const auto& metric : names::all)
     if (metric.type == MetricType::gauge)
-      gauges_[metric.name] = build(prometheus::BuildGauge(), metric);
+      add_family(gauges_, prometheus::BuildGauge(), registry_, metric);
     else if (metric.type == MetricType::counter)
-      counters_[metric.name] = build(prometheus::BuildCounter(), metric);
+      add_family(counters_, prometheus::BuildCounter(), registry_, metric);
     else
-      histograms_[metric.name] = build(prometheus::BuildHistogram(), metric);
+      add_family(histograms_, prometheus::BuildHistogram(), registry_, metric);
 }
 
 void Families::set(const MetricName& metric, double value, LabelValues labels) {
-  gauges_.at(metric.name)->Add(labels_of(metric, labels)).Set(value);
+  gauges_.at(metric.name).value(labels).Set(value);
 }
 
 void Families::set(const MetricName& metric, const std::optional<double>& value,
@@ -54,18 +81,17 @@ void Families::set(const MetricName& metric, const std::optional<double>& value,
 }
 
 void Families::forget(const MetricName& metric, LabelValues labels) {
-  auto& family = *gauges_.at(metric.name);
-  family.Remove(&family.Add(labels_of(metric, labels)));
+  gauges_.at(metric.name).forget(labels);
 }
 
 void Families::add(const MetricName& metric, double amount, LabelValues labels) {
-  auto& counter = counters_.at(metric.name)->Add(labels_of(metric, labels));
+  auto& counter = counters_.at(metric.name).value(labels);
   if (std::isfinite(amount) && amount > 0)
     counter.Increment(amount);
 }
 
 void Families::raise(const MetricName& metric, double total, LabelValues labels) {
-  const auto told = counters_.at(metric.name)->Add(labels_of(metric, labels)).Value();
+  const auto told = counters_.at(metric.name).value(labels).Value();
   add(metric, total - told, labels);
 }
 
@@ -83,11 +109,17 @@ void Families::begin(const MetricName& metric) {
 prometheus::Histogram& Families::histogram(const MetricName& metric) {
   const bool of_steps = metric.name == names::step_time.name;
   return histograms_.at(metric.name)
-      ->Add({}, prometheus::Histogram::BucketBoundaries(of_steps ? step_buckets : long_buckets));
+      .value({}, prometheus::Histogram::BucketBoundaries(of_steps ? step_buckets : long_buckets));
 }
 
 std::string Families::text() const {
-  return prometheus::TextSerializer{}.Serialize(registry_.Collect());
+  std::string text;
+  text.reserve(last_size_ + last_size_ / 8);
+  write_all(text, counters_);
+  write_all(text, gauges_);
+  write_all(text, histograms_);
+  last_size_ = text.size();
+  return text;
 }
 
 } // namespace troupe::metrics

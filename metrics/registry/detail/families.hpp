@@ -2,24 +2,19 @@
 /// call anything.
 #pragma once
 
-#include "../metric_name.hpp"
+#include "family.hpp"
 
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
-#include <initializer_list>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::metrics {
-
-/// In the order of the name's labels.
-using LabelValues = std::initializer_list<std::string_view>;
 
 class Families {
 public:
@@ -44,14 +39,17 @@ public:
 
   /// Prometheus text format 0.0.4.
   std::string text() const;
+  /// The same as prometheus-cpp's own serializer takes it, which costs more.
+  std::vector<prometheus::MetricFamily> collect() const { return registry_.Collect(); }
 
 private:
   prometheus::Histogram& histogram(const MetricName& metric);
 
   prometheus::Registry registry_;
-  std::map<std::string_view, prometheus::Family<prometheus::Gauge>*> gauges_;
-  std::map<std::string_view, prometheus::Family<prometheus::Counter>*> counters_;
-  std::map<std::string_view, prometheus::Family<prometheus::Histogram>*> histograms_;
+  std::map<std::string_view, Family<prometheus::Gauge>> gauges_;
+  std::map<std::string_view, Family<prometheus::Counter>> counters_;
+  std::map<std::string_view, Family<prometheus::Histogram>> histograms_;
+  mutable std::atomic<std::size_t> last_size_ = 0; ///< of the text
 };
 
 } // namespace troupe::metrics

@@ -53,7 +53,7 @@ class LineChart extends Chart {
   }
 
   drawn(line) {
-    const xs = this.xOf(line), at = (values, i) => trace`${this.x.at(xs[i])} ${this.y.at(values[i])}`;
+    const xs = this.xOf(line), at = (values, i) => `${tenth(this.x.at(xs[i]))} ${tenth(this.y.at(values[i]))}`;
     const there = xs.map((_, i) => i).filter(i => this.has(line.y[i]) && (!line.high || this.has(line.high[i])));
     if (line.look === 'band') {
       const over = there.map(i => at(line.high, i)), under = there.map(i => at(line.y, i)).reverse();
@@ -122,10 +122,15 @@ LineChart.all = new Set();
 
 // Means of what lies around, once there is enough to smooth.
 function smoothed(values) {
-  if (values.filter(known).length < 25) return null;
+  const sums = [0], counts = [0];
+  values.forEach((value, i) => {
+    sums.push(sums[i] + (known(value) ? value : 0));
+    counts.push(counts[i] + (known(value) ? 1 : 0));
+  });
+  if (counts.at(-1) < 25) return null;
   const reach = Math.max(2, Math.round(values.length / 40));
-  return values.map((value, index) => {
-    const around = values.slice(Math.max(0, index - reach), index + reach + 1).filter(known);
-    return known(value) ? sum(around) / around.length : null;
+  return values.map((value, i) => {
+    const from = Math.max(0, i - reach), to = Math.min(values.length, i + reach + 1);
+    return known(value) ? (sums[to] - sums[from]) / (counts[to] - counts[from]) : null;
   });
 }

@@ -37,10 +37,8 @@ function logScale(low, high, from, to) {
 }
 
 const ruler = document.createElement('canvas').getContext('2d');
-function textWidth(text) {
-  ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-  return ruler.measureText(text).width;
-}
+ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+const textWidth = text => ruler.measureText(text).width;
 
 // As much of a text as has room.
 function fitted(text, room) {
@@ -61,7 +59,7 @@ const gutter = (ticks, format) => Math.ceil(Math.max(28, ...ticks.map(tick => te
 const xAxis = (scale, left, right, bottom, name, format) => [path('axis', trace`M${left} ${bottom}H${right}`), words(name, 0, bottom + 19),
   ...scale.ticks.flatMap(tick => {
     const x = scale.at(tick), half = textWidth(format(tick)) / 2;
-    return x - half < textWidth(name) + 4 ? [] : [path('axis', trace`M${x} ${bottom}v4`), words(format(tick), Math.min(x, right + 11 - half), bottom + 19, 'middle')];
+    return x - half < textWidth(name) + 6 ? [] : [path('axis', trace`M${x} ${bottom}v4`), words(format(tick), Math.min(x, right + 11 - half), bottom + 19, 'middle')];
   })];
 
 const unitOf = seconds => seconds < 1e-3 ? ['µs', 1e6] : seconds < 1 ? ['ms', 1e3] : ['s', 1];

@@ -29,7 +29,8 @@ class Timeline extends Chart {
 
   redraw() {
     // Its width is the pane's, however wide what is in it has become.
-    if (this.pane) this.box.style.width = `${Math.floor(this.pane.clientWidth * this.zoom)}px`;
+    this.wide = Math.floor(Math.max(560, this.pane.clientWidth) * this.zoom);
+    this.box.style.width = `${this.wide}px`;
     super.redraw();
   }
 
@@ -55,7 +56,12 @@ class Timeline extends Chart {
     return [...x.ticks.flatMap(tick => {
       const label = `${digits(tick, 6)} ${unit}`, half = textWidth(label) / 2;
       return [path('rule', trace`M${x.at(tick)} 4V${y}`), words(label, Math.max(half, Math.min(width - half, x.at(tick))), y + 18, 'middle')];
-    }), ...tops.map(top => path('rule', trace`M0 ${top + 22.5}H${width}`)), ...this.spans.flatMap(span => this.drawn(span))];
+    }), ...tops.map(top => path('rule', trace`M0 ${top + 22.5}H${width}`)), ...this.spans.filter((span, index) => !this.covered(span, this.spans[index - 1])).flatMap(span => this.drawn(span))];
+  }
+
+  // Whether a span is in the same pixel as the one before: there can be many times more than pixels.
+  covered(span, before) {
+    return before && before.row === span.row && before.kind === span.kind && Math.floor(this.at(span.end)) === Math.floor(this.at(before.begin));
   }
 
   // A span has its name in it, or the last word of that, where it has room.

@@ -1,0 +1,54 @@
+#include "basic_password.hpp"
+
+#include "troupe/core/sha256.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+
+namespace troupe::metrics {
+
+namespace {
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.empty() || text.size() % 4 != 0)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  if (EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(text.data()),
+                      static_cast<int>(text.size())) < 0)
+    return std::nullopt;
+  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
+  bytes.resize(bytes.size() - padding);
+  return bytes;
+}
+
+std::string digest_of(std::string_view text) {
+  Sha256 digest;
+  digest.update(text);
+  return digest.hex_digest();
+}
+
+/// By their digests, which are of one length, whatever was sent.
+bool are_equal(std::string_view a, std::string_view b) {
+  const auto of_a = digest_of(a), of_b = digest_of(b);
+  return CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;
+}
+
+} // namespace
+
+bool has_password(std::string_view authorization, std::string_view password) {
+  constexpr std::string_view scheme = "basic ";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  if (!std::ranges::equal(authorization.substr(0, scheme.size()), scheme, same))
+    return false;
+  const auto sent = from_base64(authorization.substr(scheme.size()));
+  const auto end = sent ? sent->find(':') : std::string::npos;
+  return end != std::string::npos && are_equal(std::string_view{*sent}.substr(end + 1), password);
+}
+
+} // namespace troupe::metrics

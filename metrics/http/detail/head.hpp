@@ -1,0 +1,12 @@
+/// The head of an answer, as HTTP has it.
+#pragma once
+
+#include "answer.hpp"
+
+#include <string>
+
+namespace troupe::metrics {
+
+std::string head_of(const HttpAnswer& answer);
+
+} // namespace troupe::metrics

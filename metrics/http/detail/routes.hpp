@@ -1,0 +1,26 @@
+/// What is answered to which request.
+#pragma once
+
+#include "../endpoint.hpp"
+#include "answer.hpp"
+#include "page_access.hpp"
+
+namespace troupe::metrics {
+
+class HttpRoutes {
+public:
+  HttpRoutes(EndpointSources sources, PageAccess access)
+      : sources_{std::move(sources)}, access_{std::move(access)} {}
+
+  HttpAnswer answer(const HttpQuestion& question) const;
+  const PageSources& page() const { return sources_.page; }
+
+private:
+  HttpAnswer readiness() const;
+  HttpAnswer page_answer(const HttpQuestion& question) const;
+
+  EndpointSources sources_;
+  PageAccess access_;
+};
+
+} // namespace troupe::metrics

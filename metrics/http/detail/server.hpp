@@ -1,0 +1,71 @@
+/// The thread that serves, and all its clients.
+#pragma once
+
+#include "followers.hpp"
+#include "https.hpp"
+#include "routes.hpp"
+#include "session.hpp"
+
+#include "troupe/core/net/descriptor.hpp"
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace troupe::metrics {
+
+class HttpServer {
+public:
+  using Clock = HttpSession::Clock;
+
+  /// Begins to serve what connects to the listener.
+  HttpServer(net::Descriptor listener, HttpsContext https, HttpRoutes routes,
+             const EndpointTimes& times);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();
+
+  /// Any thread may ask.
+  std::optional<Clock::time_point> last_scrape() const;
+
+  // For its sessions.
+  const EndpointTimes& times() const { return times_; }
+  boost::asio::ssl::context* https() { return https_.get(); }
+  HttpAnswer answer(const HttpQuestion& question) const { return routes_.answer(question); }
+  Followers& followers() { return followers_; }
+  void note_scrape(Clock::time_point read);
+  void remove(const HttpSession& session);
+
+private:
+  using Acceptor = boost::asio::ip::tcp::acceptor;
+
+  void serve();
+  void accept();
+  void admit(HttpStream::Socket socket);
+  void make_room();
+  void pause();
+  void run_clock();
+  void tick();
+
+  static constexpr auto never = Clock::time_point::min();
+  HttpRoutes routes_;
+  HttpsContext https_;
+  const EndpointTimes times_;
+  boost::asio::io_context context_{1};
+  Acceptor acceptor_{context_};
+  boost::asio::steady_timer clock_{context_}; ///< runs while anybody is connected
+  bool clock_runs_ = false;
+  boost::asio::steady_timer pause_{context_};
+  Followers followers_{routes_.page()};
+  std::list<std::shared_ptr<HttpSession>> sessions_; ///< in the order in which they came
+  std::atomic<Clock::time_point> last_scrape_{never};
+  std::thread thread_; ///< last: it uses all of the above
+};
+
+} // namespace troupe::metrics

@@ -1,0 +1,71 @@
+/// One client: its request and the answer, or what it follows.
+#pragma once
+
+#include "answer.hpp"
+#include "followers.hpp"
+#include "stream.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+namespace troupe::metrics {
+
+class HttpServer;
+
+/// The server's list, and whatever it waits for, keep it alive.
+class HttpSession final : public EventSink, public std::enable_shared_from_this<HttpSession> {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  HttpSession(HttpStream::Socket socket, HttpServer& server);
+
+  void start();
+  /// Closes the connection, and leaves the server's list.
+  void end();
+  Clock::time_point deadline() const { return deadline_; }
+  bool follows() const { return phase_ == Phase::following; }
+
+  bool is_free() const override { return outgoing_ == nullptr; }
+  void send(EventText event) override;
+
+private:
+  using Error = boost::system::error_code;
+  enum class Phase : std::uint8_t { receiving, sending, following, draining };
+
+  void shake_hands();
+  void receive();
+  void received(const Error& error);
+  HttpAnswer answer();
+  HttpQuestion question();
+  void follow(const HttpAnswer& answer);
+  void watch_for_end();
+  void write();
+  void written(const Error& error, std::size_t count);
+  void finish();
+  void drain();
+  void drained(const Error& error);
+
+  HttpStream stream_;
+  HttpServer& server_;
+  const bool local_;
+  boost::beast::flat_buffer buffer_;
+  boost::beast::http::request_parser<boost::beast::http::empty_body> parser_;
+  std::array<char, 512> unwanted_{}; ///< what comes after the request
+  EventText outgoing_;
+  std::size_t sent_ = 0; ///< of it
+  std::string head_;     ///< goes with the first event
+  Phase phase_ = Phase::receiving;
+  bool ended_ = false;
+  Clock::time_point deadline_;
+  std::optional<Clock::time_point> scrape_; ///< when a scraper's answer was made
+};
+
+} // namespace troupe::metrics

@@ -1,0 +1,71 @@
+/// The values of one name, by their labels, and their text.
+#pragma once
+
+#include "../metric_name.hpp"
+#include "value_text.hpp"
+
+#include <prometheus/family.h>
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace troupe::metrics {
+
+/// In the order of the name's labels.
+using LabelValues = std::initializer_list<std::string_view>;
+
+/// kind="weights",rank="0", as the text has it: by name.
+std::string label_text(const MetricName& metric, LabelValues values);
+prometheus::Labels labels_of(const MetricName& metric, LabelValues values);
+
+/// Of prometheus::Gauge, Counter or Histogram. prometheus-cpp owns and counts; to collect from it
+/// copies every label with each scrape, so the text is written from here. Any thread may call
+/// anything.
+template <class Value>
+class Family {
+public:
+  Family(const MetricName& metric, prometheus::Family<Value>& values)
+      : metric_{metric}, values_{values} {}
+
+  /// That of these labels; the first time it is made, of `more`.
+  template <class... More>
+  Value& value(LabelValues labels, const More&... more) {
+    auto text = label_text(metric_, labels);
+    const std::lock_guard lock{mutex_};
+    const auto found = series_.find(text);
+    if (found != series_.end())
+      return *found->second;
+    auto& made = values_.Add(labels_of(metric_, labels), more...);
+    series_.emplace(std::move(text), &made);
+    return made;
+  }
+
+  void forget(LabelValues labels) {
+    const std::lock_guard lock{mutex_};
+    if (const auto found = series_.find(label_text(metric_, labels)); found != series_.end()) {
+      values_.Remove(found->second);
+      series_.erase(found);
+    }
+  }
+
+  /// Nothing where there is no value.
+  void write(std::string& text) const {
+    const std::lock_guard lock{mutex_};
+    if (!series_.empty())
+      write_head(text, metric_);
+    for (const auto& [labels, value] : series_)
+      write_value(text, metric_.name, labels, *value);
+  }
+
+private:
+  const MetricName& metric_;
+  prometheus::Family<Value>& values_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Value*, std::less<>> series_;
+};
+
+} // namespace troupe::metrics
