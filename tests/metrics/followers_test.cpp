@@ -31,7 +31,8 @@ struct Reader : EventSink {
   std::vector<std::string> got;
 };
 
-std::unique_ptr<HttpEndpoint> start_followed(WatchedRun& run, const EndpointTimes& times = {.tick = 5ms}) {
+std::unique_ptr<HttpEndpoint> start_followed(WatchedRun& run,
+                                             const EndpointTimes& times = {.tick = 5ms}) {
   auto endpoint = HttpEndpoint::start("127.0.0.1:0", run.endpoint_sources(), {}, times);
   REQUIRE(endpoint);
   return *std::move(endpoint);
