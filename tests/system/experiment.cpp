@@ -104,10 +104,11 @@ RunFiles Experiment::completed(const std::string& name, const Settings& more) co
 }
 
 std::uint16_t metrics_port(RunningProgram& program) {
-  const std::string before = "metrics at http://127.0.0.1:", after = "/metrics\n";
+  const std::string after = "/metrics\n";
   REQUIRE(program.prints(after));
   const auto out = program.out();
-  return static_cast<std::uint16_t>(std::stoi(out.substr(out.find(before) + before.size())));
+  const auto colon = out.rfind(':', out.find(after));
+  return static_cast<std::uint16_t>(std::stoi(out.substr(colon + 1)));
 }
 
 std::string daemon_address(RunningProgram& node) {

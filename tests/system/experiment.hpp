@@ -91,7 +91,7 @@ private:
   Settings settings_;
 };
 
-/// The port that a run with metrics.listen 127.0.0.1:0 says that it took.
+/// The port that a run with metrics.listen 127.0.0.1:0, or 0.0.0.0:0, says that it took.
 std::uint16_t metrics_port(RunningProgram& program);
 
 /// Where a daemon says that it listens, once it is ready.

@@ -57,7 +57,7 @@ private:
 
 const Settings endless = {"train.epochs=100000", "checkpoint.every=never"};
 
-void stop(RunningProgram& program) {
+void end_watched(RunningProgram& program) {
   program.send(SIGTERM);
   CHECK(program.wait().code == 128 + SIGTERM);
 }
@@ -87,7 +87,7 @@ TEST_CASE("with certificates and a password a run is watched over TLS by who kno
   const TlsClient follower{client};
   follower.send("GET /events HTTP/1.1\r\nHost: node\r\n" + with_password + "\r\n");
   CHECK(has(follower.receive_until("event: changes\ndata: {"), "event: document\ndata: {"));
-  stop(program);
+  end_watched(program);
 }
 
 TEST_CASE("others are told what they need to see a run's page, and Prometheus is answered") {
@@ -110,8 +110,8 @@ TEST_CASE("others are told what they need to see a run's page, and Prometheus is
   CHECK(answer(of_key, "/run.json").status == 403);
   CHECK(has(answer(of_key, "/run.json").body, "cluster.tls"));
   CHECK(http(of_open, "/run.json").status == 200);
-  stop(open);
-  stop(with_key);
+  end_watched(open);
+  end_watched(with_key);
 }
 
 TEST_CASE("a password file that cannot be used ends the start, with its key and why") {
