@@ -120,7 +120,7 @@ class LineChart extends Chart {
 }
 LineChart.all = new Set();
 
-// Means of what lies around, once there is enough to smooth.
+// Means of what lies around, once there is enough to smooth; at the beginning, where most changes, of less.
 function smoothed(values) {
   const sums = [0], counts = [0];
   values.forEach((value, i) => {
@@ -130,7 +130,7 @@ function smoothed(values) {
   if (counts.at(-1) < 25) return null;
   const reach = Math.max(2, Math.round(values.length / 40));
   return values.map((value, i) => {
-    const from = Math.max(0, i - reach), to = Math.min(values.length, i + reach + 1);
+    const from = Math.max(0, i - reach), to = Math.min(values.length, i + Math.min(reach, i) + 1);
     return known(value) ? (sums[to] - sums[from]) / (counts[to] - counts[from]) : null;
   });
 }
