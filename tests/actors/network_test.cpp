@@ -4,6 +4,7 @@
 #include "troupe/actors/cluster/client.hpp"
 #include "troupe/actors/cluster/network.hpp"
 #include "troupe/actors/cluster/tls.hpp"
+#include "troupe/core/net/socket.hpp"
 #include "troupe/metrics/http/endpoint.hpp"
 
 #include <catch2/catch_test_macros.hpp>
