@@ -81,6 +81,7 @@ void Company::show_endpoint() {
   if (!bound)
     return;
   log_->info("metrics at http://{}/metrics", to_string(*bound));
+  log_->info("page at http://{}/", to_string(*bound));
   exposition_.targets().set({{metrics_address(), {{"node", engine::host_name()}}}});
 }
 
