@@ -235,7 +235,7 @@ TEST_CASE("one phase is shown at a time, and the end stays") {
 TEST_CASE("why a run has failed is shown, and stands in its summary") {
   Audience audience;
   audience.tell(atom::failed_v, std::numeric_limits<double>::quiet_NaN());
-  CHECK(audience.shows("troupe_loss{set=\"train\"} Nan"));
+  CHECK(audience.shows("troupe_loss{set=\"train\"} NaN"));
   CHECK(audience.shows("troupe_steps_total 0")); // no step was committed
   const Error error{Errc::numeric, "the loss is nan", {.rank = 1}};
   CHECK(audience.finish("failed", error).error->message == "the loss is nan");
