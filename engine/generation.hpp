@@ -34,7 +34,7 @@ public:
   const Seat seat;
   const int world_size;
   const data::Dealing dealing; ///< of the slices of a global batch
-  const metrics::Trace trace; ///< off unless it was asked for
+  const metrics::Trace trace;  ///< off unless it was asked for
   std::int64_t first_step = 0;
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< dealt to these ranks; null: never
   std::vector<std::shared_ptr<Replica>> replicas;         ///< this node's, by rank

@@ -65,7 +65,8 @@ TEST_CASE("slices that cannot be are refused with what is allowed") {
   };
   CHECK(has(refused({"data.slices=3", "devices.count=4"}), "3 slices are too few for 4 workers"));
   CHECK(has(refused({"data.batch_size=8", "data.slices=9"}), "8 samples are too few for 9 slices"));
-  CHECK(has(refused({"data.slices=4", "train.accumulate=2"}), "4 slices are not 1 workers x 2 micro-batches"));
+  CHECK(has(refused({"data.slices=4", "train.accumulate=2"}),
+            "4 slices are not 1 workers x 2 micro-batches"));
   CHECK(has(refused({"data.slices=5", "devices.count=2", "model.sync_batch_norm=true"}),
             "5 slices cannot be dealt equally to 2 workers"));
   CHECK(has(refused({"data.slices=0"}), "data.slices"));
