@@ -121,6 +121,7 @@ Status Measurement::compile(std::int64_t batch, nn::Purpose purpose, EngineOptio
 Result<WorkerNeeds> Measurement::needs() const {
   TROUPE_TRY(const auto optimizer, nn::optimizer_arguments(config_.train.optimizer));
   const auto& layout = equipment_.train->layout();
+  const data::Dealing dealing{static_cast<int>(config_.slices()), world_};
   const auto& info = equipment_.device->info();
   const JobPlan plan{config_, training_->sampler().steps_per_epoch()};
   // Workers of a host share its memory.
@@ -133,7 +134,9 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .unit_frozen = frozen_units(config_.train, layout),
                      .statistic_elements = layout.statistic_elements,
                      .optimizer_slots = optimizer_slot_names(optimizer).size(),
-                     .passes = data::Dealing{static_cast<int>(config_.slices()), world_}.passes(),
+                     .passes = dealing.passes(),
+                     .keeps_statistics =
+                         layout.statistic_elements > 0 && dealing.keeps_statistics(0),
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),
                      .saves_part = config_.checkpoint.is_sharded(),

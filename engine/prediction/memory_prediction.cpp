@@ -52,7 +52,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   BytesByKind bytes = needs.undivided;
   of(bytes, MemoryKind::parameters) +=
       (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
-      sizeof(float) * needs.statistic_elements;
+      sizeof(float) * needs.statistic_elements * (needs.keeps_statistics ? 2 : 1);
   of(bytes, MemoryKind::gradients) +=
       part(strategy.divides_gradients) + (needs.passes > 1 ? part(strategy.sums_shards()) : 0);
   of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +

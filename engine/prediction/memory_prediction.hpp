@@ -28,6 +28,7 @@ struct WorkerNeeds {
   std::size_t statistic_elements = 0;
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
   std::int64_t passes = 1;         ///< a step
+  bool keeps_statistics = false; ///< of slice 0, beside those of others (data/dealing.hpp); rank 0
   bool scales_loss = false;
   bool snapshots = false;  ///< what is saved is copied first, to go on while that is written
   bool saves_part = false; ///< by every rank, of its part of a sharded checkpoint; else by rank 0

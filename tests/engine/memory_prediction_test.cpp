@@ -106,6 +106,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
                     .statistic_elements = 12,
                     .optimizer_slots = 2,
                     .passes = accumulates ? 2 : 1,
+                    .keeps_statistics = accumulates,
                     .scales_loss = true};
   StorageLayout layout;
   layout.unit_elements = needs.unit_elements;
@@ -116,6 +117,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
       *device, layout,
       {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
        .accumulate = accumulates,
+       .keeps_statistics = accumulates,
        .loss_scale = LossScaleOptions{},
        .strategy = collectives::strategy_of(config, needs.world_size),
        .rank = 1,
