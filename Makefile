@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build everything demo test test-long fuzz test-emulated asan tsan lint format bench gpu-bundle package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated asan tsan lint format bench gpu-bundle package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -20,7 +20,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 help:
 	@echo "make demo       set up, build, train ResNet-20 on CIFAR-10: 5 to 10 minutes on 2 cores"
 	@echo "make test       set up, build, run the tests: 15 to 20 minutes from nothing on 2 cores"
-	@echo "make test-long  the tests that take minutes each: pages followed on two hosts, pictures, runs of the GPU suite"
+	@echo "make test-long  the tests that take minutes: networks at lower instruction sets, two hosts, pictures, the GPU suite"
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make build      set up, build build/release/app/troupe"
@@ -45,15 +45,19 @@ configure: bootstrap
 build: configure
 	@cmake --build --preset release -j $(JOBS) --target troupe cifar10-from-png
 
-everything: configure
+# What tests need: all but most benchmarks.
+tests: configure
 	@cmake --build --preset release -j $(JOBS)
+
+everything: tests
+	@cmake --build --preset release -j $(JOBS) --target benchmarks
 
 # Without a GPU no CUDA, which would take longer to build than the demo takes.
 demo: CUDA := $(if $(wildcard /dev/nvidia0),AUTO,OFF)
 demo: build
 	@tools/demo
 
-test: everything
+test: tests
 	@$(CTEST) --preset release -LE '^long$$'
 
 test-long: everything

@@ -35,14 +35,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
 endif()
 
 # troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
-#   [AT_EVERY_LEVEL [spec]] [FUZZED])
+#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [FUZZED])
 #
 # One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
 # another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
-# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...". FUZZED: test cases of mutated files, whose
+# each lower instruction set, whose name is in theirs: "cpu [avx2]: ...", and whose label may be another. FUZZED: test cases of mutated files, whose
 # names have the word, have the label fuzz, too.
 function(troupe_test name)
-  cmake_parse_arguments(arg "FUZZED" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
+  cmake_parse_arguments(arg "FUZZED" "LABEL;LEVELS_LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
     troupe_quick_options Catch2::Catch2WithMain)
@@ -74,11 +74,14 @@ endforeach()
 ")
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels}")
   endif()
+  if(NOT arg_LEVELS_LABEL)
+    set(arg_LEVELS_LABEL ${arg_LABEL})
+  endif()
   if(arg_AT_EVERY_LEVEL OR "AT_EVERY_LEVEL" IN_LIST arg_KEYWORDS_MISSING_VALUES)
     foreach(level ${TROUPE_LOWER_LEVELS})
       catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name} [${level}]: " DISCOVERY_MODE PRE_TEST
         TEST_SPEC ${arg_AT_EVERY_LEVEL} EXTRA_ARGS --name ${level} # by which Catch2 tells the lists apart, too
-        PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT TROUPE_ISA=${level})
+        PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LEVELS_LABEL} ENVIRONMENT TROUPE_ISA=${level})
     endforeach()
   endif()
 endfunction()
