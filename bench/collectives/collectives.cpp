@@ -180,6 +180,23 @@ void measure(int world, std::size_t bytes, int repeats) {
   }
 }
 
+template <class Connect>
+double milliseconds_to_form(const Connect& connect, int world) {
+  const auto begin = Clock::now();
+  const auto group = connect(world);
+  return 1e3 * std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void measure_forming(int world, int repeats) {
+  std::vector<double> by_tcp, by_library;
+  for (int i = 0; i < repeats; ++i) {
+    by_tcp.push_back(milliseconds_to_form(connect_by_tcp, world));
+    by_library.push_back(milliseconds_to_form(connect_library, world));
+  }
+  fmt::print("{:<15} {:>5} {:>24.1f} {:>14.1f}\n", "forming, ms", world, median(by_tcp),
+             median(by_library));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -189,4 +206,6 @@ int main(int argc, char** argv) {
              "collective", "ranks", "shared_device", "tcp", "Gloo's own", "tcp/Gloo's own");
   for (const int world : {2, 3, 4})
     measure(world, static_cast<std::size_t>(mebibytes) << 20, repeats);
+  for (const int world : {4, 16})
+    measure_forming(world, repeats);
 }
