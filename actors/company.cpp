@@ -3,7 +3,6 @@
 #include "cluster/drain.hpp"
 #include "cluster/linger.hpp"
 #include "cluster/network.hpp"
-#include "cluster/tls.hpp"
 #include "interfaces.hpp"
 #include "roles/former.hpp"
 #include "roles/node.hpp"
@@ -34,7 +33,7 @@ class Company {
 public:
   Company(const Config& config, const RunOptions& options, metrics::Exposition& exposition,
           NodeSetup node)
-      : config_{config}, options_{options},
+      : config_{config}, options_{options}, data_plane_{node.data_plane},
         exposition_{exposition}, network_{options.version, config.cluster.tls,
                                           config.cluster.timeouts, config.cluster.max_nodes},
         settings_{options.daemon ? std::optional{network_} : std::nullopt}, system_{settings_},
@@ -66,6 +65,7 @@ private:
 
   const Config& config_;
   const RunOptions& options_;
+  std::shared_ptr<collectives::DataPlane> data_plane_;
   metrics::Exposition& exposition_;
   NetworkOptions network_;
   SystemConfig settings_;
@@ -109,6 +109,7 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
                   .network = network_,
                   .address = address_,
                   .metrics_address = metrics_address(),
+                  .data_plane = data_plane_,
                   .trace = trace,
                   .say = [log = log_](const std::string& text) { log->info(text); },
                   .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
@@ -152,6 +153,18 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
   return std::move(summary);
 }
 
+/// Null where there is one node alone.
+Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& config,
+                                                                const RunOptions& options) {
+  if (!options.daemon)
+    return nullptr;
+  const auto& cluster = config.cluster;
+  return collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
+                                                  static_cast<std::uint16_t>(cluster.data_port)},
+                                       .tls = cluster.tls,
+                                       .handshake = cluster.timeouts.handshake});
+}
+
 /// Empty where metrics.push is not set. The exposition and the log outlive it.
 std::unique_ptr<metrics::PushGateway> push_metrics(const Config& config, const RunOptions& options,
                                                    metrics::Exposition& exposition,
@@ -191,6 +204,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                                        engine::run_info(config, options.version), leads, security));
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
+  TROUPE_TRY(auto data_plane, open_data_plane(config, options));
   const auto drain = std::make_shared<Drain>();
   Company company{config,
                   options,
@@ -198,6 +212,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                   {.run = config.run.name,
                    .detection = config.cluster.timeouts.detection,
                    .stopped = [drain] { drain->note(); },
+                   .data_plane = std::move(data_plane),
                    .row = trace.track(engine::node_rows, NodeState::name)}};
   auto push = push_metrics(config, options, *exposition, company.log());
   drain->watch(company.node());
@@ -227,7 +242,7 @@ Result<metrics::RunSummary> run_training(const Config& config, const RunOptions&
     TROUPE_TRY(check_reach(*parse_endpoint(config.cluster.listen), network_is_bounded()));
   // CAF ends the process where they do not fit; the endpoint shows them, too.
   if (config.cluster.tls.enabled() && (options.daemon || config.metrics.listen != "off"))
-    if (const auto tls = open_tls(config.cluster.tls); !tls)
+    if (const auto tls = net::open_tls(config.cluster.tls); !tls)
       return failure(tls.error());
   TROUPE_TRY(auto trace, options.trace.empty() ? Result<metrics::Trace>{metrics::Trace::unwritten()}
                                                : metrics::Trace::create(options.trace));

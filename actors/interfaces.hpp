@@ -140,27 +140,19 @@ using coordinator_actor = caf::typed_actor<
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 
-/// STORE: one per generation, on the leader; what the ranks of a new group tell each other.
-using store_actor = caf::typed_actor<
-    // A key gets its value.
-    caf::result<void>(atom::put, std::string key, caf::byte_buffer value),
-    // The key's value, once somebody has put it.
-    caf::result<caf::byte_buffer>(atom::get, std::string key),
-    // Some node will never put anything: those that wait are told, now and later.
-    caf::result<void>(atom::failed, Error error)>;
-
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
     // The job has ended.
-    caf::result<void>(atom::finish, JobEnd end)>;
+    caf::result<void>(atom::finish, JobEnd end),
+    // The ranks of this generation will not all be connected: nobody need wait for them.
+    caf::result<void>(atom::abort, std::int64_t generation, Error error)>;
 
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part; answered when all are there, or with why it may not.
-    caf::result<engine::Seat, store_actor>(atom::join, NodeInfo info, member_actor node),
-    // A piece of the checkpoint that the job goes on from, for nodes that lack its file: the
-    // bytes from the offset on. From its end: nothing, once all nodes have it.
-    caf::result<std::string>(atom::fetch, std::int64_t offset),
+    caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
+    // Another node has the checkpoint that the job goes on from.
+    caf::result<void>(atom::fetch),
     // The COORDINATOR is there: all have come together.
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // The COORDINATOR, once it is there.
@@ -173,11 +165,6 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::stop),
     // What nodes are waited for; empty when all are there.
     caf::result<std::string>(atom::status)>;
-
-/// FETCHER: brings the leader's checkpoint to a node that lacks the file.
-using fetcher_actor = caf::typed_actor<
-    // The checkpoint, once all nodes have it.
-    caf::result<CheckpointPtr>(atom::fetch)>;
 
 /// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
 /// can train, and after it has.
@@ -192,11 +179,13 @@ using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined.
     caf::result<membership_actor>(atom::join),
     // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
-    caf::result<engine::Seat, store_actor>(atom::join, membership_actor membership, NodeInfo info),
+    caf::result<engine::Seat>(atom::join, membership_actor membership, NodeInfo info),
     // Takes part in generations of a job: forms, trains; answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, former_actor former),
     // The job has ended elsewhere.
     caf::result<void>(atom::finish, JobEnd end),
+    // As a member is told.
+    caf::result<void>(atom::abort, std::int64_t generation, Error error),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Where the job stands.
@@ -209,7 +198,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::shard_manager_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::metrics_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::coordinator_actor))
-  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::store_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::member_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))

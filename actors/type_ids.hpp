@@ -31,7 +31,6 @@ using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
-using CheckpointPtr = std::shared_ptr<const Checkpoint>;
 /// A generation that can train, and who shows it (roles/formed.hpp).
 struct Formed;
 using FormedPtr = std::shared_ptr<const Formed>;
@@ -64,7 +63,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeInfo))
   CAF_ADD_TYPE_ID(troupe, (troupe::engine::Seat))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::JobEnd))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeStatus))
   CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::NodeStatus>))
@@ -92,9 +90,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, released)
   CAF_ADD_ATOM(troupe, troupe::atom, contribute)
   CAF_ADD_ATOM(troupe, troupe::atom, fetch)
-  CAF_ADD_ATOM(troupe, troupe::atom, get)
   CAF_ADD_ATOM(troupe, troupe::atom, lead)
-  CAF_ADD_ATOM(troupe, troupe::atom, put)
 
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
@@ -120,5 +116,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -21,7 +21,6 @@ Findings library_findings() {
       library("oneDNN", TROUPE_ONEDNN_VERSION),
       library("CAF", fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100,
                                  CAF_VERSION % 100)),
-      library("Gloo", TROUPE_GLOO_VERSION),
       library("libwebp", TROUPE_WEBP_VERSION),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
       library("Boost", TROUPE_BOOST_VERSION),

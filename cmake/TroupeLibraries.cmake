@@ -15,7 +15,6 @@ find_package(OpenSSL REQUIRED)
 # Beast, of which there are headers alone.
 find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(CURL REQUIRED)
-find_package(Gloo REQUIRED)
 
 # Debian's package has no CMake files.
 find_library(WEBP_LIBRARY webp REQUIRED)

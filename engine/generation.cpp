@@ -25,7 +25,7 @@ public:
                                                              job_.config.parallel,
                                                              generation.world_size)} {}
 
-  Status run(const std::shared_ptr<collectives::KeyValueStore>& store) {
+  Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
     generation_.first_step = generation_.host->state->header().step;
     TROUPE_TRY(deal_evaluation());
@@ -34,7 +34,7 @@ public:
     TROUPE_TRY(join_groups(*generation_.host->devices, generation_.replicas, strategy_,
                            {.generation = generation_.seat.generation,
                             .timeouts = job_.config.cluster.timeouts,
-                            .store = store,
+                            .meeting = meeting,
                             .statistics = job_.config.model.sync_batch_norm}));
     return add_fillers();
   }
@@ -191,10 +191,9 @@ void Generation::drain() const {
 
 Result<std::shared_ptr<Generation>>
 form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
-                const std::shared_ptr<collectives::KeyValueStore>& store,
-                const metrics::Trace& trace) {
+                const std::shared_ptr<collectives::Meeting>& meeting, const metrics::Trace& trace) {
   auto generation = std::make_shared<Generation>(host, seat, trace);
-  TROUPE_TRY(Formation{*generation}.run(store));
+  TROUPE_TRY(Formation{*generation}.run(meeting));
   host->state.reset();
   return generation;
 }

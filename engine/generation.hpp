@@ -8,7 +8,7 @@
 #include "replica.hpp"
 #include "seat.hpp"
 
-#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/metrics/trace.hpp"
 
 #include <memory>
@@ -49,7 +49,7 @@ public:
 /// dealt), out_of_memory, network (another node did not come).
 Result<std::shared_ptr<Generation>>
 form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
-                const std::shared_ptr<collectives::KeyValueStore>& store = nullptr,
+                const std::shared_ptr<collectives::Meeting>& meeting = nullptr,
                 const metrics::Trace& trace = {});
 
 /// The first generation of a job of this process alone, and what it stands on: for programs without

@@ -14,12 +14,14 @@ namespace troupe::engine {
 /// Ranks [first_rank, first_rank + workers).
 struct NodePlace {
   std::string address, host;
+  std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodePlace& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
-                              f.field("first_rank", x.first_rank), f.field("workers", x.workers));
+                              f.field("data", x.data), f.field("first_rank", x.first_rank),
+                              f.field("workers", x.workers));
   }
 };
 
@@ -27,6 +29,7 @@ struct NodePlace {
 struct GenerationRecord {
   std::int64_t number = 1;
   std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
+  std::string secret = {};      ///< without which nobody connects to their ranks
 
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
@@ -35,7 +38,8 @@ struct GenerationRecord {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, GenerationRecord& x) {
-    return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes));
+    return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
+                              f.field("secret", x.secret));
   }
 };
 

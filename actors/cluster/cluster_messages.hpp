@@ -15,6 +15,7 @@ namespace troupe::actors {
 /// A daemon that wants to take part.
 struct NodeInfo {
   std::string address; ///< HOST:PORT where others reach it; what errors call it
+  std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
   std::string host;    ///< its name
   std::string version; ///< of the program
   std::int32_t workers = 1;
@@ -23,9 +24,9 @@ struct NodeInfo {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
-    return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
-                              f.field("version", x.version), f.field("workers", x.workers),
-                              f.field("job", x.job));
+    return f.object(x).fields(f.field("address", x.address), f.field("data", x.data),
+                              f.field("host", x.host), f.field("version", x.version),
+                              f.field("workers", x.workers), f.field("job", x.job));
   }
 };
 

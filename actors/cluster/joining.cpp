@@ -1,9 +1,8 @@
 #include "joining.hpp"
 
 #include "carried_error.hpp"
-#include "fetcher.hpp"
+#include "checkpoint_transfer.hpp"
 #include "membership.hpp"
-#include "store.hpp"
 
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
@@ -77,22 +76,25 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 } // namespace
 
-Result<membership_actor> lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
+Result<Lead> lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
   const auto& cluster = applicant.config.cluster;
   MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                         .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
                         .quorum = cluster.timeouts.quorum,
                         .detection = cluster.timeouts.detection,
-                        .beginning = nullptr,
                         .say = applicant.say};
   if (applicant.config.checkpoint.is_sharded()) {
     TROUPE_TRY(setup.shared, engine::offer_folder(checkpoints_of(applicant), beginning));
   }
+  Lead lead;
   if (cluster.max_nodes > 1 && beginning.state && setup.shared.checkpoint.empty()) {
     TROUPE_TRY(auto whole, read_whole(*beginning.state));
-    setup.beginning = std::make_shared<const Checkpoint>(std::move(whole));
+    lead.pieces.emplace(std::make_shared<const Checkpoint>(std::move(whole)));
+    setup.checkpoint_bytes = lead.pieces->bytes();
   }
-  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
+  lead.membership =
+      applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
+  return lead;
 }
 
 Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership) {
@@ -100,12 +102,12 @@ Result<Place> take_seat(const Applicant& applicant, const membership_actor& memb
   caf::scoped_actor self{applicant.system};
   self->request(applicant.node, caf::infinite, atom::join_v, membership, applicant.info)
       .receive(
-          [&](const engine::Seat& seat, const store_actor& store) {
+          [&](const engine::Seat& seat) {
+            const auto& record = seat.generation;
             if (seat.refused)
               place = failure(*seat.refused);
             else
-              *place = {.seat = seat,
-                        .store = std::make_shared<MessageStore>(applicant.system, store)};
+              *place = {seat, applicant.data_plane->meet(record.number, record.secret)};
           },
           [&](const caf::error& error) {
             place = failure(carried(
@@ -131,49 +133,37 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
   }
 }
 
-Result<engine::Beginning> fetch_beginning(const Applicant& applicant,
-                                          const membership_actor& membership,
-                                          const engine::Seat& seat) {
-  Result<engine::Beginning> beginning;
+Result<engine::Beginning> fetch_beginning(const Applicant& applicant, const Place& place) {
+  const auto& seat = place.seat;
+  engine::Beginning beginning;
   if (!seat.shared.probe.empty()) {
-    TROUPE_TRY(beginning->state,
+    TROUPE_TRY(beginning.state,
                engine::enter_folder(checkpoints_of(applicant), seat.shared, seat.node));
   }
   if (seat.checkpoint_bytes == 0)
     return beginning;
-  const auto fetcher = applicant.system.spawn<fetcher_actor::stateful_impl<FetcherState>>(
-      FetcherSetup{.membership = membership,
-                   .bytes = seat.checkpoint_bytes,
-                   .timeouts = applicant.config.cluster.timeouts,
-                   .say = applicant.say});
-  caf::scoped_actor self{applicant.system};
-  self->request(fetcher, caf::infinite, atom::fetch_v)
-      .receive(
-          [&](const CheckpointPtr& checkpoint) { beginning->state = state_in_memory(*checkpoint); },
-          [&](const caf::error& error) {
-            beginning = failure(
-                carried(error, {Errc::internal,
-                                "the fetcher died",
-                                {.node = applicant.info.address, .actor = FetcherState::name}}));
-          });
+  auto checkpoint =
+      fetch_checkpoint(*place.meeting, seat, applicant.config.cluster.timeouts, applicant.say);
+  if (!checkpoint)
+    return failure(cause(applicant, place, checkpoint.error()));
+  beginning.state = state_in_memory(*std::move(checkpoint));
   return beginning;
 }
 
-Status await_fetchers(const Applicant& applicant, const membership_actor& membership,
-                      const engine::Seat& seat) {
-  Status status;
-  if (seat.checkpoint_bytes == 0)
-    return status;
-  caf::scoped_actor self{applicant.system};
-  self->request(membership, caf::infinite, atom::fetch_v, seat.checkpoint_bytes)
-      .receive([](const std::string&) {},
-               [&](const caf::error& error) {
-                 status = failure(carried(
-                     error, {Errc::internal,
-                             "the membership died",
-                             {.node = applicant.info.address, .actor = MembershipState::name}}));
-               });
-  return status;
+Status send_beginning(const Applicant& applicant, const Lead& lead, const Place& place) {
+  if (!lead.pieces)
+    return {};
+  const auto sent = send_checkpoint(*place.meeting, place.seat.generation, *lead.pieces,
+                                    applicant.config.cluster.timeouts,
+                                    [&lead] { caf::anon_send(lead.membership, atom::fetch_v); });
+  return sent ? sent : failure(cause(applicant, place, sent.error()));
+}
+
+Error cause(const Applicant& applicant, const Place& place, Error met) {
+  if (met.code != Errc::network || !place.meeting)
+    return met;
+  const auto told = place.meeting->await_reason(applicant.config.cluster.timeouts.detection);
+  return told ? met : told.error();
 }
 
 } // namespace troupe::actors

@@ -1,8 +1,8 @@
 #include "membership.hpp"
 
 #include "carried_error.hpp"
-#include "store.hpp"
 
+#include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -20,12 +20,9 @@ std::string ranks(const engine::NodePlace& place) {
 } // namespace
 
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
-    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection},
-      roster_{setup_.min_nodes, setup_.max_nodes},
-      store_{self->spawn<store_actor::stateful_impl<StoreState>, caf::linked>()} {
-  if (setup_.beginning)
-    pieces_.emplace(setup_.beginning);
-}
+    : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection}, roster_{
+                                                                                setup_.min_nodes,
+                                                                                setup_.max_nodes} {}
 
 membership_actor::behavior_type MembershipState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
@@ -37,7 +34,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
           },
-          [this](atom::fetch, std::int64_t offset) { return piece(offset); },
+          [this](atom::fetch) { ++fetched_; },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },
           [this](atom::failed, const Error& error) { return fail(error); },
@@ -46,13 +43,12 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           [this](atom::status) { return status(); }};
 }
 
-caf::result<engine::Seat, store_actor> MembershipState::admit(const NodeInfo& info,
-                                                              const member_actor& node) {
+caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
   const auto admitted = closed_ ? Status{failure(refusal(info))} : roster_.admit(info);
   if (!admitted)
-    return {engine::Seat{.refused = admitted.error()}, store_};
+    return engine::Seat{.refused = admitted.error()};
   lost_.watch(node);
-  auto promise = self_->make_response_promise<engine::Seat, store_actor>();
+  auto promise = self_->make_response_promise<engine::Seat>();
   members_.push_back({info.address, node, promise});
   if (roster_.complete())
     form();
@@ -68,22 +64,24 @@ Error MembershipState::refusal(const NodeInfo& info) const {
 }
 
 void MembershipState::form() {
-  generation_ = roster_.generation(1);
+  auto secret = collectives::make_secret();
+  if (!secret)
+    return refuse_all(secret.error());
+  generation_ = roster_.generation(1, *std::move(secret));
   // Joining is worth another try: a node that fails ends the job, whose next attempt has room.
   closed_ = Error{Errc::network, "the job has begun, with all its nodes"};
   for (std::size_t i = 0; i < members_.size(); ++i)
     members_[i].seat.deliver(engine::Seat{.refused = {},
                                           .generation = *generation_,
                                           .node = static_cast<std::int32_t>(i),
-                                          .checkpoint_bytes = pieces_ ? pieces_->bytes() : 0,
-                                          .shared = setup_.shared},
-                             store_);
+                                          .checkpoint_bytes = setup_.checkpoint_bytes,
+                                          .shared = setup_.shared});
 }
 
 void MembershipState::refuse_all(const Error& error) {
   closed_ = error;
   for (auto& member : members_)
-    member.seat.deliver(engine::Seat{.refused = error}, store_);
+    member.seat.deliver(engine::Seat{.refused = error});
   members_.clear();
 }
 
@@ -112,24 +110,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
   setup_.say(roster_.waiting_for());
 }
 
-caf::result<std::string> MembershipState::piece(std::int64_t offset) {
-  if (unstarted_)
-    return carry(*unstarted_);
-  if (!pieces_ || offset < 0 || offset > pieces_->bytes())
-    return caf::make_error(caf::sec::invalid_argument, "the checkpoint has no such piece");
-  if (offset < pieces_->bytes())
-    return pieces_->piece(offset);
-  auto promise = fetched_.emplace_back(self_->make_response_promise<std::string>());
-  if (fetched_.size() == members_.size())
-    for (auto& waiting : std::exchange(fetched_, {}))
-      waiting.deliver(std::string{});
-  return promise;
-}
-
 void MembershipState::lead(const coordinator_actor& coordinator) {
   coordinator_ = coordinator;
-  pieces_.reset(); // all have them: their ranks are connected
-  setup_.beginning = nullptr;
   for (auto& follower : followers_)
     follower.deliver(coordinator_);
   followers_.clear();
@@ -147,7 +129,7 @@ caf::result<coordinator_actor> MembershipState::leader() {
 
 caf::result<void> MembershipState::fail(const Error& error) {
   if (coordinator_) {
-    self_->send(store_, atom::failed_v, error); // ranks that wait for it to connect
+    tell_ranks(error);
     self_->send(coordinator_, atom::failed_v, error);
     return caf::unit;
   }
@@ -161,12 +143,19 @@ caf::result<void> MembershipState::fail(const Error& error) {
   return promise;
 }
 
-/// Called before there is a COORDINATOR: nobody need wait for ranks to come, or for pieces.
+/// Called before there is a COORDINATOR.
 void MembershipState::break_off(const Error& error) {
   unstarted_ = error;
-  self_->send(store_, atom::failed_v, error);
-  for (auto& waiting : std::exchange(fetched_, {}))
-    waiting.deliver(carry(error));
+  tell_ranks(error);
+}
+
+/// Those that still wait for others to connect, or for the checkpoint.
+void MembershipState::tell_ranks(const Error& error) {
+  if (!generation_)
+    return;
+  for (const auto& member : members_)
+    if (!member.gone)
+      self_->send(member.node, atom::abort_v, generation_->number, error);
 }
 
 /// A node that has not answered within the detection timeout learns it from its lost connection.
@@ -214,9 +203,8 @@ void MembershipState::stop() {
 }
 
 std::string MembershipState::status() const {
-  if (generation_ && pieces_ && !coordinator_ && members_.size() > 1)
-    return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_.size(),
-                       members_.size());
+  if (generation_ && setup_.checkpoint_bytes > 0 && !coordinator_ && members_.size() > 1)
+    return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_, members_.size());
   return roster_.waiting_for();
 }
 

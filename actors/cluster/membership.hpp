@@ -3,11 +3,8 @@
 #pragma once
 
 #include "../interfaces.hpp"
-#include "detail/checkpoint_pieces.hpp"
 #include "lost_nodes.hpp"
 #include "roster.hpp"
-
-#include "troupe/core/checkpoint/checkpoint.hpp"
 
 #include <chrono>
 #include <functional>
@@ -22,7 +19,7 @@ struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
   std::chrono::milliseconds quorum;            ///< for min_nodes to come together
   std::chrono::milliseconds detection;         ///< without a sign of life, a node is dead
-  std::shared_ptr<const Checkpoint> beginning; ///< what the job goes on from; null: begins afresh
+  std::int64_t checkpoint_bytes = 0;           ///< that travel to nodes before the job begins
   engine::SharedFolder shared = {};            ///< where all nodes write checkpoints, if they do
   std::function<void(const std::string&)> say; ///< tells a person who is missing
 };
@@ -40,18 +37,18 @@ private:
   struct Member {
     std::string address;
     member_actor node;
-    caf::typed_response_promise<engine::Seat, store_actor> seat;
+    caf::typed_response_promise<engine::Seat> seat;
     bool gone = false;
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
   };
 
-  caf::result<engine::Seat, store_actor> admit(const NodeInfo& info, const member_actor& node);
+  caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
   void form();
   void refuse_all(const Error& error);
   void member_down(const caf::down_msg& down);
   Error refusal(const NodeInfo& info) const;
-  caf::result<std::string> piece(std::int64_t offset);
   void break_off(const Error& error);
+  void tell_ranks(const Error& error);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
   caf::result<void> fail(const Error& error);
@@ -66,11 +63,9 @@ private:
   Roster roster_;
   std::vector<Member> members_; ///< in the order of their ranks, once formed
   std::optional<engine::GenerationRecord> generation_;
-  store_actor store_;
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
-  std::optional<CheckpointPieces> pieces_;                                ///< until all have them
-  std::vector<caf::typed_response_promise<std::string>> fetched_; ///< of those that have them
+  std::ptrdiff_t fetched_ = 1;     ///< nodes that have the checkpoint
   std::optional<Error> closed_;    ///< why nobody is admitted any more
   std::optional<Error> unstarted_; ///< why the ranks will not all be connected
   bool stopping_ = false, ended_ = false;

@@ -32,7 +32,7 @@ Status check_reach(const Endpoint& listen, bool bounded);
 class SystemConfig : public caf::actor_system_config {
 public:
   /// Without options: an actor system that talks to nobody. The files of options.tls must have been
-  /// checked (tls.hpp): CAF ends the process where they do not fit.
+  /// checked (core/net/tls.hpp): CAF ends the process where they do not fit.
   explicit SystemConfig(const std::optional<NetworkOptions>& options);
 };
 

@@ -95,11 +95,15 @@ std::string Roster::waiting_for() const {
                      nodes_.size(), min_nodes_, there);
 }
 
-engine::GenerationRecord Roster::generation(std::int64_t number) const {
-  engine::GenerationRecord generation{.number = number, .nodes = {}};
+engine::GenerationRecord Roster::generation(std::int64_t number, std::string secret) const {
+  engine::GenerationRecord generation{.number = number, .nodes = {}, .secret = std::move(secret)};
   std::int32_t rank = 0;
   for (const auto& node : nodes_) {
-    generation.nodes.push_back({node.address, node.host, rank, node.workers});
+    generation.nodes.push_back({.address = node.address,
+                                .host = node.host,
+                                .data = node.data,
+                                .first_rank = rank,
+                                .workers = node.workers});
     rank += node.workers;
   }
   return generation;

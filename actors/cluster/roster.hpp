@@ -36,7 +36,7 @@ public:
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
   std::string waiting_for() const;
   /// The nodes in the order in which they were admitted. Precondition: complete().
-  engine::GenerationRecord generation(std::int64_t number) const;
+  engine::GenerationRecord generation(std::int64_t number, std::string secret) const;
 
 private:
   std::int32_t min_nodes_, max_nodes_;

@@ -14,8 +14,8 @@ namespace troupe::actors {
 
 FormerState::~FormerState() {
   generation_.reset(); // its streams call actors, as long as they run
-  if (membership_)
-    caf::anon_send_exit(membership_, caf::exit_reason::user_shutdown);
+  if (lead_)
+    caf::anon_send_exit(lead_->membership, caf::exit_reason::user_shutdown);
 }
 
 former_actor::behavior_type FormerState::make_behavior() {
@@ -36,8 +36,10 @@ Result<FormedPtr> FormerState::form() {
   setup_.exposition.enter(metrics::JobPhase::starting);
   if (!host_)
     TROUPE_TRY(prepare_host());
-  TROUPE_TRY(generation_,
-             engine::form_generation(host_, place_->seat, place_->store, setup_.trace));
+  auto generation = engine::form_generation(host_, place_->seat, place_->meeting, setup_.trace);
+  if (!generation)
+    return failure(cause(applicant(), *place_, generation.error()));
+  generation_ = std::move(*generation);
   if (place_->seat.leads()) // the ranks are connected: all nodes have entered
     engine::withdraw_offer(host_->job->checkpoints().folder(), place_->seat.shared);
   return show();
@@ -50,18 +52,27 @@ Status FormerState::start_alone() {
   return {};
 }
 
+Applicant FormerState::applicant() const {
+  Applicant applicant{.system = self_->system(),
+                      .config = setup_.config,
+                      .network = setup_.network,
+                      .node = setup_.node,
+                      .info = {.address = setup_.address,
+                               .host = engine::host_name(),
+                               .version = setup_.options.version,
+                               .workers = static_cast<std::int32_t>(config().devices.count),
+                               .job = shared_settings(config())},
+                      .data_plane = setup_.data_plane,
+                      .say = setup_.say,
+                      .stopped_within = setup_.stopped_within};
+  if (setup_.data_plane)
+    applicant.info.data =
+        to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
+  return applicant;
+}
+
 Status FormerState::come_together() {
-  const Applicant applicant{.system = self_->system(),
-                            .config = setup_.config,
-                            .network = setup_.network,
-                            .node = setup_.node,
-                            .info = {.address = setup_.address,
-                                     .host = engine::host_name(),
-                                     .version = setup_.options.version,
-                                     .workers = static_cast<std::int32_t>(config().devices.count),
-                                     .job = shared_settings(config())},
-                            .say = setup_.say,
-                            .stopped_within = setup_.stopped_within};
+  const auto applicant = this->applicant();
   TROUPE_TRY(config().cluster.join.empty() ? lead(applicant) : follow(applicant));
   const auto& seat = place_->seat;
   if (seat.generation.nodes.size() > 1)
@@ -73,15 +84,17 @@ Status FormerState::come_together() {
 
 Status FormerState::lead(const Applicant& applicant) {
   TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
-  TROUPE_TRY(membership_, lead_job(applicant, beginning_));
-  joined_ = membership_;
-  TROUPE_TRY(place_, take_seat(applicant, membership_));
-  return await_fetchers(applicant, membership_, place_->seat);
+  TROUPE_TRY(lead_, lead_job(applicant, beginning_));
+  joined_ = lead_->membership;
+  TROUPE_TRY(place_, take_seat(applicant, joined_));
+  const auto sent = send_beginning(applicant, *lead_, *place_);
+  lead_->pieces.reset();
+  return sent;
 }
 
 Status FormerState::follow(const Applicant& applicant) {
   TROUPE_TRY(place_, join_job(applicant, joined_));
-  auto beginning = fetch_beginning(applicant, joined_, place_->seat);
+  auto beginning = fetch_beginning(applicant, *place_);
   if (!beginning) {
     if (beginning.error().code == Errc::network) // the leader knows, or cannot be told
       place_.reset();

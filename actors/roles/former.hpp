@@ -24,6 +24,7 @@ struct FormerSetup {
   NetworkOptions network;
   std::string address = {};         ///< of this daemon: HOST:PORT; empty: a node alone
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
+  std::shared_ptr<collectives::DataPlane> data_plane = nullptr; ///< null: a node alone
   metrics::Trace trace = {};
   std::function<void(const std::string&)> say = {}; ///< tells a person what is waited for
   /// Waits so long, or until this daemon is asked to stop: true.
@@ -35,7 +36,7 @@ struct FormerSetup {
 
 /// Forming can be cancelled while it waits for nodes and checkpoints, and, where there is one node
 /// alone, before each device is prepared. Ranks that connect wait for each other: when one cannot
-/// come, MEMBERSHIP's STORE tells the others.
+/// come, MEMBERSHIP tells the others.
 class FormerState {
 public:
   static inline const char* name = "former";
@@ -49,6 +50,7 @@ public:
 
 private:
   Result<FormedPtr> form();
+  Applicant applicant() const;
   Status come_together();
   Status lead(const Applicant& applicant);
   Status follow(const Applicant& applicant);
@@ -61,8 +63,8 @@ private:
 
   former_actor::pointer self_;
   FormerSetup setup_;
-  membership_actor membership_; ///< when this node leads
-  membership_actor joined_;     ///< ours, or the leader's
+  std::optional<Lead> lead_; ///< when this node leads
+  membership_actor joined_;  ///< ours, or the leader's
   std::optional<Place> place_;
   engine::Beginning beginning_;
   std::shared_ptr<engine::Host> host_; ///< serves all generations

@@ -21,8 +21,11 @@ node_actor::behavior_type NodeState::make_behavior() {
         return take_part(membership, info);
       },
       [this](atom::run, const former_actor& former) { return run(former); },
-      [this](atom::finish, const JobEnd& end) { finish(end); }, [this](atom::stop) { stop(); },
-      [this](atom::status) { return status(); });
+      [this](atom::finish, const JobEnd& end) { finish(end); },
+      [this](atom::abort, std::int64_t generation, const Error& error) {
+        cancel_connecting(generation, error);
+      },
+      [this](atom::stop) { stop(); }, [this](atom::status) { return status(); });
 }
 
 caf::result<membership_actor> NodeState::membership() const {
@@ -31,20 +34,27 @@ caf::result<membership_actor> NodeState::membership() const {
   return caf::make_error(caf::sec::runtime_error, "this daemon has not found a job yet");
 }
 
-caf::result<engine::Seat, store_actor> NodeState::take_part(const membership_actor& membership,
-                                                            const NodeInfo& info) {
+caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
+                                               const NodeInfo& info) {
   membership_ = membership;
   lost_.watch(membership_);
-  seat_ = self_->make_response_promise<engine::Seat, store_actor>();
+  seat_ = self_->make_response_promise<engine::Seat>();
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
       .then(
-          [this, asked = seat_](const engine::Seat& seat, const store_actor& store) mutable {
+          [this, asked = seat_](const engine::Seat& seat) mutable {
             if (seat.refused)
               leave();
-            asked.deliver(seat, store);
+            else if (setup_.data_plane) // now, so that it can be cancelled
+              setup_.data_plane->meet(seat.generation.number, seat.generation.secret);
+            asked.deliver(seat);
           },
           [asked = seat_](const caf::error& error) mutable { asked.deliver(error); });
   return seat_;
+}
+
+void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
+  if (setup_.data_plane)
+    setup_.data_plane->cancel(generation, error);
 }
 
 /// What becomes of that job is no longer this node's affair: it may ask for a seat again.
@@ -146,7 +156,7 @@ void NodeState::lost_leader(const caf::error& reason) {
   if (!seat_.pending())
     return finish({.result = {.status = "failed"}, .error = error});
   leave();
-  seat_.deliver(engine::Seat{.refused = error}, store_actor{});
+  seat_.deliver(engine::Seat{.refused = error});
 }
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
@@ -215,6 +225,7 @@ void NodeState::conclude(const RunOutcomePtr& outcome) {
 
 /// Without this, ranks that wait for a failed one would wait for the timeout.
 void NodeState::abort_ranks(const RunOutcomePtr& outcome) {
+  cancel_connecting(generation().seat.generation.number, *outcome->error);
   const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
   const auto answered = [this, outcome, waiting] {
     if (--*waiting == 0)

@@ -5,6 +5,8 @@
 #include "../interfaces.hpp"
 #include "formed.hpp"
 
+#include "troupe/collectives/tcp/data_plane.hpp"
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,7 +20,9 @@ struct NodeSetup {
   std::string run;                           ///< its name
   std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
   std::function<void()> stopped;             ///< called when somebody asks the node to stop
-  metrics::Track row = {};                   ///< of the actor in the timeline
+  /// By which ranks connect to those of other nodes; null where there is one node alone.
+  std::shared_ptr<collectives::DataPlane> data_plane = nullptr;
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 /// Goes through generations: form, which is FORMER's, train, ended, which ends the job (conclude).
@@ -42,8 +46,8 @@ private:
   };
 
   caf::result<membership_actor> membership() const;
-  caf::result<engine::Seat, store_actor> take_part(const membership_actor& membership,
-                                                   const NodeInfo& info);
+  caf::result<engine::Seat> take_part(const membership_actor& membership, const NodeInfo& info);
+  void cancel_connecting(std::int64_t generation, const Error& error);
   caf::result<RunOutcomePtr> run(const former_actor& former);
   void form();
   void not_formed(Error error);
@@ -80,7 +84,7 @@ private:
   NodeSetup setup_;
   LostNodes lost_;
   membership_actor membership_;
-  caf::typed_response_promise<engine::Seat, store_actor> seat_;
+  caf::typed_response_promise<engine::Seat> seat_;
   former_actor former_;
   FormedPtr formed_;                ///< the generation that trains
   checkpointer_actor checkpointer_; ///< rank 0's, where this node leads

@@ -4,8 +4,8 @@
 // turns.
 //
 //   bench_collectives [MiB [repeats]]
-#include "troupe/collectives/gloo/gloo_communicator.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
+#include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/cpu/host_stream.hpp"
 
 #include <fmt/format.h>
@@ -54,13 +54,20 @@ void at_once(int world, Fn fn) {
 
 using Group = std::vector<std::unique_ptr<collectives::Communicator>>;
 
-Group connect_gloo(int world) {
+Group connect_by_tcp(int world) {
+  std::vector<std::shared_ptr<collectives::DataPlane>> planes;
+  std::vector<Endpoint> endpoints;
+  for (int rank = 0; rank < world; ++rank) {
+    planes.push_back(*collectives::DataPlane::open(
+        {.listen = {"127.0.0.1", 0}, .handshake = std::chrono::seconds{10}}));
+    endpoints.push_back({"127.0.0.1", planes.back()->port()});
+  }
   Group group(static_cast<std::size_t>(world));
-  collectives::MemoryStore store;
   at_once(world, [&](int rank) {
-    group[static_cast<std::size_t>(rank)] =
-        collectives::connect_gloo({.rank = rank, .world_size = world, .group = "bench"}, store)
-            .value();
+    const auto r = static_cast<std::size_t>(rank);
+    group[r] = collectives::connect_tcp({.rank = rank, .endpoints = endpoints, .group = "bench"},
+                                        planes[r]->meet(1, "secret"))
+                   .value();
   });
   return group;
 }
@@ -157,10 +164,10 @@ void measure(int world, std::size_t bytes, int repeats) {
     rank = {std::vector<float>(part * count), part,
             std::make_unique<cpu::HostStream>(StreamOptions{.name = "communication"})};
   const auto shared = collectives::make_shared_group(world, std::chrono::seconds{60});
-  const auto by_gloo = connect_gloo(world);
+  const auto by_tcp = connect_by_tcp(world);
   const auto contexts = connect_library(world);
   for (const auto kind : {CallKind::all_reduce, CallKind::reduce_scatter, CallKind::all_gather}) {
-    const std::vector<Contender> contenders = {ours(shared, kind), ours(by_gloo, kind),
+    const std::vector<Contender> contenders = {ours(shared, kind), ours(by_tcp, kind),
                                                library(contexts, kind, ranks)};
     std::vector<std::vector<double>> times(contenders.size());
     for (int i = -1; i < repeats; ++i) // one to warm up
@@ -173,13 +180,32 @@ void measure(int world, std::size_t bytes, int repeats) {
   }
 }
 
+template <class Connect>
+double milliseconds_to_form(const Connect& connect, int world) {
+  const auto begin = Clock::now();
+  const auto group = connect(world);
+  return 1e3 * std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void measure_forming(int world, int repeats) {
+  std::vector<double> by_tcp, by_library;
+  for (int i = 0; i < repeats; ++i) {
+    by_tcp.push_back(milliseconds_to_form(connect_by_tcp, world));
+    by_library.push_back(milliseconds_to_form(connect_library, world));
+  }
+  fmt::print("{:<15} {:>5} {:>24.1f} {:>14.1f}\n", "forming, ms", world, median(by_tcp),
+             median(by_library));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   const auto mebibytes = argc > 1 ? std::atoll(argv[1]) : 16;
   const int repeats = argc > 2 ? std::atoi(argv[2]) : 11;
   fmt::print("{} MiB of f32, GB/s\n{:<15} {:>5} {:>14} {:>9} {:>14} {:>16}\n", mebibytes,
-             "collective", "ranks", "shared_device", "gloo", "Gloo's own", "gloo/Gloo's own");
+             "collective", "ranks", "shared_device", "tcp", "Gloo's own", "tcp/Gloo's own");
   for (const int world : {2, 3, 4})
     measure(world, static_cast<std::size_t>(mebibytes) << 20, repeats);
+  for (const int world : {4, 16})
+    measure_forming(world, repeats);
 }

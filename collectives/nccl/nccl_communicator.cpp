@@ -9,7 +9,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// How often NCCL is asked whether a call that goes on has met an error.
-constexpr std::chrono::milliseconds look_interval{100};
+constexpr std::chrono::milliseconds failure_interval{100};
 
 /// A call on its way; the owner's thread and the device's poller look at it.
 class Pending {
@@ -39,7 +39,7 @@ public:
     const auto now = Clock::now();
     if (!came_at_ && came_->ready())
       came_at_ = looked_at_ = now;
-    if (came_at_ && now - looked_at_ > look_interval) {
+    if (came_at_ && now - looked_at_ > failure_interval) {
       looked_at_ = now;
       connection_->owner().post([connection = connection_] { connection->look(); });
     }

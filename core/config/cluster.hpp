@@ -36,6 +36,7 @@ struct TimeoutsConfig {
 struct ClusterConfig {
   std::string listen = "127.0.0.1:7401"; ///< where the daemon answers status, stop and joiners
   std::optional<std::string> advertise;  ///< HOST:PORT that other nodes reach it by; null: listen
+  std::int64_t data_port = 0;            ///< where ranks of other nodes connect; 0: a free one
   std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leader
   std::int64_t min_nodes = 1;            ///< the job starts with so many
   std::int64_t max_nodes = 1;            ///< more are refused

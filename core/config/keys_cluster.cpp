@@ -6,6 +6,7 @@ namespace {
 
 const ConfigRule address = {.format = ConfigFormat::endpoint};
 const ConfigRule some_time = {.min = 0, .above_min = true};
+const ConfigRule port = {.min = 0, .max = 65535};
 const ConfigRule node_count = {.min = 1, .max = 1024};
 
 } // namespace
@@ -16,6 +17,9 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "one"});
   keys.push_back({"cluster.advertise", &c.advertise, address,
                   "How other nodes reach this one, where that is not listen"});
+  keys.push_back(
+      {"cluster.data_port", &c.data_port, port,
+       "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});
   keys.push_back({"cluster.join", &c.join, address,
                   "Daemons whose job this one joins; empty: it leads its own"});
   keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count, "The job starts with so many"});

@@ -2,13 +2,16 @@
 
 #include "troupe/core/fail.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
 
+#include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace troupe::net {
@@ -63,21 +66,62 @@ Descriptor open_listener(const addrinfo& address) {
   return socket;
 }
 
-/// Invalid, with errno set (EINPROGRESS: time is over), when one cannot connect there.
-Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds timeout) {
-  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket)
+/// Until a socket is connected: errno's number, 0 when it is.
+int await_connection(int socket, std::chrono::milliseconds timeout, const Wakeup* cancelled) {
+  std::array<pollfd, 2> waiting = {{{socket, POLLOUT, 0}, {-1, POLLIN, 0}}};
+  if (cancelled)
+    waiting[1].fd = cancelled->number();
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  int ready = 0;
+  do {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    ready = ::poll(waiting.data(), waiting.size(), std::max(0, static_cast<int>(left.count())));
+  } while (ready < 0 && errno == EINTR);
+  if (waiting[1].revents != 0)
+    return ECANCELED;
+  if (ready <= 0)
+    return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+/// One that does not block. Invalid, with errno set, when one cannot connect there.
+Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds timeout,
+                           const Wakeup* cancelled) {
+  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket || ::connect(socket.number(), address.ai_addr, address.ai_addrlen) == 0)
     return socket;
+  int error = errno;
+  if (error == EINPROGRESS)
+    error = await_connection(socket.number(), timeout, cancelled);
+  if (error != 0)
+    socket = Descriptor{};
+  errno = error;
+  return socket;
+}
+
+Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+                            const Wakeup* cancelled) {
+  const auto [addresses, problem] = look_up(endpoint, 0);
+  auto why = problem;
+  for (const auto* address = addresses.get(); address; address = address->ai_next) {
+    if (auto socket = open_connection(*address, timeout, cancelled))
+      return socket;
+    why = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);
+  }
+  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), why);
+}
+
+/// From now on it blocks, each call at most for the timeout.
+void block(int socket, std::chrono::milliseconds timeout) {
+  ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(timeout);
   const timeval limit{seconds.count(), std::chrono::microseconds(timeout - seconds).count()};
-  ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(socket.number(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); // connect's too
-  if (::connect(socket.number(), address.ai_addr, address.ai_addrlen) != 0) {
-    const int number = errno;
-    socket = Descriptor{};
-    errno = number;
-  }
-  return socket;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 } // namespace
@@ -96,14 +140,15 @@ Result<Listener> listen_on(const Endpoint& endpoint) {
 }
 
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
-  const auto [addresses, problem] = look_up(endpoint, 0);
-  auto why = problem;
-  for (const auto* address = addresses.get(); address; address = address->ai_next) {
-    if (auto socket = open_connection(*address, timeout))
-      return socket;
-    why = errno == EINPROGRESS ? "no answer" : std::strerror(errno);
-  }
-  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), why);
+  auto socket = open_any(endpoint, timeout, nullptr);
+  if (socket)
+    block(socket->number(), timeout);
+  return socket;
+}
+
+Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+                              const Wakeup& cancelled) {
+  return open_any(endpoint, timeout, &cancelled);
 }
 
 } // namespace troupe::net

@@ -19,6 +19,7 @@ struct Ranks {
   bool apart = false; ///< their calls have no order among those of other groups
 
   int index_of(int rank) const { return (rank - first) / step; }
+  int rank_of(int index) const { return first + index * step; }
   bool contain(int rank) const {
     return rank >= first && (rank - first) % step == 0 && (rank - first) / step < size;
   }
@@ -76,9 +77,11 @@ private:
                      .connect = options_.timeouts.quorum,
                      .apart = ranks.apart};
     if (std::ssize(here) < ranks.size) {
-      place.store = options_.store;
+      place.meeting = options_.meeting;
       place.node = options_.generation.node_of(here.front()->rank).address;
-      place.address = parse_endpoint(place.node)->host;
+      for (int i = 0; i < ranks.size; ++i)
+        place.endpoints.push_back(
+            *parse_endpoint(options_.generation.node_of(ranks.rank_of(i)).data));
     }
     return devices_.make_group(members, place);
   }

@@ -4,8 +4,8 @@
 #include "../replica.hpp"
 #include "../seat.hpp"
 
-#include "troupe/collectives/gloo/store.hpp"
 #include "troupe/collectives/strategy.hpp"
+#include "troupe/collectives/tcp/data_plane.hpp"
 
 #include <memory>
 #include <span>
@@ -15,8 +15,8 @@ namespace troupe::engine {
 struct GroupOptions {
   GenerationRecord generation;
   TimeoutsConfig timeouts;
-  /// Where ranks of different nodes find each other; may be null when there is one node.
-  std::shared_ptr<collectives::KeyValueStore> store;
+  /// Where ranks of different nodes connect; may be null when there is one node.
+  std::shared_ptr<collectives::Meeting> meeting;
   /// Batch norms are synchronized: several ranks get a group of their own for it, and `train` sums
   /// over that.
   bool statistics = false;

@@ -3,8 +3,8 @@
 #include "detail/registered.hpp"
 #include "platforms.hpp"
 
-#include "troupe/collectives/gloo/gloo_communicator.hpp"
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
+#include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/description.hpp"
@@ -22,19 +22,18 @@ bool interprets(const Config& config) {
   return config.devices.engine == "interpreter";
 }
 
-/// Ranks of several nodes, by Gloo over TCP. At the same time: each waits for all.
+/// Ranks of several nodes, over TCP. At the same time: each waits for all.
 Result<Communicators> connect(std::span<const GroupMember> members, const GroupPlace& place) {
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
   connecting.reserve(members.size());
   for (const auto& member : members)
     connecting.push_back(std::async(std::launch::async, [rank = member.rank, &place] {
-      return collectives::connect_gloo({.rank = rank,
-                                        .world_size = place.world_size,
-                                        .group = place.name,
-                                        .address = place.address,
-                                        .timeout = place.collective,
-                                        .connect_timeout = place.connect},
-                                       *place.store);
+      return collectives::connect_tcp({.rank = rank,
+                                       .endpoints = place.endpoints,
+                                       .group = place.name,
+                                       .timeout = place.collective,
+                                       .connect_timeout = place.connect},
+                                      place.meeting);
     }));
   return all_of(connecting);
 }
@@ -74,8 +73,8 @@ public:
 
   Result<Communicators> make_group(std::span<const GroupMember> members,
                                    const GroupPlace& place) override {
-    return place.store ? connect(members, place)
-                       : collectives::make_shared_group(place.world_size, place.collective);
+    return place.meeting ? connect(members, place)
+                         : collectives::make_shared_group(place.world_size, place.collective);
   }
 
 private:

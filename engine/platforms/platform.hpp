@@ -6,7 +6,7 @@
 #include "../feeding/batch_filler.hpp"
 
 #include "troupe/collectives/communicator.hpp"
-#include "troupe/collectives/gloo/store.hpp"
+#include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/core/config/capabilities.hpp"
 #include "troupe/core/config/forward.hpp"
 #include "troupe/core/device/description.hpp"
@@ -57,9 +57,9 @@ struct GroupMember {
 struct GroupPlace {
   std::string name; ///< differs for every group of a generation
   int world_size = 1;
-  /// Null, as the address is empty, where all ranks are in this process.
-  std::shared_ptr<collectives::KeyValueStore> store = nullptr;
-  std::string address = {};                      ///< of this node's host
+  /// Null where all ranks are in this process.
+  std::shared_ptr<collectives::Meeting> meeting = nullptr;
+  std::vector<Endpoint> endpoints = {};          ///< of the processes of all ranks, in a meeting
   std::string node = {};                         ///< its name, for people
   std::chrono::milliseconds collective, connect; ///< timeouts
   /// Its calls have no order among those of other groups (ADR 0011).

@@ -1,25 +1,25 @@
 // How nodes get the checkpoint of the one that leads.
-#include "membership_fixture.hpp"
+#include "../collectives/loopback.hpp"
 
-#include "troupe/actors/cluster/detail/checkpoint_pieces.hpp"
-#include "troupe/actors/cluster/fetcher.hpp"
+#include "troupe/actors/cluster/checkpoint_transfer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <cstring>
+#include <atomic>
+#include <future>
 #include <numeric>
 
 using namespace troupe;
 using namespace troupe::actors;
 using Catch::Matchers::ContainsSubstring;
-using test::Cluster;
+using namespace std::chrono_literals;
 
 namespace {
 
-/// 2.5 pieces of values.
+/// 2.5 MiB of values, so several chunks.
 std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
-  values.resize(static_cast<std::size_t>(checkpoint_piece_bytes) / sizeof(float) * 5 / 2);
+  values.resize((std::size_t{5} << 19) / sizeof(float));
   std::iota(values.begin(), values.end(), 0.5f);
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->step = 7;
@@ -32,72 +32,75 @@ std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
   return checkpoint;
 }
 
+/// What node 0 sends to nodes 1 and 2.
+struct Transfer {
+  Transfer() {
+    for (const auto& endpoint : loopback.endpoints)
+      seat.generation.nodes.push_back({.data = to_string(endpoint)});
+    seat.checkpoint_bytes = pieces.bytes();
+  }
+  Status send() {
+    return send_checkpoint(*loopback.meet(0), seat.generation, pieces, timeouts,
+                           [this] { ++arrived; });
+  }
+  Result<Checkpoint> fetch(std::int32_t node) {
+    auto mine = seat;
+    mine.node = node;
+    return fetch_checkpoint(*loopback.meet(node), mine, timeouts, [](const std::string&) {});
+  }
+
+  std::vector<float> values;
+  std::shared_ptr<Checkpoint> sent = some_checkpoint(values);
+  CheckpointPieces pieces{sent};
+  tests::Loopback loopback{3};
+  engine::Seat seat;
+  TimeoutsConfig timeouts{.collective = 20s, .quorum = 30s};
+  std::atomic<int> arrived = 0;
+};
+
 } // namespace
 
-TEST_CASE("a checkpoint that travels in pieces arrives as it was") {
-  std::vector<float> values;
-  const auto sent = some_checkpoint(values);
-  const CheckpointPieces pieces{sent};
-  const std::shared_ptr<std::byte[]> storage{
-      new std::byte[static_cast<std::size_t>(pieces.bytes())]};
-  int count = 0;
-  for (std::int64_t offset = 0; offset < pieces.bytes(); ++count) {
-    const auto piece = pieces.piece(offset);
-    REQUIRE_FALSE(piece.empty());
-    REQUIRE(std::ssize(piece) <= checkpoint_piece_bytes);
-    std::memcpy(storage.get() + offset, piece.data(), piece.size());
-    offset += std::ssize(piece);
+TEST_CASE("nodes get the leader's checkpoint as it was, and go on when all have it") {
+  Transfer transfer;
+  auto sending = std::async(std::launch::async, [&] { return transfer.send(); });
+  auto first = std::async(std::launch::async, [&] { return transfer.fetch(1); });
+  CHECK(first.wait_for(200ms) == std::future_status::timeout); // node 2 does not have it yet
+  const auto second = transfer.fetch(2);
+  CHECK(sending.get());
+  CHECK(transfer.arrived == 2);
+  for (const auto& got : {first.get(), second}) {
+    INFO((got ? "" : got.error().to_string()));
+    REQUIRE(got);
+    CHECK(got->step == 7);
+    CHECK(got->epoch == 2);
+    CHECK(got->metadata == transfer.sent->metadata);
+    REQUIRE(got->tensors.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(got->tensors[i].name == transfer.sent->tensors[i].name);
+      CHECK(got->tensors[i].shape == transfer.sent->tensors[i].shape);
+      CHECK(std::ranges::equal(got->tensors[i].values, transfer.sent->tensors[i].values));
+    }
   }
-  CHECK(count == 3);
-  const auto got = join_pieces(storage, pieces.bytes());
-  REQUIRE(got);
-  CHECK(got->step == 7);
-  CHECK(got->epoch == 2);
-  CHECK(got->metadata == sent->metadata);
-  REQUIRE(got->tensors.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(got->tensors[i].name == sent->tensors[i].name);
-    CHECK(got->tensors[i].shape == sent->tensors[i].shape);
-    CHECK(std::ranges::equal(got->tensors[i].values, sent->tensors[i].values));
-  }
-  // And one that is not whole is found out.
-  CHECK(join_pieces(storage, pieces.bytes() - 4).error().code == Errc::corrupt);
-  CHECK(join_pieces(storage, 4).error().code == Errc::corrupt);
 }
 
-TEST_CASE("nodes fetch the leader's checkpoint, and go on when all have it") {
+TEST_CASE("nodes that wait for a checkpoint hear why it does not come") {
+  Transfer transfer;
+  auto fetching = std::async(std::launch::async, [&] { return transfer.fetch(1); });
+  transfer.loopback.planes[1]->cancel(1, {Errc::network, "node c:1 is gone"});
+  transfer.loopback.meet(1)->cancel({Errc::network, "node c:1 is gone"});
+  const auto got = fetching.get();
+  REQUIRE_FALSE(got);
+  CHECK(got.error().message == "node c:1 is gone");
+}
+
+TEST_CASE("a checkpoint that is not whole is found out") {
   std::vector<float> values;
-  Cluster cluster{3, some_checkpoint(values)};
-  cluster.join("a:1");
-  cluster.join("b:1");
-  const auto bytes = cluster.join("c:1")->seat->checkpoint_bytes;
-  REQUIRE(bytes > 2 * checkpoint_piece_bytes);
-  int have_it = 0;
-  const auto fetch = [&] {
-    const auto fetcher = test::spawn_state<FetcherState, fetcher_actor>(
-        cluster.system,
-        FetcherSetup{.membership = cluster.membership,
-                     .bytes = bytes,
-                     .say = [&](const std::string& text) { cluster.said.push_back(text); }});
-    cluster.system.spawn([&, fetcher](caf::event_based_actor* daemon) {
-      daemon->request(fetcher, caf::infinite, atom::fetch_v)
-          .then([&](const CheckpointPtr& checkpoint) {
-            ++have_it;
-            CHECK(std::ranges::equal(checkpoint->find("weight")->values,
-                                     std::span{values}.subspan(3)));
-          });
-    });
-    cluster.scheduler.run();
-  };
-  fetch();
-  fetch();
-  CHECK(have_it == 0);
-  CHECK_THAT(cluster.said.back(), ContainsSubstring("fetching the leader's checkpoint"));
-  // The leader has it already.
-  cluster.system.spawn([&](caf::event_based_actor* leader) {
-    leader->request(cluster.membership, caf::infinite, atom::fetch_v, bytes)
-        .then([&](const std::string&) { ++have_it; });
-  });
-  cluster.scheduler.run();
-  CHECK(have_it == 3);
+  const CheckpointPieces pieces{some_checkpoint(values)};
+  const std::shared_ptr<std::byte[]> row{new std::byte[static_cast<std::size_t>(pieces.bytes())]};
+  auto* end = row.get();
+  for (const auto& part : pieces.parts())
+    end = std::ranges::copy(part, end).out;
+  CHECK(join_pieces(row, pieces.bytes()));
+  CHECK(join_pieces(row, pieces.bytes() - 4).error().code == Errc::corrupt);
+  CHECK(join_pieces(row, 4).error().code == Errc::corrupt);
 }

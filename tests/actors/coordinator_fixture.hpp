@@ -132,7 +132,7 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
 /// Two ranks, two epochs of six steps, an evaluation and a checkpoint after each.
 struct Company : Deterministic {
   explicit Company(std::int64_t first_step = 0,
-                   std::vector<engine::NodePlace> nodes = {{"here", "here", 0, 2}},
+                   std::vector<engine::NodePlace> nodes = {{"here", "here", "here:1", 0, 2}},
                    BestSoFar best = BestSoFar{}, bool is_sharded = false,
                    bool saves_best_alone = false) {
     seen->is_sharded = is_sharded;

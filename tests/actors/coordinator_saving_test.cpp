@@ -168,7 +168,7 @@ TEST_CASE("the summary names the last checkpoint that was written") {
 }
 
 TEST_CASE("ranks that write their parts are all waited for, and the digest comes last") {
-  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{}, true};
+  Company company{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{}, true};
   company.start();
   company.commit_all(0, 6);
   company.evaluated();
@@ -187,7 +187,7 @@ TEST_CASE("ranks that write their parts are all waited for, and the digest comes
 }
 
 TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint is due or not") {
-  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{"loss", 2.0}};
+  Company company{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss", 2.0}};
   company.start();
   company.commit_all(0, 6);
   company.evaluated(); // a loss of 1.5
@@ -200,7 +200,7 @@ TEST_CASE("an evaluation that is the best so far is saved, whether a checkpoint 
 }
 
 TEST_CASE("the digest is that of the last parameters, not of an earlier checkpoint") {
-  Company company{0, {{"here", "here", 0, 2}}, BestSoFar{"loss"}, false, true};
+  Company company{0, {{"here", "here", "here:1", 0, 2}}, BestSoFar{"loss"}, false, true};
   company.start();
   company.commit_all(0, 6);
   company.evaluated(); // the best so far: saved

@@ -183,7 +183,7 @@ TEST_CASE("a loss that is not finite is shown, and then ends the job") {
 }
 
 TEST_CASE("a node that is gone is dead in the status, and the others are not") {
-  Company company{0, {{"a:1", "a", 0, 1}, {"b:1", "b", 1, 1}}};
+  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
   company.start();
   company.self->send(company.coordinator, atom::lost_v, std::string{"b:1"});
   company.self->send(company.coordinator, atom::failed_v,

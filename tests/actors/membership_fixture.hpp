@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 /// A daemon's NODE, as far as MEMBERSHIP knows it: asks for a seat, and notes what it is told.
 struct Applicant {
   std::optional<engine::Seat> seat;
-  store_actor store;
   std::optional<JobEnd> end;
-  bool slow = false; ///< answers a second after it was told the end
+  std::optional<Error> aborted; ///< why its ranks will not be connected
+  bool slow = false;            ///< answers a second after it was told the end
 };
 
 struct DaemonStub {
@@ -32,18 +32,19 @@ struct DaemonStub {
                                                                                  seen_by)} {}
   member_actor::behavior_type make_behavior() {
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
-        .then([this](const engine::Seat& seat, const store_actor& store) {
-          seen->seat = seat;
-          seen->store = store;
-        });
+        .then([this](const engine::Seat& seat) { seen->seat = seat; });
     return {[this](atom::finish, const JobEnd& end) -> caf::result<void> {
-      seen->end = end;
-      if (!seen->slow)
-        return caf::unit;
-      auto answer = self->make_response_promise<void>();
-      self->run_delayed(1s, [answer]() mutable { answer.deliver(); });
-      return answer;
-    }};
+              seen->end = end;
+              if (!seen->slow)
+                return caf::unit;
+              auto answer = self->make_response_promise<void>();
+              self->run_delayed(1s, [answer]() mutable { answer.deliver(); });
+              return answer;
+            },
+            [this](atom::abort, std::int64_t generation, const Error& error) {
+              if (generation == seen->seat->generation.number)
+                seen->aborted = error;
+            }};
   }
   member_actor::pointer self;
   membership_actor membership;
@@ -59,13 +60,13 @@ struct Told {
 };
 
 struct Cluster : Deterministic {
-  explicit Cluster(std::int32_t min_nodes, std::shared_ptr<const Checkpoint> beginning = nullptr) {
+  explicit Cluster(std::int32_t min_nodes, std::int64_t checkpoint_bytes = 0) {
     membership = spawn_state<MembershipState, membership_actor>(
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = min_nodes,
                                 .quorum = 60s,
                                 .detection = 5s,
-                                .beginning = std::move(beginning),
+                                .checkpoint_bytes = checkpoint_bytes,
                                 .say = [this](const std::string& text) { said.push_back(text); }});
   }
   ~Cluster() {
@@ -78,9 +79,14 @@ struct Cluster : Deterministic {
   std::shared_ptr<Applicant> join(const std::string& address,
                                   const std::map<std::string, std::string>& job = {}) {
     auto daemon = std::make_shared<Applicant>();
-    stubs[address] = spawn_state<DaemonStub, member_actor>(
-        system, membership,
-        NodeInfo{.address = address, .host = {}, .version = "1", .workers = 1, .job = job}, daemon);
+    stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
+                                                           NodeInfo{.address = address,
+                 .data = address,
+                 .host = {},
+                 .version = "1",
+                 .workers = 1,
+                 .job = job},
+        daemon);
     scheduler.run();
     return daemon;
   }

@@ -25,7 +25,11 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   CHECK_FALSE(c->seat->leads());
   CHECK(c->seat->place().address == "c:1");
   CHECK(c->seat->place().first_rank == 2);
-  CHECK(a->store == c->store);
+  // Their ranks connect with what nobody else knows.
+  CHECK(a->seat->generation.secret.size() == 32);
+  CHECK(a->seat->generation.secret == c->seat->generation.secret);
+  CHECK(a->seat->generation.secret != Cluster{1}.join("a:1")->seat->generation.secret);
+  CHECK(c->seat->place().data == "c:1");
   const auto late = cluster.join("d:1");
   REQUIRE(late->seat);
   REQUIRE(late->seat->refused);
@@ -95,13 +99,9 @@ TEST_CASE("a node that goes in the middle of the job is named to the coordinator
              ContainsSubstring("node b:1 (rank 1) is gone"));
   CHECK(cluster.told->failures.front().where.node == "b:1");
   CHECK(cluster.told->lost == std::vector<std::string>{"b:1"});
-  // And those who wait for what it would have put into the store are told.
-  std::string error;
-  auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");
-  cluster.scheduler.run();
-  asked.receive([](const caf::byte_buffer&) { FAIL("nobody has put it"); },
-                [&](const caf::error& why) { error = caf::to_string(why); });
-  CHECK_THAT(error, ContainsSubstring("b:1"));
+  // And those who wait for its ranks to connect are told.
+  REQUIRE(a->aborted);
+  CHECK(a->aborted->where.node == "b:1");
 }
 
 TEST_CASE("a node that fails before there is a coordinator ends the job for all") {
@@ -170,13 +170,8 @@ TEST_CASE("asked to stop while nodes still connect, it tells those who wait for 
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.tell(atom::stop_v);
-  std::optional<Error> why;
-  auto asked = cluster.self->request(a->store, caf::infinite, atom::get_v, "key");
-  cluster.scheduler.run();
-  asked.receive([](const caf::byte_buffer&) { FAIL("nobody has put it"); },
-                [&](const caf::error& error) { why = carried(error, {}); });
-  REQUIRE(why);
-  CHECK(why->code == Errc::stopped);
+  REQUIRE(a->aborted);
+  CHECK(a->aborted->code == Errc::stopped);
   // Who goes then has done what it was asked.
   cluster.kill("b:1");
   CHECK_FALSE(a->end);

@@ -3,8 +3,8 @@
 
 #include "troupe/actors/cluster/client.hpp"
 #include "troupe/actors/cluster/network.hpp"
-#include "troupe/actors/cluster/tls.hpp"
 #include "troupe/core/net/socket.hpp"
+#include "troupe/core/net/tls.hpp"
 #include "troupe/metrics/http/endpoint.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -150,9 +150,9 @@ TEST_CASE("certificates of another authority are refused, by either side") {
 
 TEST_CASE("files that do not fit together are named, with the reason") {
   const Certificates ours, others;
-  CHECK(open_tls(ours.of("node")));
+  CHECK(net::open_tls(ours.of("node")));
   const auto problem = [](const TlsConfig& tls) {
-    const auto context = open_tls(tls);
+    const auto context = net::open_tls(tls);
     return context ? "none" : context.error().to_string();
   };
   auto wrong = ours.of("node");

@@ -89,13 +89,13 @@ struct Follower : test::Deterministic {
   Follower() {
     engine::Seat seat{
         .refused = {},
-        .generation = {.number = 1, .nodes = {{"a:1", "a", 0, 1}, {"b:1", "b", 1, 1}}},
+        .generation = {.number = 1,
+                       .nodes = {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}},
         .node = 1};
     membership = test::spawn_stub<membership_actor>(
         system,
-        [seat](atom::join, const NodeInfo&,
-               const member_actor&) -> caf::result<engine::Seat, store_actor> {
-          return {seat, store_actor{}};
+        [seat](atom::join, const NodeInfo&, const member_actor&) -> caf::result<engine::Seat> {
+          return seat;
         },
         [](atom::lead) -> caf::result<coordinator_actor> {
           return caf::delegated<coordinator_actor>{}; // it is waited for

@@ -31,8 +31,9 @@ TEST_CASE("ranks follow the order in which nodes were admitted") {
   REQUIRE(roster.admit(node("c:1", 4)));
   REQUIRE(roster.complete());
   CHECK(roster.waiting_for().empty());
-  const auto generation = roster.generation(5);
+  const auto generation = roster.generation(5, "secret");
   CHECK(generation.number == 5);
+  CHECK(generation.secret == "secret");
   CHECK(generation.world_size() == 7);
   CHECK(generation.nodes[1].first_rank == 2);
   CHECK(generation.node_of(0).address == "a:1");

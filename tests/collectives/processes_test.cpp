@@ -2,9 +2,8 @@
 #include "child_process.hpp"
 #include "scratch_folder.hpp"
 
-#include "troupe/collectives/gloo/gloo_communicator.hpp"
+#include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/atomic_file.hpp"
-#include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,39 +13,32 @@
 
 using namespace troupe;
 using namespace troupe::testing;
-using collectives::GlooOptions;
+using collectives::TcpOptions;
+using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 namespace {
 
-/// Values as files of a folder.
-class FolderStore final : public collectives::KeyValueStore {
-public:
-  explicit FolderStore(std::filesystem::path folder) : folder_{std::move(folder)} {}
+constexpr int ranks = 3;
 
-  Status put(const std::string& key, std::vector<char> value) override {
-    std::filesystem::create_directories((folder_ / key).parent_path());
-    return write_file_atomically(folder_ / key, {value.data(), value.size()});
-  }
-  Result<std::vector<char>> wait(const std::string& key,
-                                 std::chrono::milliseconds timeout) override {
-    for (const auto end = steady_clock::now() + timeout; steady_clock::now() < end;) {
-      if (std::filesystem::exists(folder_ / key)) {
-        const auto bytes = read_bytes(folder_ / key);
-        return std::vector<char>{bytes.begin(), bytes.end()};
-      }
+/// Tells the other processes where this one listens, and hears of all.
+std::vector<Endpoint> all_endpoints(const std::filesystem::path& folder, int rank, int port) {
+  REQUIRE(write_file_atomically(folder / std::to_string(rank), std::to_string(port)));
+  std::vector<Endpoint> endpoints;
+  for (int other = 0; other < ranks; ++other) {
+    const auto file = folder / std::to_string(other);
+    while (!std::filesystem::exists(file))
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
-    return fail(Errc::network, "no file {}", key);
+    endpoints.push_back(*parse_endpoint("127.0.0.1:" + read_bytes(file)));
   }
-
-private:
-  std::filesystem::path folder_;
-};
+  return endpoints;
+}
 
 /// All-reduces until it fails, at most `times`; tells of the first. Gives what went wrong.
-std::string reduce_for_ever(const GlooOptions& options, FolderStore& store, int times, int output) {
-  auto communicator = collectives::connect_gloo(options, store);
+std::string reduce_for_ever(const TcpOptions& options,
+                            const std::shared_ptr<collectives::Meeting>& meeting, int times,
+                            int output) {
+  auto communicator = collectives::connect_tcp(options, meeting);
   if (!communicator)
     return communicator.error().to_string();
   cpu::HostStream stream{{.name = "communication"}};
@@ -56,7 +48,7 @@ std::string reduce_for_ever(const GlooOptions& options, FolderStore& store, int 
     (*communicator)->all_reduce(stream, {values.data(), values.size()});
     if (const auto status = stream.synchronize(); !status)
       return status.error().to_string();
-    const auto world = static_cast<float>(options.world_size), sum = world * (world + 1) / 2;
+    const auto world = static_cast<float>(options.world_size()), sum = world * (world + 1) / 2;
     if (values.front() != sum || values.back() != sum)
       return "a wrong sum";
     if (i == 0)
@@ -65,26 +57,32 @@ std::string reduce_for_ever(const GlooOptions& options, FolderStore& store, int 
   return "no error";
 }
 
+/// Of three ranks, until one is killed; then of two.
+void take_part(const std::filesystem::path& folder, int rank, int output) {
+  const auto plane = *collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 10s});
+  auto endpoints = all_endpoints(folder, rank, plane->port());
+  const auto error = reduce_for_ever({.rank = rank, .endpoints = endpoints, .group = "all"},
+                                     plane->meet(1, "first"), 1000000, output);
+  write_text(output, error + "\n");
+  endpoints.erase(endpoints.begin() + 1);
+  const TcpOptions survivors{.rank = rank == 0 ? 0 : 1, .endpoints = endpoints, .group = "all"};
+  const auto then = reduce_for_ever(survivors, plane->meet(2, "second"), 5, output);
+  write_text(output, "then " + then + "\n");
+}
+
 } // namespace
 
 TEST_CASE("a process that is killed fails the others, who go on without it") {
   const ScratchFolder folder;
-  std::deque<ChildProcess> ranks;
-  for (int rank = 0; rank < 3; ++rank)
-    ranks.emplace_back([&, rank](int output) {
-      FolderStore store{folder.path()};
-      const auto error =
-          reduce_for_ever({.rank = rank, .world_size = 3, .group = "1"}, store, 1000000, output);
-      write_text(output, error + "\n");
-      const GlooOptions survivors{.rank = rank == 0 ? 0 : 1, .world_size = 2, .group = "2"};
-      write_text(output, "then " + reduce_for_ever(survivors, store, 5, output) + "\n");
-    });
-  for (const auto& rank : ranks)
-    REQUIRE(rank.wait_for_first_output(60000));
+  std::deque<ChildProcess> processes;
+  for (int rank = 0; rank < ranks; ++rank)
+    processes.emplace_back([&, rank](int output) { take_part(folder.path(), rank, output); });
+  for (const auto& process : processes)
+    REQUIRE(process.wait_for_first_output(60000));
   const auto begin = steady_clock::now();
-  ranks[1].kill();
+  processes[1].kill();
   for (const std::size_t survivor : {0u, 2u}) {
-    const auto text = ranks[survivor].wait_for_output();
+    const auto text = processes[survivor].wait_for_output();
     INFO(text);
     CHECK(text.find("collective: all_reduce #") != std::string::npos);
     CHECK(text.find("rank ") != std::string::npos);

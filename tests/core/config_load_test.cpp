@@ -110,8 +110,8 @@ TEST_CASE("an unknown key is named with its place, what is allowed and the neare
   CHECK(
       problems(synthetic + "cluster: {banana: 1}\n") ==
       Lines{
-          "a.yaml:2:11: cluster.banana: unknown key; allowed: listen, advertise, join, min_nodes, "
-          "max_nodes, insecure, tls, timeouts"});
+          "a.yaml:2:11: cluster.banana: unknown key; allowed: listen, advertise, data_port, join, "
+          "min_nodes, max_nodes, insecure, tls, timeouts"});
   CHECK(problems(synthetic + "Metric: {}\n") ==
         Lines{"a.yaml:2:1: Metric: unknown key; allowed: run, model, data, train, precision, "
               "parallel, devices, cluster, checkpoint, metrics; did you mean \"metrics\"?"});

@@ -19,7 +19,7 @@ Stranger::Stranger(const Endpoint& daemon, const std::optional<TlsConfig>& tls) 
   socket_ = std::move(*socket);
   if (!tls)
     return;
-  context_ = actors::open_tls(*tls).value();
+  context_ = net::open_tls(*tls).value();
   session_.reset(SSL_new(context_.get()));
   SSL_set_fd(session_.get(), socket_.number());
   SSL_connect(session_.get());

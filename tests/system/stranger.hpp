@@ -1,8 +1,8 @@
 /// Somebody who connects to a daemon and does not keep to the protocol.
 #pragma once
 
-#include "troupe/actors/cluster/tls.hpp"
 #include "troupe/core/net/descriptor.hpp"
+#include "troupe/core/net/tls.hpp"
 #include "troupe/core/units.hpp"
 
 #include <chrono>
@@ -24,8 +24,8 @@ public:
 
 private:
   net::Descriptor socket_;
-  actors::TlsContext context_;
-  actors::TlsSession session_;
+  net::TlsContext context_;
+  net::TlsSession session_;
 };
 
 } // namespace troupe::testing

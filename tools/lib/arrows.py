@@ -30,7 +30,7 @@ RESTRICTED = [
         "CUDA",
         ("gpu/", "collectives/nccl", "collectives/shared_device", "tests/emulation", "tests/gpu", "bench/"),
     ),
-    (re.compile(r"gloo/"), "Gloo", ("collectives/gloo", "bench/")),
+    (re.compile(r"gloo/"), "Gloo", ("bench/",)),
     (re.compile(r"oneapi/|dnnl"), "oneDNN", ("cpu/", "tests/cpu", "bench/")),
 ]
 

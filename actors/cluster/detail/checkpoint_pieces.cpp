@@ -4,7 +4,6 @@
 
 #include <caf/all.hpp>
 
-#include <algorithm>
 #include <cstring>
 
 namespace troupe::actors {
@@ -84,21 +83,8 @@ CheckpointPieces::CheckpointPieces(std::shared_ptr<const Checkpoint> checkpoint)
 }
 
 void CheckpointPieces::append(std::span<const std::byte> bytes) {
-  parts_.push_back({bytes_, bytes});
+  parts_.push_back(bytes);
   bytes_ += std::ssize(bytes);
-}
-
-std::string CheckpointPieces::piece(std::int64_t offset) const {
-  std::string piece;
-  const auto wanted = static_cast<std::size_t>(std::min(checkpoint_piece_bytes, bytes_ - offset));
-  auto part = std::prev(std::ranges::upper_bound(parts_, offset, {}, &Part::begin));
-  for (auto skipped = static_cast<std::size_t>(offset - part->begin); piece.size() < wanted;
-       ++part, skipped = 0) {
-    const auto bytes = part->bytes.subspan(skipped);
-    piece.append(reinterpret_cast<const char*>(bytes.data()),
-                 std::min(bytes.size(), wanted - piece.size()));
-  }
-  return piece;
 }
 
 Result<Checkpoint> join_pieces(std::shared_ptr<const std::byte[]> bytes, std::int64_t size) {

@@ -1,5 +1,4 @@
-/// A checkpoint as one row of bytes that travels between daemons in pieces: each is a small
-/// message, so that over a slow connection signs of life pass in between.
+/// A checkpoint as one row of bytes, as it travels between daemons.
 #pragma once
 
 #include "troupe/core/checkpoint/checkpoint.hpp"
@@ -14,28 +13,20 @@
 
 namespace troupe::actors {
 
-/// With what CAF puts before it, less than 64 KiB.
-constexpr std::int64_t checkpoint_piece_bytes = 60 << 10;
-
 class CheckpointPieces {
 public:
   explicit CheckpointPieces(std::shared_ptr<const Checkpoint> checkpoint);
 
   std::int64_t bytes() const { return bytes_; }
-  /// From there on, at most checkpoint_piece_bytes; fewer at the end alone. Precondition: 0 <=
-  /// offset < bytes().
-  std::string piece(std::int64_t offset) const;
+  /// Without holes: what stands before the values, and those of each tensor.
+  const std::vector<std::span<const std::byte>>& parts() const { return parts_; }
 
 private:
-  struct Part {
-    std::int64_t begin = 0;
-    std::span<const std::byte> bytes;
-  };
   void append(std::span<const std::byte> bytes);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::string description_;
-  std::vector<Part> parts_; ///< without holes
+  std::vector<std::span<const std::byte>> parts_;
   std::int64_t bytes_ = 0;
 };
 

@@ -1,10 +1,9 @@
 #include "greeting.hpp"
 
-#include "../tls.hpp"
-
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/sigpipe.hpp"
 #include "troupe/core/net/socket.hpp"
+#include "troupe/core/net/tls.hpp"
 
 #include <array>
 #include <string_view>
@@ -37,13 +36,13 @@ private:
   const TlsConfig& tls_;
   net::NoSigpipe no_sigpipe_; ///< OpenSSL writes without MSG_NOSIGNAL
   net::Descriptor socket_;
-  TlsContext context_;
-  TlsSession session_;
+  net::TlsContext context_;
+  net::TlsSession session_;
 };
 
 Status Visit::connect(std::chrono::milliseconds timeout) {
   if (tls_.enabled()) {
-    TROUPE_TRY(context_, open_tls(tls_));
+    TROUPE_TRY(context_, net::open_tls(tls_));
   }
   TROUPE_TRY(socket_, net::connect_to(daemon_, timeout));
   return context_ ? secure() : Status{};
@@ -58,7 +57,7 @@ Status Visit::secure() {
 }
 
 tl::unexpected<Error> Visit::refused() {
-  const auto problem = tls_problem(*session_);
+  const auto problem = net::tls_problem(*session_);
   const auto at = to_string(daemon_);
   if (problem.distrusted)
     return fail(Errc::network,

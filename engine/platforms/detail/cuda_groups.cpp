@@ -6,8 +6,8 @@
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
+#include <span>
 
 namespace troupe::engine {
 
@@ -29,35 +29,34 @@ Result<Communicators> share_memory(std::span<const GpuMember> members, const Gro
 }
 
 /// NCCL between nodes: what it does not do yet, or never.
-Status check_between_nodes(std::span<const GpuMember> members, const GroupPlace& place) {
+Status check_between_nodes(const GroupPlace& place) {
   if (place.apart)
     return fail(Errc::unsupported,
                 "CUDA workers of several nodes cannot synchronize batch norm yet; set "
                 "model.sync_batch_norm to false");
-  return check_one_gpu_each(members, place);
+  return {};
 }
 
-/// The group's first rank makes it; those of other processes find it in the store.
-Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library, bool first,
+/// The node that has the group's first rank makes it; the others hear of it.
+Result<collectives::NcclId> agree_on_id(const collectives::NcclLibrary& library,
+                                        std::span<const GpuMember> members,
                                         const GroupPlace& place) {
-  const auto key = "nccl/" + place.name;
-  if (first) {
-    auto id = collectives::make_nccl_id(library);
-    if (id && place.store)
-      TROUPE_TRY(place.store->put(key, {id->begin(), id->end()}));
-    return id;
-  }
-  TROUPE_TRY(const auto bytes, place.store->wait(key, place.connect));
   collectives::NcclId id = {};
-  std::memcpy(id.data(), bytes.data(), std::min(id.size(), bytes.size()));
-  return id;
+  if (members.front().rank == 0) {
+    TROUPE_TRY(id, collectives::make_nccl_id(library));
+  }
+  if (!place.meeting)
+    return id;
+  TROUPE_TRY(const auto claims, exchange_claims(members, place, id));
+  TROUPE_TRY(check_one_gpu_each(claims));
+  return claims.front().id;
 }
 
 } // namespace
 
 Result<Communicators> GpuGroups::make(std::span<const GpuMember> members, const GroupPlace& place) {
-  if (place.store)
-    TROUPE_TRY(check_between_nodes(members, place));
+  if (place.meeting)
+    TROUPE_TRY(check_between_nodes(place));
   else if (place.apart || !one_each(members))
     return share_memory(members, place);
   return connect(members, place);
@@ -70,7 +69,7 @@ Result<Communicators> GpuGroups::connect(std::span<const GpuMember> members,
     TROUPE_TRY(auto own, owner(member));
     owners.push_back(std::move(own));
   }
-  const auto id = agree_on_id(owners.front()->library(), members.front().rank == 0, place);
+  const auto id = agree_on_id(owners.front()->library(), members, place);
   if (!id)
     return failure(id.error());
   std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;

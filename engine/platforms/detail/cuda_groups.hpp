@@ -3,8 +3,6 @@
 
 #include "gpu_claims.hpp"
 
-#include "troupe/collectives/nccl/nccl_communicator.hpp"
-
 #include <map>
 #include <memory>
 

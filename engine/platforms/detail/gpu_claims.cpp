@@ -1,54 +1,75 @@
 #include "gpu_claims.hpp"
 
+#include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/cpu/host_stream.hpp"
 
 #include <fmt/format.h>
 
+#include <future>
 #include <map>
-#include <string>
-#include <tuple>
+#include <string_view>
+#include <utility>
 
 namespace troupe::engine {
 
 namespace {
 
-std::string key_of(const GroupPlace& place, int rank) {
-  return fmt::format("gpu/{}/{}", place.name, rank);
+using Claims = std::vector<GpuClaim>;
+
+template <std::size_t N>
+void write_text(std::array<char, N>& to, std::string_view text) {
+  text.copy(to.data(), N - 1);
 }
 
-/// "GPU-... 10.0.0.2:7401"
-std::string claim(const GpuMember& member, const GroupPlace& place) {
-  return member.device->info().id + ' ' + place.node;
-}
-
-struct Claim {
-  std::string gpu, node;
-};
-
-Result<Claim> claim_of(int rank, const GroupPlace& place) {
-  TROUPE_TRY(const auto bytes, place.store->wait(key_of(place, rank), place.connect));
-  const std::string text{bytes.begin(), bytes.end()};
-  const auto end = text.find(' ');
-  return Claim{text.substr(0, end), text.substr(end + 1)};
+/// Blocks until all ranks have told theirs.
+Result<Claims> tell(const GpuClaim& mine, int rank, const GroupPlace& place) {
+  TROUPE_TRY(const auto communicator, collectives::connect_tcp({.rank = rank,
+                                                                .endpoints = place.endpoints,
+                                                                .group = place.name + " claims",
+                                                                .timeout = place.collective,
+                                                                .connect_timeout = place.connect},
+                                                               place.meeting));
+  Claims all(place.endpoints.size());
+  auto claim = mine;
+  cpu::HostStream stream{{.name = "claims"}};
+  communicator->all_gather(stream, {&claim, sizeof claim, DType::u8}, all.data());
+  TROUPE_TRY(stream.synchronize());
+  return all;
 }
 
 } // namespace
 
-Status check_one_gpu_each(std::span<const GpuMember> members, const GroupPlace& place) {
+Result<Claims> exchange_claims(std::span<const GpuMember> members, const GroupPlace& place,
+                               const collectives::NcclId& id) {
+  std::vector<std::future<Result<Claims>>> telling;
   for (const auto& member : members) {
-    const auto text = claim(member, place);
-    TROUPE_TRY(place.store->put(key_of(place, member.rank), {text.begin(), text.end()}));
+    GpuClaim mine{.id = id};
+    write_text(mine.gpu, member.device->info().id);
+    write_text(mine.node, place.node);
+    telling.push_back(std::async(std::launch::async, [mine, rank = member.rank, &place] {
+      return tell(mine, rank, place);
+    }));
   }
-  std::map<std::string, std::pair<int, std::string>> owners; // rank and node, by GPU
-  for (int rank = 0; rank < place.world_size; ++rank) {
-    TROUPE_TRY(const auto claimed, claim_of(rank, place));
-    const auto [owner, first] = owners.try_emplace(claimed.gpu, rank, claimed.node);
+  Claims claims;
+  for (auto& each : telling) { // the others end, too, before this returns
+    TROUPE_TRY(claims, each.get());
+  }
+  return claims;
+}
+
+Status check_one_gpu_each(std::span<const GpuClaim> claims) {
+  std::map<std::string_view, std::size_t> owners; // rank, by GPU
+  for (std::size_t rank = 0; rank < claims.size(); ++rank) {
+    const auto& claim = claims[rank];
+    const auto [owner, first] = owners.try_emplace(claim.gpu.data(), rank);
     if (!first)
       return fail(Errc::unsupported,
                   "ranks {} (node {}) and {} (node {}) have one GPU, {}: NCCL wants one for each "
                   "rank; show each daemon GPUs of its own (CUDA_VISIBLE_DEVICES), and lower "
                   "devices.count to how many there are",
-                  owner->second.first, owner->second.second, rank, claimed.node, claimed.gpu);
+                  owner->second, claims[owner->second].node.data(), rank, claim.node.data(),
+                  claim.gpu.data());
   }
   return {};
 }

@@ -1,12 +1,15 @@
-/// Which ranks of a group have which GPUs, where they are on several nodes.
+/// What ranks of several nodes tell each other before NCCL connects them.
 #pragma once
 
 #include "../platform.hpp"
 
+#include "troupe/collectives/nccl/nccl_communicator.hpp"
 #include "troupe/gpu/cuda_device.hpp"
 
+#include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace troupe::engine {
 
@@ -15,9 +18,21 @@ struct GpuMember {
   int rank = 0; ///< in the group
 };
 
-/// NCCL refuses two ranks on one GPU, and does not say on which nodes they are. All ranks tell the
-/// others by the store, and every node gets the same answer. Errors: unsupported, with ranks and
-/// nodes; network, when some rank does not come.
-Status check_one_gpu_each(std::span<const GpuMember> members, const GroupPlace& place);
+/// Of one rank, as it travels; text ends with a zero.
+struct GpuClaim {
+  std::array<char, 64> gpu = {}; ///< its number, which no other GPU has
+  std::array<char, 256> node = {};
+  collectives::NcclId id = {}; ///< of the group: rank 0's counts
+};
+
+/// Those of all ranks, in their order, on every node. `id`: of the group, from the node that has
+/// rank 0. Requires place.meeting. Error: network, when some rank does not come.
+Result<std::vector<GpuClaim>> exchange_claims(std::span<const GpuMember> members,
+                                              const GroupPlace& place,
+                                              const collectives::NcclId& id);
+
+/// NCCL refuses two ranks on one GPU, and does not say on which nodes they are. Error: unsupported,
+/// with ranks and nodes.
+Status check_one_gpu_each(std::span<const GpuClaim> claims);
 
 } // namespace troupe::engine

@@ -24,8 +24,8 @@ struct Backend {
   int most_ranks = 8; ///< and places
   /// Sums are as if added in the order of ranks, in f32 for narrow types.
   bool in_rank_order = true;
-  /// When a rank that calls something else is found.
-  enum class Comparison { at_once, when_time_is_up, never } comparison = Comparison::at_once;
+  /// A rank that calls something else is found, at once.
+  bool compares_calls = true;
   /// A rank that is gone, or was aborted, is found at once, not when the time is up.
   bool notices_leaving = true;
 };

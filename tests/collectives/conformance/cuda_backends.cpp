@@ -93,7 +93,7 @@ std::vector<Backend> backends(std::string& why) {
                    },
                    .most_ranks = static_cast<int>(devices.size()),
                    .in_rank_order = false,
-                   .comparison = Backend::Comparison::never,
+                   .compares_calls = false,
                    .notices_leaving = false});
   return all;
 }

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace troupe::actors {
+namespace troupe::net {
 
 namespace {
 
@@ -75,4 +75,4 @@ TlsProblem tls_problem(const SSL& session) {
   return {.refused = alert, .why = first_error()};
 }
 
-} // namespace troupe::actors
+} // namespace troupe::net

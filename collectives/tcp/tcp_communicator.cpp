@@ -1,9 +1,11 @@
-#include "gloo_communicator.hpp"
+#include "tcp_communicator.hpp"
 
+#include "troupe/collectives/detail/sums.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 
@@ -30,6 +32,9 @@ std::uint64_t slot_of(const Call& call, int rank) {
   return slot;
 }
 
+/// Of values in an all-reduce: fewer wait longer for the network than for bytes.
+constexpr std::size_t doubling_bytes = 8 << 10;
+
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 0 && to != from)
     std::memcpy(to, from, bytes);
@@ -44,6 +49,8 @@ public:
   Status run() {
     switch (call_.kind) {
     case CallKind::all_reduce:
+      if (bytes() <= doubling_bytes)
+        return all_reduce_by_doubling();
       return flow(ring_all_reduce(place_, blocks(call_.values.elements)), call_.data());
     case CallKind::reduce_scatter:
       return reduce_scatter();
@@ -57,9 +64,9 @@ public:
     case CallKind::gather:
       return gather();
     case CallKind::send:
-      return flow({.to = call_.peer, .first = cut(0, bytes())}, call_.data());
+      return send();
     case CallKind::receive:
-      return flow({.from = call_.peer, .received = cut(0, bytes())}, call_.data());
+      return receive();
     case CallKind::barrier:
       return barrier();
     }
@@ -95,6 +102,60 @@ private:
     return {};
   }
 
+  /// Done when the other has it, not when the system has taken it.
+  Status send() {
+    std::byte received{};
+    TROUPE_TRY(flow({.to = call_.peer, .first = cut(0, bytes())}, call_.data()));
+    return flow({.from = call_.peer, .received = {{0, 1}}}, &received);
+  }
+
+  Status receive() {
+    std::byte received{};
+    TROUPE_TRY(flow({.from = call_.peer, .received = cut(0, bytes())}, call_.data()));
+    return flow({.to = call_.peer, .first = {{0, 1}}}, &received);
+  }
+
+  /// As few messages behind each other as possible (recursive doubling; ranks beyond a power of two
+  /// give theirs to a neighbour first: Thakur, Rabenseifner, Gropp, "Optimization of collective
+  /// communication operations in MPICH", IJHPCA 2005).
+  Status all_reduce_by_doubling() {
+    if (bytes() == 0)
+      return {};
+    const int most = static_cast<int>(std::bit_floor(static_cast<unsigned>(place_.world_size)));
+    const int pairs = place_.world_size - most;
+    const bool in_pair = place_.rank < 2 * pairs, gives = in_pair && place_.rank % 2 == 0;
+    const auto all = cut(0, bytes());
+    if (gives) {
+      TROUPE_TRY(flow({.to = place_.rank + 1, .first = all}, call_.data()));
+      part_ = result_part;
+      return flow({.from = place_.rank + 1, .received = all}, call_.data());
+    }
+    if (in_pair)
+      TROUPE_TRY(
+          flow({.from = place_.rank - 1, .received = all, .summed = all.size()}, call_.data()));
+    const int mine = in_pair ? place_.rank / 2 : place_.rank - pairs;
+    part_ = 1; // on all of them, whether they have been given something or not
+    for (int distance = 1; distance < most; distance *= 2) {
+      const int other = mine ^ distance;
+      TROUPE_TRY(add_that_of(other < pairs ? 2 * other + 1 : other + pairs));
+    }
+    part_ = result_part;
+    return in_pair ? flow({.to = place_.rank - 1, .first = all}, call_.data()) : Status{};
+  }
+
+  /// Both get the sum of both: what is sent must stay as it is until it is on its way.
+  Status add_that_of(int rank) {
+    std::array<std::byte, 2 * doubling_bytes> memory;
+    copy_bytes(memory.data(), call_.data(), bytes());
+    TROUPE_TRY(flow({.from = rank,
+                     .to = rank,
+                     .first = {{0, bytes()}},
+                     .received = {{doubling_bytes, bytes()}}},
+                    memory.data()));
+    add(call_.values.type, call_.data(), memory.data() + doubling_bytes, call_.values.elements);
+    return {};
+  }
+
   /// Dissemination: after round k everybody has heard, by others, of 2^(k+1) ranks (Hensgen,
   /// Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 1988).
   Status barrier() {
@@ -111,12 +172,13 @@ private:
   Transport& transport_;
   const Call& call_;
   Place place_;
-  std::uint64_t part_ = 0; ///< which of the call's flows
+  static constexpr std::uint64_t result_part = 64; ///< behind any number of rounds
+  std::uint64_t part_ = 0;                         ///< which of the call's flows
 };
 
-class GlooCommunicator final : public CallCommunicator {
+class TcpCommunicator final : public CallCommunicator {
 public:
-  explicit GlooCommunicator(std::shared_ptr<Transport> transport)
+  explicit TcpCommunicator(std::shared_ptr<Transport> transport)
       : CallCommunicator{transport->place().rank, transport->place().world_size},
         transport_{std::move(transport)} {}
 
@@ -138,12 +200,35 @@ private:
   std::shared_ptr<Transport> transport_;
 };
 
+/// A barrier: who passes it has connections to his neighbours in the ring and in the rounds of
+/// small calls, and so has everybody.
+Status meet_neighbours(Transport& transport) {
+  const Call meeting{.kind = CallKind::barrier, .sequence = -1};
+  return Execution{transport, meeting}.run();
+}
+
+/// Where somebody has said why there is nobody to connect to, that; else what was met.
+Error why_nobody_came(const Meeting& meeting, const Error& met, const std::string& group,
+                      const Place& place) {
+  if (const auto told = meeting.status(); !told)
+    return told.error();
+  return {Errc::network,
+          fmt::format("rank {} could not connect to the {} ranks of {}: {}", place.rank,
+                      place.world_size, group, met.message),
+          {.rank = place.rank}};
+}
+
 } // namespace
 
-Result<std::unique_ptr<Communicator>> connect_gloo(const GlooOptions& options,
-                                                   KeyValueStore& store) {
-  TROUPE_TRY(auto transport, Transport::connect(options, store));
-  return std::make_unique<GlooCommunicator>(std::move(transport));
+Result<std::unique_ptr<Communicator>> connect_tcp(TcpOptions options,
+                                                  const std::shared_ptr<Meeting>& meeting) {
+  const auto timeout = std::exchange(options.timeout, options.connect_timeout);
+  const auto group = options.group;
+  const auto transport = std::make_shared<Transport>(std::move(options), meeting);
+  if (const auto met = meet_neighbours(*transport); !met)
+    return failure(why_nobody_came(*meeting, met.error(), group, transport->place()));
+  transport->set_timeout(timeout);
+  return std::make_unique<TcpCommunicator>(transport);
 }
 
 } // namespace troupe::collectives

@@ -1,4 +1,4 @@
-/// Certificates, as far as CAF's OpenSSL module leaves it to others: saying what is wrong.
+/// TLS with certificates on both sides (OpenSSL), and in words what is wrong with them.
 #pragma once
 
 #include "troupe/core/config/cluster.hpp"
@@ -8,7 +8,7 @@
 
 #include <openssl/ssl.h>
 
-namespace troupe::actors {
+namespace troupe::net {
 
 struct FreeTls {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -31,4 +31,4 @@ struct TlsProblem {
 };
 TlsProblem tls_problem(const SSL& session);
 
-} // namespace troupe::actors
+} // namespace troupe::net

@@ -1,0 +1,99 @@
+/// The connections that values travel by, from process to process: beside the actors' own.
+#pragma once
+
+#include "troupe/core/config/cluster.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/net/connection.hpp"
+#include "troupe/core/net/patience.hpp"
+#include "troupe/core/units.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace troupe::collectives {
+
+class Reception;
+
+/// One a process.
+struct DataPlaneOptions {
+  Endpoint listen;                          ///< port 0: a free one
+  TlsConfig tls = {};                       ///< all connections are encrypted, where it is on
+  std::chrono::milliseconds handshake = {}; ///< for whoever connects to say what he wants
+};
+
+/// A connection in one direction, from a member of a group to another.
+struct LinkName {
+  std::string group; ///< differs for every group of a generation
+  std::int32_t from = 0, to = 0;
+};
+
+/// The connections of one generation. From any thread.
+class Meeting {
+public:
+  Meeting(std::shared_ptr<Reception> reception, std::int64_t generation, std::string secret)
+      : reception_{std::move(reception)}, generation_{generation}, secret_{std::move(secret)} {}
+
+  std::int64_t generation() const { return generation_; }
+  /// To the process that listens there. Blocks until it is connected. Errors: network; whatever
+  /// the meeting was cancelled for.
+  Result<net::Connection> connect(const Endpoint& to, const LinkName& link,
+                                  std::chrono::milliseconds timeout);
+  /// Blocks until that member has connected, or `stop` is requested. Errors: as above.
+  Result<net::Connection> accept(const LinkName& link, std::chrono::milliseconds timeout,
+                                 const std::stop_token& stop = {});
+  /// Whoever accepts looks whether he was told to stop.
+  void look_again() const;
+
+  /// Ends whatever waits in this meeting, with this error; nothing connects in it any more. What
+  /// is connected stays so. The first reason counts.
+  void cancel(const Error& reason);
+  /// The reason, if there is one.
+  Status status() const;
+  /// The same, waiting for one so long.
+  Status await_reason(std::chrono::milliseconds timeout) const;
+  /// For waiting on its connections.
+  net::Patience patience(std::chrono::milliseconds timeout) const { return {timeout, &cancelled_}; }
+
+private:
+  tl::unexpected<Error> because(const Error& error) const;
+
+  std::shared_ptr<Reception> reception_;
+  std::int64_t generation_;
+  std::string secret_;
+  net::Wakeup cancelled_;
+  std::atomic<bool> over_ = false;
+  mutable std::mutex mutex_;
+  std::optional<Error> reason_;
+};
+
+/// Listens for what other processes connect, for all generations. A process that has not been told
+/// a generation's secret cannot take part in it.
+class DataPlane {
+public:
+  /// Errors: network, invalid_input: as of net::listen_on and net::open_tls.
+  static Result<std::shared_ptr<DataPlane>> open(const DataPlaneOptions& options);
+
+  std::uint16_t port() const;
+  /// The same meeting for the same generation, until there is another.
+  std::shared_ptr<Meeting> meet(std::int64_t generation, const std::string& secret);
+  /// The meeting of this generation, if it is the last one.
+  void cancel(std::int64_t generation, const Error& reason);
+
+private:
+  explicit DataPlane(std::shared_ptr<Reception> reception) : reception_{std::move(reception)} {}
+
+  std::shared_ptr<Reception> reception_;
+  std::mutex mutex_;
+  std::shared_ptr<Meeting> meeting_;
+};
+
+/// A secret that nobody guesses: 32 hex characters. Error: internal, where the system has none.
+Result<std::string> make_secret();
+
+} // namespace troupe::collectives

@@ -1,0 +1,21 @@
+/// Reading and writing on threads that may wait.
+#pragma once
+
+#include "connection.hpp"
+#include "wakeup.hpp"
+
+#include <chrono>
+#include <span>
+
+namespace troupe::net {
+
+struct Patience {
+  std::chrono::milliseconds timeout; ///< without a byte that has moved
+  const Wakeup* cancelled;           ///< signalled: no more of it
+};
+
+/// Return when all bytes have moved. Errors: network, with who does not answer.
+Status read_all(Connection& connection, std::span<std::byte> to, const Patience& patience);
+Status write_all(Connection& connection, std::span<const std::byte> from, const Patience& patience);
+
+} // namespace troupe::net

@@ -1,0 +1,180 @@
+// Who connects with whom, who may not, and how waiting ends.
+#include "certificates.hpp"
+#include "loopback.hpp"
+
+#include "troupe/core/net/sigpipe.hpp"
+#include "troupe/core/net/socket.hpp"
+#include "troupe/cpu/host_stream.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <chrono>
+#include <thread>
+
+#include <sys/socket.h>
+
+using namespace troupe;
+using namespace troupe::collectives;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using std::chrono::steady_clock;
+using testing::Certificates;
+using tests::Loopback;
+
+namespace {
+
+constexpr auto patience = 30s;
+const LinkName one_way{.group = "test", .from = 0, .to = 1};
+
+/// Rank 0 sends a byte to rank 1.
+void check_connects(Loopback& ranks) {
+  auto to = ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  auto from = ranks.meet(1)->accept(one_way, patience);
+  INFO((to ? "" : to.error().to_string()) << (from ? "" : from.error().to_string()));
+  REQUIRE(to);
+  REQUIRE(from);
+  std::array<std::byte, 1> byte = {std::byte{42}};
+  REQUIRE(net::write_all(*to, byte, ranks.meet(0)->patience(patience)));
+  byte = {};
+  REQUIRE(net::read_all(*from, byte, ranks.meet(1)->patience(patience)));
+  CHECK(byte[0] == std::byte{42});
+}
+
+net::Descriptor stranger_at(const Endpoint& endpoint) {
+  auto socket = net::connect_to(endpoint, patience);
+  REQUIRE(socket);
+  return std::move(*socket);
+}
+
+/// Sum of 1 over all ranks, on each.
+void check_sums(Loopback& ranks) {
+  std::vector<std::thread> threads;
+  auto group = ranks.connect(patience);
+  for (auto& communicator : group) {
+    INFO((communicator ? "" : communicator.error().to_string()));
+    REQUIRE(communicator);
+  }
+  std::vector<std::vector<float>> values(group.size(), std::vector<float>(100000, 1));
+  std::vector<Status> results(group.size());
+  for (std::size_t rank = 0; rank < group.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      cpu::HostStream stream{{.name = "communication"}};
+      (*group[rank])->all_reduce(stream, {values[rank].data(), values[rank].size()});
+      results[rank] = stream.synchronize();
+    });
+  for (auto& thread : threads)
+    thread.join();
+  for (std::size_t rank = 0; rank < group.size(); ++rank) {
+    REQUIRE(results[rank]);
+    CHECK(values[rank] == std::vector<float>(100000, static_cast<float>(group.size())));
+  }
+}
+
+} // namespace
+
+TEST_CASE("a rank is connected with the one that it names, whoever comes first") {
+  Loopback ranks{2};
+  const auto late = std::chrono::milliseconds{GENERATE(0, 50)};
+  auto accepting =
+      std::async(std::launch::async, [&] { return ranks.meet(1)->accept(one_way, patience); });
+  std::this_thread::sleep_for(late);
+  CHECK(ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience));
+  CHECK(accepting.get());
+  // Other groups, ranks and generations are not meant.
+  CHECK(ranks.meet(0)->connect(ranks.endpoints[1], {"other", 0, 1}, patience));
+  CHECK_FALSE(ranks.meet(1)->accept(one_way, 50ms));
+  CHECK_FALSE(ranks.meet(1)->accept({"other", 1, 0}, 50ms));
+  CHECK_FALSE(ranks.meet(1, 2)->accept({"other", 0, 1}, 50ms));
+}
+
+TEST_CASE("who does not know the secret takes nobody's place") {
+  Loopback ranks{2};
+  Meeting& guessing = *ranks.meet(0, 1, "a guess");
+  REQUIRE(guessing.connect(ranks.endpoints[1], one_way, patience)); // nobody says so
+  const auto accepted = ranks.meet(1)->accept(one_way, 100ms);
+  REQUIRE_FALSE(accepted);
+  CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
+}
+
+TEST_CASE("strangers who are silent, talk nonsense or go away keep nobody from connecting") {
+  Loopback ranks{2};
+  const net::NoSigpipe no_sigpipe;
+  std::vector<net::Descriptor> silent;
+  for (int i = 0; i < 300; ++i)
+    silent.push_back(stranger_at(ranks.endpoints[1]));
+  const std::string nonsense(4096, 'x');
+  for (int i = 0; i < 50; ++i) {
+    const auto stranger = stranger_at(ranks.endpoints[1]);
+    std::ignore = ::send(stranger.number(), nonsense.data(), nonsense.size(), 0);
+  }
+  check_connects(ranks);
+}
+
+TEST_CASE("with certificates, values travel encrypted, and who has none does not connect") {
+  const Certificates certificates;
+  Loopback ranks{3, certificates.of("node")};
+  check_sums(ranks);
+  Loopback without{1};
+  auto to = without.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  CHECK_FALSE(ranks.meet(1)->accept(one_way, 200ms));
+  const Certificates of_others;
+  Loopback foreign{1, of_others.of("node")};
+  auto refused = foreign.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, ContainsSubstring("certificate"));
+}
+
+TEST_CASE("many ranks come together, and not only powers of two") {
+  Loopback ranks{GENERATE(1, 2, 3, 5, 16)};
+  check_sums(ranks);
+}
+
+TEST_CASE("who waits for others hears at once why they do not come") {
+  Loopback ranks{2};
+  const Error reason{Errc::network, "node b:1 is gone", {.node = "b:1"}};
+  const auto begin = steady_clock::now();
+  auto accepting =
+      std::async(std::launch::async, [&] { return ranks.meet(1)->accept(one_way, patience); });
+  auto group = std::async(std::launch::async, [&] {
+    return connect_tcp({.rank = 1, .endpoints = ranks.endpoints, .group = "test"}, ranks.meet(1));
+  });
+  std::this_thread::sleep_for(20ms);
+  ranks.planes[1]->cancel(2, reason); // another generation's
+  CHECK(accepting.wait_for(20ms) == std::future_status::timeout);
+  ranks.planes[1]->cancel(1, reason);
+  CHECK(accepting.get().error().message == reason.message);
+  CHECK(group.get().error().where.node == "b:1");
+  CHECK(ranks.meet(1)->connect(ranks.endpoints[0], one_way, patience).error().message ==
+        reason.message);
+  CHECK(steady_clock::now() - begin < patience / 3);
+  CHECK(ranks.meet(1, 2)->status()); // the next generation is none of it
+}
+
+TEST_CASE("an abort ends the wait for a rank that has never connected") {
+  Loopback ranks{5};
+  auto group = ranks.connect(patience);
+  cpu::HostStream stream{{.name = "communication"}};
+  float value = 0;
+  const auto begin = steady_clock::now();
+  (*group[0])->receive(stream, {&value, 1}, 2); // no neighbour, and it sends nothing
+  std::this_thread::sleep_for(20ms);
+  (*group[0])->abort({Errc::collective, "rank 2 was seen to die"});
+  const auto status = stream.synchronize();
+  REQUIRE_FALSE(status);
+  CHECK_THAT(status.error().message, ContainsSubstring("rank 2 was seen to die"));
+  CHECK(steady_clock::now() - begin < patience / 3);
+}
+
+TEST_CASE("nobody listens where a rank should be: that is said at once") {
+  Loopback ranks{2};
+  const auto endpoints = ranks.endpoints;
+  ranks.planes.pop_back();
+  const auto begin = steady_clock::now();
+  const auto connected =
+      connect_tcp({.rank = 0, .endpoints = endpoints, .group = "test"}, ranks.meet(0));
+  REQUIRE_FALSE(connected);
+  CHECK_THAT(connected.error().message, ContainsSubstring("Connection refused"));
+  CHECK(steady_clock::now() - begin < patience / 3);
+}

@@ -1,0 +1,52 @@
+/// Ranks on loopback, each with a data plane of its own, as if in a process of its own.
+#pragma once
+
+#include "troupe/collectives/tcp/tcp_communicator.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::tests {
+
+class Loopback {
+public:
+  explicit Loopback(int ranks, const TlsConfig& tls = {}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto plane = collectives::DataPlane::open(
+          {.listen = {"127.0.0.1", 0}, .tls = tls, .handshake = std::chrono::seconds{10}});
+      REQUIRE(plane);
+      endpoints.push_back({"127.0.0.1", (*plane)->port()});
+      planes.push_back(*plane);
+    }
+  }
+
+  std::shared_ptr<collectives::Meeting> meet(int rank, std::int64_t generation = 1,
+                                             const std::string& secret = "a secret") {
+    return planes[static_cast<std::size_t>(rank)]->meet(generation, secret);
+  }
+
+  /// All at a time, as each waits for the others.
+  std::vector<Result<std::unique_ptr<collectives::Communicator>>>
+  connect(std::chrono::milliseconds timeout) {
+    std::vector<std::future<Result<std::unique_ptr<collectives::Communicator>>>> connecting;
+    for (int rank = 0; rank < static_cast<int>(planes.size()); ++rank)
+      connecting.push_back(std::async(std::launch::async, [this, rank, timeout] {
+        return collectives::connect_tcp(
+            {.rank = rank, .endpoints = endpoints, .group = "test", .timeout = timeout},
+            meet(rank));
+      }));
+    std::vector<Result<std::unique_ptr<collectives::Communicator>>> connected;
+    for (auto& each : connecting)
+      connected.push_back(each.get());
+    return connected;
+  }
+
+  std::vector<Endpoint> endpoints;
+  std::vector<std::shared_ptr<collectives::DataPlane>> planes;
+};
+
+} // namespace troupe::tests
