@@ -165,6 +165,8 @@ void WorkerState::backward(const Use& use) {
     const auto span = setup_.stream_row.span(stream, label("backward", use));
     setup_.replica->train().backward(stream, use.unit);
   }
+  if (use.unit == 0)
+    settle_statistics(use.index);
   auto end = stream.record();
   self_->send(setup_.shard_manager, atom::gradients_ready_v, use.index, use.unit, end);
   passes_.at(use.index)->running.emplace_back(std::move(begin), std::move(end));
@@ -184,6 +186,7 @@ void WorkerState::run_whole(Pass pass) {
         stream, {metrics::SpanKind::compute, "forward and backward", "", dealing().step_of(pass)});
     setup_.replica->train().run(stream);
   }
+  settle_statistics(pass);
   const auto end = stream.record();
   auto& flight = *passes_.at(pass);
   flight.running.emplace_back(std::move(flight.begin), end);
@@ -192,7 +195,8 @@ void WorkerState::run_whole(Pass pass) {
   end_pass(pass);
 }
 
-/// Running statistics are those of slice 0, however many others the same rank has (ADR 25).
+/// Running statistics are those of slice 0, however many others the same rank has (ADR 25); and are
+/// so when the last gradients of a step are there, behind which SHARD MANAGER reads them.
 void WorkerState::settle_statistics(Pass pass) {
   const auto& replica = *setup_.replica;
   if (!replica.state->keeps_statistics())
@@ -205,7 +209,6 @@ void WorkerState::settle_statistics(Pass pass) {
 
 void WorkerState::end_pass(Pass pass) {
   auto& stream = *setup_.replica->compute;
-  settle_statistics(pass);
   const auto& flight = passes_.at(pass);
   flight->statistics_bytes = statistics_bytes() - flight->statistics_bytes;
   if (flight->batch)
