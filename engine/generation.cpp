@@ -110,6 +110,7 @@ Status Formation::add_state(Replica& replica) const {
                   .accumulate = generation_.dealing.passes() > 1,
                   .keeps_statistics = layout.statistic_elements > 0 &&
                                       generation_.dealing.keeps_statistics(replica.rank),
+                  .commits_statistics = generation_.votes(),
                   .loss_scale = job_.loss_scale,
                   .stored = stored_type(job_.precision),
                   .strategy = strategy_,

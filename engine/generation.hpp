@@ -27,6 +27,8 @@ public:
   const Job& job() const { return *host->job; }
   /// What is known of the run now. Precondition: it is formed.
   metrics::RunInfo info() const;
+  /// Whether ranks vote before they apply a step: where they are in several processes (ADR 26).
+  bool votes() const { return seat.generation.nodes.size() > 1; }
   /// Blocks until all streams are done, or have failed.
   void drain() const;
 
@@ -57,7 +59,8 @@ form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
 Result<std::shared_ptr<Generation>> form_alone(const Config& config);
 
 /// Gives the state of a generation whose ranks are all in this process back to its host, as that of
-/// `step` steps. Blocks. Nothing else may be enqueued meanwhile. Errors: of the streams.
+/// `step` steps: where ranks vote, with the statistics that all had after those, whatever was begun
+/// since. Blocks. Nothing else may be enqueued meanwhile. Errors: of the streams.
 Status leave_state(const Generation& generation, std::int64_t step);
 
 } // namespace troupe::engine

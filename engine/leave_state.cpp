@@ -41,8 +41,11 @@ private:
 
 Status leave_state(const Generation& generation, std::int64_t step) {
   std::vector<Exchange> ranks;
-  for (const auto& replica : generation.replicas)
+  for (const auto& replica : generation.replicas) {
     ranks.emplace_back(ExchangeSetup{.replica = replica, .optimizer = generation.job().optimizer});
+    if (replica->state->commits_statistics()) // forward has moved them in steps that do not count
+      replica->state->revert_statistics(*replica->communication, step - 1);
+  }
   const auto& state = *generation.replicas.front()->state;
   std::optional<CheckpointFiller> filler;
   std::vector<float> scratch;

@@ -79,7 +79,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
       ShardManagerSetup{
           .exchange = {.replica = replica,
                        .dealing = dealing,
-                       .votes = generation().seat.generation.nodes.size() > 1,
+                       .votes = generation().votes(),
                        .clip_norm = job.config.train.clip_grad_norm,
                        .norm_every = job.config.train.gradient_norm_every,
                        .loss_scale = job.loss_scale,

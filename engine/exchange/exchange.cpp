@@ -208,7 +208,7 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
   if (measures_norm(step))
     find_norm(taken, found, done);
   if (setup_.votes)
-    vote(done);
+    vote(step, done);
   if (host_)
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
@@ -230,9 +230,11 @@ void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step)
 }
 
 /// Who gets all votes knows that each rank has all that it needs of the others for this step: what
-/// one of them applies, all can.
-void Exchange::vote(Collectives& done) {
+/// one of them applies, all can, and each has the statistics to go on with.
+void Exchange::vote(std::int64_t step, Collectives& done) {
   auto& world = *replica().world;
+  if (state().commits_statistics())
+    commit_statistics(step, done);
   state().vote(stream());
   collective(
       world, CollectiveKind::all_reduce, sizeof(float), done,
@@ -242,6 +244,17 @@ void Exchange::vote(Collectives& done) {
       "vote");
   replica().device().gate_updates(stream(), state().votes(),
                                   static_cast<float>(strategy().world_size));
+}
+
+/// Rank 0 has slice 0, whose statistics are the job's.
+void Exchange::commit_statistics(std::int64_t step, Collectives& done) {
+  auto& world = *replica().world;
+  if (replica().rank == 0)
+    state().commit_statistics(stream(), step);
+  const Values statistics{state().committed_statistics(step), state().layout().statistic_elements};
+  collective(
+      world, CollectiveKind::broadcast, statistics.bytes(), done,
+      [&] { world.broadcast(stream(), statistics, 0); }, "statistics");
 }
 
 void Exchange::find_overflow(Collectives& done) {

@@ -112,7 +112,8 @@ private:
   /// `fresh` are the gradients of part `index` of a sum of `parts`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
   OptimizerArguments arguments(std::int64_t step) const;
-  void vote(Collectives& done);
+  void vote(std::int64_t step, Collectives& done);
+  void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);
   bool measures_norm(std::int64_t step) const;
   void find_norm(const OptimizerArguments& arguments, StepFindings* found, Collectives& done);

@@ -1,5 +1,6 @@
 #include "model_state.hpp"
 
+#include "troupe/collectives/step_policy.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -74,6 +75,11 @@ Status ModelState::allocate(const Options& options) {
   TROUPE_TRY(take(statistics_, layout_.statistic_elements, MemoryKind::parameters));
   if (options.keeps_statistics)
     TROUPE_TRY(take(kept_statistics_, layout_.statistic_elements, MemoryKind::parameters));
+  if (options.commits_statistics && layout_.statistic_elements > 0)
+    TROUPE_TRY(
+        take(committed_statistics_,
+             static_cast<std::size_t>(committed_turns(strategy_)) * layout_.statistic_elements,
+             MemoryKind::parameters));
   TROUPE_TRY(take(scratch_, scratch_elements, MemoryKind::workspace));
   if (options.accumulate)
     TROUPE_TRY(take(accumulated_, part(sums_shards()), MemoryKind::gradients));
@@ -123,13 +129,29 @@ std::vector<FlatGap> ModelState::foreign_gradients(const collectives::Bucket& bu
 }
 
 void ModelState::keep_statistics(Stream& stream) const {
-  device_.copy(stream, kept_statistics_->floats(), statistics(),
-               layout_.statistic_elements * sizeof(float));
+  copy_statistics(stream, kept_statistics_->floats(), statistics());
 }
 
 void ModelState::restore_statistics(Stream& stream) const {
-  device_.copy(stream, statistics(), kept_statistics_->floats(),
-               layout_.statistic_elements * sizeof(float));
+  copy_statistics(stream, statistics(), kept_statistics_->floats());
+}
+
+std::int64_t ModelState::committed_turns(const collectives::Strategy& strategy) {
+  return collectives::rules_of(strategy.policy).window + 1;
+}
+
+float* ModelState::committed_statistics(std::int64_t step) const {
+  const auto turns = committed_turns(strategy_);
+  return committed_statistics_->floats() +
+         static_cast<std::size_t>((step + turns) % turns) * layout_.statistic_elements;
+}
+
+void ModelState::commit_statistics(Stream& stream, std::int64_t step) const {
+  copy_statistics(stream, committed_statistics(step), statistics());
+}
+
+void ModelState::revert_statistics(Stream& stream, std::int64_t step) const {
+  copy_statistics(stream, statistics(), committed_statistics(step));
 }
 
 void ModelState::vote(Stream& stream) const {

@@ -35,6 +35,7 @@ public:
     std::vector<std::string_view> optimizer_slots;
     bool accumulate = false;                         ///< memory to sum a step's passes in
     bool keeps_statistics = false;                   ///< memory for keep_statistics
+    bool commits_statistics = false;                 ///< memory for committed_statistics
     std::optional<LossScaleOptions> loss_scale = {}; ///< how a run begins that scales its loss
     DType stored = DType::f32; ///< what is loaded is rounded to it (stored_type)
     collectives::Strategy strategy = {};
@@ -49,6 +50,9 @@ public:
 
   /// A norm, a factor of clipping, votes and one of them, of the size of fp32.
   static constexpr std::size_t scratch_elements = 6;
+  /// Of how many steps committed_statistics are kept: of those that may be under way, and of the
+  /// one before them, which is the last that counts where none of them gets all votes.
+  static std::int64_t committed_turns(const collectives::Strategy& strategy);
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
                                                     const Options& options);
@@ -162,6 +166,16 @@ public:
   bool keeps_statistics() const { return kept_statistics_ != nullptr; }
   void keep_statistics(Stream& stream) const;
   void restore_statistics(Stream& stream) const;
+  /// Where every rank has the statistics of slice 0 after a step once all have voted for it, and
+  /// what was loaded until then; -1: before the first step. What a rank has enqueued beyond a step
+  /// that fails may still run, on CUDA, and writes those of later steps alone. Only with
+  /// Options::commits_statistics.
+  bool commits_statistics() const { return committed_statistics_ != nullptr; }
+  float* committed_statistics(std::int64_t step) const;
+  /// Enqueues: they are this rank's as they are now.
+  void commit_statistics(Stream& stream, std::int64_t step) const;
+  /// Enqueues: this rank's are these again.
+  void revert_statistics(Stream& stream, std::int64_t step) const;
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
     return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
@@ -202,6 +216,8 @@ private:
                     const Destination& to) const;
   void put(Stream& stream, std::span<const float> values, std::size_t place,
            const Destination& to) const;
+  /// All of them.
+  void copy_statistics(Stream& stream, float* to, const float* from) const;
   float* at(const std::vector<float*>& places, UnitId unit) const {
     return places[static_cast<std::size_t>(unit)];
   }
@@ -220,7 +236,8 @@ private:
   std::vector<std::string> optimizer_slots_;
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
-  BufferPtr parameters_, gradients_, accumulated_, statistics_, kept_statistics_, scratch_, scaler_;
+  BufferPtr parameters_, gradients_, accumulated_, scratch_, scaler_;
+  BufferPtr statistics_, kept_statistics_, committed_statistics_;
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;
   BufferPtr snapshot_;

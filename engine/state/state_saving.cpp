@@ -53,8 +53,12 @@ void ModelState::copy_bucket(Stream& stream, std::size_t array, std::size_t buck
 }
 
 void ModelState::copy_statistics(Stream& stream) const {
-  device_.copy(stream, snapshot_->floats() + part_.elements() * (1 + optimizer_slots_.size()),
-               statistics(), layout_.statistic_elements * sizeof(float));
+  copy_statistics(stream, snapshot_->floats() + part_.elements() * (1 + optimizer_slots_.size()),
+                  statistics());
+}
+
+void ModelState::copy_statistics(Stream& stream, float* to, const float* from) const {
+  device_.copy(stream, to, from, layout_.statistic_elements * sizeof(float));
 }
 
 /// Elements of a bucket from `begin` on in the flat space. What is offloaded lies from kept_ on in

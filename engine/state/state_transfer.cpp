@@ -171,6 +171,9 @@ Status ModelState::load_statistics(Stream& stream, const StateSource& source) {
                              return stream.synchronize();
                            }));
   }
+  if (commits_statistics()) // whichever step comes first, the one before it was loaded
+    for (std::int64_t turn = 0; turn < committed_turns(strategy_); ++turn)
+      commit_statistics(stream, turn);
   return {};
 }
 

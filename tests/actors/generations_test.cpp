@@ -1,11 +1,9 @@
 // Generations of different sizes, one after the other, on one host; tests/gpu compiles it for CUDA.
+#include "../engine/tested_device.hpp"
+#include "../engine/voting_seat.hpp"
 #include "small_job.hpp"
 
 #include "troupe/actors/roles/node.hpp"
-
-#ifdef TROUPE_TEST_CUDA
-#include "troupe/gpu/cuda_device.hpp"
-#endif
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -20,21 +18,12 @@ namespace {
 
 constexpr int workers = 4;
 constexpr std::int64_t steps_each = 3;
-#ifdef TROUPE_TEST_CUDA
-constexpr const char* kind = "cuda";
-void need_device() {
-  if (gpu::cuda_device_count() < 1)
-    SKIP("there is no GPU");
-}
-#else
-constexpr const char* kind = "cpu";
-void need_device() {}
-#endif
+using Replicas = std::vector<std::shared_ptr<engine::Replica>>;
 
 Config small_job(StrategyKind strategy, std::int64_t steps) {
   auto config = test::small_job();
   config.parallel.strategy = strategy;
-  config.devices.kind = kind;
+  config.devices.kind = engine::test::tested_kind;
   config.devices.count = workers;
   config.train.max_steps = steps;
   return config;
@@ -44,8 +33,25 @@ std::shared_ptr<const engine::Job> job_of(StrategyKind strategy, std::int64_t st
   return engine::open_job(small_job(strategy, steps), {}).value();
 }
 
-/// Trains to the end of the host's job with so many workers; their losses.
-std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_t ranks) {
+/// Two workers' job.
+struct Shared {
+  StrategyKind strategy;
+  int slices;
+  const char* precision = "fp32";
+};
+
+std::shared_ptr<const engine::Job> job_of(const Shared& shared, std::int64_t steps) {
+  auto config = small_job(shared.strategy, steps);
+  config.devices.count = 2;
+  config.data.slices = shared.slices;
+  config.precision.mode = shared.precision;
+  return engine::open_job(config, {}).value();
+}
+
+/// Trains to the end of the host's job with the workers of the seat; their losses, and, if asked
+/// for, what is left of the ranks.
+std::vector<double> train(const std::shared_ptr<engine::Host>& host, const engine::Seat& seat,
+                          Replicas* replicas = nullptr) {
   const auto losses = std::make_shared<std::vector<double>>();
   caf::actor_system_config settings;
   caf::actor_system system{settings};
@@ -53,7 +59,11 @@ std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_
       system,
       [losses](atom::step_committed, const StepRecordPtr& step) { losses->push_back(step->loss); },
       [](atom::finish, const RunOutcomePtr& outcome) { return outcome; });
-  const auto former = test::spawn_former(system, host, ranks, metrics);
+  const auto former =
+      test::spawn_former(system, host, seat, metrics, [&](const engine::Generation& generation) {
+        if (replicas)
+          *replicas = generation.replicas;
+      });
   const auto node = system.spawn<node_actor::stateful_impl<NodeState>>(NodeSetup{.stopped = [] {}});
   caf::scoped_actor self{system};
   self->request(node, caf::infinite, atom::run_v, former)
@@ -65,6 +75,10 @@ std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_
           [](const caf::error& error) { FAIL(caf::to_string(error)); });
   caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   return *losses;
+}
+
+std::vector<double> train(const std::shared_ptr<engine::Host>& host, std::int32_t ranks) {
+  return train(host, engine::seat_alone(ranks, "here"));
 }
 
 bool same_bits(const Checkpoint& a, const Checkpoint& b) {
@@ -91,6 +105,20 @@ Checkpoint through_a_generation(const std::shared_ptr<engine::Host>& host, std::
   return read_whole(*host->state).value();
 }
 
+/// Whether a rank has the statistics that were left after a step.
+bool has_committed(const engine::Replica& replica, std::int64_t step, const Checkpoint& left) {
+  const auto& layout = replica.state->layout();
+  std::vector<float> values(layout.statistic_elements);
+  auto& stream = *replica.communication;
+  replica.device().copy(stream, values.data(), replica.state->committed_statistics(step),
+                        values.size() * sizeof(float));
+  REQUIRE(stream.synchronize());
+  return std::ranges::all_of(layout.statistics, [&](const Slot& slot) {
+    return std::memcmp(left.find(slot.name)->values.data(), values.data() + slot.offset,
+                       slot.elements * sizeof(float)) == 0;
+  });
+}
+
 /// Bytes of activations on all devices: what compiled graphs hold.
 std::size_t compiled_bytes(const engine::Host& host) {
   std::size_t bytes = 0;
@@ -109,7 +137,7 @@ std::vector<const Executable*> executables(const engine::Host& host) {
 } // namespace
 
 TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one host") {
-  need_device();
+  engine::test::need_device();
   const auto strategy = GENERATE(StrategyKind::ddp, StrategyKind::zero1, StrategyKind::zero3);
   CAPTURE(to_string(strategy));
 
@@ -140,8 +168,36 @@ TEST_CASE("generations of 4, 3, 2 and 1 workers go on from each other on one hos
     CHECK(losses[i] == Catch::Approx(undisturbed[i]).epsilon(2e-4));
 }
 
+TEST_CASE("where ranks vote, each has the first slice's statistics after each step") {
+  engine::test::need_device();
+  const auto shared =
+      GENERATE(Shared{StrategyKind::dp, 4}, Shared{StrategyKind::ddp, 3},
+               Shared{StrategyKind::zero1, 2, "amp_fp16"},
+               Shared{StrategyKind::zero2, 4, "amp_bf16"}, Shared{StrategyKind::zero3, 3, "bf16"});
+  CAPTURE(to_string(shared.strategy), shared.slices, shared.precision);
+  constexpr std::int64_t steps = 3;
+  // In one process what is left are the first rank's own.
+  const auto alone = engine::make_host(job_of(shared, 1), shared.slices, {}).value();
+  std::vector<Checkpoint> left;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    alone->job = job_of(shared, step + 1);
+    train(alone, 2);
+    left.push_back(read_whole(*alone->state).value());
+  }
+  const auto voting = engine::make_host(job_of(shared, steps), shared.slices, {}).value();
+  Replicas replicas;
+  train(voting, engine::test::voting_seat(2), &replicas);
+  CHECK(same_bits(left.back(), read_whole(*voting->state).value()));
+  REQUIRE(replicas.size() == 2);
+  for (const auto& replica : replicas)
+    for (std::int64_t step = 0; step < steps; ++step) {
+      CAPTURE(replica->rank, step);
+      CHECK(has_committed(*replica, step, left[static_cast<std::size_t>(step)]));
+    }
+}
+
 TEST_CASE("fewer slices than ranks are refused, and the host keeps its state") {
-  need_device();
+  engine::test::need_device();
   const auto host = engine::make_host(job_of(StrategyKind::ddp, 1), 2, {}).value();
   const auto generation = engine::form_generation(host, engine::seat_alone(3, "here"));
   REQUIRE_FALSE(generation);

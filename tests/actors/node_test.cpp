@@ -53,7 +53,7 @@ public:
 
   RunOutcome run(const std::function<void(engine::Generation&)>& before = [](engine::Generation&) {
   }) {
-    return run(test::spawn_former(system, host, 1, metrics, before));
+    return run(test::spawn_former(system, host, engine::seat_alone(1, "here"), metrics, before));
   }
   RunOutcome run(const former_actor& former) {
     RunOutcome ended;

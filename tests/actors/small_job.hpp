@@ -60,17 +60,17 @@ inline std::vector<std::int32_t> labels_of(const engine::MicroBatch& batch) {
   return {first, first + batch.samples};
 }
 
-/// Forms one generation of so many workers on a host that is there; let go, it leaves its state.
+/// Forms one generation, all of it on a host that is there; let go, it leaves its state.
 /// `before` it is given to NODE, it may be looked at, or tampered with.
 inline former_actor spawn_former(
-    caf::actor_system& system, std::shared_ptr<engine::Host> host, std::int32_t ranks,
+    caf::actor_system& system, std::shared_ptr<engine::Host> host, const engine::Seat& seat,
     metrics_actor metrics,
     std::function<void(engine::Generation&)> before = [](engine::Generation&) {}) {
   const auto generation = std::make_shared<std::shared_ptr<engine::Generation>>();
   return spawn_stub<former_actor>(
       system,
-      [host, ranks, metrics, before, generation](atom::form) -> caf::result<FormedPtr> {
-        auto formed = engine::form_generation(host, engine::seat_alone(ranks, "here"));
+      [host, seat, metrics, before, generation](atom::form) -> caf::result<FormedPtr> {
+        auto formed = engine::form_generation(host, seat);
         if (!formed)
           return carry(formed.error());
         *generation = std::move(*formed);

@@ -1,0 +1,23 @@
+/// The device of tests that are compiled for the host's and, with TROUPE_TEST_CUDA, for CUDA's.
+#pragma once
+
+#ifdef TROUPE_TEST_CUDA
+#include "troupe/gpu/cuda_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#endif
+
+namespace troupe::engine::test {
+
+#ifdef TROUPE_TEST_CUDA
+inline constexpr const char* tested_kind = "cuda";
+inline void need_device() {
+  if (gpu::cuda_device_count() < 1)
+    SKIP("there is no GPU");
+}
+#else
+inline constexpr const char* tested_kind = "cpu";
+inline void need_device() {}
+#endif
+
+} // namespace troupe::engine::test
