@@ -40,6 +40,12 @@ std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
   return (largest + 1) / 2 * sizeof(float);
 }
 
+/// Buffers of all statistics.
+std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
+  return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
+         (needs.votes ? static_cast<std::size_t>(ModelState::committed_turns(strategy)) : 0);
+}
+
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto part = [&plan](bool divided) {
     return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
@@ -52,7 +58,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   BytesByKind bytes = needs.undivided;
   of(bytes, MemoryKind::parameters) +=
       (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
-      sizeof(float) * needs.statistic_elements * (needs.keeps_statistics ? 2 : 1);
+      sizeof(float) * needs.statistic_elements * statistics_kept(needs, strategy);
   of(bytes, MemoryKind::gradients) +=
       part(strategy.divides_gradients) + (needs.passes > 1 ? part(strategy.sums_shards()) : 0);
   of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
@@ -123,6 +129,14 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
              ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
 }
 
+/// With a vote: one value is summed up, and rank 0 sends its statistics.
+std::uint64_t voting_bytes(const WorkerNeeds& needs) {
+  if (!needs.votes)
+    return 0;
+  return 2 * ring(sizeof(float), needs.world_size) +
+         sizeof(float) * needs.statistic_elements / static_cast<std::uint64_t>(needs.world_size);
+}
+
 std::string mebibytes(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -181,7 +195,8 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan),
                         .sent = sent_bytes(strategy, plan, travelling(needs, plan), passes) +
-                                2 * ring(passes * needs.statistics_bytes, needs.world_size)};
+                                2 * ring(passes * needs.statistics_bytes, needs.world_size) +
+                                voting_bytes(needs)};
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity

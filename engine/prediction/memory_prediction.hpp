@@ -29,6 +29,7 @@ struct WorkerNeeds {
   std::size_t optimizer_slots = 0; ///< values of state for each parameter
   std::int64_t passes = 1;         ///< a step
   bool keeps_statistics = false; ///< of slice 0, beside those of others (data/dealing.hpp); rank 0
+  bool votes = false;            ///< workers are of several nodes (ADR 26)
   bool scales_loss = false;
   bool snapshots = false;  ///< what is saved is copied first, to go on while that is written
   bool saves_part = false; ///< by every rank, of its part of a sharded checkpoint; else by rank 0
@@ -45,7 +46,7 @@ struct Prediction {
   StrategyKind strategy = StrategyKind::single;
   bool offloads = false;
   BytesByKind bytes = {};
-  std::uint64_t sent = 0; ///< by each rank in a step (dp: by each, in the mean)
+  std::uint64_t sent = 0; ///< by a rank in a step, in the mean of all
   bool fits = false;
 
   std::string name() const;   ///< "zero1", "fsdp_offload"

@@ -70,6 +70,14 @@ TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
   CHECK(of("zero3") < 3 * share);
 }
 
+TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
+  auto needs = large();
+  needs.statistic_elements = 1000;
+  const auto of_one_node = predict(needs, parallel("ddp")).sent;
+  needs.votes = true;
+  CHECK(predict(needs, parallel("ddp")).sent == of_one_node + 2 * 3 + 1000);
+}
+
 TEST_CASE("what is frozen is neither reduced nor published, and gathered for forward alone") {
   auto frozen = large();
   frozen.unit_frozen.assign(25, false);
@@ -89,11 +97,12 @@ TEST_CASE("what is frozen is neither reduced nor published, and gathered for for
 TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
+  const bool votes = GENERATE(false, true);
   const std::string travels_in = GENERATE("fp32", "bf16");
   const auto offload =
       GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
                OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
-  CAPTURE(name, accumulates, communicates_once, travels_in, offload.target, offload.ratio);
+  CAPTURE(name, accumulates, communicates_once, votes, travels_in, offload.target, offload.ratio);
   auto config = parallel(name);
   if (offload.target == "parameters" && !config.divides_parameters())
     return; // is refused
@@ -107,6 +116,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
                     .optimizer_slots = 2,
                     .passes = accumulates ? 2 : 1,
                     .keeps_statistics = accumulates,
+                    .votes = votes,
                     .scales_loss = true};
   StorageLayout layout;
   layout.unit_elements = needs.unit_elements;
@@ -118,6 +128,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
       {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
        .accumulate = accumulates,
        .keeps_statistics = accumulates,
+       .commits_statistics = votes,
        .loss_scale = LossScaleOptions{},
        .strategy = collectives::strategy_of(config, needs.world_size),
        .rank = 1,

@@ -1,4 +1,5 @@
 // `troupe plan` against what a run then measures.
+#include "daemons.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -61,6 +62,23 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
   const auto workers = static_cast<double>(run.summary().at("workers").size());
   CHECK(planned.at("sent_bytes_per_step").get<double>() ==
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
+}
+
+TEST_CASE("nodes need what was planned, and send what was planned") {
+  const std::string name = GENERATE("dp", "ddp", "zero1", "zero3");
+  CAPTURE(name);
+  const auto settings = for_nodes(2, name) + Settings{"train.max_steps=3", "train.accumulate=2"};
+  const Experiment experiment;
+  const auto planned = strategy(plan(experiment, settings), name);
+  Daemons daemons{experiment, "nodes", settings};
+  auto& leader = daemons.lead();
+  REQUIRE(daemons.join().wait().code == 0);
+  REQUIRE(stop(leader).code == 0);
+  const auto run = experiment.run("nodes");
+  const auto used = run.summary().at("workers").at(0).at("peak_bytes_by_kind");
+  CHECK(planned.at("bytes_by_kind").at("parameters") == used.at("parameters"));
+  CHECK(planned.at("sent_bytes_per_step").get<double>() ==
+        Approx(run.column<double>("collective_bytes").at(1) / 2).epsilon(1e-5));
 }
 
 TEST_CASE("parameters below the first that is trained are not gathered for backward") {
