@@ -97,6 +97,7 @@ struct HostStream::Shared {
     auto entry = pop();
     const auto run_one = [&] {
       status = entry->function(std::move(status));
+      entry.reset(); // what it holds goes now, not when there is more to do
       entry = pop();
     };
     while (entry)

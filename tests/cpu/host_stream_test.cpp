@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
@@ -91,6 +94,17 @@ TEST_CASE("an exception in a task becomes an error of the device") {
   REQUIRE_FALSE(status);
   REQUIRE(status.error().code == Errc::device);
   REQUIRE(status.error().message.find("no such primitive") != std::string::npos);
+}
+
+TEST_CASE("what a task holds goes when it is done, also if nothing follows") {
+  HostStream stream{{.name = "test"}};
+  auto held = std::make_shared<int>();
+  const std::weak_ptr watched = held;
+  stream.enqueue([held = std::move(held)]() -> Status { return {}; });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (!watched.expired() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+  CHECK(watched.expired());
 }
 
 TEST_CASE("destruction finishes what is enqueued") {
