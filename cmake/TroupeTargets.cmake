@@ -34,15 +34,33 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND EXISTS /proc/cpuinfo)
   endif()
 endif()
 
+# troupe_also_labelled(FOLDER TESTS LABELS [TIMEOUT seconds]): the folder's test cases whose names match have these labels, a list.
+# Two are more than what catch_discover_tests hands on can have.
+function(troupe_also_labelled name tests labels)
+  cmake_parse_arguments(arg "" "TIMEOUT" "" ${ARGN})
+  if(arg_TIMEOUT)
+    set(arg_TIMEOUT "TIMEOUT ${arg_TIMEOUT}")
+  endif()
+  string(MAKE_C_IDENTIFIER "${name}_${labels}" file)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${file}.cmake")
+  file(WRITE "${file}" "foreach(test IN LISTS troupe_${name}_tests_TESTS)
+  if(test MATCHES [[${tests}]])
+    set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\" ${arg_TIMEOUT})
+  endif()
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+endfunction()
+
 # troupe_test(FOLDER SOURCES ... [LIBRARIES ...] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT name=value]
-#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [FUZZED])
+#   [AT_EVERY_LEVEL [spec]] [LEVELS_LABEL label] [LONG names] [FUZZED])
 #
 # One Catch2 program per folder; every test case becomes a ctest test. The label is the folder unless
 # another is given. AT_EVERY_LEVEL: the test cases (those that Catch2 takes the spec for) also run at
 # each lower instruction set, whose name is in theirs: "cpu [avx2]: ...", and whose label may be another. FUZZED: test cases of mutated files, whose
-# names have the word, have the label fuzz, too.
+# names have the word, have the label fuzz, too; those whose names match LONG, the label long: they take minutes.
 function(troupe_test name)
-  cmake_parse_arguments(arg "FUZZED" "LABEL;LEVELS_LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
+  cmake_parse_arguments(arg "FUZZED" "LABEL;LEVELS_LABEL;LONG;TIMEOUT;ENVIRONMENT" "SOURCES;LIBRARIES;AT_EVERY_LEVEL" ${ARGN})
   add_executable(troupe_${name}_tests ${arg_SOURCES})
   target_link_libraries(troupe_${name}_tests PRIVATE ${arg_LIBRARIES} troupe_source_tree troupe_compile_options
     troupe_quick_options Catch2::Catch2WithMain)
@@ -63,16 +81,11 @@ function(troupe_test name)
   # skips failures.
   catch_discover_tests(troupe_${name}_tests TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABEL} ENVIRONMENT ${arg_ENVIRONMENT})
-  if(arg_FUZZED)
-    # Two labels are more than the pairs above can have; TROUPE_FUZZ may take its time.
-    set(labels "${CMAKE_CURRENT_BINARY_DIR}/troupe_${name}_fuzzed.cmake")
-    file(WRITE "${labels}" "foreach(test IN LISTS troupe_${name}_tests_TESTS)
-  if(test MATCHES mutated)
-    set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${arg_LABEL};fuzz\" TIMEOUT 3600)
+  if(arg_FUZZED) # TROUPE_FUZZ may take its time
+    troupe_also_labelled(${name} mutated "${arg_LABEL};fuzz" TIMEOUT 3600)
   endif()
-endforeach()
-")
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels}")
+  if(arg_LONG)
+    troupe_also_labelled(${name} "${arg_LONG}" "${arg_LABEL};long")
   endif()
   if(NOT arg_LEVELS_LABEL)
     set(arg_LEVELS_LABEL ${arg_LABEL})

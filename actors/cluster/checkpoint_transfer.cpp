@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Digest = std::array<std::byte, 64>; // hex
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::chrono::seconds between_lines{2};
 /// For other nodes to get theirs: whether they live is seen elsewhere.
 constexpr std::chrono::hours long_time{24};
@@ -90,11 +90,13 @@ public:
   Status run(const std::function<void(const std::string&)>& say) {
     auto said = Clock::now();
     for (std::size_t begin = 0; begin <= to_.size(); begin += chunk_bytes) {
-      TROUPE_TRY(take(to_.subspan(begin, std::min(chunk_bytes, to_.size() - begin))));
+      const auto chunk = to_.subspan(begin, std::min(chunk_bytes, to_.size() - begin));
+      TROUPE_TRY(take(chunk));
       if (Clock::now() < said + between_lines)
         continue;
       said = Clock::now();
-      say(fmt::format("fetching the leader's checkpoint: {}%", begin * 100 / to_.size()));
+      say(fmt::format("fetching the leader's checkpoint: {}%",
+                      (begin + chunk.size()) * 100 / to_.size()));
     }
     return {};
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// 2.5 MiB of values, so several chunks.
+/// 2.5 MiB of values: many chunks.
 std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
   values.resize((std::size_t{5} << 19) / sizeof(float));
   std::iota(values.begin(), values.end(), 0.5f);

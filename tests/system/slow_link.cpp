@@ -10,9 +10,9 @@ namespace troupe::testing {
 
 using namespace std::chrono_literals;
 
-SlowLink::SlowLink(Endpoint daemon, double bytes_per_second)
-    : daemon_{std::move(daemon)}, bytes_per_second_{bytes_per_second},
-      listener_{net::listen_on({"127.0.0.1", 0}).value()}, accepting_{[this] { accept_all(); }} {}
+SlowLink::SlowLink(const std::string& host, Endpoint to, double bytes_per_second)
+    : to_{std::move(to)}, bytes_per_second_{bytes_per_second},
+      listener_{net::listen_on({host, to_.port}).value()}, accepting_{[this] { accept_all(); }} {}
 
 SlowLink::~SlowLink() {
   ended_ = true;
@@ -35,17 +35,17 @@ void SlowLink::accept_all() {
 
 void SlowLink::accept_one() {
   net::Descriptor asking{::accept4(listener_.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
-  auto asked = net::connect_to(daemon_, 3600s);
+  auto asked = net::connect_to(to_, 3600s);
   if (!asking || !asked)
     return;
   auto& connection = connections_.emplace_back();
   connection.asking = std::move(asking);
   connection.asked = std::move(*asked);
   const int client = connection.asking.number(), server = connection.asked.number();
-  connection.there = std::thread{
-      [this, client, server] { forward(client, server, std::numeric_limits<double>::infinity()); }};
-  connection.back =
-      std::thread{[this, client, server] { forward(server, client, bytes_per_second_); }};
+  connection.there =
+      std::thread{[this, client, server] { forward(client, server, bytes_per_second_); }};
+  connection.back = std::thread{
+      [this, client, server] { forward(server, client, std::numeric_limits<double>::infinity()); }};
 }
 
 /// Until either side closes; then both do.

@@ -1,4 +1,4 @@
-/// A connection that is slower than loopback: forwards to a daemon, so many bytes a second back.
+/// Connections that are slower than loopback.
 #pragma once
 
 #include "troupe/core/net/socket.hpp"
@@ -13,14 +13,12 @@ namespace troupe::testing {
 
 class SlowLink {
 public:
-  /// What the daemon sends is slowed down, for each connection; what it receives is not.
-  SlowLink(Endpoint daemon, double bytes_per_second);
+  /// Whoever connects to `host`, at the port of `to`, is connected with that. What goes there is
+  /// slowed down, for each connection; what comes back is not.
+  SlowLink(const std::string& host, Endpoint to, double bytes_per_second);
   ~SlowLink();
   SlowLink(const SlowLink&) = delete;
   SlowLink& operator=(const SlowLink&) = delete;
-
-  /// HOST:PORT to connect to instead of the daemon's.
-  std::string address() const { return to_string(Endpoint{"127.0.0.1", listener_.port}); }
 
 private:
   struct Connection {
@@ -31,7 +29,7 @@ private:
   void accept_one();
   void forward(int from, int to, double bytes_per_second) const;
 
-  Endpoint daemon_;
+  Endpoint to_;
   double bytes_per_second_;
   net::Listener listener_;
   std::atomic<bool> ended_ = false;

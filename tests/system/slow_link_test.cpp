@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <csignal>
+#include <cstdint>
+
+#include <fmt/format.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -12,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A tensor takes twice the detection timeout, a piece a sixth of it: 768 KiB, and its momentum.
+/// A tensor takes twice the detection timeout, a chunk most of it: 768 KiB, and its momentum.
 constexpr double bytes_per_second = 128 << 10;
 
 const Settings large_tensors = {"model={name: mlp, hidden: [1024]}",
@@ -37,10 +40,13 @@ struct SlowJob {
   Experiment experiment{large_tensors};
   bool has_checkpoint = trained_alone(experiment);
   RunningProgram leader = experiment.start_node("job", {"train.max_steps=8"});
-  SlowLink link{*parse_endpoint(daemon_address(leader)), bytes_per_second};
-  RunningProgram second =
-      experiment.start_node("job", {"train.max_steps=8", "--join=" + link.address(),
-                                    "run.output=" + (experiment / "second").string()});
+  // The node listens at one address, and others are told another.
+  std::uint16_t port = net::listen_on({"127.0.0.2", 0}).value().port;
+  SlowLink link{"127.0.0.3", {"127.0.0.2", port}, bytes_per_second};
+  RunningProgram second = experiment.start_node(
+      "job", {"train.max_steps=8", "--join=" + daemon_address(leader), "cluster.listen=127.0.0.2:0",
+              "cluster.advertise=127.0.0.3:7402", fmt::format("cluster.data_port={}", port),
+              "run.output=" + (experiment / "second").string()});
 };
 
 Ended ended_by_us(RunningProgram& leader) {
