@@ -159,10 +159,18 @@ Result<std::shared_ptr<collectives::DataPlane>> open_data_plane(const Config& co
   if (!options.daemon)
     return nullptr;
   const auto& cluster = config.cluster;
-  return collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
-                                                  static_cast<std::uint16_t>(cluster.data_port)},
-                                       .tls = cluster.tls,
-                                       .handshake = cluster.timeouts.handshake});
+  auto plane =
+      collectives::DataPlane::open({.listen = {parse_endpoint(cluster.listen)->host,
+                                               static_cast<std::uint16_t>(cluster.data_port)},
+                                    .tls = cluster.tls,
+                                    .handshake = cluster.timeouts.handshake});
+  if (!plane && plane.error().code == Errc::network)
+    return cluster.data_port > 0
+               ? fail(Errc::network,
+                      "cluster.data_port: {}; choose another port, or end what listens there",
+                      plane.error().message)
+               : fail(Errc::network, "cluster.listen: {}", plane.error().message);
+  return plane;
 }
 
 /// Empty where metrics.push is not set. The exposition and the log outlive it.

@@ -57,8 +57,14 @@ Finding port_finding(const std::string& key, const std::string& address) {
 } // namespace
 
 Findings network_findings(const Config& config) {
-  return {port_finding("cluster.listen", config.cluster.listen),
-          port_finding("metrics.listen", config.metrics.listen)};
+  const auto& cluster = config.cluster;
+  Findings findings = {port_finding("cluster.listen", cluster.listen),
+                       port_finding("metrics.listen", config.metrics.listen)};
+  if (auto endpoint = parse_endpoint(cluster.listen); endpoint && cluster.data_port > 0) {
+    endpoint->port = static_cast<std::uint16_t>(cluster.data_port);
+    findings.push_back(port_finding("cluster.data_port", to_string(*endpoint)));
+  }
+  return findings;
 }
 
 } // namespace troupe::app

@@ -308,6 +308,23 @@ TEST_CASE("doctor fails when a port of the config is taken") {
                          ": Address already in use\n") != std::string::npos);
 }
 
+TEST_CASE("a data port that is taken is found by doctor, and ends a daemon's start") {
+  const TakenPort port;
+  const auto address = port.address();
+  const auto settings = configs +
+                        "debug.yaml --set cluster.listen=127.0.0.1:0 --set "
+                        "metrics.listen=off --set cluster.data_port=" +
+                        address.substr(address.find(':') + 1);
+  const auto doctor = troupe_program("doctor " + settings);
+  CHECK(doctor.code == 1);
+  CHECK(doctor.out.find("  FAIL cluster.data_port  " + address + ": Address already in use\n") !=
+        std::string::npos);
+  const auto daemon = troupe_program("node " + settings);
+  CHECK(daemon.code == 1);
+  CHECK(daemon.err.find("cluster.data_port: cannot listen on " + address +
+                        ": Address already in use; choose another port") != std::string::npos);
+}
+
 TEST_CASE("doctor says so when an address is not of this machine") {
   const auto outcome =
       troupe_program("doctor " + configs + "debug.yaml --set metrics.listen=192.0.2.1:9401");

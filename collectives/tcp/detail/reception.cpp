@@ -15,6 +15,8 @@ namespace {
 constexpr int most_in_queue = 1024; ///< that are not accepted yet
 constexpr std::size_t most_guests = 256, most_admitted = 4096;
 constexpr std::chrono::milliseconds pause{50};
+/// For somebody here to ask for who has said hello: more than any group waits for its ranks.
+constexpr std::chrono::minutes longest_wait{30};
 
 } // namespace
 
@@ -96,8 +98,11 @@ bool Reception::listen_to(Guest& guest) const {
 
 void Reception::admit(Guest&& guest) {
   const std::lock_guard lock{mutex_};
-  if (admitted_.size() == most_admitted)
+  const auto now = Clock::now();
+  while (!admitted_.empty() &&
+         (admitted_.front().latest < now || admitted_.size() == most_admitted))
     admitted_.pop_front();
+  guest.latest = now + longest_wait;
   admitted_.push_back(std::move(guest));
   changed_.notify_all();
 }

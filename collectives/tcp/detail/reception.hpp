@@ -43,7 +43,7 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Guest {
     net::Connection connection;
-    Clock::time_point latest; ///< for the whole hello
+    Clock::time_point latest; ///< for the whole hello; then, to be asked for
     Hello hello = {};
     std::size_t said = 0; ///< bytes of it
   };
