@@ -1,5 +1,6 @@
 // Ranks in processes of their own, one of which is killed in the middle.
 #include "child_process.hpp"
+#include "loopback.hpp"
 #include "scratch_folder.hpp"
 
 #include "troupe/collectives/tcp/tcp_communicator.hpp"
@@ -10,6 +11,8 @@
 
 #include <deque>
 #include <thread>
+
+#include <sys/resource.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -89,4 +92,32 @@ TEST_CASE("a process that is killed fails the others, who go on without it") {
     CHECK(text.find("then no error") != std::string::npos);
   }
   CHECK(steady_clock::now() - begin < std::chrono::seconds{25}); // the timeout is 30 s
+}
+
+TEST_CASE("a process without descriptors to spare takes ranks again when it has some") {
+  const ScratchFolder folder;
+  const collectives::LinkName link{.group = "all", .from = 0, .to = 1};
+  ChildProcess limited{[&](int output) {
+    const auto plane =
+        *collectives::DataPlane::open({.listen = {"127.0.0.1", 0}, .handshake = 30s});
+    const auto next = static_cast<rlim_t>(::dup(output)), most = next + 8;
+    ::close(static_cast<int>(next));
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    const auto written = write_file_atomically(folder / "port", std::to_string(plane->port()));
+    const auto taken = plane->meet(1, "a secret")->accept(link, 30s);
+    write_text(output, written && taken ? "taken" : taken.error().message);
+  }};
+  while (!std::filesystem::exists(folder / "port"))
+    std::this_thread::sleep_for(1ms);
+  const auto endpoint = *parse_endpoint("127.0.0.1:" + read_bytes(folder / "port"));
+  std::vector<net::Descriptor> strangers;
+  for (int i = 0; i < 40; ++i)
+    strangers.push_back(std::move(net::connect_to(endpoint, 30s).value()));
+  tests::Loopback others{1};
+  const auto connected = others.meet(0)->connect(endpoint, link, 30s);
+  CHECK(connected);
+  CHECK_FALSE(limited.wait_for_first_output(300)); // it waits behind the strangers
+  strangers.clear();
+  CHECK(limited.wait_for_output() == "taken");
 }
