@@ -69,7 +69,7 @@ void print_findings(const Findings& findings) {
     if (finding.section != section)
       fmt::print("\n{}\n", finding.section);
     section = finding.section;
-    fmt::print("  {:<4} {:<15} {}\n", mark(finding.state), finding.name, finding.value);
+    fmt::print("  {:<4} {:<17} {}\n", mark(finding.state), finding.name, finding.value);
   }
 }
 

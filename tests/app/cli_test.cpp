@@ -304,7 +304,7 @@ TEST_CASE("doctor fails when a port of the config is taken") {
   const auto outcome =
       troupe_program("doctor " + configs + "debug.yaml --set metrics.listen=" + port.address());
   CHECK(outcome.code == 1);
-  CHECK(outcome.out.find("  FAIL metrics.listen  " + port.address() +
+  CHECK(outcome.out.find("  FAIL metrics.listen    " + port.address() +
                          ": Address already in use\n") != std::string::npos);
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("a data port that is taken is found by doctor, and ends a daemon's sta
                         address.substr(address.find(':') + 1);
   const auto doctor = troupe_program("doctor " + settings);
   CHECK(doctor.code == 1);
-  CHECK(doctor.out.find("  FAIL cluster.data_port  " + address + ": Address already in use\n") !=
+  CHECK(doctor.out.find("  FAIL cluster.data_port " + address + ": Address already in use\n") !=
         std::string::npos);
   const auto daemon = troupe_program("node " + settings);
   CHECK(daemon.code == 1);
