@@ -81,12 +81,12 @@ struct Cluster : Deterministic {
     auto daemon = std::make_shared<Applicant>();
     stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
                                                            NodeInfo{.address = address,
-                 .data = address,
-                 .host = {},
-                 .version = "1",
-                 .workers = 1,
-                 .job = job},
-        daemon);
+                                                                    .data = address,
+                                                                    .host = {},
+                                                                    .version = "1",
+                                                                    .workers = 1,
+                                                                    .job = job},
+                                                           daemon);
     scheduler.run();
     return daemon;
   }

@@ -249,7 +249,7 @@ TEST_CASE("standard output that cannot be written is a failure of every command"
     const auto words =
         fmt::format(fmt::runtime(command), configs + "debug.yaml --set data.dataset=synthetic");
     for (const std::string output : {">/dev/full", ">&-"}) {
-      const auto line = TROUPE_PROGRAM " " + words + " " + output + " 2>" + error.string();
+      const auto line = fmt::format("{} {} {} 2>{}", TROUPE_PROGRAM, words, output, error.string());
       const int status = std::system(line.c_str());
       CAPTURE(line, read_bytes(error));
       CHECK(WEXITSTATUS(status) == 1);

@@ -22,7 +22,11 @@ constexpr int hosts = 4;
 
 class Namespaces {
 public:
-  Namespaces() : made_{tool("up")} {}
+  Namespaces() {
+    const auto up = tool("up", {std::to_string(hosts)});
+    made_ = up.code;
+    network_ = up.out.substr(0, up.out.find('\n'));
+  }
   Namespaces(const Namespaces&) = delete;
   Namespaces& operator=(const Namespaces&) = delete;
   ~Namespaces() { tool("down"); }
@@ -33,6 +37,10 @@ public:
     REQUIRE((made_ == 0 || made_ == not_here));
     return made_ == 0;
   }
+  /// Of host 1, 2, ...
+  std::string at(int host, int port) const {
+    return network_ + "." + std::to_string(host) + ":" + std::to_string(port);
+  }
   /// The command, on host 1, 2, ...
   std::vector<std::string> on(int host, std::vector<std::string> command) const {
     command.insert(command.begin(),
@@ -41,19 +49,16 @@ public:
   }
 
 private:
-  int tool(const std::string& verb) const {
-    const auto count = verb == "up" ? " " + std::to_string(hosts) : "";
-    const auto tool = (source_tree() / "tools/network-namespaces").string();
-    return WEXITSTATUS(std::system((tool + " " + verb + " " + prefix_ + count).c_str()));
+  Ended tool(const std::string& verb, const std::vector<std::string>& arguments = {}) const {
+    std::vector<std::string> words = {source_tree() / "tools/network-namespaces", verb, prefix_};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return RunningProgram{words}.wait();
   }
 
   std::string prefix_ = "t" + std::to_string(::getpid());
-  int made_; ///< exit code
+  int made_ = 0; ///< exit code
+  std::string network_;
 };
-
-std::string address(int host, int port) {
-  return "10.93.0." + std::to_string(host) + ":" + std::to_string(port);
-}
 
 } // namespace
 
@@ -71,33 +76,33 @@ TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd
                                "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca});
   std::list<RunningProgram> nodes;
   for (int host = 1; host <= hosts; ++host) {
-    Settings settings = {"cluster.listen=" + address(host, 7401),
-                         "metrics.listen=" + address(host, 9401),
+    Settings settings = {"cluster.listen=" + namespaces.at(host, 7401),
+                         "metrics.listen=" + namespaces.at(host, 9401),
                          "run.output=" + (experiment / ("host" + std::to_string(host))).string()};
     if (host > 1)
-      settings.push_back("--join=" + address(1, 7401));
+      settings.push_back("--join=" + namespaces.at(1, 7401));
     nodes.emplace_back(namespaces.on(host, experiment.command("node", "job", settings)));
   }
   const RunFiles run{experiment / "host1/job"};
   REQUIRE(becomes_true([&] { return run.steps_done() > 10; }));
 
   if (const std::string prometheus = TROUPE_PROMETHEUS; !prometheus.empty()) {
-    PrometheusServer server(prometheus, PrometheusServer::discovery(address(3, 9401)));
+    PrometheusServer server(prometheus, PrometheusServer::discovery(namespaces.at(3, 9401)));
     CHECK(server.wait_for("count(up == 1) == 4", 60s) == 4);
     CHECK(server.wait_for("count(count by (rank) (troupe_worker_busy_ratio > 0)) == 4", 60s) == 4);
     CHECK(server.wait_for("sum(rate(troupe_samples_total[5s])) > 0", 60s));
-    CAPTURE(server.log());
   }
-  const auto status = RunningProgram{namespaces.on(2, {TROUPE_PROGRAM, "status", address(4, 7401),
-                                                       "--json", "--tls-cert", *tls.certificate,
-                                                       "--tls-key", *tls.key, "--tls-ca", *tls.ca})}
-                          .wait();
+  const auto status =
+      RunningProgram{namespaces.on(2, {TROUPE_PROGRAM, "status", namespaces.at(4, 7401), "--json",
+                                       "--tls-cert", *tls.certificate, "--tls-key", *tls.key,
+                                       "--tls-ca", *tls.ca})}
+          .wait();
   CAPTURE(status.out, status.err);
   REQUIRE(status.code == 0);
   const auto told = nlohmann::json::parse(status.out);
   CHECK(told.at("world_size") == 4);
   REQUIRE(told.at("nodes").size() == 4);
-  CHECK(told.at("nodes").at(0).at("address") == address(1, 7401));
+  CHECK(told.at("nodes").at(0).at("address") == namespaces.at(1, 7401));
 
   nodes.front().send(SIGTERM);
   for (auto& node : nodes) {

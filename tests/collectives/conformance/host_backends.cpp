@@ -1,5 +1,5 @@
-#include "backend.hpp"
 #include "../loopback.hpp"
+#include "backend.hpp"
 
 #include "troupe/collectives/shared_device/shared_communicator.hpp"
 #include "troupe/cpu/host_device.hpp"
