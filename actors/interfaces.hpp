@@ -41,7 +41,9 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::tick),
     // The run has ended: writes summary and report, then answers how it ended. A run whose record
     // is not whole has failed.
-    caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome)>;
+    caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome),
+    // The generation is over, and the run goes on: leaves its files to the next METRICS, and ends.
+    caf::result<void>(atom::release)>;
 
 /// CHECKPOINTER: one per rank that writes; puts on disk what the rank saves, while training goes
 /// on. Detached: it waits for files.
@@ -112,8 +114,11 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t piece),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t steps),
-    // The generation is over, for this reason: what waits for other ranks fails.
-    caf::result<void>(atom::abort, Error reason)>;
+    // The generation is over, for this reason: what waits for other ranks fails. Answered when
+    // nothing runs any more on its stream, and the COORDINATOR knows of all steps that were made.
+    caf::result<void>(atom::abort, Error reason),
+    // From its own stream: nothing runs any more.
+    caf::result<void>(atom::abort)>;
 
 /// COORDINATOR: one per job; decides how far workers may go, when to evaluate, save and end.
 using coordinator_actor = caf::typed_actor<
@@ -133,32 +138,41 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::failed, Error error),
     // A rank's loss is not finite; its error follows.
     caf::result<void>(atom::failed, double loss),
-    // The node at this address is gone; the error follows.
-    caf::result<void>(atom::lost, std::string address),
     // Finish the steps under way, save, end.
     caf::result<void>(atom::stop),
+    // The same, and the job has failed, for this reason.
+    caf::result<void>(atom::stop, Error reason),
+    // Another generation is wanted: answered when no step is under way, and none begins.
+    caf::result<void>(atom::halt),
+    // The generation is over: records what has been reported, leaves the run's files, and answers
+    // with what the next COORDINATOR goes on from.
+    caf::result<RunTotalsPtr>(atom::release),
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
-    // The job has ended.
+    // The job has ended, for this node at least.
     caf::result<void>(atom::finish, JobEnd end),
     // The ranks of this generation will not all be connected: nobody need wait for them.
-    caf::result<void>(atom::abort, std::int64_t generation, Error error)>;
+    caf::result<void>(atom::abort, std::int64_t generation, Error error),
+    // This generation is over: let go of it, and ask for a seat in the next.
+    caf::result<void>(atom::halt, std::int64_t generation, Error reason)>;
 
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
-    // A daemon wants to take part; answered when all are there, or with why it may not.
+    // A daemon wants to take part in the next generation; answered when all are there, or with why
+    // it may not.
     caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
-    // Another node has the checkpoint that the job goes on from.
+    // Another node has the state that the job goes on from.
     caf::result<void>(atom::fetch),
     // The COORDINATOR is there: all have come together.
     caf::result<void>(atom::lead, coordinator_actor coordinator),
     // The COORDINATOR, once it is there.
     caf::result<coordinator_actor>(atom::lead),
-    // A node cannot do its part: nothing will come of the job. Answered as `finish`.
-    caf::result<void>(atom::failed, Error error),
+    // A node cannot do its part in this generation, or a rank in what it does: the others go on
+    // without it, or nothing will come of the job. Answered as `finish`.
+    caf::result<void>(atom::failed, std::int64_t generation, Error error),
     // The job has ended: tells the members; answered when those that are there know.
     caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.
@@ -172,7 +186,9 @@ using former_actor = caf::typed_actor<
     // Comes together with the other nodes, opens, compiles, connects. Errors are carried.
     caf::result<FormedPtr>(atom::form),
     // Drops the generation; answered when nothing of it runs any more.
-    caf::result<void>(atom::release)>;
+    caf::result<void>(atom::release),
+    // The same, but keeps the state that this node has of it, for the next one.
+    caf::result<void>(atom::halt)>;
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
@@ -186,6 +202,7 @@ using node_actor = caf::typed_actor<
     caf::result<void>(atom::finish, JobEnd end),
     // As a member is told.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
+    caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Where the job stands.

@@ -31,6 +31,9 @@ using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
+/// What a run has come to in the generations before (roles/detail/run_totals.hpp).
+struct RunTotals;
+using RunTotalsPtr = std::shared_ptr<const RunTotals>;
 /// A generation that can train, and who shows it (roles/formed.hpp).
 struct Formed;
 using FormedPtr = std::shared_ptr<const Formed>;
@@ -104,6 +107,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, digest)
   CAF_ADD_ATOM(troupe, troupe::atom, alive)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankCollective))
+  CAF_ADD_ATOM(troupe, troupe::atom, halt)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunTotalsPtr))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -116,4 +121,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -184,6 +184,13 @@ void HostDevice::update_loss_scale(Stream& stream, const LossScaleOptions& optio
   });
 }
 
+void HostDevice::count_update(Stream& stream, std::int64_t* steps) {
+  host_stream(stream).enqueue([=]() -> Status {
+    ++*steps;
+    return {};
+  });
+}
+
 void HostDevice::gate_updates(Stream& stream, const float* votes, float needed) {
   host_stream(stream).enqueue([=]() -> Status {
     if (*votes != needed)

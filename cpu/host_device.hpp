@@ -42,6 +42,7 @@ public:
                     float* found_inf) override;
   void update_loss_scale(Stream& stream, const LossScaleOptions& options,
                          LossScaleState* state) override;
+  void count_update(Stream& stream, std::int64_t* steps) override;
   void gate_updates(Stream& stream, const float* votes, float needed) override;
 
 private:

@@ -63,4 +63,12 @@ Result<std::shared_ptr<Generation>> form_alone(const Config& config);
 /// since. Blocks. Nothing else may be enqueued meanwhile. Errors: of the streams.
 Status leave_state(const Generation& generation, std::int64_t step);
 
+/// Whether a rank has all of the state by itself, in its device's memory.
+bool is_whole(const Replica& replica);
+
+/// The same where other nodes may be gone, and streams have failed: of the step that the ranks of
+/// this node have come to, those that have come furthest. Leaves nothing where no rank has all of
+/// the state. Blocks.
+Status leave_own_state(const Generation& generation);
+
 } // namespace troupe::engine

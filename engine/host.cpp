@@ -82,9 +82,11 @@ Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
   const RoundedTypes rounded{stored, stored == DType::f32 ? buffers : stored};
   if (rounded.statistics != DType::f32)
     equipment.train = with_rounded_results(std::move(equipment.train), *equipment.device, rounded);
+  if (!host_->initial)
+    host_->initial = initial_state(model.graph, config().run.seed);
   if (host_->state)
     return {};
-  host_->state = initial_state(model.graph, config().run.seed);
+  host_->state = host_->initial;
   // Ranks that each have all parameters would each draw all of them.
   if (config().devices.count > 1 && !config().parallel.divides_parameters()) {
     TROUPE_TRY(auto drawn, read_whole(*host_->state));

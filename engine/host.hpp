@@ -39,6 +39,8 @@ struct Host {
   /// The generation that is formed takes it, and may leave it again (leave_state): it is in one
   /// place only.
   StateSourcePtr state = nullptr;
+  /// Of a run that begins, drawn from the seed as it is read.
+  StateSourcePtr initial = nullptr;
   std::optional<metrics::RecomputeRecord> recompute = {}; ///< where it was asked for
   double operations = 0; ///< of a slice's products, forward and backward; none made again
 };

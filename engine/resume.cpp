@@ -150,6 +150,18 @@ fs::path run_folder(const Config& config) {
   return fs::path{config.run.output} / config.run.name;
 }
 
+Beginning find_newest(const fs::path& folder) {
+  Beginning beginning;
+  auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
+  for (const auto& skipped : newest.skipped)
+    beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
+  if (newest.entry) {
+    beginning.state = std::move(newest.state);
+    beginning.path = newest.entry->path;
+  }
+  return beginning;
+}
+
 Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
   Beginning beginning;
   const auto& resume = config.checkpoint.resume;
@@ -159,13 +171,7 @@ Result<Beginning> find_beginning(const Config& config, const fs::path& folder) {
       beginning.notes.push_back(
           fmt::format("an earlier run of this name is now {}", aside->string()));
   } else if (resume == "auto") {
-    auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
-    for (const auto& skipped : newest.skipped)
-      beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
-    if (newest.entry) {
-      beginning.state = std::move(newest.state);
-      beginning.path = newest.entry->path;
-    }
+    beginning = find_newest(folder);
   } else {
     TROUPE_TRY(beginning.state, open_named("checkpoint.resume", resume));
     beginning.path = resume;

@@ -10,6 +10,10 @@ std::size_t GenerationRecord::index_of(std::int32_t rank) const {
   return static_cast<std::size_t>(node - nodes.begin());
 }
 
+std::ptrdiff_t GenerationRecord::lacking() const {
+  return std::ranges::count(nodes, true, &NodePlace::lacks_state);
+}
+
 Seat seat_alone(std::int32_t workers, const std::string& host) {
   const NodePlace here{.address = {}, .host = host, .first_rank = 0, .workers = workers};
   return {.refused = {}, .generation = {.number = 1, .nodes = {here}}};

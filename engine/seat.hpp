@@ -16,12 +16,13 @@ struct NodePlace {
   std::string address, host;
   std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
+  bool lacks_state = false; ///< and gets it from GenerationRecord::source
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodePlace& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
                               f.field("data", x.data), f.field("first_rank", x.first_rank),
-                              f.field("workers", x.workers));
+                              f.field("workers", x.workers), f.field("lacks_state", x.lacks_state));
   }
 };
 
@@ -30,16 +31,22 @@ struct GenerationRecord {
   std::int64_t number = 1;
   std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
   std::string secret = {};      ///< without which nobody connects to their ranks
+  std::int64_t slices = 1;      ///< of a global batch, from the first generation on
+  std::int64_t step = 0;        ///< its first
+  std::int32_t source = 0;      ///< of `nodes`: the state that it goes on from is there
 
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
   std::size_t index_of(std::int32_t rank) const;
   const NodePlace& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
+  /// How many nodes get the state from the source.
+  std::ptrdiff_t lacking() const;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, GenerationRecord& x) {
     return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
-                              f.field("secret", x.secret));
+                              f.field("secret", x.secret), f.field("slices", x.slices),
+                              f.field("step", x.step), f.field("source", x.source));
   }
 };
 
@@ -59,19 +66,16 @@ struct Seat {
   std::optional<Error> refused;
   GenerationRecord generation = {};
   std::int32_t node = 0; ///< of generation.nodes
-  /// The bytes of the checkpoint that the job goes on from, as it travels
-  /// (actors/cluster/detail/checkpoint_pieces.hpp); 0: the job begins afresh.
-  std::int64_t checkpoint_bytes = 0;
   SharedFolder shared = {};
 
   const NodePlace& place() const { return generation.nodes[static_cast<std::size_t>(node)]; }
   bool leads() const { return node == 0; }
+  bool is_source() const { return node == generation.source; }
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Seat& x) {
-    return f.object(x).fields(
-        f.field("refused", x.refused), f.field("generation", x.generation), f.field("node", x.node),
-        f.field("checkpoint_bytes", x.checkpoint_bytes), f.field("shared", x.shared));
+    return f.object(x).fields(f.field("refused", x.refused), f.field("generation", x.generation),
+                              f.field("node", x.node), f.field("shared", x.shared));
   }
 };
 

@@ -177,6 +177,12 @@ void CudaDevice::update_loss_scale(Stream& stream, const LossScaleOptions& optio
   });
 }
 
+void CudaDevice::count_update(Stream& stream, std::int64_t* steps) {
+  auto& on = cuda_stream(stream);
+  on.enqueue("count update",
+             [&](cudaStream_t s) { launch_count_update(s, steps, on.update_gate()); });
+}
+
 void CudaDevice::gate_updates(Stream& stream, const float* votes, float needed) {
   cuda_stream(stream).gate_updates(votes, needed);
 }

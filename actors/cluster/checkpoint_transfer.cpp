@@ -23,8 +23,8 @@ constexpr std::chrono::seconds between_lines{2};
 /// For other nodes to get theirs: whether they live is seen elsewhere.
 constexpr std::chrono::hours long_time{24};
 
-collectives::LinkName link_to(std::int32_t node) {
-  return {.group = "checkpoint", .from = 0, .to = node};
+collectives::LinkName link(const engine::GenerationRecord& generation, std::int32_t node) {
+  return {.group = "checkpoint", .from = generation.source, .to = node};
 }
 
 Digest digest_of(std::span<const std::byte> bytes) {
@@ -73,6 +73,8 @@ private:
 
 /// Until the node has said that it has all.
 Status send_to(net::Connection& to, const CheckpointPieces& pieces, const net::Patience& patience) {
+  const auto size = pieces.bytes();
+  TROUPE_TRY(net::write_all(to, std::as_bytes(std::span{&size, 1}), patience));
   Sender sender{to, patience};
   for (const auto& part : pieces.parts())
     TROUPE_TRY(sender.add(part));
@@ -95,8 +97,7 @@ public:
       if (Clock::now() < said + between_lines)
         continue;
       said = Clock::now();
-      say(fmt::format("fetching the leader's checkpoint: {}%",
-                      (begin + chunk.size()) * 100 / to_.size()));
+      say(fmt::format("fetching the checkpoint: {}%", (begin + chunk.size()) * 100 / to_.size()));
     }
     return {};
   }
@@ -108,7 +109,7 @@ private:
     TROUPE_TRY(net::read_all(from_, chunk, patience_));
     return digest == digest_of(chunk)
                ? Status{}
-               : fail(Errc::corrupt, "a chunk of the leader's checkpoint was damaged on its way");
+               : fail(Errc::corrupt, "a chunk of the checkpoint was damaged on its way");
   }
 
   net::Connection& from_;
@@ -121,15 +122,15 @@ private:
 Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRecord& generation,
                        const CheckpointPieces& pieces, const TimeoutsConfig& timeouts,
                        const std::function<void()>& arrived) {
-  const auto others = std::ssize(generation.nodes) - 1;
-  std::latch all_tried{others};
-  std::atomic<std::ptrdiff_t> waiting{others};
+  std::latch all_tried{generation.lacking()};
+  std::atomic<std::ptrdiff_t> waiting{generation.lacking()};
   const auto serve = [&](std::int32_t node) -> Status {
     const auto patience = meeting.patience(timeouts.collective);
-    auto link =
+    auto connection =
         meeting.connect(*parse_endpoint(generation.nodes[static_cast<std::size_t>(node)].data),
-                        link_to(node), timeouts.collective);
-    const auto sent = link ? send_to(*link, pieces, patience) : failure(link.error());
+                        link(generation, node), timeouts.collective);
+    const auto sent =
+        connection ? send_to(*connection, pieces, patience) : failure(connection.error());
     if (sent) {
       --waiting;
       arrived();
@@ -138,11 +139,12 @@ Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRe
     if (!sent || waiting > 0)
       return sent;
     std::byte go_on{};
-    return net::write_all(*link, one_byte(go_on), patience);
+    return net::write_all(*connection, one_byte(go_on), patience);
   };
   std::vector<std::future<Status>> sending;
-  for (std::int32_t node = 1; node <= others; ++node)
-    sending.push_back(std::async(std::launch::async, serve, node));
+  for (std::int32_t node = 0; node < std::ssize(generation.nodes); ++node)
+    if (generation.nodes[static_cast<std::size_t>(node)].lacks_state)
+      sending.push_back(std::async(std::launch::async, serve, node));
   for (auto& each : sending)
     TROUPE_TRY(each.get());
   return {};
@@ -151,18 +153,20 @@ Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRe
 Result<Checkpoint> fetch_checkpoint(collectives::Meeting& meeting, const engine::Seat& seat,
                                     const TimeoutsConfig& timeouts,
                                     const std::function<void(const std::string&)>& say) {
-  say(fmt::format("fetching the leader's checkpoint ({})",
-                  metrics::readable_bytes(static_cast<double>(seat.checkpoint_bytes))));
-  TROUPE_TRY(auto link, meeting.accept(link_to(seat.node), timeouts.quorum));
-  const auto size = static_cast<std::size_t>(seat.checkpoint_bytes);
+  TROUPE_TRY(auto connection, meeting.accept(link(seat.generation, seat.node), timeouts.quorum));
+  const auto patience = meeting.patience(timeouts.collective);
+  std::int64_t bytes = 0;
+  TROUPE_TRY(net::read_all(connection, std::as_writable_bytes(std::span{&bytes, 1}), patience));
+  say(fmt::format("fetching the checkpoint ({})",
+                  metrics::readable_bytes(static_cast<double>(bytes))));
+  const auto size = static_cast<std::size_t>(bytes);
   // Not make_shared, which would fill it with zeros first.
   const std::shared_ptr<std::byte[]> storage{new std::byte[size]};
-  const auto patience = meeting.patience(timeouts.collective);
-  TROUPE_TRY(Receiver(link, patience, {storage.get(), size}).run(say));
-  TROUPE_TRY(auto checkpoint, join_pieces(storage, seat.checkpoint_bytes));
+  TROUPE_TRY(Receiver(connection, patience, {storage.get(), size}).run(say));
+  TROUPE_TRY(auto checkpoint, join_pieces(storage, bytes));
   std::byte word{};
-  TROUPE_TRY(net::write_all(link, one_byte(word), patience));
-  TROUPE_TRY(net::read_all(link, one_byte(word), meeting.patience(long_time)));
+  TROUPE_TRY(net::write_all(connection, one_byte(word), patience));
+  TROUPE_TRY(net::read_all(connection, one_byte(word), meeting.patience(long_time)));
   return checkpoint;
 }
 

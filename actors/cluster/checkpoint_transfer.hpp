@@ -1,4 +1,4 @@
-/// How the leader's checkpoint comes to nodes that lack its file: by the data plane, in chunks with
+/// How a state comes to nodes that lack it: by the data plane, in chunks with
 /// their digests. Blocking calls, for a thread of their own.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace troupe::actors {
 
-/// To all other nodes at a time. Returns when all have it, and know that all have. `arrived` is
-/// called, from any thread, when one has. Error: network.
+/// To all nodes that lack it at a time, from the generation's source. Returns when all have it, and
+/// know that all have. `arrived` is called, from any thread, when one has. Error: network.
 Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRecord& generation,
                        const CheckpointPieces& pieces, const TimeoutsConfig& timeouts,
                        const std::function<void()>& arrived);
 
-/// On the node with this seat. Returns when all nodes have it. `say` tells a person how far it is.
+/// On a node that lacks it. Returns when all have it. `say` tells a person how far it is.
 /// Errors: network; corrupt.
 Result<Checkpoint> fetch_checkpoint(collectives::Meeting& meeting, const engine::Seat& seat,
                                     const TimeoutsConfig& timeouts,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/engine/seat.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <cstdint>
@@ -12,6 +13,19 @@
 
 namespace troupe::actors {
 
+/// The state that a daemon can go on from.
+struct StateOffer {
+  std::int64_t step = -1; ///< after so many steps; below 0: it has none
+  bool travels = false;   ///< else whoever has none finds it in the folder, or draws it
+  engine::SharedFolder shared = {};
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, StateOffer& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("travels", x.travels),
+                              f.field("shared", x.shared));
+  }
+};
+
 /// A daemon that wants to take part.
 struct NodeInfo {
   std::string address; ///< HOST:PORT where others reach it; what errors call it
@@ -21,12 +35,14 @@ struct NodeInfo {
   std::int32_t workers = 1;
   /// Key to value, as in a config file: what all nodes of a job must agree on.
   std::map<std::string, std::string> job;
+  StateOffer offer = {};
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodeInfo& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("data", x.data),
                               f.field("host", x.host), f.field("version", x.version),
-                              f.field("workers", x.workers), f.field("job", x.job));
+                              f.field("workers", x.workers), f.field("job", x.job),
+                              f.field("offer", x.offer));
   }
 };
 

@@ -76,25 +76,25 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 } // namespace
 
-Result<Lead> lead_job(const Applicant& applicant, const engine::Beginning& beginning) {
+membership_actor lead_job(const Applicant& applicant) {
   const auto& cluster = applicant.config.cluster;
-  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .quorum = cluster.timeouts.quorum,
-                        .detection = cluster.timeouts.detection,
-                        .say = applicant.say};
+  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(
+      MembershipSetup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+                      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+                      .quorum = cluster.timeouts.quorum,
+                      .detection = cluster.timeouts.detection,
+                      .slices = [config = &applicant.config](
+                                    std::int64_t workers) { return config->slices(workers); },
+                      .say = applicant.say});
+}
+
+Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beginning& beginning) {
+  StateOffer offer{.step = beginning.state ? beginning.state->header().step : 0};
   if (applicant.config.checkpoint.is_sharded()) {
-    TROUPE_TRY(setup.shared, engine::offer_folder(checkpoints_of(applicant), beginning));
+    TROUPE_TRY(offer.shared, engine::offer_folder(checkpoints_of(applicant), beginning));
   }
-  Lead lead;
-  if (cluster.max_nodes > 1 && beginning.state && setup.shared.checkpoint.empty()) {
-    TROUPE_TRY(auto whole, read_whole(*beginning.state));
-    lead.pieces.emplace(std::make_shared<const Checkpoint>(std::move(whole)));
-    setup.checkpoint_bytes = lead.pieces->bytes();
-  }
-  lead.membership =
-      applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup));
-  return lead;
+  offer.travels = beginning.state && offer.shared.checkpoint.empty();
+  return offer;
 }
 
 Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership) {
@@ -133,30 +133,27 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
   }
 }
 
-Result<engine::Beginning> fetch_beginning(const Applicant& applicant, const Place& place) {
+Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_actor& membership,
+                                   const Place& place, const StateSourcePtr& own) {
   const auto& seat = place.seat;
-  engine::Beginning beginning;
-  if (!seat.shared.probe.empty()) {
-    TROUPE_TRY(beginning.state,
-               engine::enter_folder(checkpoints_of(applicant), seat.shared, seat.node));
+  const auto& timeouts = applicant.config.cluster.timeouts;
+  if (!seat.shared.probe.empty())
+    return engine::enter_folder(checkpoints_of(applicant), seat.shared, seat.node);
+  if (seat.place().lacks_state) {
+    auto checkpoint = fetch_checkpoint(*place.meeting, seat, timeouts, applicant.say);
+    if (!checkpoint)
+      return failure(cause(applicant, place, checkpoint.error()));
+    return state_in_memory(*std::move(checkpoint));
   }
-  if (seat.checkpoint_bytes == 0)
-    return beginning;
-  auto checkpoint =
-      fetch_checkpoint(*place.meeting, seat, applicant.config.cluster.timeouts, applicant.say);
-  if (!checkpoint)
-    return failure(cause(applicant, place, checkpoint.error()));
-  beginning.state = state_in_memory(*std::move(checkpoint));
-  return beginning;
-}
-
-Status send_beginning(const Applicant& applicant, const Lead& lead, const Place& place) {
-  if (!lead.pieces)
-    return {};
-  const auto sent = send_checkpoint(*place.meeting, place.seat.generation, *lead.pieces,
-                                    applicant.config.cluster.timeouts,
-                                    [&lead] { caf::anon_send(lead.membership, atom::fetch_v); });
-  return sent ? sent : failure(cause(applicant, place, sent.error()));
+  if (seat.is_source() && seat.generation.lacking() > 0) {
+    TROUPE_TRY(auto whole, read_whole(*own));
+    const CheckpointPieces pieces{std::make_shared<const Checkpoint>(std::move(whole))};
+    const auto sent = send_checkpoint(*place.meeting, seat.generation, pieces, timeouts,
+                                      [&] { caf::anon_send(membership, atom::fetch_v); });
+    if (!sent)
+      return failure(cause(applicant, place, sent.error()));
+  }
+  return own;
 }
 
 Error cause(const Applicant& applicant, const Place& place, Error met) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../interfaces.hpp"
-#include "detail/checkpoint_pieces.hpp"
 #include "network.hpp"
 #include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/engine/resume.hpp"
@@ -34,14 +33,12 @@ struct Place {
   std::shared_ptr<collectives::Meeting> meeting = nullptr; ///< null where there is one node
 };
 
-struct Lead {
-  membership_actor membership;
-  std::optional<CheckpointPieces> pieces = {}; ///< that other nodes need; none: begins afresh
-};
+/// Spawns the MEMBERSHIP that the others join.
+membership_actor lead_job(const Applicant& applicant);
 
-/// Spawns the MEMBERSHIP that the others join, of a job that goes on from this beginning. Errors:
-/// those of reading it, for nodes that lack the file; of offer_folder.
-Result<Lead> lead_job(const Applicant& applicant, const engine::Beginning& beginning);
+/// What the leader offers of a run that goes on from a checkpoint, or begins: null. Errors: of
+/// offer_folder.
+Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beginning& beginning);
 
 /// Finds a MEMBERSHIP by any of the daemons of cluster.join, and takes a seat. Tries until the
 /// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
@@ -53,13 +50,12 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
 /// attempt may have more luck; stopped, when somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership);
 
-/// The leader's checkpoint, or nothing when the job begins afresh. Returns when all nodes have it.
-/// Errors: network; corrupt; stopped, when somebody asked for it; of enter_folder.
-Result<engine::Beginning> fetch_beginning(const Applicant& applicant, const Place& place);
-
-/// For the node that leads: sends it, and waits until all others have it. Errors: why one will
-/// never have it; stopped, when somebody asked for it.
-Status send_beginning(const Applicant& applicant, const Lead& lead, const Place& place);
+/// Gets the state that the generation goes on from, or gives it to those that lack it: what this
+/// node goes on from, where it had `own`; null: it is drawn from the seed. Returns when all nodes
+/// have it. Errors: network; corrupt; stopped, when somebody asked for it; those of reading it; of
+/// enter_folder.
+Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_actor& membership,
+                                   const Place& place, const StateSourcePtr& own);
 
 /// Why nodes did not connect: a connection that was closed is seen before it is known whose node
 /// has gone.

@@ -17,15 +17,19 @@ namespace troupe::actors {
 
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
-  std::chrono::milliseconds quorum;            ///< for min_nodes to come together
-  std::chrono::milliseconds detection;         ///< without a sign of life, a node is dead
-  std::int64_t checkpoint_bytes = 0;           ///< that travel to nodes before the job begins
-  engine::SharedFolder shared = {};            ///< where all nodes write checkpoints, if they do
+  std::chrono::milliseconds quorum;    ///< for min_nodes to come together
+  std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
+  /// Of a global batch, for so many workers at first.
+  std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
 };
 
-///   gathering --(min_nodes are there)--> formed --(lead)--> led --> ended
-///       a node that goes is forgotten;    a node that goes ends the job
+///   gathering --(all are there, and min_nodes)--> connecting --(lead)--> training --> ended
+///       ^  a node that goes is forgotten              |                      |
+///       +------ a node goes, or another comes: all halt, and come again -----+
+///
+/// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
+/// is; a later one saves what there is, and ends the job.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -34,40 +38,54 @@ public:
   membership_actor::behavior_type make_behavior();
 
 private:
+  enum class Phase : std::uint8_t { gathering, connecting, training };
   struct Member {
     std::string address;
     member_actor node;
-    caf::typed_response_promise<engine::Seat> seat;
-    bool gone = false;
+    std::optional<caf::typed_response_promise<engine::Seat>> seat; ///< that it waits for
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
   };
+  using Members = std::vector<Member>;
 
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
+  Status admit_another(const NodeInfo& info);
+  Members::iterator find(std::string_view address);
+  void gather();
+  void gathered_for(std::int64_t generation);
+  void form_if_complete();
   void form();
   void refuse_all(const Error& error);
+  void halt(const Error& reason);
+  void make_room();
   void member_down(const caf::down_msg& down);
+  void forget(Members::iterator member);
   Error refusal(const NodeInfo& info) const;
-  void break_off(const Error& error);
   void tell_ranks(const Error& error);
   void lead(const coordinator_actor& coordinator);
   caf::result<coordinator_actor> leader();
-  caf::result<void> fail(const Error& error);
+  caf::result<void> fail(std::int64_t generation, const Error& error);
+  bool goes_on_after(const Error& error);
+  void dismiss(Members::iterator member, const Error& error);
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
   void stop();
   std::string status() const;
+  bool has_begun() const { return generation_.has_value(); }
 
   membership_actor::pointer self_;
   MembershipSetup setup_;
   LostNodes lost_;
   Roster roster_;
-  std::vector<Member> members_; ///< in the order of their ranks, once formed
-  std::optional<engine::GenerationRecord> generation_;
+  Members members_; ///< in the order of their ranks; the first leads
+  Phase phase_ = Phase::gathering;
+  std::optional<engine::GenerationRecord> generation_; ///< the last one
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
-  std::ptrdiff_t fetched_ = 1;     ///< nodes that have the checkpoint
+  std::ptrdiff_t fetched_ = 0;     ///< nodes that lacked the state, and have it
   std::optional<Error> closed_;    ///< why nobody is admitted any more
   std::optional<Error> unstarted_; ///< why the ranks will not all be connected
+  std::optional<Error> ending_;    ///< why the job is saved and ends
+  int unexplained_ = 0;            ///< generations in a row that ended though no node was lost
   bool stopping_ = false, ended_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include "troupe/core/sha256.hpp"
 #include "troupe/nn/config_check.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -80,14 +82,29 @@ Status Roster::check_same_job(const NodeInfo& node) const {
   return {};
 }
 
+void Roster::come_again(const NodeInfo& node) {
+  *std::ranges::find(nodes_, node.address, &NodeInfo::address) = node;
+  absent_.erase(node.address);
+}
+
 void Roster::remove(std::string_view address) {
   std::erase_if(nodes_, [address](const NodeInfo& node) { return node.address == address; });
+  std::erase_if(absent_, [address](const std::string& absent) { return absent == address; });
+}
+
+std::int64_t Roster::workers() const {
+  std::int64_t workers = 0;
+  for (const auto& node : nodes_)
+    workers += node.workers;
+  return workers;
 }
 
 std::string Roster::waiting_for() const {
-  const auto missing = min_nodes_ - std::ssize(nodes_);
-  if (missing <= 0)
+  if (complete())
     return {};
+  if (has_enough())
+    return fmt::format("waiting for {} to come together again", fmt::join(absent_, ", "));
+  const auto missing = min_nodes_ - std::ssize(nodes_);
   std::string there;
   for (const auto& node : nodes_)
     there += (there.empty() ? "" : ", ") + node.address;
@@ -95,15 +112,25 @@ std::string Roster::waiting_for() const {
                      nodes_.size(), min_nodes_, there);
 }
 
-engine::GenerationRecord Roster::generation(std::int64_t number, std::string secret) const {
-  engine::GenerationRecord generation{.number = number, .nodes = {}, .secret = std::move(secret)};
+engine::GenerationRecord Roster::generation(std::int64_t number, std::string secret,
+                                            std::int64_t slices) const {
+  const auto step_of = [](const NodeInfo& node) { return node.offer.step; };
+  const auto source = std::ranges::max_element(nodes_, {}, step_of);
+  engine::GenerationRecord generation{.number = number,
+                                      .nodes = {},
+                                      .secret = std::move(secret),
+                                      .slices = slices,
+                                      .step = std::max<std::int64_t>(0, source->offer.step),
+                                      .source = static_cast<std::int32_t>(source - nodes_.begin())};
   std::int32_t rank = 0;
   for (const auto& node : nodes_) {
-    generation.nodes.push_back({.address = node.address,
-                                .host = node.host,
-                                .data = node.data,
-                                .first_rank = rank,
-                                .workers = node.workers});
+    generation.nodes.push_back(
+        {.address = node.address,
+         .host = node.host,
+         .data = node.data,
+         .first_rank = rank,
+         .workers = node.workers,
+         .lacks_state = source->offer.travels && node.offer.step != source->offer.step});
     rank += node.workers;
   }
   return generation;

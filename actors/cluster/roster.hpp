@@ -7,6 +7,7 @@
 #include "troupe/engine/seat.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,19 +29,34 @@ public:
   Status admit(const NodeInfo& node);
   /// Error: what differs from the leader. Precondition: there is one.
   Status check_same_job(const NodeInfo& node) const;
-  /// A node that left before the job began.
+  /// A node that is there already, and comes again for the next generation.
+  void come_again(const NodeInfo& node);
+  /// A node that left.
   void remove(std::string_view address);
+  /// This node has to come again.
+  void await(const std::string& address) { absent_.insert(address); }
 
   const std::vector<NodeInfo>& nodes() const { return nodes_; }
-  bool complete() const { return std::ssize(nodes_) >= min_nodes_; }
+  std::int64_t workers() const;
+  bool has_enough() const { return std::ssize(nodes_) >= min_nodes_; }
+  /// Those that have to come again.
+  const std::set<std::string>& absent() const { return absent_; }
+  bool complete() const { return has_enough() && absent_.empty(); }
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
   std::string waiting_for() const;
-  /// The nodes in the order in which they were admitted. Precondition: complete().
-  engine::GenerationRecord generation(std::int64_t number, std::string secret) const;
+  /// The nodes in the order in which they were admitted, with the state of the first of those that
+  /// have come furthest. Precondition: there are some, none absent.
+  engine::GenerationRecord generation(std::int64_t number, std::string secret,
+                                      std::int64_t slices) const;
+  /// The offer of a generation's source.
+  const StateOffer& offer(const engine::GenerationRecord& generation) const {
+    return nodes_[static_cast<std::size_t>(generation.source)].offer;
+  }
 
 private:
   std::int32_t min_nodes_, max_nodes_;
   std::vector<NodeInfo> nodes_;
+  std::set<std::string> absent_; ///< addresses
 };
 
 } // namespace troupe::actors

@@ -6,12 +6,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
-    : self_{self}, setup_{std::move(setup)}, committed_{setup_.first_step},
-      granted_{setup_.first_step}, epoch_{setup_.before.epoch}, summary_{setup_.info} {
+    : self_{self}, setup_{std::move(setup)},
+      committed_{setup_.first_step}, granted_{setup_.first_step}, epoch_{setup_.before.epoch},
+      totals_{setup_.totals}, summary_{setup_.info} {
+  summary_.checkpoints = totals_.summary.checkpoints;
+  summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
+  summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
   summary_.accuracy = setup_.before.accuracy;
 }
@@ -35,13 +40,51 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         error.code == Errc::collective ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
-      [this](atom::lost, const std::string& address) { lost_.insert(address); },
-      [this](atom::stop) {
-        stopping_ = true;
-        if (phase_ == Phase::training && committed_ == granted_)
-          reach_pause();
+      [this](atom::stop) { stop(); },
+      [this](atom::stop, const Error& reason) {
+        ending_ = reason;
+        stop();
       },
+      [this](atom::halt) { return halt(); }, [this](atom::release) { return release(); },
       [this](atom::status) { return status(); });
+}
+
+void CoordinatorState::stop() {
+  stopping_ = true;
+  if (phase_ == Phase::training && committed_ == granted_)
+    reach_pause();
+}
+
+/// Answered by grant(), when training is about to go on.
+caf::result<void> CoordinatorState::halt() {
+  auto& promise = halts_.emplace_back(self_->make_response_promise<void>());
+  if (phase_ == Phase::training)
+    grant();
+  return promise;
+}
+
+/// What is divided among ranks outlives the generation in a checkpoint alone.
+void CoordinatorState::answer_halts() {
+  if (committed_ != granted_ || writing_)
+    return;
+  if (setup_.is_divided && saved_ < committed_ && setup_.plan.saves())
+    return save_for_next();
+  for (auto& promise : std::exchange(halts_, {}))
+    promise.deliver();
+}
+
+/// A step that a rank has reported all had voted for, also those that can report it no more.
+RunTotalsPtr CoordinatorState::release() {
+  for (auto made = reports_.begin(); made != reports_.end() && made->first == committed_;
+       made = reports_.erase(made)) {
+    std::ranges::sort(made->second, {}, &StepReport::rank);
+    record_step(committed_++, made->second);
+  }
+  phase_ = Phase::ended;
+  totals_.seconds += seconds(Clock::now() - begin_);
+  totals_.summary = summary_;
+  self_->send(setup_.metrics, atom::release_v);
+  return std::make_shared<const RunTotals>(totals_);
 }
 
 void CoordinatorState::join(const RankInfo& info, Member member) {
@@ -67,7 +110,21 @@ void CoordinatorState::begin_if_ready() {
   for (const auto& [rank, member] : members_)
     if (rank == setup_.generation.node_of(rank).first_rank)
       self_->send(member.metrics, atom::join_v, node_statuses(), heartbeat_actor{setup_.metrics});
-  resume_training();
+  go_on();
+}
+
+/// What was due when the generation before ended may not have been done: the last steps are on no
+/// disk, or not evaluated.
+void CoordinatorState::go_on() {
+  const bool is_first = setup_.generation.number == 1;
+  if (is_over() && is_first)
+    return resume_training();
+  if (stopping_)
+    return save_if_due();
+  const bool pauses = setup_.plan.evaluation_due(committed_) || setup_.plan.epoch_ends(committed_);
+  if (pauses && epoch_.steps > 0)
+    return reach_pause();
+  is_over() ? save_if_due() : resume_training();
 }
 
 void CoordinatorState::resume_training() {
@@ -85,6 +142,8 @@ std::int64_t CoordinatorState::pause() const {
 }
 
 void CoordinatorState::grant() {
+  if (!halts_.empty())
+    return answer_halts();
   const auto limit = std::min(pause(), committed_ + setup_.window);
   if (limit <= granted_)
     return;
@@ -129,10 +188,10 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->lr = setup_.learning_rate(step);
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
-  collective_ += collective.total;
-  overlapped_ += collective.overlapped;
+  totals_.collective += collective.total;
+  totals_.overlapped += collective.overlapped;
   epoch_.add(*record);
-  run_.add(*record);
+  totals_.steps.add(*record);
   summary_.loss = record->loss;
   summary_.loss_scale = record->loss_scale;
   summary_.skipped_steps = record->skipped_steps;
@@ -187,7 +246,7 @@ void CoordinatorState::record_epoch(const EvaluationReport* test) {
 /// For the checkpoint of this step, if there will be one.
 void CoordinatorState::note_results(const engine::TestResults& results) {
   next_parts_.results = engine::to_metadata(results);
-  next_parts_.is_best = setup_.best.beat(results);
+  next_parts_.is_best = totals_.best.beat(results);
 }
 
 /// Ranks that wait for a dead one fail before its node is known to be gone, which is what a person
@@ -205,6 +264,27 @@ void CoordinatorState::fail(Error error) {
   if (phase_ == Phase::ended)
     return;
   complete(error.where);
+  if (!others_may_go_on(error))
+    return end_failed(std::move(error));
+  if (std::exchange(reported_, true))
+    return; // MEMBERSHIP decides
+  self_->request(setup_.membership, caf::infinite, atom::failed_v, setup_.generation.number, error)
+      .then([] {}, [this, error](const caf::error&) { end_failed(error); });
+}
+
+/// Without the node where something broke, or once more. What is wrong with the job is so for all.
+bool CoordinatorState::others_may_go_on(const Error& error) const {
+  constexpr std::array broken = {Errc::device,  Errc::out_of_memory, Errc::collective,
+                                 Errc::network, Errc::internal,      Errc::io};
+  const bool elsewhere =
+      error.code == Errc::collective || error.where.node != setup_.generation.nodes.front().address;
+  return setup_.membership && phase_ != Phase::joining && elsewhere &&
+         std::ranges::count(broken, error.code) > 0;
+}
+
+void CoordinatorState::end_failed(Error error) {
+  if (phase_ == Phase::ended)
+    return;
   summary_.error = error.to_string();
   error_ = std::move(error);
   end("failed");
@@ -223,10 +303,11 @@ void CoordinatorState::end(std::string_view status) {
   summary_.status = status;
   summary_.steps = committed_;
   summary_.epochs = committed_ / setup_.plan.steps_per_epoch();
-  summary_.samples = run_.samples;
-  summary_.seconds = seconds(Clock::now() - begin_);
-  summary_.samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds);
-  summary_.overlap_ratio = ratio(overlapped_, collective_);
+  summary_.samples = totals_.steps.samples;
+  summary_.seconds = totals_.seconds + seconds(Clock::now() - begin_);
+  summary_.samples_per_second =
+      ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
+  summary_.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});
   const auto answer = [this](const RunOutcomePtr& ended) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
-#include "detail/best_so_far.hpp"
+#include "detail/run_totals.hpp"
 #include "troupe/engine/job_plan.hpp"
 
 #include "troupe/metrics/report/earlier_run.hpp"
@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +32,13 @@ struct CoordinatorSetup {
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::EarlierRun before = {}; ///< the steps before first_step
+  RunTotals totals = {};           ///< of the generations before
+  bool is_divided = false;         ///< no rank has all of the state by itself
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
-  BestSoFar best = BestSoFar{};
   checkpointer_actor checkpointer; ///< rank 0's
   metrics_actor metrics;
-  metrics::Track row = {}; ///< of the actor in the timeline
+  membership_actor membership = {}; ///< null: there is one node alone
+  metrics::Track row = {};          ///< of the actor in the timeline
 };
 
 ///              run                 pause: all steps below it are committed
@@ -48,6 +49,8 @@ struct CoordinatorSetup {
 ///                                                 | last step, or stopped
 ///                                                 v
 ///                                              finishing --> ended
+///
+/// A generation that is over (release) leaves all to the next COORDINATOR.
 ///
 /// Workers run below the limit that was granted, so that all ranks stop at the same step.
 class CoordinatorState {
@@ -78,6 +81,7 @@ private:
   void join(const RankInfo& info, Member member);
   std::int32_t world_size() const { return setup_.generation.world_size(); }
   void begin_if_ready();
+  void go_on();
   void resume_training();
   void grant();
   std::int64_t pause() const;
@@ -102,8 +106,15 @@ private:
   void count_saved(CheckpointOutcome outcome);
   void finish();
   void tell_workers_status();
+  void stop();
+  caf::result<void> halt();
+  void answer_halts();
+  void save_for_next();
+  RunTotalsPtr release();
   void suspect(const Error& error);
   void fail(Error error);
+  bool others_may_go_on(const Error& error) const;
+  void end_failed(Error error);
   void complete(Where& where) const;
   void end(std::string_view status);
   RunOutcomePtr unrecorded(const caf::error& reason);
@@ -121,20 +132,23 @@ private:
   bool writing_ = false;            ///< a snapshot: there is memory for one
   bool save_due_ = false;           ///< when that is written
   std::size_t copying_ = 0;         ///< ranks that have not yet copied what they save
+  std::int64_t saved_ = -1;         ///< steps after which a checkpoint was written, or should be
   std::int64_t hashed_ = -1;        ///< steps after which the summary's digest was taken
   CheckpointParts parts_ = {};      ///< of the checkpoint that is being written
   CheckpointParts next_parts_ = {}; ///< what is known of the next one
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
-  std::set<std::string> lost_; ///< addresses of nodes that are gone
-  metrics::StepSums epoch_, run_;
-  double collective_ = 0, overlapped_ = 0; ///< seconds, over the run
+  std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps under way
+  bool reported_ = false;                                ///< to MEMBERSHIP: that a rank has failed
+  metrics::StepSums epoch_;
+  RunTotals totals_; ///< with this generation's
   Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_,
                     pause_begin_ = begin_;
   std::optional<double> paused_; ///< seconds, for the checkpoint that is being written
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;
   std::optional<Error> unsaved_; ///< why the newest checkpoint was not written
+  std::optional<Error> ending_;  ///< why the job ends when it is saved
   std::optional<caf::typed_response_promise<RunOutcomePtr>> promise_;
 };
 

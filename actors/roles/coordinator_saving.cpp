@@ -40,6 +40,15 @@ std::function<void(const caf::error&)> CoordinatorState::not_saved(const char* r
   };
 }
 
+/// In a generation that is about to end.
+void CoordinatorState::save_for_next() {
+  pause_begin_ = Clock::now();
+  enter(Phase::saving);
+  writing_ = true;
+  parts_ = {.step = committed_};
+  save_pieces();
+}
+
 void CoordinatorState::save() {
   writing_ = true;
   copying_ = members_.size();
@@ -131,6 +140,8 @@ void CoordinatorState::finish_checkpoint() {
               save_if_due();
             else if (phase_ == Phase::finishing)
               conclude();
+            else if (!halts_.empty() && phase_ != Phase::evaluating)
+              resume_training();
           },
           not_saved("checkpointer"));
 }
@@ -147,6 +158,7 @@ void CoordinatorState::count_saved(CheckpointOutcome outcome) {
   summary_.parameters_sha256 = outcome.parameters_sha256;
   if (!outcome.parameters_sha256.empty())
     hashed_ = outcome.step;
+  saved_ = outcome.step;
   ++(outcome.failure ? summary_.checkpoint_failures : summary_.checkpoints);
   unsaved_ = outcome.failure;
   if (!outcome.failure)
@@ -157,10 +169,12 @@ void CoordinatorState::count_saved(CheckpointOutcome outcome) {
 void CoordinatorState::finish() {
   if (phase_ == Phase::ended)
     return;
+  if (ending_)
+    return end_failed(*std::move(ending_));
   if (!unsaved_)
     return end(committed_ == setup_.plan.total_steps() ? "completed" : "stopped");
   unsaved_->message = "the last checkpoint was not written: " + unsaved_->message;
-  fail(*std::move(unsaved_));
+  end_failed(*std::move(unsaved_));
 }
 
 } // namespace troupe::actors

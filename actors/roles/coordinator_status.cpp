@@ -37,7 +37,8 @@ JobStatus CoordinatorState::status() const {
           .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
           .world_size = world_size(),
           .loss = summary_.loss,
-          .samples_per_second = ratio(static_cast<double>(run_.samples), run_.seconds),
+          .samples_per_second =
+              ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds),
           .error = summary_.error,
           .nodes = node_statuses()};
 }
@@ -59,9 +60,6 @@ std::vector<NodeStatus> CoordinatorState::node_statuses() const {
     node.devices.push_back(member.info.device);
     node.ranks.push_back(rank);
   }
-  for (auto& node : nodes)
-    if (lost_.contains(node.address))
-      node.state = "dead";
   return nodes;
 }
 

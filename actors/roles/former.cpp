@@ -14,8 +14,8 @@ namespace troupe::actors {
 
 FormerState::~FormerState() {
   generation_.reset(); // its streams call actors, as long as they run
-  if (lead_)
-    caf::anon_send_exit(lead_->membership, caf::exit_reason::user_shutdown);
+  if (leads() && joined_)
+    caf::anon_send_exit(joined_, caf::exit_reason::user_shutdown);
 }
 
 former_actor::behavior_type FormerState::make_behavior() {
@@ -28,7 +28,7 @@ former_actor::behavior_type FormerState::make_behavior() {
         give_up(formed.error());
         return carry(formed.error());
       },
-      [this](atom::release) { generation_.reset(); });
+      [this](atom::release) { generation_.reset(); }, [this](atom::halt) { halt(); });
 }
 
 Result<FormedPtr> FormerState::form() {
@@ -36,6 +36,8 @@ Result<FormedPtr> FormerState::form() {
   setup_.exposition.enter(metrics::JobPhase::starting);
   if (!host_)
     TROUPE_TRY(prepare_host());
+  if (!host_->state)
+    host_->state = host_->initial;
   auto generation = engine::form_generation(host_, place_->seat, place_->meeting, setup_.trace);
   if (!generation)
     return failure(cause(applicant(), *place_, generation.error()));
@@ -45,10 +47,20 @@ Result<FormedPtr> FormerState::form() {
   return show();
 }
 
+/// What was divided among ranks is gone with those that are lost.
+void FormerState::halt() {
+  if (!generation_)
+    return;
+  if (const auto left = engine::leave_own_state(*generation_); !left)
+    setup_.say(fmt::format("this node's state cannot be read: {}", left.error().to_string()));
+  generation_.reset();
+}
+
 Status FormerState::start_alone() {
   TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
   place_ = {
       engine::seat_alone(static_cast<std::int32_t>(config().devices.count), engine::host_name())};
+  place_->seat.generation.slices = config().slices();
   return {};
 }
 
@@ -72,43 +84,47 @@ Applicant FormerState::applicant() const {
 }
 
 Status FormerState::come_together() {
-  const auto applicant = this->applicant();
-  TROUPE_TRY(config().cluster.join.empty() ? lead(applicant) : follow(applicant));
-  const auto& seat = place_->seat;
-  if (seat.generation.nodes.size() > 1)
-    setup_.say(fmt::format("node {} of {}: {} of {} workers", seat.node + 1,
-                           seat.generation.nodes.size(), seat.place().workers,
-                           seat.generation.world_size()));
-  return {};
-}
-
-Status FormerState::lead(const Applicant& applicant) {
-  TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
-  TROUPE_TRY(lead_, lead_job(applicant, beginning_));
-  joined_ = lead_->membership;
-  TROUPE_TRY(place_, take_seat(applicant, joined_));
-  const auto sent = send_beginning(applicant, *lead_, *place_);
-  lead_->pieces.reset();
-  return sent;
-}
-
-Status FormerState::follow(const Applicant& applicant) {
-  TROUPE_TRY(place_, join_job(applicant, joined_));
-  auto beginning = fetch_beginning(applicant, *place_);
-  if (!beginning) {
-    if (beginning.error().code == Errc::network) // the leader knows, or cannot be told
+  place_.reset();
+  auto applicant = this->applicant();
+  TROUPE_TRY(applicant.info.offer, offer(applicant));
+  TROUPE_TRY(place_, joined_ ? take_seat(applicant, joined_) : join_job(applicant, joined_));
+  auto shared = share_state(applicant, joined_, *place_, state());
+  if (!shared) {
+    if (!leads() && shared.error().code == Errc::network) // the leader knows, or cannot be told
       place_.reset();
-    return failure(beginning.error());
+    return failure(shared.error());
   }
-  beginning_ = std::move(*beginning);
+  state() = std::move(*shared);
+  const auto& seat = place_->seat;
+  const auto& record = seat.generation;
+  if (record.nodes.size() > 1 || record.number > 1)
+    setup_.say(fmt::format("generation {} from step {}: node {} of {}, {} of {} workers",
+                           record.number, record.step, seat.node + 1, record.nodes.size(),
+                           seat.place().workers, record.world_size()));
   return {};
+}
+
+Result<StateOffer> FormerState::offer(const Applicant& applicant) {
+  if (leads() && !joined_) {
+    TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
+    first_ = beginning_.state;
+    joined_ = lead_job(applicant);
+    return offer_beginning(applicant, beginning_);
+  }
+  if (state())
+    return StateOffer{.step = state()->header().step, .travels = true};
+  if (!leads())
+    return StateOffer{};
+  auto newest = engine::find_newest(engine::run_folder(config()));
+  state() = newest.state ? newest.state : first_;
+  return offer_beginning(applicant, {.state = state(), .path = newest.path});
 }
 
 Status FormerState::prepare_host() {
   const auto& seat = place_->seat;
   TROUPE_TRY(auto job, engine::open_job(config(), beginning_, seat.leads()));
   const bool alone = seat.generation.nodes.size() == 1;
-  auto host = engine::make_host(std::move(job), config().slices(seat.generation.world_size()),
+  auto host = engine::make_host(std::move(job), seat.generation.slices,
                                 std::exchange(beginning_.state, nullptr),
                                 {.say = setup_.say, .cancelled = [this, alone] {
                                    return alone && setup_.stopped_within({});
@@ -122,8 +138,9 @@ Status FormerState::prepare_host() {
 Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
-  TROUPE_TRY(auto view, RunView::open(generation_->job(), info, place_->seat, setup_.options,
-                                      setup_.exposition));
+  TROUPE_TRY(auto view,
+             RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
+                           setup_.options, setup_.exposition));
   auto before = view->before();
   if (setup_.formed)
     setup_.formed();
@@ -149,7 +166,8 @@ void FormerState::give_up(Error error) {
   error.where.node = setup_.address;
   // This waits until they know: a node that goes before is taken for dead.
   caf::scoped_actor self{self_->system()};
-  self->request(joined_, config().cluster.timeouts.detection, atom::failed_v, std::move(error))
+  self->request(joined_, config().cluster.timeouts.detection, atom::failed_v,
+                place_->seat.generation.number, std::move(error))
       .receive([] {}, [](const caf::error&) {});
 }
 

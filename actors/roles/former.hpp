@@ -34,6 +34,8 @@ struct FormerSetup {
   metrics::Track row = {};           ///< of the actor in the timeline
 };
 
+/// It forms one generation after the other, with the host and the MEMBERSHIP of the first.
+///
 /// Forming can be cancelled while it waits for nodes and checkpoints, and, where there is one node
 /// alone, before each device is prepared. Ranks that connect wait for each other: when one cannot
 /// come, MEMBERSHIP tells the others.
@@ -52,23 +54,27 @@ private:
   Result<FormedPtr> form();
   Applicant applicant() const;
   Status come_together();
-  Status lead(const Applicant& applicant);
-  Status follow(const Applicant& applicant);
+  Result<StateOffer> offer(const Applicant& applicant);
   Status start_alone();
   Status prepare_host();
   Result<FormedPtr> show();
+  void halt();
   void give_up(Error error);
   const Config& config() const { return setup_.config; }
   bool is_daemon() const { return setup_.options.daemon; }
+  bool leads() const { return config().cluster.join.empty(); }
+  /// What this node would go on from; null: nothing but the seed.
+  StateSourcePtr& state() { return host_ ? host_->state : beginning_.state; }
 
   former_actor::pointer self_;
   FormerSetup setup_;
-  std::optional<Lead> lead_; ///< when this node leads
-  membership_actor joined_;  ///< ours, or the leader's
+  membership_actor joined_; ///< ours, or the leader's
   std::optional<Place> place_;
-  engine::Beginning beginning_;
+  engine::Beginning beginning_;        ///< its state goes to the host
+  StateSourcePtr first_;               ///< that the leader began with
   std::shared_ptr<engine::Host> host_; ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
+  bool shown_ = false; ///< there was one that a person was told of
 };
 
 } // namespace troupe::actors

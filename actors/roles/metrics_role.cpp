@@ -35,7 +35,8 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       [this](atom::finish, const RunOutcomePtr& outcome) {
         sample();
         return RunOutcomePtr{std::make_shared<const RunOutcome>(view_->finish(*outcome))};
-      });
+      },
+      [this](atom::release) { self_->quit(caf::exit_reason::user_shutdown); });
 }
 
 void MetricsState::sample() {

@@ -25,6 +25,9 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::abort, std::int64_t generation, const Error& error) {
         cancel_connecting(generation, error);
       },
+      [this](atom::halt, std::int64_t generation, const Error& reason) {
+        halt(generation, reason);
+      },
       [this](atom::stop) { stop(); }, [this](atom::status) { return status(); });
 }
 
@@ -36,15 +39,19 @@ caf::result<membership_actor> NodeState::membership() const {
 
 caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
                                                const NodeInfo& info) {
+  if (membership_ != membership)
+    lost_.watch(membership);
   membership_ = membership;
-  lost_.watch(membership_);
+  seat_of_ = 0;
   seat_ = self_->make_response_promise<engine::Seat>();
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
       .then(
           [this, asked = seat_](const engine::Seat& seat) mutable {
             if (seat.refused)
               leave();
-            else if (setup_.data_plane) // now, so that it can be cancelled
+            else
+              seat_of_ = seat.generation.number;
+            if (setup_.data_plane && seat_of_ > 0) // now, so that it can be cancelled
               setup_.data_plane->meet(seat.generation.number, seat.generation.secret);
             asked.deliver(seat);
           },
@@ -81,9 +88,53 @@ void NodeState::form() {
             });
 }
 
+/// What this node has of the generation it keeps for the next, if it is whole.
+void NodeState::halt(std::int64_t generation, const Error& reason) {
+  halted_ = generation;
+  cancel_connecting(generation, reason);
+  if (formed_ && this->generation().seat.generation.number == generation && !end_)
+    let_go(reason);
+}
+
+/// COORDINATOR takes what fails in that for collectives whose reason it has yet to hear.
+void NodeState::let_go(const Error& reason) {
+  abort_ranks({Errc::collective, reason.message, reason.where}, [this] {
+    end_ranks();
+    when_ended([this] { end_generation(); });
+  });
+}
+
+/// Nothing is enqueued any more: COORDINATOR knows of all steps, and METRICS can leave the files.
+void NodeState::end_generation() {
+  const auto form_again = [this] {
+    coordinator_ = nullptr;
+    formed_.reset();
+    self_->request(former_, caf::infinite, atom::halt_v).then([this] { form(); });
+  };
+  const auto end_rest = [this, form_again] {
+    for (const auto& role : std::exchange(roles_, {})) {
+      ending_.push_back(role.actor.address());
+      if (role.actor.address() == coordinator_.address())
+        self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+    }
+    when_ended(form_again);
+  };
+  if (!generation().seat.leads() || !coordinator_) {
+    self_->send(formed_->metrics, atom::release_v);
+    return end_rest();
+  }
+  self_->request(coordinator_, caf::infinite, atom::release_v)
+      .then([this, end_rest](const RunTotalsPtr& totals) {
+        totals_ = totals;
+        end_rest();
+      });
+}
+
 /// Nodes that go because the job has ended cannot be reached by one that still forms, which was
 /// told why.
 void NodeState::not_formed(Error error) {
+  if (is_halted(seat_of_) && !end_)
+    return form();
   if (error.code == Errc::network && end_ && end_->error)
     error = *end_->error;
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
@@ -93,8 +144,11 @@ void NodeState::not_formed(Error error) {
 void NodeState::train(const FormedPtr& formed) {
   formed_ = formed;
   watch(caf::actor_cast<caf::actor>(formed_->metrics), "metrics");
+  const auto number = generation().seat.generation.number;
   if (end_)
     tell_outcome(*end_);
+  else if (is_halted(number))
+    let_go({Errc::network, "the generation was over before it began"});
   else if (generation().seat.leads())
     lead();
   else
@@ -104,11 +158,16 @@ void NodeState::train(const FormedPtr& formed) {
 void NodeState::follow() {
   self_->request(membership_, caf::infinite, atom::lead_v)
       .then(
-          [this](const coordinator_actor& coordinator) {
+          [this, number = seat_of_](const coordinator_actor& coordinator) {
+            if (is_halted(number) || end_)
+              return;
             coordinator_ = coordinator;
             spawn_workers();
           },
-          [this](const caf::error& error) { lost_leader(error); });
+          [this, number = seat_of_](const caf::error& error) {
+            if (!is_halted(number))
+              lost_leader(error);
+          });
 }
 
 void NodeState::lost_coordinator(const Error& error) {
@@ -125,16 +184,25 @@ void NodeState::watch(const caf::actor& actor, std::string_view role, int rank) 
 }
 
 void NodeState::down(const caf::down_msg& down) {
+  if (std::erase(ending_, down.source) > 0) {
+    if (ending_.empty() && when_ended_)
+      std::exchange(when_ended_, {})();
+    return;
+  }
   if (membership_ && down.source == membership_.address())
     return lost_leader(down.reason);
-  const auto role = std::ranges::find_if(
+  const auto found = std::ranges::find_if(
       roles_, [&](const Role& candidate) { return candidate.actor.address() == down.source; });
-  if (role == roles_.end() || down.reason == caf::exit_reason::user_shutdown)
+  if (found == roles_.end())
     return;
-  const auto error = died(role->name, down.reason, role->rank);
-  if (role->actor.address() == coordinator_.address())
+  const auto role = *found;
+  roles_.erase(found);
+  if (down.reason == caf::exit_reason::user_shutdown)
+    return;
+  const auto error = died(role.name, down.reason, role.rank);
+  if (role.actor.address() == coordinator_.address())
     lost_coordinator(error);
-  else
+  else if (!is_halted(seat_of_))
     self_->send(coordinator_, atom::failed_v, error);
 }
 
@@ -218,23 +286,25 @@ caf::result<JobStatus> NodeState::status() {
   return promise;
 }
 
-/// The one way out of a generation, which ends the job.
+/// The way out of a generation that ends the job.
 void NodeState::conclude(const RunOutcomePtr& outcome) {
-  outcome->error ? abort_ranks(outcome) : release(outcome);
+  if (!outcome->error)
+    return release(outcome);
+  cancel_connecting(generation().seat.generation.number, *outcome->error);
+  abort_ranks(*outcome->error, [this, outcome] { release(outcome); });
 }
 
 /// Without this, ranks that wait for a failed one would wait for the timeout.
-void NodeState::abort_ranks(const RunOutcomePtr& outcome) {
-  cancel_connecting(generation().seat.generation.number, *outcome->error);
+void NodeState::abort_ranks(const Error& reason, const std::function<void()>& then) {
   const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
-  const auto answered = [this, outcome, waiting] {
+  const auto answered = [waiting, then] {
     if (--*waiting == 0)
-      release(outcome);
+      then();
   };
   if (shard_managers_.empty())
-    return release(outcome);
+    return then();
   for (const auto& shard_manager : shard_managers_)
-    self_->request(shard_manager, caf::infinite, atom::abort_v, *outcome->error)
+    self_->request(shard_manager, caf::infinite, atom::abort_v, reason)
         .then(answered, [answered](const caf::error&) { answered(); });
 }
 
@@ -252,10 +322,18 @@ void NodeState::end_ranks() {
   std::erase_if(roles_, [this](const Role& role) {
     const bool stays = role.actor.address() == coordinator_.address() ||
                        role.actor.address() == formed_->metrics.address();
-    if (!stays)
+    if (!stays) {
+      ending_.push_back(role.actor.address());
       self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+    }
     return !stays;
   });
+}
+
+void NodeState::when_ended(std::function<void()> then) {
+  if (ending_.empty())
+    return then();
+  when_ended_ = std::move(then);
 }
 
 void NodeState::end_all() {

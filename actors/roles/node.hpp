@@ -25,9 +25,10 @@ struct NodeSetup {
   metrics::Track row = {}; ///< of the actor in the timeline
 };
 
-/// Goes through generations: form, which is FORMER's, train, ended, which ends the job (conclude).
-/// The node that leads spawns the COORDINATOR; the others learn of it, and of the end, from
-/// MEMBERSHIP, without which (`troupe train`) there is one node alone.
+/// Goes through generations: form, which is FORMER's, train, then either halt, which ends in the
+/// next one, or ended, which ends the job (conclude). The node that leads spawns the COORDINATOR;
+/// the others learn of it, and of both ends, from MEMBERSHIP, without which (`troupe train`) there
+/// is one node alone.
 class NodeState {
 public:
   static inline const char* name = "node";
@@ -48,6 +49,10 @@ private:
   caf::result<membership_actor> membership() const;
   caf::result<engine::Seat> take_part(const membership_actor& membership, const NodeInfo& info);
   void cancel_connecting(std::int64_t generation, const Error& error);
+  void halt(std::int64_t generation, const Error& reason);
+  bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
+  void let_go(const Error& reason);
+  void end_generation();
   caf::result<RunOutcomePtr> run(const former_actor& former);
   void form();
   void not_formed(Error error);
@@ -74,9 +79,10 @@ private:
   void stop();
   caf::result<JobStatus> status();
   void conclude(const RunOutcomePtr& outcome);
-  void abort_ranks(const RunOutcomePtr& outcome);
+  void abort_ranks(const Error& reason, const std::function<void()>& then);
   void release(const RunOutcomePtr& outcome);
   void end_ranks();
+  void when_ended(std::function<void()> then);
   void end_all();
   const engine::Generation& generation() const { return *formed_->generation; }
 
@@ -86,14 +92,19 @@ private:
   membership_actor membership_;
   caf::typed_response_promise<engine::Seat> seat_;
   former_actor former_;
-  FormedPtr formed_;                ///< the generation that trains
-  checkpointer_actor checkpointer_; ///< rank 0's, where this node leads
-  coordinator_actor coordinator_;   ///< stays when the job has ended: it knows how
-  std::vector<Role> roles_;         ///< all but FORMER
+  FormedPtr formed_;                    ///< the generation that trains
+  checkpointer_actor checkpointer_;     ///< rank 0's, where this node leads
+  coordinator_actor coordinator_;       ///< stays when the job has ended: it knows how
+  std::vector<Role> roles_;             ///< all but FORMER
+  std::vector<caf::actor_addr> ending_; ///< roles that were told to end, and have not yet
+  std::function<void()> when_ended_;    ///< called when they have
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
   std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
+  std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
+  std::int64_t halted_ = 0;   ///< the last generation that is over
+  RunTotalsPtr totals_;       ///< of those, where this node leads
 };
 
 } // namespace troupe::actors

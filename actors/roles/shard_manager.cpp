@@ -63,7 +63,17 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         exchange_.gather_piece(piece, nullptr);
       },
       [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); },
-      [this](atom::abort, const Error& reason) { replica().abort(reason); });
+      [this](atom::abort, const Error& reason) { return abort(reason); },
+      [this](atom::abort) { aborted_.deliver(); });
+}
+
+/// Whatever the stream has still to tell comes before.
+caf::result<void> ShardManagerState::abort(const Error& reason) {
+  replica().abort(reason);
+  aborted_ = self_->make_response_promise<void>();
+  exchange_.last_stream().on_complete(
+      [me = shard_manager_actor{self_}](const Status&) { caf::anon_send(me, atom::abort_v); });
+  return aborted_;
 }
 
 void ShardManagerState::answer_requests() {

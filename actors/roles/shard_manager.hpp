@@ -67,6 +67,7 @@ private:
   void commit_if_done(std::int64_t step);
   StepReport report_of(const Flight& flight) const;
   Status check_loss(const Flight& flight) const;
+  caf::result<void> abort(const Error& reason);
   void evaluate(std::int64_t step);
   caf::result<void> save(std::int64_t step);
   caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
@@ -103,6 +104,7 @@ private:
   std::map<std::int64_t, Flight> flights_;
   std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
   std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
+  caf::typed_response_promise<void> aborted_;
 };
 
 } // namespace troupe::actors

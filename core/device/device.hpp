@@ -165,7 +165,9 @@ public:
   /// troupe::update_loss_scale on a state in device memory.
   virtual void update_loss_scale(Stream& stream, const LossScaleOptions& options,
                                  LossScaleState* state) = 0;
-  /// The two above, where they are enqueued on this stream from now on, change nothing unless
+  /// *steps += 1, in device memory: of those whose updates stand in front of it.
+  virtual void count_update(Stream& stream, std::int64_t* steps) = 0;
+  /// The three above, where they are enqueued on this stream from now on, change nothing unless
   /// *votes (device memory) is `needed` when the stream comes to them. A stream of the host fails
   /// here if it is not.
   virtual void gate_updates(Stream& stream, const float* votes, float needed) = 0;

@@ -199,7 +199,7 @@ void Exchange::apply(const OptimizerPiece& piece, const OptimizerArguments& argu
 
 void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& done) {
   if (applies_early(step))
-    return;
+    return replica().device().count_update(stream(), state().steps());
   const auto taken = arguments(step);
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
@@ -213,6 +213,7 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
     apply(piece, taken);
+  replica().device().count_update(stream(), state().steps());
   auto* const scale = state().loss_scale();
   if (!scale)
     return;

@@ -48,8 +48,8 @@ public:
     bool snapshots = false; ///< memory for a copy of what this rank saves
   };
 
-  /// A norm, a factor of clipping, votes and one of them, of the size of fp32.
-  static constexpr std::size_t scratch_elements = 6;
+  /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps.
+  static constexpr std::size_t scratch_elements = 8;
   /// Of how many steps committed_statistics are kept: of those that may be under way, and of the
   /// one before them, which is the last that counts where none of them gets all votes.
   static std::int64_t committed_turns(const collectives::Strategy& strategy);
@@ -187,6 +187,10 @@ public:
   float* votes() const { return clip_factor() + 1; }
   /// Enqueues: votes() is this rank's own.
   void vote(Stream& stream) const;
+  /// In device memory: of how many steps this is the state (Device::count_update).
+  std::int64_t* steps() const {
+    return reinterpret_cast<std::int64_t*>(scratch_->floats() + scratch_elements) - 1;
+  }
 
 private:
   /// An array of this rank: elements below `kept` lie on the device, the others in the host's

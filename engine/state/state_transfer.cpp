@@ -85,6 +85,7 @@ Status ModelState::load(Stream& stream, const StateSource& source) {
   device_.zero(stream, gradients_->data(), gradients_->bytes());
   constexpr float one = 1;
   device_.copy(stream, votes() + 1, &one, sizeof one);
+  device_.copy(stream, steps(), &source.header().step, sizeof(std::int64_t));
   return stream.synchronize();
 }
 

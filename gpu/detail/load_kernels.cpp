@@ -52,6 +52,7 @@ void launch_optimizers(CudaDevice& device, Stream& stream, const Parts& parts) {
   for (const auto& arguments : {sgd, momentum, adam})
     device.optimizer_step(stream, arguments, views, nullptr, nullptr);
   device.update_loss_scale(stream, {}, parts.scaler);
+  device.count_update(stream, reinterpret_cast<std::int64_t*>(parts.norm));
 }
 
 void launch_sums(CudaStream& stream, const Parts& parts, std::span<const DType> types) {

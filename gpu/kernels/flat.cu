@@ -162,6 +162,11 @@ __global__ void update_loss_scale_kernel(LossScaleOptions options, LossScaleStat
     update_loss_scale(options, *state);
 }
 
+__global__ void count_update_kernel(std::int64_t* steps, UpdateGate gate) {
+  if (!is_closed(gate))
+    ++*steps;
+}
+
 } // namespace
 
 void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
@@ -232,6 +237,10 @@ void launch_check_finite(cudaStream_t stream, const float* values, std::size_t e
 void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
                               LossScaleState* state, const UpdateGate& gate) {
   update_loss_scale_kernel<<<1, 1, 0, stream>>>(options, state, gate);
+}
+
+void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateGate& gate) {
+  count_update_kernel<<<1, 1, 0, stream>>>(steps, gate);
 }
 
 } // namespace troupe::gpu

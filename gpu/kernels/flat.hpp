@@ -45,5 +45,7 @@ void launch_check_finite(cudaStream_t stream, const float* values, std::size_t e
 /// troupe::update_loss_scale, once a step, after the optimizer; not behind a closed gate.
 void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& options,
                               LossScaleState* state, const UpdateGate& gate = {});
+/// *steps += 1; not behind a closed gate.
+void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateGate& gate = {});
 
 } // namespace troupe::gpu

@@ -117,11 +117,15 @@ std::chrono::steady_clock::duration Console::pause() const {
                    : (is_json() ? object_pause : line_pause);
 }
 
-void Console::begin(const RunInfo& run) {
+void Console::go_on(const RunInfo& run) {
   run_ = run;
   recent_ = {};
   skipped_ = run.first_step == 0 ? std::optional<std::int64_t>{0} : std::nullopt;
   next_ = options_.now() + (has_bar() || is_json() ? 0s : line_pause);
+}
+
+void Console::begin(const RunInfo& run) {
+  go_on(run);
   if (!options_.quiet)
     write(is_json() ? event("run", json_of(run)) : opening(run));
 }

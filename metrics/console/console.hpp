@@ -30,6 +30,8 @@ public:
   Console(Screen& screen, ConsoleOptions options) : screen_(screen), options_(std::move(options)) {}
 
   void begin(const RunInfo& run);
+  /// Says nothing of the run, which a person knows already.
+  void go_on(const RunInfo& run);
   void show(const StepRecord& step);
   void show(const EpochRecord& epoch);
   /// Always shown. `report` is the file that has more; may be empty.

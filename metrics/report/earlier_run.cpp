@@ -31,7 +31,7 @@ bool Recollection::add(const StepRecord& step) {
   ++steps_;
   course_.add(step);
   run_.loss = step.loss;
-  if (step.step / steps_per_epoch_ == first_step_ / steps_per_epoch_)
+  if (step.step / steps_per_epoch_ == (first_step_ - 1) / steps_per_epoch_)
     run_.epoch.add(step);
   return true;
 }
@@ -41,6 +41,8 @@ bool Recollection::add(const EpochRecord& epoch) {
     return false;
   last_epoch_ = epoch.epoch;
   course_.add(epoch);
+  if ((epoch.epoch + 1) * steps_per_epoch_ == first_step_)
+    run_.epoch = {}; // it is over
   if (epoch.test_accuracy)
     run_.accuracy = epoch.test_accuracy;
   return true;

@@ -12,7 +12,7 @@ namespace troupe::metrics {
 struct EarlierRun {
   double loss = 0;                     ///< of the last step
   std::optional<double> accuracy = {}; ///< of the last evaluation
-  StepSums epoch = {};                 ///< of the epoch that is under way
+  StepSums epoch = {};                 ///< of the epoch that has not been recorded
 };
 
 /// Takes what the files of a run's folder have of the steps before its first one.

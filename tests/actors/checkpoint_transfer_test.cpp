@@ -36,8 +36,8 @@ std::shared_ptr<Checkpoint> some_checkpoint(std::vector<float>& values) {
 struct Transfer {
   Transfer() {
     for (const auto& endpoint : loopback.endpoints)
-      seat.generation.nodes.push_back({.data = to_string(endpoint)});
-    seat.checkpoint_bytes = pieces.bytes();
+      seat.generation.nodes.push_back(
+          {.data = to_string(endpoint), .lacks_state = !seat.generation.nodes.empty()});
   }
   Status send() {
     return send_checkpoint(*loopback.meet(0), seat.generation, pieces, timeouts,

@@ -151,8 +151,8 @@ struct Company : Deterministic {
             .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .totals = {.best = std::move(best)},
             .is_sharded = seen->is_sharded,
-            .best = std::move(best),
             .checkpointer = checkpointer,
             .metrics = metrics});
   }

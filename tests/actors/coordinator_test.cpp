@@ -182,24 +182,38 @@ TEST_CASE("a loss that is not finite is shown, and then ends the job") {
   CHECK_FALSE(company.seen->outcome);
 }
 
-TEST_CASE("a node that is gone is dead in the status, and the others are not") {
-  Company company{0, {{"a:1", "a", "a:2", 0, 1}, {"b:1", "b", "b:2", 1, 1}}};
+TEST_CASE("another generation waits for the steps under way, and none begins") {
+  Company company;
   company.start();
-  company.self->send(company.coordinator, atom::lost_v, std::string{"b:1"});
-  company.self->send(company.coordinator, atom::failed_v,
-                     Error{Errc::network, "node b:1 is gone", {.node = "b:1"}});
+  bool quiet = false;
+  company.system.spawn([&](caf::event_based_actor* membership) {
+    membership->request(company.coordinator, caf::infinite, atom::halt_v).then([&] {
+      quiet = true;
+    });
+  });
   company.scheduler.run();
-  std::vector<std::string> states;
-  auto asked = company.self->request(company.coordinator, caf::infinite, atom::status_v);
+  CHECK_FALSE(quiet);
+  company.commit_all(0, 4);
+  CHECK(quiet);
+  CHECK(company.seen->limits == std::vector<std::int64_t>{4});
+}
+
+TEST_CASE("what one rank has reported of a step when the generation is over is recorded") {
+  Company company;
+  company.start();
+  company.commit_all(0, 1);
+  company.commit(1, 1);
+  RunTotalsPtr totals;
+  auto asked = company.self->request(company.coordinator, caf::infinite, atom::release_v);
   company.scheduler.run();
-  asked.receive(
-      [&](const JobStatus& status) {
-        CHECK(status.error == "network: node b:1 is gone (node b:1)");
-        for (const auto& node : status.nodes)
-          states.push_back(node.state);
-      },
-      [](const caf::error&) {});
-  CHECK(states == std::vector<std::string>{"active", "dead"});
+  asked.receive([&](const RunTotalsPtr& left) { totals = left; }, [](const caf::error&) {});
+  REQUIRE(totals);
+  CHECK(totals->steps.steps == 2);
+  CHECK(company.seen->steps.size() == 2);
+  // Nothing that comes late ends the job.
+  company.self->send(company.coordinator, atom::failed_v, Error{Errc::device, "lost"});
+  company.scheduler.run();
+  CHECK_FALSE(company.seen->outcome);
 }
 
 TEST_CASE("a resumed job goes on from its first step; a finished one ends without training") {

@@ -21,6 +21,9 @@ struct Applicant {
   std::optional<engine::Seat> seat;
   std::optional<JobEnd> end;
   std::optional<Error> aborted; ///< why its ranks will not be connected
+  std::optional<Error> halted;  ///< why a generation is over
+  StateOffer offer = {};        ///< when it comes again
+  bool is_stuck = false;        ///< does not come again
   bool slow = false;            ///< answers a second after it was told the end
 };
 
@@ -30,9 +33,12 @@ struct DaemonStub {
              std::shared_ptr<Applicant> seen_by)
       : self{stub}, membership{std::move(asked)}, info{std::move(its_info)}, seen{std::move(
                                                                                  seen_by)} {}
-  member_actor::behavior_type make_behavior() {
+  void join() {
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
         .then([this](const engine::Seat& seat) { seen->seat = seat; });
+  }
+  member_actor::behavior_type make_behavior() {
+    join();
     return {[this](atom::finish, const JobEnd& end) -> caf::result<void> {
               seen->end = end;
               if (!seen->slow)
@@ -44,6 +50,14 @@ struct DaemonStub {
             [this](atom::abort, std::int64_t generation, const Error& error) {
               if (generation == seen->seat->generation.number)
                 seen->aborted = error;
+            },
+            [this](atom::halt, std::int64_t generation, const Error& reason) {
+              if (generation != seen->seat->generation.number)
+                return;
+              seen->halted = reason;
+              info.offer = seen->offer;
+              if (!seen->is_stuck)
+                join();
             }};
   }
   member_actor::pointer self;
@@ -55,18 +69,18 @@ struct DaemonStub {
 /// The coordinator's part in this: what it was told.
 struct Told {
   std::vector<Error> failures;
-  std::vector<std::string> lost;
-  int stops = 0;
+  std::optional<Error> ending;
+  int stops = 0, halts = 0;
 };
 
 struct Cluster : Deterministic {
-  explicit Cluster(std::int32_t min_nodes, std::int64_t checkpoint_bytes = 0) {
+  explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0) {
     membership = spawn_state<MembershipState, membership_actor>(
         system, MembershipSetup{.min_nodes = min_nodes,
-                                .max_nodes = min_nodes,
+                                .max_nodes = std::max(min_nodes, max_nodes),
                                 .quorum = 60s,
                                 .detection = 5s,
-                                .checkpoint_bytes = checkpoint_bytes,
+                                .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); }});
   }
   ~Cluster() {
@@ -93,14 +107,21 @@ struct Cluster : Deterministic {
   void lead() {
     coordinator = spawn_stub<coordinator_actor>(
         system, [this](atom::failed, const Error& error) { told->failures.push_back(error); },
-        [this](atom::lost, const std::string& address) { told->lost.push_back(address); },
-        [this](atom::stop) { ++told->stops; });
+        [this](atom::stop, const Error& reason) { told->ending = reason; },
+        [this](atom::stop) { ++told->stops; }, [this](atom::halt) { ++told->halts; });
     self->send(membership, atom::lead_v, coordinator);
     scheduler.run();
   }
   void kill(const std::string& address) {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);
     scheduler.run();
+  }
+  std::string status() {
+    std::string waiting;
+    auto asked = self->request(membership, caf::infinite, atom::status_v);
+    scheduler.run();
+    asked.receive([&](const std::string& text) { waiting = text; }, [](const caf::error&) {});
+    return waiting;
   }
   template <class... Message>
   void tell(Message&&... message) {

@@ -89,25 +89,131 @@ TEST_CASE("nodes that do not come within the quorum timeout end the waiting") {
              ContainsSubstring("1 of 2: a:1") && ContainsSubstring("cluster.timeouts.quorum"));
 }
 
-TEST_CASE("a node that goes in the middle of the job is named to the coordinator") {
+TEST_CASE("when a node goes in the middle of the job, the others come again without it") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  const auto secret = a->seat->generation.secret;
+  a->offer = {.step = 7, .travels = true};
+  const auto c = cluster.join("c:1");
+  REQUIRE(cluster.told->halts == 1); // between two steps
+  REQUIRE(c->seat);
+  CHECK(a->halted->message == "another node has come");
+  REQUIRE(a->seat->generation.number == 2);
+  CHECK(a->seat->generation.step == 7);
+  CHECK(a->seat->generation.secret != secret);
+  CHECK(c->seat->place().lacks_state);
+  cluster.lead();
+
+  a->offer.step = 9;
+  c->offer = {.step = 10, .travels = true}; // it has applied what all had voted for
+  cluster.kill("b:1");
+  CHECK_THAT(c->halted->message, ContainsSubstring("node b:1 (rank 1) is gone"));
+  CHECK(c->halted->where.node == "b:1");
+  REQUIRE(c->seat->generation.number == 3);
+  CHECK(c->seat->generation.world_size() == 2);
+  CHECK(a->seat->leads());
+  CHECK(c->seat->is_source());
+  CHECK(a->seat->place().lacks_state);
+  CHECK_FALSE(c->seat->place().lacks_state);
+  CHECK(c->seat->generation.step == 10);
+  CHECK(c->seat->generation.slices == 12);
+  CHECK(cluster.told->failures.empty());
+}
+
+TEST_CASE("without min_nodes the others are waited for, and then what there is is saved") {
+  const bool comes_back = GENERATE(true, false);
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
   cluster.lead();
+  a->offer = {.step = 7, .travels = true};
   cluster.kill("b:1");
-  REQUIRE(cluster.told->failures.size() == 1);
-  CHECK_THAT(cluster.told->failures.front().message,
-             ContainsSubstring("node b:1 (rank 1) is gone"));
-  CHECK(cluster.told->failures.front().where.node == "b:1");
-  CHECK(cluster.told->lost == std::vector<std::string>{"b:1"});
-  // And those who wait for its ranks to connect are told.
-  REQUIRE(a->aborted);
-  CHECK(a->aborted->where.node == "b:1");
+  CHECK(cluster.said.back() == "waiting for 1 more node (1 of 2: a:1)");
+  REQUIRE(a->seat->generation.number == 1);
+  if (comes_back)
+    REQUIRE(cluster.join("b:1")->seat->place().lacks_state);
+  else
+    while (a->seat->generation.number == 1 && cluster.scheduler.trigger_timeout())
+      cluster.scheduler.run();
+  REQUIRE(a->seat->generation.number == 2);
+  cluster.lead();
+  CHECK(cluster.told->ending.has_value() == !comes_back);
+  if (!comes_back)
+    CHECK_THAT(cluster.told->ending->message,
+               ContainsSubstring("1 of 2: a:1") && ContainsSubstring("cluster.timeouts.quorum"));
+}
+
+TEST_CASE("a node that fails is left behind, and told so; not the leader") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::device, "broken", {.node = "a:1"}});
+  CHECK(a->seat->generation.number == 1);
+  cluster.join("c:1");
+  REQUIRE(b->seat->generation.number == 2);
+  cluster.lead();
+  cluster.tell(atom::failed_v, std::int64_t{2}, Error{Errc::device, "broken", {.node = "b:1"}});
+  REQUIRE(b->end);
+  CHECK(b->end->error->message == "broken");
+  REQUIRE(a->seat->generation.number == 3);
+  CHECK(a->seat->generation.nodes[1].address == "c:1");
+  CHECK_FALSE(a->end);
+}
+
+TEST_CASE("who is told late that a generation is over does not end the next one") {
+  Cluster cluster{1, 2};
+  const auto a = cluster.join("a:1");
+  cluster.lead();
+  cluster.join("b:1");
+  REQUIRE(a->seat->generation.number == 2);
+  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::network, "cut", {.node = "b:1"}});
+  CHECK(a->seat->generation.number == 2);
+  CHECK_FALSE(a->end);
+}
+
+TEST_CASE("when nobody knows what has failed, all try again, but not for ever") {
+  Cluster cluster{2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  for (std::int64_t generation = 1; generation <= 4; ++generation) {
+    REQUIRE(a->seat->generation.number == generation);
+    cluster.lead();
+    cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
+  }
+  CHECK(a->seat->generation.number == 4);
+}
+
+TEST_CASE("a node that does not come again is left behind") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  b->is_stuck = true;
+  const auto c = cluster.join("c:1");
+  CHECK(cluster.status() == "waiting for b:1 to come together again");
+  while (!c->seat && cluster.scheduler.trigger_timeout())
+    cluster.scheduler.run();
+  REQUIRE(c->seat);
+  CHECK(c->seat->generation.nodes[1].address == "c:1");
+  CHECK(b->end);
+}
+
+TEST_CASE("a node for which there are no slices has to wait") {
+  Cluster cluster{1, 20};
+  cluster.join("a:1");
+  cluster.lead();
+  for (int node = 1; node < 12; ++node) {
+    REQUIRE(cluster.join(fmt::format("b:{}", node))->seat);
+    cluster.lead();
+  }
+  const auto late = cluster.join("c:1");
+  REQUIRE(late->seat->refused);
+  CHECK(late->seat->refused->code == Errc::network);
+  CHECK_THAT(late->seat->refused->message, ContainsSubstring("12 slices of a global batch"));
 }
 
 TEST_CASE("a node that fails before there is a coordinator ends the job for all") {
   Cluster cluster{2};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");
-  cluster.tell(atom::failed_v, Error{Errc::data, "no data here"});
+  cluster.tell(atom::failed_v, std::int64_t{1}, Error{Errc::data, "no data here"});
   REQUIRE(a->end);
   REQUIRE(b->end);
   CHECK(b->end->result.status == "failed");

@@ -31,7 +31,7 @@ TEST_CASE("ranks follow the order in which nodes were admitted") {
   REQUIRE(roster.admit(node("c:1", 4)));
   REQUIRE(roster.complete());
   CHECK(roster.waiting_for().empty());
-  const auto generation = roster.generation(5, "secret");
+  const auto generation = roster.generation(5, "secret", 8);
   CHECK(generation.number == 5);
   CHECK(generation.secret == "secret");
   CHECK(generation.world_size() == 7);

@@ -63,13 +63,13 @@ Status add_tensors(const Description& description, std::span<const std::byte> va
     const Shape shape{tensor.shape};
     const auto elements = static_cast<std::size_t>(shape.elements());
     if (elements > left)
-      return fail(Errc::corrupt, "the leader's checkpoint ends in the middle of {}", tensor.name);
+      return fail(Errc::corrupt, "the checkpoint that came ends in the middle of {}", tensor.name);
     checkpoint.tensors.push_back({tensor.name, shape, {next, elements}});
     next += elements;
     left -= elements;
   }
   if (left > 0)
-    return fail(Errc::corrupt, "the leader's checkpoint has {} values too many", left);
+    return fail(Errc::corrupt, "the checkpoint that came has {} values too many", left);
   return {};
 }
 
@@ -93,11 +93,11 @@ Result<Checkpoint> join_pieces(std::shared_ptr<const std::byte[]> bytes, std::in
   if (all.size() >= length_bytes)
     std::memcpy(&length, all.data(), length_bytes);
   if (all.size() < length_bytes || length > all.size() - length_bytes)
-    return fail(Errc::corrupt, "the leader's checkpoint has no description");
+    return fail(Errc::corrupt, "the checkpoint that came has no description");
   Description description;
   caf::binary_deserializer source{nullptr, all.data() + length_bytes, length};
   if (!source.apply(description))
-    return fail(Errc::corrupt, "the leader's checkpoint has a damaged description");
+    return fail(Errc::corrupt, "the checkpoint that came has a damaged description");
   Checkpoint checkpoint{.step = description.step,
                         .epoch = description.epoch,
                         .metadata = std::move(description.metadata),

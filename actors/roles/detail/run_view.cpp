@@ -60,7 +60,8 @@ RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
       exposition_{exposition}, folder_{std::move(folder)}, board_{std::move(board)} {}
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
-                                               const engine::Seat& seat, const RunOptions& options,
+                                               const engine::Seat& seat, bool is_first,
+                                               const RunOptions& options,
                                                metrics::Exposition& exposition) {
   const bool leads = seat.leads();
   std::optional<metrics::RunFolder> folder;
@@ -73,6 +74,10 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
   }
   std::unique_ptr<RunView> view{
       new RunView{options, exposition, std::move(folder), std::move(board)}};
+  if (is_first)
+    view->introduce(job, info);
+  else
+    view->console_.go_on(info);
   view->begin(job, info, seat.generation.number);
   return view;
 }
@@ -83,17 +88,8 @@ metrics::EarlierRun RunView::before() const {
 
 void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation) {
   first_step_ = info.first_step;
-  for (const auto& note : job.notes)
-    log_->warn("{}", note);
   if (const auto lost = folder_ ? folder_->before().missing_steps() : 0; lost > 0)
     log_->warn("the events of {} earlier steps are lost", lost);
-  console_.begin(info);
-  log_->info("{}: {}", info.precision, job.arithmetic);
-  if (const auto& recompute = info.recompute)
-    log_->info(
-        "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
-        mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
-        100 * recompute->operations_ratio);
   exposition_.registry().begin(info);
   exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
                            generation);
@@ -101,6 +97,18 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::i
   for (const auto& batches : {job.training, job.evaluation})
     if (auto files = batches ? batches->adapter().unreadable() : nullptr)
       unreadable_.push_back(std::move(files));
+}
+
+void RunView::introduce(const engine::Job& job, const metrics::RunInfo& info) {
+  for (const auto& note : job.notes)
+    log_->warn("{}", note);
+  console_.begin(info);
+  log_->info("{}: {}", info.precision, job.arithmetic);
+  if (const auto& recompute = info.recompute)
+    log_->info(
+        "recompute: activations of {:.1f} MiB instead of {:.1f} MiB, {:.1f}% more operations",
+        mib(recompute->activation_bytes), mib(recompute->activation_bytes_without),
+        100 * recompute->operations_ratio);
 }
 
 void RunView::show(const std::vector<NodeStatus>& nodes) {

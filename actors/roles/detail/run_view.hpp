@@ -29,10 +29,11 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 
 class RunView {
 public:
-  /// The node that leads keeps the run's folder. The exposition outlives the view. Errors: io or
-  /// no_space for the folder.
+  /// The node that leads keeps the run's folder. `is_first`: a person has not been told of the run
+  /// yet. The exposition outlives the view. Errors: io or no_space for the folder.
   static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
-                                               const engine::Seat& seat, const RunOptions& options,
+                                               const engine::Seat& seat, bool is_first,
+                                               const RunOptions& options,
                                                metrics::Exposition& exposition);
 
   /// What the run was before, where it goes on; of the node that leads.
@@ -64,6 +65,8 @@ private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
   void begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation);
+  /// To a person, once.
+  void introduce(const engine::Job& job, const metrics::RunInfo& info);
   void show_end(const metrics::RunSummary& summary);
   Status write_end(const metrics::RunSummary& summary);
   void write_report();

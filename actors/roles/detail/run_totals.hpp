@@ -1,0 +1,20 @@
+/// What a run has come to in the generations of this process that are over: a COORDINATOR leaves it
+/// to the next.
+#pragma once
+
+#include "best_so_far.hpp"
+
+#include "troupe/metrics/step_record.hpp"
+#include "troupe/metrics/step_sums.hpp"
+
+namespace troupe::actors {
+
+struct RunTotals {
+  metrics::StepSums steps = {};
+  double seconds = 0;                    ///< from the first step on
+  double collective = 0, overlapped = 0; ///< seconds
+  metrics::RunSummary summary = {};      ///< its checkpoints
+  BestSoFar best = BestSoFar{};
+};
+
+} // namespace troupe::actors
