@@ -85,6 +85,7 @@ Applicant FormerState::applicant() const {
 
 Status FormerState::come_together() {
   place_.reset();
+  setup_.exposition.enter(metrics::JobPhase::waiting);
   auto applicant = this->applicant();
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, joined_ ? take_seat(applicant, joined_) : join_job(applicant, joined_));

@@ -22,7 +22,8 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
        "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});
   keys.push_back({"cluster.join", &c.join, address,
                   "Daemons whose job this one joins; empty: it leads its own"});
-  keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count, "The job starts with so many"});
+  keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count,
+                  "The job starts with so many, and goes on with no fewer"});
   keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count, "More are refused"});
   keys.push_back({"cluster.insecure",
                   &c.insecure,
@@ -48,7 +49,7 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
   keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,
                   "A collective that takes longer has failed"});
   keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,
-                  "Until min_nodes have come together, or the job fails"});
+                  "Until min_nodes have come together, also after a loss, or the job fails"});
   keys.push_back(
       {"cluster.timeouts.drain", &t.drain, some_time,
        "From the first SIGTERM to a hard end, which loses the steps since the last checkpoint: "

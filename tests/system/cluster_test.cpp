@@ -136,30 +136,6 @@ TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same
   CHECK(parts.steps_done() == whole.steps_done());
 }
 
-TEST_CASE("a node that dies ends the job, which names it") {
-  const bool frozen = GENERATE(false, true);
-  CAPTURE(frozen);
-  const Experiment experiment;
-  Daemons daemons{experiment, "nodes", for_nodes(3, "ddp") + Settings{"train.epochs=100000"}};
-  auto& leader = daemons.lead();
-  auto& second = daemons.join();
-  auto& third = daemons.join();
-  const auto dying = daemon_address(third);
-  const auto run = experiment.run("nodes");
-  REQUIRE(becomes_true([&] { return run.steps_done() > 5 && run.has_checkpoint(); }));
-  third.send(frozen ? SIGSTOP : SIGKILL);
-  const auto survivor = second.wait(60s);
-  CHECK(survivor.code == 1);
-  CHECK_THAT(survivor.err, ContainsSubstring(dying));
-  const auto ended = leader.wait(); // by itself, as all the others
-  CHECK(ended.code == 1);
-  CHECK_THAT(ended.err, ContainsSubstring("node " + dying + " (rank "));
-  CHECK_THAT(ended.err, ContainsSubstring(frozen ? "is gone: it has been silent for 2s"
-                                                 : "is gone: its connection was closed"));
-  CHECK(run.summary().at("status") == "failed");
-  CHECK(run.has_checkpoint());
-}
-
 TEST_CASE("nodes whose leader dies end, and say so") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};

@@ -1,0 +1,115 @@
+// Nodes are lost and come, and the job goes on.
+#include "daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Two nodes are enough, three may be there; 12 samples of a step are dealt in six slices.
+Settings for_two_or_three(const std::string& strategy) {
+  return for_nodes(3, strategy) +
+         Settings{"cluster.min_nodes=2", "data.slices=6", "train.epochs=100000"};
+}
+
+/// How many of the run's generations this daemon has been told of.
+bool is_in_generation(const RunningProgram& node, int number) {
+  return has(node.out(), "generation " + std::to_string(number) + " from step");
+}
+
+/// Steps go on, each once.
+void check_goes_on(const RunFiles& run) {
+  const auto before = run.steps_done();
+  CHECK(becomes_true([&] { return run.steps_done() > before + 10; }));
+}
+
+} // namespace
+
+TEST_CASE("the job goes on without a node that is lost, and with it when it is started again") {
+  const std::string strategy = GENERATE("ddp", "zero3");
+  const int signal = GENERATE(SIGKILL, SIGSTOP);
+  CAPTURE(strategy, signal);
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_two_or_three(strategy)};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5 && run.has_checkpoint(); }));
+  auto& third = daemons.join(); // while the others train
+  REQUIRE(becomes_true([&] { return is_in_generation(third, 2); }));
+  check_goes_on(run);
+
+  const auto lost = daemon_address(second);
+  second.send(signal);
+  REQUIRE(becomes_true([&] { return is_in_generation(leader, 3); }));
+  CHECK(has(leader.out(),
+            "node " + lost + " (rank 1) is gone: " +
+                (signal == SIGKILL ? "its connection was closed" : "it has been silent for 2s")));
+  check_goes_on(run);
+
+  // One that is stopped has its port still.
+  auto& again = daemons.join(signal == SIGKILL ? Settings{"cluster.listen=" + lost} : Settings{});
+  REQUIRE(becomes_true([&] { return is_in_generation(again, 4); }));
+  check_goes_on(run);
+  CHECK(stop(leader).code == 0);
+  for (auto* follower : {&third, &again})
+    CHECK(follower->wait().code == 0);
+  CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.summary().at("world_size") == 3);
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+  CHECK(run.newest_checkpoint().step == run.steps_done());
+  if (signal == SIGSTOP) { // it hears that it was given up
+    second.send(SIGCONT);
+    CHECK(second.wait().code == 1);
+  }
+}
+
+TEST_CASE("what is lost while the others come together is lost, too") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(4, "ddp") +
+                      Settings{"cluster.min_nodes=2", "data.slices=4", "train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  std::vector<RunningProgram*> others;
+  const auto run = experiment.run("nodes");
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(&daemons.join());
+    REQUIRE(becomes_true([&] { return is_in_generation(*others.back(), i + 1); }));
+  }
+  check_goes_on(run);
+  others[0]->kill();
+  others[1]->kill();
+  REQUIRE(others[2]->prints("node 2 of 2, 1 of 2 workers"));
+  check_goes_on(run);
+  CHECK(stop(leader).code == 0);
+  CHECK(others[2]->wait().code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
+
+TEST_CASE(
+    "without min_nodes the job waits for quorum, saves what it has and ends with the reason") {
+  const std::string strategy = GENERATE("ddp", "zero3");
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, strategy) + Settings{"train.epochs=100000",
+                                                    "cluster.timeouts.collective=4s",
+                                                    "cluster.timeouts.quorum=15s"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5 && run.has_checkpoint(); }));
+  second.kill();
+  const auto ended = leader.wait();
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "waiting for 1 more node (1 of 2: " + daemons.address() +
+                           "), not within cluster.timeouts.quorum"));
+  CHECK(run.summary().at("status") == "failed");
+  CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
