@@ -28,6 +28,7 @@ using SnapshotPtr = std::shared_ptr<const engine::Snapshot>;
 using StatePiecePtr = std::shared_ptr<const engine::StatePiece>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
+using RecoveryRecordPtr = std::shared_ptr<const metrics::RecoveryRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
@@ -109,6 +110,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankCollective))
   CAF_ADD_ATOM(troupe, troupe::atom, halt)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunTotalsPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecoveryRecordPtr))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -119,6 +121,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)

@@ -26,6 +26,21 @@ struct NodePlace {
   }
 };
 
+/// Why a generation is not the one before.
+struct Change {
+  std::string reason = {};
+  bool is_loss = false; ///< of a node; else one has come
+  // Seconds.
+  double detect = 0; ///< in which a node that is lost said nothing before it was taken for lost
+  double halt = 0;   ///< from then on, until all have come together again
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Change& x) {
+    return f.object(x).fields(f.field("reason", x.reason), f.field("is_loss", x.is_loss),
+                              f.field("detect", x.detect), f.field("halt", x.halt));
+  }
+};
+
 /// Who takes part in a job, from one change of membership to the next.
 struct GenerationRecord {
   std::int64_t number = 1;
@@ -34,6 +49,7 @@ struct GenerationRecord {
   std::int64_t slices = 1;      ///< of a global batch, from the first generation on
   std::int64_t step = 0;        ///< its first
   std::int32_t source = 0;      ///< of `nodes`: the state that it goes on from is there
+  Change change = {};           ///< not of the first
 
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
@@ -46,7 +62,8 @@ struct GenerationRecord {
   friend bool inspect(Inspector& f, GenerationRecord& x) {
     return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
                               f.field("secret", x.secret), f.field("slices", x.slices),
-                              f.field("step", x.step), f.field("source", x.source));
+                              f.field("step", x.step), f.field("source", x.source),
+                              f.field("change", x.change));
   }
 };
 

@@ -105,6 +105,25 @@ struct CheckpointRecord {
   std::uint64_t bytes = 0;  ///< of all its files
 };
 
+/// A generation that began while the run went on: nodes were lost, or came. Times in seconds, by
+/// the leader's clock.
+struct RecoveryRecord {
+  std::chrono::system_clock::time_point time; ///< of its first step's end
+  std::int64_t generation = 0;
+  std::string reason = {};
+  bool is_loss = false;
+  std::int64_t step = 0;           ///< the first, from 0
+  std::int64_t steps_repeated = 0; ///< that had been committed before
+  std::int32_t world_size = 0;
+  double detect = 0;     ///< a lost node was silent, before it was taken for lost
+  double halt = 0;       ///< until all had come together again
+  double heal = 0;       ///< until all had the state, as far as the leader gave or took it
+  double connect = 0;    ///< until their ranks were connected
+  double first_step = 0; ///< until that was committed
+
+  double seconds() const { return detect + halt + heal + connect + first_step; }
+};
+
 /// What train.recompute saves each worker in a training step, and what it takes.
 struct RecomputeRecord {
   std::uint64_t activation_bytes = 0; ///< of the memory plan

@@ -24,6 +24,9 @@ public:
   /// "it has been silent for 5s", "its connection was closed", or why the actor itself has ended.
   std::string why(const caf::node_id& node, const caf::error& reason) const;
 
+  /// Whether it was given up because it said nothing.
+  bool was_silent(const caf::node_id& node) const { return silent_.contains(node); }
+
 private:
   void watch_node(const caf::node_id& node);
 

@@ -11,6 +11,13 @@ namespace troupe::actors {
 
 namespace {
 
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+double in_seconds(Clock::duration duration) {
+  return std::chrono::duration<double>{duration}.count();
+}
+
 std::string ranks(const engine::NodePlace& place) {
   const auto last = place.first_rank + place.workers - 1;
   return place.workers == 1 ? fmt::format("rank {}", last)
@@ -131,6 +138,8 @@ void MembershipState::form() {
   const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
   generation_ =
       roster_.generation(has_begun() ? generation_->number + 1 : 1, *std::move(secret), slices);
+  change_.halt = in_seconds(Clock::now() - changing_);
+  generation_->change = std::exchange(change_, {});
   phase_ = Phase::connecting;
   fetched_ = 0;
   const auto& shared = roster_.offer(*generation_).shared;
@@ -152,9 +161,13 @@ void MembershipState::refuse_all(const Error& error) {
 }
 
 /// The generation is over: all that have a seat in it come for another.
-void MembershipState::halt(const Error& reason) {
+void MembershipState::halt(const Error& reason, bool is_loss,
+                           std::chrono::milliseconds detected_after) {
   if (phase_ == Phase::gathering)
     return form_if_complete();
+  if (is_loss)
+    changing_ = Clock::now();
+  change_ = {.reason = reason.message, .is_loss = is_loss, .detect = in_seconds(detected_after)};
   coordinator_ = nullptr;
   followers_.clear();
   for (const auto& member : members_) {
@@ -168,11 +181,12 @@ void MembershipState::halt(const Error& reason) {
 
 /// For who has come while all train: between two steps.
 void MembershipState::make_room() {
+  changing_ = Clock::now();
   self_->request(coordinator_, caf::infinite, atom::halt_v)
       .then(
           [this, number = generation_->number] {
             if (phase_ == Phase::training && generation_->number == number)
-              halt({Errc::network, "another node has come"});
+              halt({Errc::network, "another node has come"}, false);
           },
           [](const caf::error&) {}); // it is over in any case
 }
@@ -199,8 +213,9 @@ void MembershipState::member_down(const caf::down_msg& down) {
                     {.node = address}};
   setup_.say(error.message);
   unexplained_ = 0;
+  const auto detected_after = lost_.was_silent(gone->node.node()) ? setup_.detection : 0ms;
   dismiss(gone, error);
-  halt(error);
+  halt(error, true, detected_after);
 }
 
 void MembershipState::forget(Members::iterator member) {
@@ -271,7 +286,7 @@ bool MembershipState::goes_on_after(const Error& error) {
   if (error.code == Errc::collective) {
     if (++unexplained_ > most_unexplained)
       return false;
-    halt(error);
+    halt(error, true);
     return true;
   }
   const auto member = find(error.where.node);
@@ -279,7 +294,7 @@ bool MembershipState::goes_on_after(const Error& error) {
     return false;
   setup_.say(error.to_string());
   dismiss(member, error);
-  halt(error);
+  halt(error, true);
   return true;
 }
 

@@ -55,7 +55,7 @@ private:
   void form_if_complete();
   void form();
   void refuse_all(const Error& error);
-  void halt(const Error& reason);
+  void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   void make_room();
   void member_down(const caf::down_msg& down);
   void forget(Members::iterator member);
@@ -81,11 +81,13 @@ private:
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
-  std::ptrdiff_t fetched_ = 0;     ///< nodes that lacked the state, and have it
-  std::optional<Error> closed_;    ///< why nobody is admitted any more
-  std::optional<Error> unstarted_; ///< why the ranks will not all be connected
-  std::optional<Error> ending_;    ///< why the job is saved and ends
-  int unexplained_ = 0;            ///< generations in a row that ended though no node was lost
+  std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it
+  engine::Change change_;                          ///< why nodes come together
+  std::chrono::steady_clock::time_point changing_; ///< since when
+  std::optional<Error> closed_;                    ///< why nobody is admitted any more
+  std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
+  std::optional<Error> ending_;                    ///< why the job is saved and ends
+  int unexplained_ = 0; ///< generations in a row that ended though no node was lost
   bool stopping_ = false, ended_ = false;
 };
 

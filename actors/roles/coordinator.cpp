@@ -83,6 +83,7 @@ RunTotalsPtr CoordinatorState::release() {
   phase_ = Phase::ended;
   totals_.seconds += seconds(Clock::now() - begin_);
   totals_.summary = summary_;
+  totals_.committed = committed_;
   self_->send(setup_.metrics, atom::release_v);
   return std::make_shared<const RunTotals>(totals_);
 }
@@ -197,7 +198,28 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   summary_.skipped_steps = record->skipped_steps;
   summary_.scale_growths = record->scale_growths;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
+  if (step == setup_.first_step && setup_.generation.number > 1)
+    record_recovery();
   tell_workers_status();
+}
+
+void CoordinatorState::record_recovery() {
+  const auto& change = setup_.generation.change;
+  self_->send(
+      setup_.metrics, atom::begin_v,
+      RecoveryRecordPtr{std::make_shared<const metrics::RecoveryRecord>(metrics::RecoveryRecord{
+          .time = std::chrono::system_clock::now(),
+          .generation = setup_.generation.number,
+          .reason = change.reason,
+          .is_loss = change.is_loss,
+          .step = setup_.first_step,
+          .steps_repeated = std::max<std::int64_t>(0, totals_.committed - setup_.first_step),
+          .world_size = world_size(),
+          .detect = change.detect,
+          .halt = change.halt,
+          .heal = setup_.heal,
+          .connect = setup_.connect,
+          .first_step = seconds(Clock::now() - made_)})});
 }
 
 void CoordinatorState::reach_pause() {

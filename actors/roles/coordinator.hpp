@@ -32,8 +32,10 @@ struct CoordinatorSetup {
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::EarlierRun before = {}; ///< the steps before first_step
-  RunTotals totals = {};           ///< of the generations before
-  bool is_divided = false;         ///< no rank has all of the state by itself
+  // Seconds that it took to form the generation.
+  double heal = 0, connect = 0;
+  RunTotals totals = {};   ///< of the generations before
+  bool is_divided = false; ///< no rank has all of the state by itself
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
   checkpointer_actor checkpointer; ///< rank 0's
   metrics_actor metrics;
@@ -86,6 +88,7 @@ private:
   void grant();
   std::int64_t pause() const;
   void commit(const StepReport& report);
+  void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   void reach_pause();
   void count_evaluation(const EvaluationReport& report);
@@ -142,8 +145,8 @@ private:
   bool reported_ = false;                                ///< to MEMBERSHIP: that a rank has failed
   metrics::StepSums epoch_;
   RunTotals totals_; ///< with this generation's
-  Clock::time_point begin_ = Clock::now(), last_commit_ = begin_, evaluation_begin_ = begin_,
-                    pause_begin_ = begin_;
+  Clock::time_point made_ = Clock::now(), begin_ = made_, last_commit_ = begin_,
+                    evaluation_begin_ = begin_, pause_begin_ = begin_;
   std::optional<double> paused_; ///< seconds, for the checkpoint that is being written
   metrics::RunSummary summary_;
   std::optional<Error> error_, suspected_;

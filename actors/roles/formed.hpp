@@ -17,6 +17,9 @@ struct Formed {
   metrics::EarlierRun before = {};  ///< what this run was before, where it goes on and leads
   metrics_actor metrics;            ///< lives until NODE ends it
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
+  // Seconds.
+  double heal = 0;    ///< until all nodes had the state
+  double connect = 0; ///< until their ranks were connected
 };
 
 } // namespace troupe::actors

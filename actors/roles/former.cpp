@@ -12,6 +12,15 @@
 
 namespace troupe::actors {
 
+namespace {
+
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>{to - from}.count();
+}
+
+} // namespace
+
 FormerState::~FormerState() {
   generation_.reset(); // its streams call actors, as long as they run
   if (leads() && joined_)
@@ -38,6 +47,7 @@ Result<FormedPtr> FormerState::form() {
     TROUPE_TRY(prepare_host());
   if (!host_->state)
     host_->state = host_->initial;
+  connecting_ = Clock::now();
   auto generation = engine::form_generation(host_, place_->seat, place_->meeting, setup_.trace);
   if (!generation)
     return failure(cause(applicant(), *place_, generation.error()));
@@ -89,6 +99,7 @@ Status FormerState::come_together() {
   auto applicant = this->applicant();
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, joined_ ? take_seat(applicant, joined_) : join_job(applicant, joined_));
+  healing_ = Clock::now();
   auto shared = share_state(applicant, joined_, *place_, state());
   if (!shared) {
     if (!leads() && shared.error().code == Errc::network) // the leader knows, or cannot be told
@@ -151,11 +162,14 @@ Result<FormedPtr> FormerState::show() {
                        .sampler = HostSampler{*generation_},
                        .address = place_->seat.place().address,
                        .trace = setup_.trace});
-  return std::make_shared<const Formed>(Formed{.generation = generation_,
-                                               .info = std::move(info),
-                                               .before = std::move(before),
-                                               .metrics = metrics,
-                                               .metrics_address = setup_.metrics_address});
+  return std::make_shared<const Formed>(
+      Formed{.generation = generation_,
+             .info = std::move(info),
+             .before = std::move(before),
+             .metrics = metrics,
+             .metrics_address = setup_.metrics_address,
+             .heal = seconds_between(healing_, connecting_),
+             .connect = seconds_between(connecting_, Clock::now())});
 }
 
 /// This node cannot do its part: the others need not wait for it.

@@ -51,6 +51,8 @@ public:
   former_actor::behavior_type make_behavior();
 
 private:
+  using Clock = std::chrono::steady_clock;
+
   Result<FormedPtr> form();
   Applicant applicant() const;
   Status come_together();
@@ -74,7 +76,8 @@ private:
   StateSourcePtr first_;               ///< that the leader began with
   std::shared_ptr<engine::Host> host_; ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
-  bool shown_ = false; ///< there was one that a person was told of
+  Clock::time_point healing_, connecting_; ///< since when
+  bool shown_ = false;                     ///< there was one that a person was told of
 };
 
 } // namespace troupe::actors

@@ -21,6 +21,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
       [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
       [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
+      [this](atom::begin, const RecoveryRecordPtr& recovery) { view_->show(*recovery); },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
           view_->show(worker);

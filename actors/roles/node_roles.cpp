@@ -141,6 +141,8 @@ void NodeState::lead() {
           .learning_rate = job.learning_rate,
           .info = formed_->info,
           .before = formed_->before,
+          .heal = formed_->heal,
+          .connect = formed_->connect,
           .totals = totals_ ? *totals_
                             : RunTotals{.best = BestSoFar{job.config.checkpoint.best, job.best}},
           .is_divided = !engine::is_whole(*generation().replicas.front()),

@@ -19,6 +19,8 @@ inline constexpr M ready{"troupe_ready", gauge, every_node, "Whether /readyz ans
 inline constexpr M start_time{"troupe_start_time_seconds", gauge, every_node,
                               "Start of the run, Unix time"};
 inline constexpr M world_size{"troupe_world_size", gauge, every_node, "Workers that train"};
+inline constexpr M generation{"troupe_generation", gauge, every_node,
+                              "Counts memberships: nodes were lost or came since the one before"};
 inline constexpr M heartbeat_time{
     "troupe_heartbeat_time_seconds",
     gauge,
@@ -54,6 +56,12 @@ inline constexpr M skipped_steps{"troupe_skipped_steps_total", counter, leader,
                                  "lowered the scale"};
 inline constexpr M scale_growths{"troupe_loss_scale_growths_total", counter, leader,
                                  "Times the run raised the scale"};
+
+inline constexpr M recoveries{"troupe_recoveries_total", counter, leader,
+                              "Generations that went on without a node that was lost"};
+inline constexpr M recovery_time{
+    "troupe_recovery_seconds", histogram, leader,
+    "From the last that was heard of a lost node to the first step without it"};
 
 inline constexpr M checkpoints{"troupe_checkpoints_total", counter, leader, "Checkpoints written"};
 inline constexpr M checkpoint_failures{"troupe_checkpoint_failures_total", counter, leader,

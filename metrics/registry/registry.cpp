@@ -184,6 +184,17 @@ void Registry::record(const CheckpointRecord& checkpoint) {
   v.set_time_left();
 }
 
+void Registry::record(const RecoveryRecord& recovery) {
+  if (!recovery.is_loss)
+    return;
+  values_->add(names::recoveries, 1);
+  values_->observe(names::recovery_time, recovery.seconds());
+}
+
+void Registry::set_generation(std::int64_t number) {
+  values_->set(names::generation, static_cast<double>(number));
+}
+
 void Registry::record_checkpoint_failure() {
   values_->add(names::checkpoint_failures, 1);
 }

@@ -53,6 +53,8 @@ public:
   /// So many in all so far.
   void record_unreadable(std::int64_t samples);
   void record(const CheckpointRecord& checkpoint);
+  void record(const RecoveryRecord& recovery);
+  void set_generation(std::int64_t number);
   void record_checkpoint_failure();
   /// Records the loss of a step that is not committed, because its loss is not finite.
   void record_failed_loss(double loss);

@@ -42,7 +42,10 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   Recollection before{run};
   TROUPE_TRY(auto steps, open_lines(path / run_files::steps, parse_step, before));
   TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before));
-  RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(before));
+  TROUPE_TRY(auto recoveries,
+             JsonLines::open(path / run_files::recoveries, [](std::string_view) { return true; }));
+  RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(recoveries),
+                   std::move(before));
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml));
@@ -56,6 +59,10 @@ Status RunFolder::append(const StepRecord& step) {
 
 Status RunFolder::append(const EpochRecord& epoch) {
   return epochs_.append(to_json(epoch));
+}
+
+Status RunFolder::append(const RecoveryRecord& recovery) {
+  return recoveries_.append(to_json(recovery));
 }
 
 Status RunFolder::write(const RunSummary& last) const {

@@ -17,6 +17,7 @@ namespace run_files {
 inline constexpr const char* config = "config.yaml";
 inline constexpr const char* steps = "events.jsonl";
 inline constexpr const char* epochs = "epochs.jsonl";
+inline constexpr const char* recoveries = "recoveries.jsonl";
 inline constexpr const char* info = "run.json";
 inline constexpr const char* summary = "summary.json";
 inline constexpr const char* report = "report.html";
@@ -42,6 +43,7 @@ public:
 
   Status append(const StepRecord& step);
   Status append(const EpochRecord& epoch);
+  Status append(const RecoveryRecord& recovery);
 
   // Each whole or not at all.
   Status write(const RunSummary& summary) const;
@@ -49,12 +51,13 @@ public:
   Status write_report(std::string_view document) const;
 
 private:
-  RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, Recollection before)
+  RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, JsonLines recoveries,
+            Recollection before)
       : path_(std::move(path)), steps_(std::move(steps)), epochs_(std::move(epochs)),
-        before_(std::move(before)) {}
+        recoveries_(std::move(recoveries)), before_(std::move(before)) {}
 
   std::filesystem::path path_;
-  JsonLines steps_, epochs_;
+  JsonLines steps_, epochs_, recoveries_;
   Recollection before_;
 };
 

@@ -19,6 +19,24 @@ OrderedJson to_object(const std::array<CollectiveUse, collective_kind_names.size
 
 } // namespace
 
+std::string to_json(const RecoveryRecord& recovery) {
+  const OrderedJson object = {{"generation", recovery.generation},
+                              {"time", utc_milliseconds(recovery.time)},
+                              {"reason", recovery.reason},
+                              {"is_loss", recovery.is_loss},
+                              {"step", recovery.step},
+                              {"steps_repeated", recovery.steps_repeated},
+                              {"samples_lost", 0}, // a step is committed by all, or by none
+                              {"world_size", recovery.world_size},
+                              {"seconds", recovery.seconds()},
+                              {"detect_seconds", recovery.detect},
+                              {"halt_seconds", recovery.halt},
+                              {"heal_seconds", recovery.heal},
+                              {"connect_seconds", recovery.connect},
+                              {"first_step_seconds", recovery.first_step}};
+  return object.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 std::string to_json(const StepRecord& step) {
   OrderedJson object = {{"step", step.step},
                         {"epoch", step.epoch},

@@ -12,6 +12,7 @@ namespace troupe::metrics {
 // One line each. A value that is not finite (a loss of nan) is null.
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
+std::string to_json(const RecoveryRecord& recovery);
 
 // JSON of several lines, for people too.
 std::string to_json(const RunInfo& run);

@@ -60,6 +60,8 @@ void record_all(Registry& registry) {
   registry.record(
       CheckpointRecord{.step = 10, .seconds = 0.3, .pause_seconds = 0.125, .bytes = 4096});
   registry.record_checkpoint_failure();
+  registry.set_generation(2);
+  registry.record(RecoveryRecord{.generation = 2, .is_loss = true, .halt = 0.25});
   registry.record_heartbeat("here");
   registry.set_phase(JobPhase::training);
   registry.record_failure("numeric");

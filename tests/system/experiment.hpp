@@ -36,6 +36,7 @@ public:
   /// The lines of events.jsonl and epochs.jsonl that have been written whole.
   std::vector<nlohmann::json> events() const { return lines_of("events.jsonl"); }
   std::vector<nlohmann::json> epochs() const { return lines_of("epochs.jsonl"); }
+  std::vector<nlohmann::json> recoveries() const { return lines_of("recoveries.jsonl"); }
   /// One key of all events.
   template <class Value>
   std::vector<Value> column(const char* key) const {

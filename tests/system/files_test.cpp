@@ -1,4 +1,5 @@
 // docs/files.md: what it says of a run's files, against the files of runs.
+#include "daemons.hpp"
 #include "experiment.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -119,4 +120,21 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
     CAPTURE(file);
     CHECK(seen.at(file) == fields_of(tables.at(file)));
   }
+}
+
+TEST_CASE("so is every field of what a run tells of its recoveries") {
+  const auto table = tables_of_page().at("recoveries.jsonl");
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") +
+                      Settings{"cluster.min_nodes=1", "data.slices=2", "train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  const auto run = experiment.run("nodes");
+  daemons.join();
+  REQUIRE(becomes_true([&] { return !run.recoveries().empty(); }));
+  CHECK(stop(leader).code == 0);
+  std::set<std::string> seen;
+  for (const auto& line : run.recoveries())
+    look_at(line, "", table, seen);
+  CHECK(seen == fields_of(table));
 }

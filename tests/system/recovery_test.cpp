@@ -64,6 +64,15 @@ TEST_CASE("the job goes on without a node that is lost, and with it when it is s
   CHECK(run.summary().at("world_size") == 3);
   CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
   CHECK(run.newest_checkpoint().step == run.steps_done());
+  const auto recoveries = run.recoveries();
+  REQUIRE(recoveries.size() == 3); // one came, one was lost, one came again
+  CHECK(has(recoveries[1].at("reason").get<std::string>(), lost));
+  CHECK(recoveries[1].at("is_loss") == true);
+  CHECK(recoveries[1].at("detect_seconds") == (signal == SIGKILL ? 0 : 2));
+  CHECK(recoveries[1].at("world_size") == 2);
+  for (const auto& recovery : recoveries)
+    if (strategy == "ddp" || recovery.at("is_loss") == false)
+      CHECK(recovery.at("steps_repeated") == 0);
   if (signal == SIGSTOP) { // it hears that it was given up
     second.send(SIGCONT);
     CHECK(second.wait().code == 1);

@@ -62,8 +62,8 @@ TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says 
   const auto followed = job.second.wait();
   INFO(followed.out << followed.err);
   CHECK(followed.code == 0);
-  CHECK(has(followed.out, "fetching the leader's checkpoint ("));
-  CHECK(has(followed.out, "fetching the leader's checkpoint: "));
+  CHECK(has(followed.out, "fetching the checkpoint ("));
+  CHECK(has(followed.out, "fetching the checkpoint: "));
   const auto led = ended_by_us(job.leader);
   INFO(led.out << led.err);
   CHECK(led.code == 0);
@@ -74,7 +74,7 @@ TEST_CASE("a node gets the leader's checkpoint over a slow connection, and says 
 
 TEST_CASE("a node that is asked to stop while it gets the checkpoint ends, and the job with it") {
   SlowJob job;
-  REQUIRE(job.second.prints("fetching the leader's checkpoint: "));
+  REQUIRE(job.second.prints("fetching the checkpoint: "));
   job.second.send(SIGTERM);
   const auto followed = job.second.wait(30s);
   INFO(followed.out << followed.err);

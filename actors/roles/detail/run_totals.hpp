@@ -11,6 +11,7 @@ namespace troupe::actors {
 
 struct RunTotals {
   metrics::StepSums steps = {};
+  std::int64_t committed = 0;            ///< steps, of the whole run
   double seconds = 0;                    ///< from the first step on
   double collective = 0, overlapped = 0; ///< seconds
   metrics::RunSummary summary = {};      ///< its checkpoints

@@ -1,6 +1,7 @@
 #include "run_view.hpp"
 
 #include "troupe/core/fail.hpp"
+#include "troupe/metrics/readable.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -91,6 +92,7 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::i
   if (const auto lost = folder_ ? folder_->before().missing_steps() : 0; lost > 0)
     log_->warn("the events of {} earlier steps are lost", lost);
   exposition_.registry().begin(info);
+  exposition_.registry().set_generation(generation);
   exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
                            generation);
   write_report();
@@ -137,6 +139,16 @@ void RunView::show(const metrics::StepRecord& step) {
     keep_first_failure(folder_->append(step));
   if (board_)
     keep_first_failure(board_->append(step));
+}
+
+void RunView::show(const metrics::RecoveryRecord& recovery) {
+  log_->info(
+      "generation {} has made its first step {} after: {}; {} steps repeated, no sample lost",
+      recovery.generation, metrics::readable_seconds(recovery.seconds()), recovery.reason,
+      recovery.steps_repeated);
+  exposition_.registry().record(recovery);
+  if (folder_)
+    keep_first_failure(folder_->append(recovery));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {

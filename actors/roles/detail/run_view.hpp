@@ -41,6 +41,7 @@ public:
 
   void show(const std::vector<NodeStatus>& nodes);
   void show(const metrics::StepRecord& step);
+  void show(const metrics::RecoveryRecord& recovery);
   void show(const metrics::EpochRecord& epoch);
   void show(const metrics::WorkerSummary& worker);
   /// Of the job's node at this address.
