@@ -146,8 +146,10 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::stop, Error reason),
     // Another generation is wanted: answered when no step is under way, and none begins.
     caf::result<void>(atom::halt),
-    // The generation is over: records what has been reported, leaves the run's files, and answers
-    // with what the next COORDINATOR goes on from.
+    // The generation is over: what fails from now on is of no account.
+    caf::result<void>(atom::abort),
+    // Nothing of it runs any more: records what has been reported, and answers with what the next
+    // COORDINATOR goes on from.
     caf::result<RunTotalsPtr>(atom::release),
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
@@ -166,6 +168,9 @@ using membership_actor = caf::typed_actor<
     // A daemon wants to take part in the next generation; answered when all are there, or with why
     // it may not.
     caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
+    // Slices of a global batch of the job that has begun, for who prepares to join it; 0: it has
+    // not.
+    caf::result<std::int64_t>(atom::begin),
     // Another node has the state that the job goes on from.
     caf::result<void>(atom::fetch),
     // The COORDINATOR is there: all have come together.

@@ -70,6 +70,15 @@ Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point 
   }
 }
 
+/// A MEMBERSHIP that does not answer is asked for a seat next.
+Status prepare_for(const Applicant& applicant, const membership_actor& membership) {
+  std::int64_t slices = 0;
+  caf::scoped_actor self{applicant.system};
+  self->request(membership, applicant.config.cluster.timeouts.detection, atom::begin_v)
+      .receive([&](std::int64_t of_job) { slices = of_job; }, [](const caf::error&) {});
+  return slices > 0 ? applicant.prepare(slices) : Status{};
+}
+
 std::filesystem::path checkpoints_of(const Applicant& applicant) {
   return engine::run_folder(applicant.config) / "checkpoints";
 }
@@ -123,6 +132,8 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
     if (!found)
       return failure(found.error());
     membership = *found;
+    if (const auto prepared = prepare_for(applicant, membership); !prepared)
+      return failure(prepared.error());
     auto place = take_seat(applicant, membership);
     if (place || place.error().code != Errc::network || Clock::now() > end)
       return place;

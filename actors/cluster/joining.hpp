@@ -25,6 +25,9 @@ struct Applicant {
   std::function<void(const std::string&)> say; ///< tells a person what is waited for
   /// Waits so long, or until this daemon is asked to stop: true.
   std::function<bool(std::chrono::milliseconds)> stopped_within;
+  /// Opens and compiles, for a job with so many slices that has begun already: its nodes need not
+  /// wait for that.
+  std::function<Status(std::int64_t slices)> prepare;
 };
 
 /// What this daemon got: its seat, and where its ranks connect to others'.
@@ -43,7 +46,7 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 /// Finds a MEMBERSHIP by any of the daemons of cluster.join, and takes a seat. Tries until the
 /// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
 /// Errors: network, with what the last attempt met; invalid_input, why this node may not take part;
-/// stopped, when somebody asked for it, or there is no job left to do.
+/// stopped, when somebody asked for it, or there is no job left to do; those of preparing.
 Result<Place> join_job(const Applicant& applicant, membership_actor& membership);
 
 /// Waits until all nodes are there. Errors: why this one may not take part, network where another

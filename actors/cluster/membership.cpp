@@ -37,6 +37,7 @@ membership_actor::behavior_type MembershipState::make_behavior() {
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
           },
+          [this](atom::begin) { return has_begun() ? generation_->slices : 0; },
           [this](atom::fetch) { ++fetched_; },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },

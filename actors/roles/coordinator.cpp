@@ -45,8 +45,8 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         ending_ = reason;
         stop();
       },
-      [this](atom::halt) { return halt(); }, [this](atom::release) { return release(); },
-      [this](atom::status) { return status(); });
+      [this](atom::halt) { return halt(); }, [this](atom::abort) { is_void_ = true; },
+      [this](atom::release) { return release(); }, [this](atom::status) { return status(); });
 }
 
 void CoordinatorState::stop() {
@@ -283,7 +283,7 @@ void CoordinatorState::suspect(const Error& error) {
 }
 
 void CoordinatorState::fail(Error error) {
-  if (phase_ == Phase::ended)
+  if (phase_ == Phase::ended || is_void_)
     return;
   complete(error.where);
   if (!others_may_go_on(error))
@@ -305,7 +305,7 @@ bool CoordinatorState::others_may_go_on(const Error& error) const {
 }
 
 void CoordinatorState::end_failed(Error error) {
-  if (phase_ == Phase::ended)
+  if (phase_ == Phase::ended || is_void_)
     return;
   summary_.error = error.to_string();
   error_ = std::move(error);

@@ -142,6 +142,7 @@ private:
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps under way
+  bool is_void_ = false;                                 ///< the generation is over
   bool reported_ = false;                                ///< to MEMBERSHIP: that a rank has failed
   metrics::StepSums epoch_;
   RunTotals totals_; ///< with this generation's

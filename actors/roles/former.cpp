@@ -43,8 +43,9 @@ former_actor::behavior_type FormerState::make_behavior() {
 Result<FormedPtr> FormerState::form() {
   TROUPE_TRY(is_daemon() ? come_together() : start_alone());
   setup_.exposition.enter(metrics::JobPhase::starting);
-  if (!host_)
-    TROUPE_TRY(prepare_host());
+  if (const auto& seat = place_->seat; !host_)
+    TROUPE_TRY(
+        prepare_host(seat.generation.slices, seat.leads(), seat.generation.nodes.size() == 1));
   if (!host_->state)
     host_->state = host_->initial;
   connecting_ = Clock::now();
@@ -74,7 +75,7 @@ Status FormerState::start_alone() {
   return {};
 }
 
-Applicant FormerState::applicant() const {
+Applicant FormerState::applicant() {
   Applicant applicant{.system = self_->system(),
                       .config = setup_.config,
                       .network = setup_.network,
@@ -86,7 +87,8 @@ Applicant FormerState::applicant() const {
                                .job = shared_settings(config())},
                       .data_plane = setup_.data_plane,
                       .say = setup_.say,
-                      .stopped_within = setup_.stopped_within};
+                      .stopped_within = setup_.stopped_within,
+                      .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); }};
   if (setup_.data_plane)
     applicant.info.data =
         to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
@@ -132,14 +134,20 @@ Result<StateOffer> FormerState::offer(const Applicant& applicant) {
   return offer_beginning(applicant, {.state = state(), .path = newest.path});
 }
 
-Status FormerState::prepare_host() {
-  const auto& seat = place_->seat;
-  TROUPE_TRY(auto job, engine::open_job(config(), beginning_, seat.leads()));
-  const bool alone = seat.generation.nodes.size() == 1;
-  auto host = engine::make_host(std::move(job), seat.generation.slices,
-                                std::exchange(beginning_.state, nullptr),
-                                {.say = setup_.say, .cancelled = [this, alone] {
-                                   return alone && setup_.stopped_within({});
+/// The state comes when it has a seat.
+Status FormerState::prepare_to_join(std::int64_t slices) {
+  if (host_)
+    return {};
+  TROUPE_TRY(prepare_host(slices, false, false));
+  host_->state.reset();
+  return {};
+}
+
+Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone) {
+  TROUPE_TRY(auto job, engine::open_job(config(), beginning_, leads));
+  auto host = engine::make_host(std::move(job), slices, std::exchange(beginning_.state, nullptr),
+                                {.say = setup_.say, .cancelled = [this, is_alone] {
+                                   return is_alone && setup_.stopped_within({});
                                  }});
   if (!host)
     return failure(host.error());

@@ -54,11 +54,12 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Result<FormedPtr> form();
-  Applicant applicant() const;
+  Applicant applicant();
   Status come_together();
   Result<StateOffer> offer(const Applicant& applicant);
   Status start_alone();
-  Status prepare_host();
+  Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
+  Status prepare_to_join(std::int64_t slices);
   Result<FormedPtr> show();
   void halt();
   void give_up(Error error);

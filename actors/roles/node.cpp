@@ -90,15 +90,18 @@ void NodeState::form() {
 
 /// What this node has of the generation it keeps for the next, if it is whole.
 void NodeState::halt(std::int64_t generation, const Error& reason) {
+  if (ended_ || end_)
+    return;
   halted_ = generation;
   cancel_connecting(generation, reason);
-  if (formed_ && this->generation().seat.generation.number == generation && !end_)
+  if (formed_ && this->generation().seat.generation.number == generation)
     let_go(reason);
 }
 
-/// COORDINATOR takes what fails in that for collectives whose reason it has yet to hear.
 void NodeState::let_go(const Error& reason) {
-  abort_ranks({Errc::collective, reason.message, reason.where}, [this] {
+  if (coordinator_ && generation().seat.leads())
+    self_->send(coordinator_, atom::abort_v);
+  abort_ranks(reason, [this] {
     end_ranks();
     when_ended([this] { end_generation(); });
   });
@@ -107,6 +110,8 @@ void NodeState::let_go(const Error& reason) {
 /// Nothing is enqueued any more: COORDINATOR knows of all steps, and METRICS can leave the files.
 void NodeState::end_generation() {
   const auto form_again = [this] {
+    if (ended_) // just before it was told to halt
+      return release(ended_);
     coordinator_ = nullptr;
     formed_.reset();
     self_->request(former_, caf::infinite, atom::halt_v).then([this] { form(); });
@@ -228,10 +233,14 @@ void NodeState::lost_leader(const caf::error& reason) {
 }
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
+  ended_ = outcome;
   if (!membership_)
     return conclude(outcome);
   // This daemon may go once the others know: they would take its end for a failure.
-  const auto answer = [this, outcome] { conclude(outcome); };
+  const auto answer = [this, outcome] {
+    if (!is_halted(seat_of_)) // else the generation is let go of already, and that concludes
+      conclude(outcome);
+  };
   self_
       ->request(membership_, caf::infinite, atom::finish_v,
                 JobEnd{.result = outcome->summary, .error = outcome->error})

@@ -100,6 +100,7 @@ private:
   std::function<void()> when_ended_;    ///< called when they have
   std::vector<shard_manager_actor> shard_managers_;
   Promise outcome_;
+  RunOutcomePtr ended_;       ///< how the job did, where this node leads
   std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none

@@ -104,6 +104,8 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                   .coordinator = coordinator_,
                   .stream_row = compute},
       replica->rank);
+  // Before COORDINATOR can ask for an evaluation, which may be the first thing.
+  self_->send(shard_manager, atom::join_v, worker);
   const auto& info = replica->device().info();
   self_->send(coordinator_, atom::join_v,
               RankInfo{.rank = replica->rank,

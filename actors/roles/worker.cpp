@@ -38,9 +38,7 @@ WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
     : self_{self}, setup_{std::move(setup)}, next_pass_{setup_.first_pass} {}
 
 worker_actor::behavior_type WorkerState::make_behavior() {
-  const worker_actor me{self_};
-  self_->send(setup_.shard_manager, atom::join_v, me);
-  self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, me, next_pass_);
+  self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, worker_actor{self_}, next_pass_);
   return traced<worker_actor>(
       setup_.row,
       [this](atom::advance, std::int64_t limit) {

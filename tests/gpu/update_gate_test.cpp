@@ -36,6 +36,7 @@ const OptimizerArguments plain_sgd, momentum_sgd{.momentum = 0.9f},
 struct Trained {
   float *parameters, *gradients, *state0, *state1;
   LossScaleState* scaler;
+  std::int64_t* steps;
 };
 
 struct UpdateGates : GpuFixture {
@@ -49,9 +50,11 @@ struct UpdateGates : GpuFixture {
     auto* const scaler = static_cast<LossScaleState*>(room(16));
     const LossScaleState state{.scale = 2, .taken = 4};
     device().copy(stream(), scaler, &state, sizeof state);
+    auto* const steps = static_cast<std::int64_t*>(room(sizeof(std::int64_t)));
+    device().zero(stream(), reinterpret_cast<float*>(steps), sizeof *steps);
     REQUIRE(stream().synchronize());
     return {values(normal_values(elements, 1)), values(normal_values(elements, 2)),
-            values(normal_values(elements, 3)), values(Floats(elements, 0.5f)), scaler};
+            values(normal_values(elements, 3)), values(Floats(elements, 0.5f)), scaler, steps};
   }
 
   void step(Stream& on, const Trained& t, const OptimizerArguments& arguments) {
@@ -65,17 +68,20 @@ struct UpdateGates : GpuFixture {
     for (const auto& arguments : {plain_sgd, momentum_sgd, adam})
       step(on, t, arguments);
     device().update_loss_scale(on, {}, t.scaler);
+    device().count_update(on, t.steps);
   }
 
   struct State {
     std::array<Floats, 3> values;
     LossScaleState scaler;
+    std::int64_t steps = 0;
     bool operator==(const State&) const = default;
   };
   State state_of(const Trained& t) {
     State state{{download(t.parameters, elements), download(t.state0, elements),
                  download(t.state1, elements)}};
     device().copy(stream(), &state.scaler, t.scaler, sizeof state.scaler);
+    device().copy(stream(), &state.steps, t.steps, sizeof state.steps);
     REQUIRE(stream().synchronize());
     return state;
   }

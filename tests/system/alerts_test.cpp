@@ -132,6 +132,24 @@ TEST_CASE("alert: a node that is killed is down, and its job makes no steps with
   CHECK(of_leader.fires("TroupeMakesNoSteps", "phase=\"waiting\""));
 }
 
+TEST_CASE("alert: nodes that are lost again and again") {
+  need_prometheus();
+  const Experiment experiment(watched_without_end);
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") + Settings{"cluster.min_nodes=1", "data.slices=2"}};
+  auto& leader = daemons.lead();
+  Watch watch(metrics_port(leader));
+  REQUIRE(watch.sees("troupe_recoveries_total == 0"));
+  const auto run = experiment.run("nodes");
+  for (std::size_t losses = 1; losses <= 4; ++losses) {
+    auto& other = daemons.join();
+    REQUIRE(becomes_true([&] { return run.recoveries().size() == 2 * losses - 1; }));
+    other.kill();
+    REQUIRE(becomes_true([&] { return run.recoveries().size() == 2 * losses; }));
+  }
+  CHECK(watch.fires("TroupeRecoversOften", "job=\"troupe\""));
+}
+
 TEST_CASE("alert: a run in the foreground that is killed is down and makes no steps") {
   need_prometheus();
   const Experiment experiment(watched_without_end);

@@ -1,0 +1,99 @@
+// Whoever is lost: each sample is applied once an epoch.
+#include "daemons.hpp"
+
+#include <catch2/catch_get_random_seed.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <random>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr int samples = 960;
+
+/// Sample i is 1 in feature i, and to be 1: each time it is applied, it halves what weight i lacks
+/// of 1, and touches no other. So weights are those of an undisturbed run, bit for bit, where each
+/// sample was applied as often.
+class Counting : public Experiment {
+public:
+  Counting()
+      : Experiment{{"data.dataset=csv",
+                    "data.standardize=false",
+                    "data.targets=[y]",
+                    "data.augment=[]",
+                    "data.batch_size=6",
+                    "data.slices=6",
+                    "data.eval_batch_size=6",
+                    "model.name=linear",
+                    "model.bias=false",
+                    "model.num_classes=1",
+                    "model.loss=mean_squared_error",
+                    "train.optimizer.lr=1.5",
+                    "train.optimizer.momentum=0",
+                    "train.optimizer.nesterov=false",
+                    "train.optimizer.weight_decay=0",
+                    "train.schedule.name=constant",
+                    "train.schedule.warmup=0",
+                    "train.epochs=20",
+                    "train.evaluate_every=0",
+                    "checkpoint.every=40 steps"}} {
+    std::vector<std::string> names;
+    for (int i = 0; i < samples; ++i)
+      names.push_back(fmt::format("f{}", i));
+    for (const char* file : {"train.csv", "test.csv"}) {
+      std::ofstream out{*this / file};
+      out << fmt::format("{},y\n", fmt::join(names, ","));
+      for (int i = 0; i < samples; ++i) {
+        for (int feature = 0; feature < samples; ++feature)
+          out << (feature == i ? "1," : "0,");
+        out << "1\n";
+      }
+    }
+    own = {"data.root=" + (*this / "").string(),
+           fmt::format("data.features=[{}]", fmt::join(names, ","))};
+  }
+  Settings own;
+};
+
+} // namespace
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
+  const std::string strategy = GENERATE("ddp", "zero1", "zero3");
+  CAPTURE(strategy);
+  const Counting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+
+  Daemons daemons{
+      experiment, "nodes",
+      quick_timeouts + experiment.own +
+          Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1", "cluster.max_nodes=3"}};
+  auto& leader = daemons.lead();
+  std::array others = {&daemons.join(), &daemons.join()};
+  const auto run = experiment.run("nodes");
+  std::mt19937_64 random{Catch::getSeed()};
+  const auto below = [&](std::int64_t end) {
+    return std::uniform_int_distribution<std::int64_t>{0, end - 1}(random);
+  };
+  int losses = 0;
+  for (; losses < 10 && leader.running() && !run.has("summary.json"); ++losses) {
+    const auto next = run.steps_done() + below(200);
+    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
+    auto& victim = others[static_cast<std::size_t>(below(2))];
+    victim->kill();
+    std::this_thread::sleep_for(std::chrono::milliseconds{below(100)});
+    victim = &daemons.join();
+  }
+  CHECK(losses > 2);
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(20 * samples / 6));
+  CHECK(run.digest() == alone);
+}
