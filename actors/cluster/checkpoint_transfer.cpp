@@ -129,8 +129,7 @@ Status send_checkpoint(collectives::Meeting& meeting, const engine::GenerationRe
     auto connection =
         meeting.connect(*parse_endpoint(generation.nodes[static_cast<std::size_t>(node)].data),
                         link(generation, node), timeouts.collective);
-    const auto sent =
-        connection ? send_to(*connection, pieces, patience) : failure(connection.error());
+    auto sent = connection ? send_to(*connection, pieces, patience) : failure(connection.error());
     if (sent) {
       --waiting;
       arrived();

@@ -53,8 +53,12 @@ struct UpdateGates : GpuFixture {
     auto* const steps = static_cast<std::int64_t*>(room(sizeof(std::int64_t)));
     device().zero(stream(), reinterpret_cast<float*>(steps), sizeof *steps);
     REQUIRE(stream().synchronize());
-    return {values(normal_values(elements, 1)), values(normal_values(elements, 2)),
-            values(normal_values(elements, 3)), values(Floats(elements, 0.5f)), scaler, steps};
+    return {values(normal_values(elements, 1)),
+            values(normal_values(elements, 2)),
+            values(normal_values(elements, 3)),
+            values(Floats(elements, 0.5f)),
+            scaler,
+            steps};
   }
 
   void step(Stream& on, const Trained& t, const OptimizerArguments& arguments) {
