@@ -161,7 +161,7 @@ Result<FormedPtr> FormerState::show() {
   TROUPE_TRY(auto view,
              RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
                            setup_.options, setup_.exposition));
-  auto before = view->before();
+  const auto before = view->before();
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
@@ -173,7 +173,7 @@ Result<FormedPtr> FormerState::show() {
   return std::make_shared<const Formed>(
       Formed{.generation = generation_,
              .info = std::move(info),
-             .before = std::move(before),
+             .before = before,
              .metrics = metrics,
              .metrics_address = setup_.metrics_address,
              .heal = seconds_between(healing_, connecting_),

@@ -4,7 +4,6 @@
 #include "troupe/actors/cluster/checkpoint_transfer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <atomic>
 #include <future>
@@ -12,7 +11,6 @@
 
 using namespace troupe;
 using namespace troupe::actors;
-using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
 namespace {

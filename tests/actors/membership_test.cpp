@@ -6,6 +6,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <fmt/format.h>
+
 using namespace troupe;
 using namespace troupe::actors;
 using namespace std::chrono_literals;

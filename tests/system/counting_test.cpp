@@ -46,6 +46,7 @@ public:
                     "train.evaluate_every=0",
                     "checkpoint.every=40 steps"}} {
     std::vector<std::string> names;
+    names.reserve(samples);
     for (int i = 0; i < samples; ++i)
       names.push_back(fmt::format("f{}", i));
     for (const char* file : {"train.csv", "test.csv"}) {

@@ -4,6 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <fmt/format.h>
+
 #include <map>
 #include <regex>
 #include <set>
@@ -45,8 +47,9 @@ bool is_of(const Json& value, const std::string& type) {
 /// Checks each field against the table, and notes it as seen.
 void look_at(const Json& object, const std::string& path, const Table& table,
              std::set<std::string>& seen) {
+  const bool is_by_kind = table.contains(path + "KIND");
   for (const auto& [key, value] : object.items()) {
-    const auto field = path + (table.contains(path + "KIND") ? "KIND" : key);
+    const auto field = fmt::format("{}{}", path, is_by_kind ? "KIND" : key);
     CAPTURE(field, value);
     seen.insert(field);
     const auto row = table.find(field);

@@ -27,6 +27,7 @@ const std::string& label_of(const NodeStatus& node, const std::vector<NodeStatus
 
 std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes) {
   std::vector<metrics::NodeRecord> records;
+  records.reserve(nodes.size());
   for (const auto& node : nodes)
     records.push_back({.name = label_of(node, nodes),
                        .address = node.address,
