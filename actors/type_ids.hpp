@@ -98,7 +98,6 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StatePiecePtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::metrics::JobPhase))
-  CAF_ADD_ATOM(troupe, troupe::atom, lost)
   CAF_ADD_ATOM(troupe, troupe::atom, abort)
   CAF_ADD_ATOM(troupe, troupe::atom, form)
   CAF_ADD_ATOM(troupe, troupe::atom, release)

@@ -156,6 +156,8 @@ Result<Checkpoint> fetch_checkpoint(collectives::Meeting& meeting, const engine:
   const auto patience = meeting.patience(timeouts.collective);
   std::int64_t bytes = 0;
   TROUPE_TRY(net::read_all(connection, std::as_writable_bytes(std::span{&bytes, 1}), patience));
+  if (bytes < 0)
+    return fail(Errc::corrupt, "a checkpoint of {} bytes was announced", bytes);
   say(fmt::format("fetching the checkpoint ({})",
                   metrics::readable_bytes(static_cast<double>(bytes))));
   const auto size = static_cast<std::size_t>(bytes);

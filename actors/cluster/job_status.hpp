@@ -13,7 +13,7 @@ struct NodeStatus {
   std::string address;              ///< HOST:PORT at which other nodes reach it
   std::string metrics;              ///< HOST:PORT of its /metrics; empty: off
   std::string version;              ///< of its program
-  std::string state;                ///< joining, active, dead
+  std::string state;                ///< joining, active
   std::vector<std::string> devices; ///< one a worker
   std::vector<std::int32_t> ranks;  ///< in the job, one a worker
 

@@ -9,23 +9,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-double in_seconds(Clock::duration duration) {
-  return std::chrono::duration<double>{duration}.count();
-}
-
-std::string ranks(const engine::NodePlace& place) {
-  const auto last = place.first_rank + place.workers - 1;
-  return place.workers == 1 ? fmt::format("rank {}", last)
-                            : fmt::format("ranks {} to {}", place.first_rank, last);
-}
-
-} // namespace
-
 MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup setup)
     : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection}, roster_{
                                                                                 setup_.min_nodes,
@@ -137,9 +120,13 @@ void MembershipState::form() {
   if (!secret)
     return refuse_all(secret.error());
   const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
+  const auto before = has_begun() ? generation_->step : 0;
   generation_ =
       roster_.generation(has_begun() ? generation_->number + 1 : 1, *std::move(secret), slices);
-  change_.halt = in_seconds(Clock::now() - changing_);
+  if (generation_->step > before)
+    unexplained_ = 0;
+  change_.halt =
+      std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
   generation_->change = std::exchange(change_, {});
   phase_ = Phase::connecting;
   fetched_ = 0;
@@ -159,79 +146,6 @@ void MembershipState::refuse_all(const Error& error) {
     if (member.seat)
       member.seat->deliver(engine::Seat{.refused = error});
   members_.clear();
-}
-
-/// The generation is over: all that have a seat in it come for another.
-void MembershipState::halt(const Error& reason, bool is_loss,
-                           std::chrono::milliseconds detected_after) {
-  if (phase_ == Phase::gathering)
-    return form_if_complete();
-  if (is_loss)
-    changing_ = Clock::now();
-  change_ = {.reason = reason.message, .is_loss = is_loss, .detect = in_seconds(detected_after)};
-  coordinator_ = nullptr;
-  followers_.clear();
-  for (const auto& member : members_) {
-    if (member.seat)
-      continue; // it has come since
-    roster_.await(member.address);
-    self_->send(member.node, atom::halt_v, generation_->number, reason);
-  }
-  gather();
-}
-
-/// For who has come while all train: between two steps.
-void MembershipState::make_room() {
-  changing_ = Clock::now();
-  self_->request(coordinator_, caf::infinite, atom::halt_v)
-      .then(
-          [this, number = generation_->number] {
-            if (phase_ == Phase::training && generation_->number == number)
-              halt({Errc::network, "another node has come"}, false);
-          },
-          [](const caf::error&) {}); // it is over in any case
-}
-
-void MembershipState::member_down(const caf::down_msg& down) {
-  const auto gone = std::ranges::find_if(
-      members_, [&](const Member& member) { return member.node.address() == down.source; });
-  if (gone == members_.end())
-    return;
-  if (ended_ || unstarted_) // the node knows why it goes
-    return forget(gone);
-  const auto why = lost_.why(gone->node.node(), down.reason);
-  const bool waits = gone->seat.has_value();
-  const auto address = gone->address;
-  if (!has_begun() || waits) {
-    forget(gone);
-    setup_.say(has_begun() ? fmt::format("node {} is gone: {}", address, why)
-                           : roster_.waiting_for());
-    return form_if_complete();
-  }
-  const auto place = std::ranges::find(generation_->nodes, address, &engine::NodePlace::address);
-  const Error error{Errc::network,
-                    fmt::format("node {} ({}) is gone: {}", address, ranks(*place), why),
-                    {.node = address}};
-  setup_.say(error.message);
-  unexplained_ = 0;
-  const auto detected_after = lost_.was_silent(gone->node.node()) ? setup_.detection : 0ms;
-  dismiss(gone, error);
-  halt(error, true, detected_after);
-}
-
-void MembershipState::forget(Members::iterator member) {
-  roster_.remove(member->address);
-  const auto told = std::move(member->when_gone);
-  members_.erase(member);
-  if (told)
-    told();
-}
-
-/// The others go on without it. Should it live, it is told so.
-void MembershipState::dismiss(Members::iterator member, const Error& error) {
-  self_->send(member->node, atom::finish_v, JobEnd{.result = {.status = "failed"}, .error = error});
-  self_->demonitor(member->node);
-  forget(member);
 }
 
 void MembershipState::lead(const coordinator_actor& coordinator) {
@@ -254,49 +168,6 @@ caf::result<coordinator_actor> MembershipState::leader() {
   if (coordinator_)
     return coordinator_;
   return followers_.emplace_back(self_->make_response_promise<coordinator_actor>());
-}
-
-caf::result<void> MembershipState::fail(std::int64_t generation, const Error& error) {
-  const bool halted =
-      has_begun() && generation == generation_->number && phase_ == Phase::gathering;
-  if (halted || ended_ || (generation > 0 && generation < generation_->number))
-    return caf::unit; // of what is over already
-  if (goes_on_after(error))
-    return caf::unit;
-  if (coordinator_)
-    return carry(error); // which ends the job
-  if (!unstarted_) {
-    unstarted_ = error;
-    tell_ranks(error);
-  }
-  const bool stopped = unstarted_->code == Errc::stopped;
-  auto promise = self_->make_response_promise<void>();
-  tell_end({.result = {.status = stopped ? "stopped" : "failed"},
-            .error = stopped ? std::nullopt : unstarted_},
-           [promise]() mutable { promise.deliver(); });
-  return promise;
-}
-
-/// Before anything was trained, what a node cannot do is what a person has to mend. Later one that
-/// has failed is left behind; where nobody knows which one that is, all try again, but not for
-/// ever.
-bool MembershipState::goes_on_after(const Error& error) {
-  if (!has_begun() || (generation_->number == 1 && phase_ == Phase::connecting))
-    return false;
-  constexpr int most_unexplained = 3;
-  if (error.code == Errc::collective) {
-    if (++unexplained_ > most_unexplained)
-      return false;
-    halt(error, true);
-    return true;
-  }
-  const auto member = find(error.where.node);
-  if (member == members_.end() || member == members_.begin())
-    return false;
-  setup_.say(error.to_string());
-  dismiss(member, error);
-  halt(error, true);
-  return true;
 }
 
 /// Those that still wait for others to connect, or for the checkpoint.

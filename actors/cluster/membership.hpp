@@ -87,7 +87,7 @@ private:
   std::optional<Error> closed_;                    ///< why nobody is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
-  int unexplained_ = 0; ///< generations in a row that ended though no node was lost
+  int unexplained_ = 0; ///< generations that ended though no node was lost, since steps were made
   bool stopping_ = false, ended_ = false;
 };
 

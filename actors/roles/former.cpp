@@ -121,7 +121,7 @@ Status FormerState::come_together() {
 Result<StateOffer> FormerState::offer(const Applicant& applicant) {
   if (leads() && !joined_) {
     TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
-    first_ = beginning_.state;
+    first_ = beginning_;
     joined_ = lead_job(applicant);
     return offer_beginning(applicant, beginning_);
   }
@@ -129,9 +129,12 @@ Result<StateOffer> FormerState::offer(const Applicant& applicant) {
     return StateOffer{.step = state()->header().step, .travels = true};
   if (!leads())
     return StateOffer{};
-  auto newest = engine::find_newest(engine::run_folder(config()));
-  state() = newest.state ? newest.state : first_;
-  return offer_beginning(applicant, {.state = state(), .path = newest.path});
+  const auto newest = engine::find_newest(engine::run_folder(config()));
+  for (const auto& note : newest.notes)
+    setup_.say(note);
+  const auto& last = newest.state ? newest : first_;
+  state() = last.state;
+  return offer_beginning(applicant, last);
 }
 
 /// The state comes when it has a seat.

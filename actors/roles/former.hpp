@@ -74,7 +74,7 @@ private:
   membership_actor joined_; ///< ours, or the leader's
   std::optional<Place> place_;
   engine::Beginning beginning_;        ///< its state goes to the host
-  StateSourcePtr first_;               ///< that the leader began with
+  engine::Beginning first_;            ///< what the leader's first generation began with
   std::shared_ptr<engine::Host> host_; ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
   Clock::time_point healing_, connecting_; ///< since when

@@ -114,7 +114,10 @@ void NodeState::end_generation() {
       return release(ended_);
     coordinator_ = nullptr;
     formed_.reset();
-    self_->request(former_, caf::infinite, atom::halt_v).then([this] { form(); });
+    const auto then = [this] { form(); }; // which says so, if FORMER has died
+    self_->request(former_, caf::infinite, atom::halt_v).then(then, [then](const caf::error&) {
+      then();
+    });
   };
   const auto end_rest = [this, form_again] {
     for (const auto& role : std::exchange(roles_, {})) {
@@ -129,10 +132,12 @@ void NodeState::end_generation() {
     return end_rest();
   }
   self_->request(coordinator_, caf::infinite, atom::release_v)
-      .then([this, end_rest](const RunTotalsPtr& totals) {
-        totals_ = totals;
-        end_rest();
-      });
+      .then(
+          [this, end_rest](const RunTotalsPtr& totals) {
+            totals_ = totals;
+            end_rest();
+          },
+          [](const caf::error&) {}); // it has died, as down() is told with the reason
 }
 
 /// Nodes that go because the job has ended cannot be reached by one that still forms, which was

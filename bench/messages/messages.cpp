@@ -36,7 +36,8 @@ struct Server {
             [](atom::digest, std::int64_t, std::uint64_t) { return PartOutcome{}; },
             [](atom::contribute, std::int64_t, std::uint64_t) {},
             [](atom::saved, std::int64_t) {},
-            [](atom::abort, const Error&) {}};
+            [](atom::abort, const Error&) {},
+            [](atom::abort) {}};
   }
   shard_manager_actor::pointer self;
   worker_actor worker;

@@ -33,8 +33,11 @@ struct Nobody {
             [](atom::saved, const PartOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
-            [](atom::lost, const std::string&) {},
             [](atom::stop) {},
+            [](atom::stop, const Error&) {},
+            [](atom::halt) {},
+            [](atom::abort) {},
+            [](atom::release) { return RunTotalsPtr{}; },
             [](atom::status) { return JobStatus{}; }};
   }
 };

@@ -213,11 +213,12 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
     apply(piece, taken);
-  replica().device().count_update(stream(), state().steps());
   auto* const scale = state().loss_scale();
+  if (scale)
+    replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
+  replica().device().count_update(stream(), state().steps());
   if (!scale)
     return;
-  replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
   if (strategy().root_only) // rank 0 alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
   replica().device().copy(stream(), &found->loss_scale, scale, sizeof *scale);

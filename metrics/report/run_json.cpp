@@ -26,7 +26,6 @@ std::string to_json(const RecoveryRecord& recovery) {
                               {"is_loss", recovery.is_loss},
                               {"step", recovery.step},
                               {"steps_repeated", recovery.steps_repeated},
-                              {"samples_lost", 0}, // a step is committed by all, or by none
                               {"world_size", recovery.world_size},
                               {"seconds", recovery.seconds()},
                               {"detect_seconds", recovery.detect},

@@ -116,6 +116,11 @@ struct Cluster : Deterministic {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);
     scheduler.run();
   }
+  /// One that was stuck when this generation was halted.
+  void come_again(const std::string& address, std::int64_t generation) {
+    self->send(stubs.at(address), atom::halt_v, generation, Error{});
+    scheduler.run();
+  }
   std::string status() {
     std::string waiting;
     auto asked = self->request(membership, caf::infinite, atom::status_v);

@@ -184,6 +184,35 @@ TEST_CASE("when nobody knows what has failed, all try again, but not for ever") 
   CHECK(a->seat->generation.number == 4);
 }
 
+TEST_CASE("where steps are made in between, they try again as often as it takes") {
+  Cluster cluster{2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  for (std::int64_t generation = 1; generation <= 6; ++generation) {
+    cluster.lead();
+    a->offer = {.step = generation, .travels = true};
+    cluster.tell(atom::failed_v, generation, Error{Errc::collective, "cut", {.node = "b:1"}});
+    REQUIRE(a->seat->generation.number == generation + 1);
+  }
+}
+
+TEST_CASE("a node that is lost while room is made for another is told of as a loss") {
+  Cluster cluster{1, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  REQUIRE(b->seat->generation.number == 2);
+  CHECK_FALSE(b->seat->generation.change.is_loss);
+  cluster.lead();
+  a->is_stuck = true; // long enough for the other one to go
+  const auto c = cluster.join("c:1");
+  cluster.kill("b:1");
+  REQUIRE_FALSE(c->seat);
+  a->is_stuck = false;
+  cluster.come_again("a:1", 2);
+  REQUIRE(c->seat);
+  CHECK(c->seat->generation.change.is_loss);
+  CHECK_THAT(c->seat->generation.change.reason, ContainsSubstring("node b:1 (rank 1) is gone"));
+}
+
 TEST_CASE("a node that does not come again is left behind") {
   Cluster cluster{2, 3};
   const auto a = cluster.join("a:1"), b = cluster.join("b:1");

@@ -144,7 +144,7 @@ void RunView::show(const metrics::StepRecord& step) {
 
 void RunView::show(const metrics::RecoveryRecord& recovery) {
   log_->info(
-      "generation {} has made its first step {} after: {}; {} steps repeated, no sample lost",
+      "generation {} has made its first step {} after: {}; {} steps repeated",
       recovery.generation, metrics::readable_seconds(recovery.seconds()), recovery.reason,
       recovery.steps_repeated);
   exposition_.registry().record(recovery);
