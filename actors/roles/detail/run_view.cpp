@@ -143,10 +143,9 @@ void RunView::show(const metrics::StepRecord& step) {
 }
 
 void RunView::show(const metrics::RecoveryRecord& recovery) {
-  log_->info(
-      "generation {} has made its first step {} after: {}; {} steps repeated",
-      recovery.generation, metrics::readable_seconds(recovery.seconds()), recovery.reason,
-      recovery.steps_repeated);
+  log_->info("generation {} has made its first step {} after: {}; {} steps repeated",
+             recovery.generation, metrics::readable_seconds(recovery.seconds()), recovery.reason,
+             recovery.steps_repeated);
   exposition_.registry().record(recovery);
   if (folder_)
     keep_first_failure(folder_->append(recovery));
