@@ -213,7 +213,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
   TROUPE_TRY(auto data_plane, open_data_plane(config, options));
-  const auto drain = std::make_shared<Drain>();
+  const auto drain = std::make_shared<Drain>(leads);
   Company company{config,
                   options,
                   *exposition,

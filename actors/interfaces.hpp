@@ -44,8 +44,8 @@ using metrics_actor = caf::typed_actor<
     // The run has ended: writes summary and report, then answers how it ended. A run whose record
     // is not whole has failed.
     caf::result<RunOutcomePtr>(atom::finish, RunOutcomePtr outcome),
-    // The generation is over, and the run goes on: leaves its files to the next METRICS, and ends.
-    caf::result<void>(atom::release)>;
+    // The generation is over, and the run goes on: leaves its view to the next METRICS, and ends.
+    caf::result<RunViewPtr>(atom::release)>;
 
 /// CHECKPOINTER: one per rank that writes; puts on disk what the rank saves, while training goes
 /// on. Detached: it waits for files.
@@ -166,11 +166,11 @@ using member_actor = caf::typed_actor<
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
     // A daemon wants to take part in the next generation; answered when all are there, or with why
-    // it may not.
+    // it may not. Where there is no place for it, it is a spare: answered when there is one.
     caf::result<engine::Seat>(atom::join, NodeInfo info, member_actor node),
-    // Slices of a global batch of the job that has begun, for who prepares to join it; 0: it has
-    // not.
-    caf::result<std::int64_t>(atom::begin),
+    // Slices of a global batch of the job that has begun, for who prepares to join it, with so many
+    // workers; 0: it has not. And why there is no place for it, if that is so.
+    caf::result<std::int64_t, std::string>(atom::begin, std::int32_t workers),
     // Another node has the state that the job goes on from.
     caf::result<void>(atom::fetch),
     // The COORDINATOR is there: all have come together.
@@ -184,8 +184,10 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
-    // What nodes are waited for; empty when all are there.
-    caf::result<std::string>(atom::status)>;
+    // This node leaves between two steps, and the others go on. Error: it leads them.
+    caf::result<void>(atom::leave, member_actor node),
+    // What this node waits for; empty when all are there.
+    caf::result<std::string>(atom::status, member_actor node)>;
 
 /// FORMER: the helper of a NODE that does what blocks, on a thread of its own: before a generation
 /// can train, and after it has.
@@ -194,8 +196,8 @@ using former_actor = caf::typed_actor<
     caf::result<FormedPtr>(atom::form),
     // Drops the generation; answered when nothing of it runs any more.
     caf::result<void>(atom::release),
-    // The same, but keeps the state that this node has of it, for the next one.
-    caf::result<void>(atom::halt)>;
+    // The same, but keeps the state that this node has of it, and the run's view, for the next one.
+    caf::result<void>(atom::halt, RunViewPtr view)>;
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
@@ -212,6 +214,8 @@ using node_actor = caf::typed_actor<
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
+    // Drain this node alone: the others go on. Error: it leads them.
+    caf::result<void>(atom::leave),
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 

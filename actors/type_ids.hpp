@@ -35,6 +35,9 @@ using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
 /// What a run has come to in the generations before (roles/detail/run_totals.hpp).
 struct RunTotals;
 using RunTotalsPtr = std::shared_ptr<const RunTotals>;
+/// Where a run can be seen (roles/detail/run_view.hpp).
+class RunView;
+using RunViewPtr = std::shared_ptr<RunView>;
 /// A generation that can train, and who shows it (roles/formed.hpp).
 struct Formed;
 using FormedPtr = std::shared_ptr<const Formed>;
@@ -110,6 +113,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, halt)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunTotalsPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecoveryRecordPtr))
+  CAF_ADD_ATOM(troupe, troupe::atom, leave)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunViewPtr))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -124,4 +129,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunViewPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SpansPtr)

@@ -18,7 +18,7 @@ namespace {
 struct ClientArguments {
   std::string daemon, config, timeout = "5s";
   TlsConfig tls;
-  bool json = false, wait = false;
+  bool json = false, node = false, wait = false;
 };
 
 /// Empty, after having said on stderr what is wrong.
@@ -122,10 +122,15 @@ int stop(const ClientArguments& arguments, const Catalogue& catalogue) {
   const auto options = options_or_complain(arguments, catalogue);
   if (!options)
     return wrong_input;
-  if (const auto stopped = actors::ask_to_stop(*options, arguments.wait); !stopped)
+  if (const auto stopped = actors::ask_to_stop(
+          *options, arguments.node ? actors::Stopping::node : actors::Stopping::job,
+          arguments.wait);
+      !stopped)
     return complain(stopped.error());
   fmt::print("{} {}\n", arguments.daemon,
-             arguments.wait ? "has stopped" : "finishes its steps, saves, and stops");
+             arguments.wait   ? "has stopped"
+             : arguments.node ? "leaves after its step; the others go on"
+                              : "finishes its steps, saves, and stops");
   return success;
 }
 
@@ -164,9 +169,11 @@ void add_client_commands(CLI::App& app, Action& action) {
               show_status, asked)
       ->add_flag("--json", asked->json, "As JSON");
   const auto told = std::make_shared<ClientArguments>();
-  add_command(app, action, "stop", "Drain: finish the steps under way, write a checkpoint, leave",
-              stop, told)
-      ->add_flag("--wait", told->wait, "Return when the daemon has gone");
+  auto* stopping =
+      add_command(app, action, "stop",
+                  "Drain: finish the steps under way, write a checkpoint, leave", stop, told);
+  stopping->add_flag("--node", told->node, "This node alone: the others go on without it");
+  stopping->add_flag("--wait", told->wait, "Return when the daemon has gone");
 }
 
 } // namespace troupe::app

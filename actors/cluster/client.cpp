@@ -1,5 +1,6 @@
 #include "client.hpp"
 
+#include "carried_error.hpp"
 #include "network.hpp"
 
 #include "troupe/core/fail.hpp"
@@ -29,24 +30,26 @@ public:
     return answer;
   }
 
-  Status stop() {
+  template <class Atom>
+  Status ask_for_end(Atom atom) {
     Status answer;
     self_->monitor(node_.node());
-    self_->request(node_, options_.timeout, atom::stop_v)
+    self_->request(node_, options_.timeout, atom)
         .receive([] {}, [&](const caf::error& error) { answer = no_answer(error); });
     return answer;
   }
 
-  /// Waits, after stop(), until the connection has ended, which lasts as long as the daemon's
-  /// process.
+  /// Waits, after ask_for_end(), until the connection has ended, which lasts as long as the
+  /// daemon's process.
   void wait_until_gone() {
     self_->receive([](const caf::node_down_msg&) {});
   }
 
 private:
+  /// Or what it answers is why not.
   tl::unexpected<Error> no_answer(const caf::error& error) const {
-    return fail(Errc::network, "the daemon at {} does not answer: {}", to_string(options_.daemon),
-                caf::to_string(error));
+    return failure(carried(error, {Errc::network, "the daemon at " + to_string(options_.daemon) +
+                                                      " does not answer"}));
   }
 
   const ClientOptions& options_;
@@ -65,10 +68,11 @@ Result<JobStatus> ask_status(const ClientOptions& options) {
   return conversation.status();
 }
 
-Status ask_to_stop(const ClientOptions& options, bool wait) {
+Status ask_to_stop(const ClientOptions& options, Stopping what, bool wait) {
   Conversation conversation{options};
   TROUPE_TRY(conversation.begin());
-  TROUPE_TRY(conversation.stop());
+  TROUPE_TRY(what == Stopping::job ? conversation.ask_for_end(atom::stop_v)
+                                   : conversation.ask_for_end(atom::leave_v));
   if (wait)
     conversation.wait_until_gone();
   return {};

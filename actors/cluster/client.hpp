@@ -23,8 +23,14 @@ struct ClientOptions {
 /// Errors, of ask_to_stop too: those of connect() (network.hpp); network when it does not answer.
 Result<JobStatus> ask_status(const ClientOptions& options);
 
-/// Asks the daemon to drain: to finish its steps, write a checkpoint and leave. Returns when it has
-/// said that it will, or with `wait`, however long that takes, when it has gone.
-Status ask_to_stop(const ClientOptions& options, bool wait);
+/// What becomes of the job of a daemon that is asked to stop.
+enum class Stopping : std::uint8_t {
+  job, ///< all finish their steps, save, and leave
+  node ///< the others go on without this one
+};
+
+/// Returns when the daemon has said that it will stop, or with `wait`, however long that takes,
+/// when it has gone. Errors: also invalid_input, where it leads others and is to go alone.
+Status ask_to_stop(const ClientOptions& options, Stopping what, bool wait);
 
 } // namespace troupe::actors

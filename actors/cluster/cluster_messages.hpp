@@ -62,4 +62,8 @@ struct JobEnd {
   }
 };
 
+inline JobEnd failed_end(Error error) {
+  return {.result = {.status = "failed"}, .error = std::move(error)};
+}
+
 } // namespace troupe::actors

@@ -13,6 +13,8 @@ namespace troupe::actors {
 /// by a message. Any thread may call anything.
 class Drain {
 public:
+  /// A node that leads ends the job with it; others leave it, and it goes on.
+  explicit Drain(bool leads) : leads_{leads} {}
   void watch(const node_actor& node) {
     const std::lock_guard lock{mutex_};
     node_ = node;
@@ -20,8 +22,10 @@ public:
   void ask() {
     {
       const std::lock_guard lock{mutex_};
-      if (node_)
+      if (node_ && leads_)
         caf::anon_send(node_, atom::stop_v);
+      else if (node_)
+        caf::anon_send(node_, atom::leave_v);
     }
     note();
   }
@@ -49,6 +53,7 @@ public:
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
+  const bool leads_;
   node_actor node_;
   bool asked_ = false;
 };

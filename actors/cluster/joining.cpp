@@ -73,9 +73,18 @@ Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point 
 /// A MEMBERSHIP that does not answer is asked for a seat next.
 Status prepare_for(const Applicant& applicant, const membership_actor& membership) {
   std::int64_t slices = 0;
+  std::string lacks_place;
   caf::scoped_actor self{applicant.system};
-  self->request(membership, applicant.config.cluster.timeouts.detection, atom::begin_v)
-      .receive([&](std::int64_t of_job) { slices = of_job; }, [](const caf::error&) {});
+  self->request(membership, applicant.config.cluster.timeouts.detection, atom::begin_v,
+                applicant.info.workers)
+      .receive(
+          [&](std::int64_t of_job, std::string& lacks) {
+            slices = of_job;
+            lacks_place = std::move(lacks);
+          },
+          [](const caf::error&) {});
+  if (!lacks_place.empty())
+    applicant.say("waiting as a spare: " + lacks_place);
   return slices > 0 ? applicant.prepare(slices) : Status{};
 }
 
@@ -91,6 +100,7 @@ membership_actor lead_job(const Applicant& applicant) {
       MembershipSetup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
                       .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
                       .quorum = cluster.timeouts.quorum,
+                      .form = cluster.timeouts.form,
                       .detection = cluster.timeouts.detection,
                       .slices = [config = &applicant.config](
                                     std::int64_t workers) { return config->slices(workers); },

@@ -20,7 +20,10 @@ membership_actor::behavior_type MembershipState::make_behavior() {
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
           },
-          [this](atom::begin) { return has_begun() ? generation_->slices : 0; },
+          [this](atom::begin, std::int32_t workers) {
+            return caf::result<std::int64_t, std::string>{has_begun() ? generation_->slices : 0,
+                                                          lacks_place(workers)};
+          },
           [this](atom::fetch) { ++fetched_; },
           [this](atom::lead, const coordinator_actor& coordinator) { lead(coordinator); },
           [this](atom::lead) { return leader(); },
@@ -29,84 +32,48 @@ membership_actor::behavior_type MembershipState::make_behavior() {
           },
           [this](atom::finish, const JobEnd& end) { return finish(end); },
           [this](atom::stop) { stop(); },
-          [this](atom::status) { return status(); }};
+          [this](atom::leave, const member_actor& node) { return leave(node); },
+          [this](atom::status, const member_actor& node) { return status(node); }};
 }
 
 /// From now on nodes are waited for, but not for ever.
 void MembershipState::gather() {
   phase_ = Phase::gathering;
-  self_->run_delayed(setup_.quorum, [this, next = has_begun() ? generation_->number + 1 : 1] {
-    gathered_for(next);
-  });
+  if (has_begun())
+    self_->run_delayed(setup_.form, [this, next = next_number()] { await_again(next); });
+  self_->run_delayed(setup_.quorum, [this, next = next_number()] { await_enough(next); });
 }
 
-void MembershipState::gathered_for(std::int64_t generation) {
-  if (phase_ != Phase::gathering || ended_ ||
-      generation != (has_begun() ? generation_->number + 1 : 1))
+bool MembershipState::gathers_for(std::int64_t generation) const {
+  return phase_ == Phase::gathering && !ended_ && generation == next_number();
+}
+
+/// The others go on without who is stuck. The leader cannot be done without.
+void MembershipState::await_again(std::int64_t generation) {
+  if (!gathers_for(generation))
+    return;
+  for (const auto& absent : std::set{roster_.absent()})
+    if (const auto member = find(absent); member != members_.begin() && member != members_.end())
+      dismiss(member, failed_end({Errc::network,
+                                  "it has not come together with the others again within "
+                                  "cluster.timeouts.form",
+                                  {.node = absent}}));
+  form_if_complete();
+  if (phase_ == Phase::gathering)
+    setup_.say(roster_.waiting_for());
+}
+
+void MembershipState::await_enough(std::int64_t generation) {
+  if (!gathers_for(generation))
     return;
   Error error{Errc::network,
               fmt::format("{}, not within cluster.timeouts.quorum", roster_.waiting_for())};
   if (!has_begun())
     return refuse_all(error);
-  for (const auto& absent : std::set{roster_.absent()})
-    if (const auto member = find(absent); member != members_.end())
-      dismiss(member, {Errc::network,
-                       "it has not come together with the others again within "
-                       "cluster.timeouts.quorum",
-                       {.node = absent}});
-  if (!roster_.has_enough())
-    ending_ = std::move(error);
+  if (!roster_.absent().empty())
+    return tell_end(failed_end(error), [] {});
+  ending_ = std::move(error);
   form();
-}
-
-caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
-  const auto known = find(info.address);
-  const bool again = known != members_.end() && known->node == node;
-  const auto admitted = closed_       ? Status{failure(refusal(info))}
-                        : again       ? Status{}
-                        : has_begun() ? admit_another(info)
-                                      : roster_.admit(info);
-  if (!admitted)
-    return engine::Seat{.refused = admitted.error()};
-  auto promise = self_->make_response_promise<engine::Seat>();
-  if (again) {
-    roster_.come_again(info);
-    known->seat = promise;
-  } else {
-    lost_.watch(node);
-    members_.push_back({info.address, node, promise});
-  }
-  if (phase_ == Phase::training)
-    make_room();
-  form_if_complete();
-  if (phase_ == Phase::gathering && !roster_.has_enough())
-    setup_.say(roster_.waiting_for());
-  return promise;
-}
-
-/// What stands against it may change: a place becomes free, or one of its name is found to be dead.
-Status MembershipState::admit_another(const NodeInfo& info) {
-  TROUPE_TRY(roster_.check_same_job(info));
-  if (find(info.address) != members_.end())
-    return troupe::fail(Errc::network, "{} takes part already", info.address);
-  if (std::ssize(members_) >= setup_.max_nodes)
-    return troupe::fail(Errc::network, "the job has begun, with all its nodes");
-  if (roster_.workers() + info.workers > generation_->slices)
-    return troupe::fail(Errc::network,
-                        "there are {} workers already, and {} slices of a global batch "
-                        "(data.slices), which {} more would be too many for",
-                        roster_.workers(), generation_->slices, info.workers);
-  return roster_.admit(info);
-}
-
-MembershipState::Members::iterator MembershipState::find(std::string_view address) {
-  return std::ranges::find(members_, address, &Member::address);
-}
-
-/// A person learns more from what is wrong with a node's config than from that it comes too late.
-Error MembershipState::refusal(const NodeInfo& info) const {
-  const auto same = has_begun() ? roster_.check_same_job(info) : Status{};
-  return same ? *closed_ : same.error();
 }
 
 void MembershipState::form_if_complete() {
@@ -121,8 +88,7 @@ void MembershipState::form() {
     return refuse_all(secret.error());
   const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
   const auto before = has_begun() ? generation_->step : 0;
-  generation_ =
-      roster_.generation(has_begun() ? generation_->number + 1 : 1, *std::move(secret), slices);
+  generation_ = roster_.generation(next_number(), *std::move(secret), slices);
   if (generation_->step > before)
     unexplained_ = 0;
   change_.halt =
@@ -146,6 +112,7 @@ void MembershipState::refuse_all(const Error& error) {
     if (member.seat)
       member.seat->deliver(engine::Seat{.refused = error});
   members_.clear();
+  refuse_spares(error);
 }
 
 void MembershipState::lead(const coordinator_actor& coordinator) {
@@ -160,8 +127,7 @@ void MembershipState::lead(const coordinator_actor& coordinator) {
     self_->send(coordinator_, atom::stop_v, *ending_);
   if (stopping_)
     self_->send(coordinator_, atom::stop_v);
-  if (std::ranges::any_of(members_, [](const Member& member) { return member.seat.has_value(); }))
-    make_room();
+  change_when_wanted();
 }
 
 caf::result<coordinator_actor> MembershipState::leader() {
@@ -201,6 +167,7 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     self_->request(member.node, setup_.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
+  refuse_spares(*closed_);
   if (members_.empty())
     told();
 }
@@ -225,7 +192,9 @@ void MembershipState::stop() {
   }
 }
 
-std::string MembershipState::status() const {
+std::string MembershipState::status(const member_actor& node) {
+  if (const auto spare = find_spare(node); spare != spares_.end())
+    return "waiting as a spare: " + lacks_place(spare->info.workers);
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())
     return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_,
                        generation_->lacking());

@@ -18,6 +18,7 @@ namespace troupe::actors {
 struct MembershipSetup {
   std::int32_t min_nodes = 1, max_nodes = 1;
   std::chrono::milliseconds quorum;    ///< for min_nodes to come together
+  std::chrono::milliseconds form;      ///< for those that have halted to come together again
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
@@ -29,7 +30,8 @@ struct MembershipSetup {
 ///       +------ a node goes, or another comes: all halt, and come again -----+
 ///
 /// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
-/// is; a later one saves what there is, and ends the job.
+/// is; a later one saves what there is, and ends the job. Who comes when all places are taken is a
+/// spare, and has the ranks of the next one that goes.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -44,19 +46,40 @@ private:
     member_actor node;
     std::optional<caf::typed_response_promise<engine::Seat>> seat; ///< that it waits for
     std::function<void()> when_gone = {}; ///< called when it goes: no answer will come
+    bool leaves = false;                  ///< was asked to, and goes when all halt
   };
   using Members = std::vector<Member>;
+  /// Waits for a place.
+  struct Spare {
+    NodeInfo info;
+    Member member;
+  };
 
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
-  Status admit_another(const NodeInfo& info);
+  Status check(const NodeInfo& info, const member_actor& node, bool again) const;
+  Status check_later(const NodeInfo& info) const;
+  std::string lacks_place(std::int32_t workers) const;
+  void take_in(Spare node);
+  void give_place(std::ptrdiff_t place, Spare node);
+  void fill(std::ptrdiff_t place);
+  std::vector<Spare>::iterator find_spare(const member_actor& node);
+  void refuse_spares(const Error& error);
+  caf::result<void> leave(const member_actor& node);
+  void let_leave();
   Members::iterator find(std::string_view address);
+  Members::iterator find(const member_actor& node);
+  std::int64_t next_number() const { return has_begun() ? generation_->number + 1 : 1; }
+  bool gathers_for(std::int64_t generation) const;
   void gather();
-  void gathered_for(std::int64_t generation);
+  void await_again(std::int64_t generation);
+  void await_enough(std::int64_t generation);
   void form_if_complete();
   void form();
   void refuse_all(const Error& error);
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
-  void make_room();
+  bool changes_wanted() const;
+  void change_when_wanted();
+  Error wanted_change() const;
   void member_down(const caf::down_msg& down);
   void forget(Members::iterator member);
   Error refusal(const NodeInfo& info) const;
@@ -65,18 +88,20 @@ private:
   caf::result<coordinator_actor> leader();
   caf::result<void> fail(std::int64_t generation, const Error& error);
   bool goes_on_after(const Error& error);
-  void dismiss(Members::iterator member, const Error& error);
+  void dismiss(Members::iterator member, const JobEnd& end);
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
   void stop();
-  std::string status() const;
+  std::string status(const member_actor& node);
   bool has_begun() const { return generation_.has_value(); }
 
   membership_actor::pointer self_;
   MembershipSetup setup_;
   LostNodes lost_;
   Roster roster_;
-  Members members_; ///< in the order of their ranks; the first leads
+  Members members_;                        ///< in the order of their ranks; the first leads
+  std::vector<Spare> spares_;              ///< in the order in which they came
+  std::vector<caf::actor_addr> dismissed_; ///< nodes that the others went on without
   Phase phase_ = Phase::gathering;
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   coordinator_actor coordinator_;

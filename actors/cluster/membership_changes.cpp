@@ -35,6 +35,7 @@ void MembershipState::halt(const Error& reason, bool is_loss,
     return form_if_complete();
   if (!is_loss)
     change_ = {.reason = reason.message};
+  let_leave();
   coordinator_ = nullptr;
   followers_.clear();
   for (const auto& member : members_) {
@@ -46,21 +47,41 @@ void MembershipState::halt(const Error& reason, bool is_loss,
   gather();
 }
 
-/// For who has come while all train: between two steps.
-void MembershipState::make_room() {
+bool MembershipState::changes_wanted() const {
+  return std::ranges::any_of(
+      members_, [](const Member& member) { return member.seat.has_value() || member.leaves; });
+}
+
+Error MembershipState::wanted_change() const {
+  const auto leaver = std::ranges::find(members_, true, &Member::leaves);
+  return {Errc::network, leaver == members_.end()
+                             ? "another node has come"
+                             : fmt::format("node {} leaves, as it was asked to", leaver->address)};
+}
+
+/// For who has come while all train, and for who leaves: between two steps.
+void MembershipState::change_when_wanted() {
+  if (phase_ != Phase::training || !changes_wanted())
+    return;
   changing_ = steady_clock::now();
   self_->request(coordinator_, caf::infinite, atom::halt_v)
       .then(
           [this, number = generation_->number] {
             if (phase_ == Phase::training && generation_->number == number)
-              halt({Errc::network, "another node has come"}, false);
+              halt(wanted_change(), false);
           },
           [](const caf::error&) {}); // it is over in any case
 }
 
 void MembershipState::member_down(const caf::down_msg& down) {
-  const auto gone = std::ranges::find_if(
-      members_, [&](const Member& member) { return member.node.address() == down.source; });
+  const auto is_gone = [&](const Member& member) { return member.node.address() == down.source; };
+  if (const auto spare = std::ranges::find_if(spares_, is_gone, &Spare::member);
+      spare != spares_.end()) {
+    setup_.say(fmt::format("node {}, a spare, is gone", spare->info.address));
+    spares_.erase(spare);
+    return;
+  }
+  const auto gone = std::ranges::find_if(members_, is_gone);
   if (gone == members_.end())
     return;
   if (ended_ || unstarted_) // the node knows why it goes
@@ -83,22 +104,28 @@ void MembershipState::member_down(const caf::down_msg& down) {
   setup_.say(error.message);
   unexplained_ = 0;
   const auto detected_after = lost_.was_silent(gone->node.node()) ? setup_.detection : 0ms;
-  dismiss(gone, error);
+  dismiss(gone, failed_end(error));
   halt(error, true, detected_after);
 }
 
 void MembershipState::forget(Members::iterator member) {
   roster_.remove(member->address);
   const auto told = std::move(member->when_gone);
-  members_.erase(member);
+  const auto place = members_.erase(member) - members_.begin();
   if (told)
     told();
+  fill(place);
 }
 
-/// The others go on without it. Should it live, it is told so.
-void MembershipState::dismiss(Members::iterator member, const Error& error) {
-  self_->send(member->node, atom::finish_v, JobEnd{.result = {.status = "failed"}, .error = error});
+/// The others go on without it. Should it live, it is told so, and not admitted again: its daemon
+/// ends.
+void MembershipState::dismiss(Members::iterator member, const JobEnd& end) {
+  if (member->seat)
+    member->seat->deliver(
+        engine::Seat{.refused = end.error.value_or(Error{Errc::stopped, "asked to leave"})});
+  self_->send(member->node, atom::finish_v, end);
   self_->demonitor(member->node);
+  dismissed_.push_back(member->node.address());
   forget(member);
 }
 
@@ -140,7 +167,7 @@ bool MembershipState::goes_on_after(const Error& error) {
   if (member == members_.end() || member == members_.begin())
     return false;
   setup_.say(error.to_string());
-  dismiss(member, error);
+  dismiss(member, failed_end(error));
   halt(error, true);
   return true;
 }

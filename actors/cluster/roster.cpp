@@ -51,7 +51,7 @@ std::map<std::string, std::string> shared_settings(const Config& config) {
   return settings;
 }
 
-Status Roster::admit(const NodeInfo& node) {
+Status Roster::check(const NodeInfo& node) const {
   if (!nodes_.empty())
     TROUPE_TRY(check_same_job(node));
   if (std::ranges::count(nodes_, node.address, &NodeInfo::address) > 0)
@@ -62,8 +62,11 @@ Status Roster::admit(const NodeInfo& node) {
   if (std::ssize(nodes_) == max_nodes_)
     return fail(Errc::invalid_input, "there are {} nodes already, and cluster.max_nodes is {}",
                 nodes_.size(), max_nodes_);
-  nodes_.push_back(node);
   return {};
+}
+
+void Roster::admit(const NodeInfo& node, std::ptrdiff_t place) {
+  nodes_.insert(nodes_.begin() + place, node);
 }
 
 Status Roster::check_same_job(const NodeInfo& node) const {

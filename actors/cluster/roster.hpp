@@ -24,9 +24,11 @@ public:
   Roster(std::int32_t min_nodes, std::int32_t max_nodes)
       : min_nodes_{min_nodes}, max_nodes_{max_nodes} {}
 
-  /// The first is the leader, whom the others are compared with. Errors: invalid_input says what
-  /// differs (version, or keys with both values), or that there is no place.
-  Status admit(const NodeInfo& node);
+  /// Whether it may take part in a job that has not begun. Errors: invalid_input says what differs
+  /// (version, or keys with both values), or that there is no place.
+  Status check(const NodeInfo& node) const;
+  /// The first is the leader, whom the others are compared with. Those from `place` on move by one.
+  void admit(const NodeInfo& node, std::ptrdiff_t place);
   /// Error: what differs from the leader. Precondition: there is one.
   Status check_same_job(const NodeInfo& node) const;
   /// A node that is there already, and comes again for the next generation.

@@ -7,6 +7,7 @@
 #include "troupe/metrics/report/earlier_run.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -14,7 +15,9 @@ namespace troupe::actors {
 struct Formed {
   std::shared_ptr<engine::Generation> generation;
   metrics::RunInfo info;
-  metrics::EarlierRun before = {};  ///< what this run was before, where it goes on and leads
+  /// What this run was before, as its files say, on the node that leads; empty: what the generation
+  /// before left.
+  std::optional<metrics::EarlierRun> before = {};
   metrics_actor metrics;            ///< lives until NODE ends it
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
   // Seconds.

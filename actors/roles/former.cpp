@@ -37,7 +37,8 @@ former_actor::behavior_type FormerState::make_behavior() {
         give_up(formed.error());
         return carry(formed.error());
       },
-      [this](atom::release) { generation_.reset(); }, [this](atom::halt) { halt(); });
+      [this](atom::release) { generation_.reset(); },
+      [this](atom::halt, const RunViewPtr& view) { halt(view); });
 }
 
 Result<FormedPtr> FormerState::form() {
@@ -59,7 +60,8 @@ Result<FormedPtr> FormerState::form() {
 }
 
 /// What was divided among ranks is gone with those that are lost.
-void FormerState::halt() {
+void FormerState::halt(RunViewPtr view) {
+  view_ = std::move(view);
   if (!generation_)
     return;
   if (const auto left = engine::leave_own_state(*generation_); !left)
@@ -158,13 +160,23 @@ Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone)
   return {};
 }
 
+Result<RunViewPtr> FormerState::open_view(const metrics::RunInfo& info) {
+  const auto& seat = place_->seat;
+  if (view_ && view_->is_followed_by(info)) {
+    view_->go_on(info, seat.generation.number);
+    return std::exchange(view_, nullptr);
+  }
+  view_.reset(); // its files are opened again
+  return RunView::open(generation_->job(), info, seat, !std::exchange(shown_, true), setup_.options,
+                       setup_.exposition);
+}
+
 Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
-  TROUPE_TRY(auto view,
-             RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
-                           setup_.options, setup_.exposition));
-  const auto before = view->before();
+  const bool goes_on = view_ && view_->is_followed_by(info);
+  TROUPE_TRY(auto view, open_view(info));
+  auto before = goes_on ? std::nullopt : std::optional{view->before()};
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
@@ -176,7 +188,7 @@ Result<FormedPtr> FormerState::show() {
   return std::make_shared<const Formed>(
       Formed{.generation = generation_,
              .info = std::move(info),
-             .before = before,
+             .before = std::move(before),
              .metrics = metrics,
              .metrics_address = setup_.metrics_address,
              .heal = seconds_between(healing_, connecting_),

@@ -61,7 +61,8 @@ private:
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
   Result<FormedPtr> show();
-  void halt();
+  void halt(RunViewPtr view);
+  Result<RunViewPtr> open_view(const metrics::RunInfo& info);
   void give_up(Error error);
   const Config& config() const { return setup_.config; }
   bool is_daemon() const { return setup_.options.daemon; }
@@ -78,6 +79,7 @@ private:
   std::shared_ptr<engine::Host> host_; ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
   Clock::time_point healing_, connecting_; ///< since when
+  RunViewPtr view_;                        ///< of the generation before
   bool shown_ = false;                     ///< there was one that a person was told of
 };
 

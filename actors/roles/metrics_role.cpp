@@ -37,7 +37,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         sample();
         return RunOutcomePtr{std::make_shared<const RunOutcome>(view_->finish(*outcome))};
       },
-      [this](atom::release) { self_->quit(caf::exit_reason::user_shutdown); });
+      [this](atom::release) {
+        self_->quit(caf::exit_reason::user_shutdown);
+        return std::exchange(view_, nullptr);
+      });
 }
 
 void MetricsState::sample() {

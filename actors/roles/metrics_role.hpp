@@ -13,7 +13,7 @@
 namespace troupe::actors {
 
 struct MetricsSetup {
-  std::unique_ptr<RunView> view;
+  RunViewPtr view;
   HostSampler sampler = {};
   std::string address = {};  ///< of this node, as NodeStatus has it
   metrics::Trace trace = {}; ///< written to the disk here, with all that waits for files
@@ -30,7 +30,7 @@ private:
   void sample();
 
   metrics_actor::pointer self_;
-  std::unique_ptr<RunView> view_;
+  RunViewPtr view_;
   HostSampler sampler_;
   std::string address_;
   heartbeat_actor leader_; ///< null: nothing has begun

@@ -28,7 +28,8 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::halt, std::int64_t generation, const Error& reason) {
         halt(generation, reason);
       },
-      [this](atom::stop) { stop(); }, [this](atom::status) { return status(); });
+      [this](atom::stop) { stop(); }, [this](atom::leave) { return leave_others(); },
+      [this](atom::status) { return status(); });
 }
 
 caf::result<membership_actor> NodeState::membership() const {
@@ -44,6 +45,11 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   membership_ = membership;
   seat_of_ = 0;
   seat_ = self_->make_response_promise<engine::Seat>();
+  if (end_) { // it has been told while it halted
+    seat_.deliver(engine::Seat{
+        .refused = end_->error.value_or(Error{Errc::stopped, "asked to leave the job"})});
+    return seat_;
+  }
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
       .then(
           [this, asked = seat_](const engine::Seat& seat) mutable {
@@ -107,37 +113,48 @@ void NodeState::let_go(const Error& reason) {
   });
 }
 
-/// Nothing is enqueued any more: COORDINATOR knows of all steps, and METRICS can leave the files.
+/// Nothing is enqueued any more: COORDINATOR knows of all steps, and METRICS is told of them.
 void NodeState::end_generation() {
-  const auto form_again = [this] {
-    if (ended_) // just before it was told to halt
-      return release(ended_);
-    coordinator_ = nullptr;
-    formed_.reset();
-    const auto then = [this] { form(); }; // which says so, if FORMER has died
-    self_->request(former_, caf::infinite, atom::halt_v).then(then, [then](const caf::error&) {
-      then();
-    });
-  };
-  const auto end_rest = [this, form_again] {
+  if (!generation().seat.leads() || !coordinator_)
+    return release_roles();
+  self_->request(coordinator_, caf::infinite, atom::release_v)
+      .then(
+          [this](const RunTotalsPtr& totals) {
+            totals_ = totals;
+            release_roles();
+          },
+          [](const caf::error&) {}); // it has died, as down() is told with the reason
+}
+
+/// The rest of them: METRICS ends with its answer.
+void NodeState::release_roles() {
+  const auto end_rest = [this] {
     for (const auto& role : std::exchange(roles_, {})) {
       ending_.push_back(role.actor.address());
       if (role.actor.address() == coordinator_.address())
         self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
     }
-    when_ended(form_again);
+    when_ended([this] { form_next(); });
   };
-  if (!generation().seat.leads() || !coordinator_) {
-    self_->send(formed_->metrics, atom::release_v);
-    return end_rest();
-  }
-  self_->request(coordinator_, caf::infinite, atom::release_v)
+  self_->request(formed_->metrics, caf::infinite, atom::release_v)
       .then(
-          [this, end_rest](const RunTotalsPtr& totals) {
-            totals_ = totals;
+          [this, end_rest](const RunViewPtr& view) {
+            view_ = view;
             end_rest();
           },
-          [](const caf::error&) {}); // it has died, as down() is told with the reason
+          [end_rest](const caf::error&) { end_rest(); }); // its files are read again
+}
+
+void NodeState::form_next() {
+  if (ended_) // just before it was told to halt
+    return release(ended_);
+  if (end_) // since then
+    return tell_outcome(*end_);
+  coordinator_ = nullptr;
+  formed_.reset();
+  const auto then = [this] { form(); }; // which says so, if FORMER has died
+  self_->request(former_, caf::infinite, atom::halt_v, std::exchange(view_, nullptr))
+      .then(then, [then](const caf::error&) { then(); });
 }
 
 /// Nodes that go because the job has ended cannot be reached by one that still forms, which was
@@ -181,7 +198,7 @@ void NodeState::follow() {
 }
 
 void NodeState::lost_coordinator(const Error& error) {
-  const JobEnd end{.result = {.status = "failed"}, .error = error};
+  const auto end = failed_end(error);
   if (membership_) // the others would wait for an end that nobody tells them
     self_->send(membership_, atom::finish_v, end);
   tell_outcome(end);
@@ -232,7 +249,7 @@ void NodeState::lost_leader(const caf::error& reason) {
   if (formed_)
     error.where.node = generation().seat.generation.nodes.front().address;
   if (!seat_.pending())
-    return finish({.result = {.status = "failed"}, .error = error});
+    return finish(failed_end(error));
   leave();
   seat_.deliver(engine::Seat{.refused = error});
 }
@@ -258,7 +275,7 @@ void NodeState::finish(const JobEnd& end) {
   if (end_)
     return; // nothing that is lost after the end was needed any more
   end_ = end;
-  if (formed_)
+  if (formed_ && !is_halted(generation().seat.generation.number))
     tell_outcome(end);
 }
 
@@ -282,6 +299,24 @@ void NodeState::stop() {
   setup_.stopped();
 }
 
+/// Who leads others cannot.
+caf::result<void> NodeState::leave_others() {
+  if (!membership_) {
+    stop();
+    return caf::unit;
+  }
+  auto promise = self_->make_response_promise<void>();
+  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
+      .then(
+          [this, promise]() mutable {
+            stopping_ = true;
+            setup_.stopped();
+            promise.deliver();
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
 caf::result<JobStatus> NodeState::status() {
   if (coordinator_)
     return self_->delegate(coordinator_, atom::status_v);
@@ -290,7 +325,7 @@ caf::result<JobStatus> NodeState::status() {
     promise.deliver(JobStatus{.name = setup_.run, .phase = "starting"});
     return promise;
   }
-  self_->request(membership_, caf::infinite, atom::status_v)
+  self_->request(membership_, caf::infinite, atom::status_v, member_actor{node_actor{self_}})
       .then(
           [promise, name = setup_.run](const std::string& waiting) mutable {
             promise.deliver(

@@ -53,6 +53,8 @@ private:
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
   void let_go(const Error& reason);
   void end_generation();
+  void release_roles();
+  void form_next();
   caf::result<RunOutcomePtr> run(const former_actor& former);
   void form();
   void not_formed(Error error);
@@ -77,6 +79,7 @@ private:
   void lost_leader(const caf::error& reason);
   void lost_coordinator(const Error& error);
   void stop();
+  caf::result<void> leave_others();
   caf::result<JobStatus> status();
   void conclude(const RunOutcomePtr& outcome);
   void abort_ranks(const Error& reason, const std::function<void()>& then);
@@ -106,6 +109,7 @@ private:
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
   std::int64_t halted_ = 0;   ///< the last generation that is over
   RunTotalsPtr totals_;       ///< of those, where this node leads
+  RunViewPtr view_;           ///< of the last of those, for the next one
 };
 
 } // namespace troupe::actors

@@ -129,29 +129,29 @@ checkpointer_actor NodeState::checkpointer_of(const std::shared_ptr<engine::Repl
 void NodeState::lead() {
   const auto& job = generation().job();
   const auto& state = *generation().replicas.front()->state;
+  const auto totals =
+      totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, job.best}};
   checkpointer_ = spawn_checkpointer(generation().replicas.front());
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       engine::node_rows,
-      CoordinatorSetup{
-          .plan = job.plan,
-          .first_step = generation().first_step,
-          .generation = generation().seat.generation,
-          .samples = job.training->dataset().size(),
-          .data = job.data_fingerprint,
-          .detection = job.config.cluster.timeouts.detection,
-          .window = collectives::rules_of(state.strategy().policy).window,
-          .learning_rate = job.learning_rate,
-          .info = formed_->info,
-          .before = formed_->before,
-          .heal = formed_->heal,
-          .connect = formed_->connect,
-          .totals = totals_ ? *totals_
-                            : RunTotals{.best = BestSoFar{job.config.checkpoint.best, job.best}},
-          .is_divided = !engine::is_whole(*generation().replicas.front()),
-          .is_sharded = job.config.checkpoint.is_sharded(),
-          .checkpointer = checkpointer_,
-          .metrics = formed_->metrics,
-          .membership = membership_});
+      CoordinatorSetup{.plan = job.plan,
+                       .first_step = generation().first_step,
+                       .generation = generation().seat.generation,
+                       .samples = job.training->dataset().size(),
+                       .data = job.data_fingerprint,
+                       .detection = job.config.cluster.timeouts.detection,
+                       .window = collectives::rules_of(state.strategy().policy).window,
+                       .learning_rate = job.learning_rate,
+                       .info = formed_->info,
+                       .before = formed_->before.value_or(totals.run),
+                       .heal = formed_->heal,
+                       .connect = formed_->connect,
+                       .totals = totals,
+                       .is_divided = !engine::is_whole(*generation().replicas.front()),
+                       .is_sharded = job.config.checkpoint.is_sharded(),
+                       .checkpointer = checkpointer_,
+                       .metrics = formed_->metrics,
+                       .membership = membership_});
   spawn_workers();
   if (membership_)
     self_->send(membership_, atom::lead_v, coordinator_);

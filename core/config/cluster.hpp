@@ -20,12 +20,14 @@ struct TlsConfig {
   bool operator==(const TlsConfig&) const = default;
 };
 
-/// heartbeat < detection < collective < quorum, heartbeat < handshake, and collective <= drain:
-/// what is noticed first has the shorter time, so that an error names its cause.
+/// heartbeat < detection < form < quorum, detection < collective < quorum, heartbeat < handshake,
+/// and collective <= drain: what is noticed first has the shorter time, so that an error names its
+/// cause.
 struct TimeoutsConfig {
   std::chrono::milliseconds heartbeat{100};    ///< between signs of life of a node
   std::chrono::milliseconds handshake{10000};  ///< for whoever connects to say who it is
-  std::chrono::milliseconds detection{5000};   ///< without one, a node is dead
+  std::chrono::milliseconds detection{2000};   ///< without one, a node is dead
+  std::chrono::milliseconds form{30000};       ///< for nodes to come together again
   std::chrono::milliseconds collective{60000}; ///< a collective that takes longer has failed
   std::chrono::milliseconds quorum{300000};    ///< for min_nodes to come together
   std::chrono::milliseconds drain{60000};      ///< from the first SIGTERM to a hard end
@@ -39,7 +41,7 @@ struct ClusterConfig {
   std::int64_t data_port = 0;            ///< where ranks of other nodes connect; 0: a free one
   std::vector<std::string> join;         ///< HOST:PORT of daemons to join; empty: leader
   std::int64_t min_nodes = 1;            ///< the job starts with so many
-  std::int64_t max_nodes = 1;            ///< more are refused
+  std::int64_t max_nodes = 1;            ///< more wait as spares
   bool insecure = false;                 ///< listen off loopback without TLS
   TlsConfig tls;
   TimeoutsConfig timeouts;

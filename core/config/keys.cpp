@@ -339,8 +339,8 @@ const std::vector<ConfigSection>& config_sections() {
       {"devices", "The workers of this node"},
       {"cluster", "The daemon, and the nodes it works with"},
       {"cluster.tls", "Who may connect: those who show a certificate of the same authority"},
-      {"cluster.timeouts", "How long the company waits: heartbeat < detection < collective < "
-                           "quorum, heartbeat < handshake"},
+      {"cluster.timeouts", "How long the company waits: heartbeat < detection < form < quorum, "
+                           "detection < collective < quorum, heartbeat < handshake"},
       {"checkpoint", "Saving and resuming"},
       {"metrics", "The Prometheus endpoint, and the run's page"},
   };

@@ -24,7 +24,8 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "Daemons whose job this one joins; empty: it leads its own"});
   keys.push_back({"cluster.min_nodes", &c.min_nodes, node_count,
                   "The job starts with so many, and goes on with no fewer"});
-  keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count, "More are refused"});
+  keys.push_back({"cluster.max_nodes", &c.max_nodes, node_count,
+                  "More wait as spares, for the place of one that goes"});
   keys.push_back({"cluster.insecure",
                   &c.insecure,
                   {},
@@ -46,6 +47,9 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "Whoever connects and has not said in time who it is loses its connection"});
   keys.push_back({"cluster.timeouts.detection", &t.detection, some_time,
                   "A node that gives none for so long is dead"});
+  keys.push_back({"cluster.timeouts.form", &t.form, some_time,
+                  "After a loss, or when one comes: a node that has not come together with the "
+                  "others in time is left behind"});
   keys.push_back({"cluster.timeouts.collective", &t.collective, some_time,
                   "A collective that takes longer has failed"});
   keys.push_back({"cluster.timeouts.quorum", &t.quorum, some_time,

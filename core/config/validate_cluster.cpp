@@ -3,36 +3,41 @@
 #include "validate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
+#include <ranges>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
 namespace {
 
-ConfigConflicts validate_order(const TimeoutsConfig& t) {
-  struct Named {
-    std::string name;
-    std::chrono::milliseconds value;
-  };
-  const std::array<Named, 4> order = {{{"heartbeat", t.heartbeat},
-                                       {"detection", t.detection},
-                                       {"collective", t.collective},
-                                       {"quorum", t.quorum}}};
+struct NamedTime {
+  std::string name;
+  std::chrono::milliseconds value;
+};
+
+/// From the shortest to the longest.
+ConfigConflicts validate_chain(const std::vector<NamedTime>& order) {
   ConfigConflicts found;
-  if (t.handshake <= t.heartbeat)
-    found.push_back({{"cluster.timeouts.handshake", "cluster.timeouts.heartbeat"},
-                     fmt::format("{} is not longer than heartbeat, which is {}",
-                                 format_duration(t.handshake), format_duration(t.heartbeat)),
-                     "heartbeat < handshake"});
   for (std::size_t i = 1; i < order.size(); ++i)
     if (const auto& shorter = order[i - 1], &longer = order[i]; longer.value <= shorter.value)
       found.push_back(
           {{"cluster.timeouts." + longer.name, "cluster.timeouts." + shorter.name},
            fmt::format("{} is not longer than {}, which is {}", format_duration(longer.value),
                        shorter.name, format_duration(shorter.value)),
-           "heartbeat < detection < collective < quorum"});
+           fmt::format("{}", fmt::join(order | std::views::transform(&NamedTime::name), " < "))});
+  return found;
+}
+
+ConfigConflicts validate_order(const TimeoutsConfig& t) {
+  const NamedTime heartbeat{"heartbeat", t.heartbeat}, detection{"detection", t.detection},
+      form{"form", t.form}, collective{"collective", t.collective}, quorum{"quorum", t.quorum};
+  auto found = validate_chain({heartbeat, {"handshake", t.handshake}});
+  for (auto&& more : {validate_chain({heartbeat, detection, collective, quorum}),
+                      validate_chain({detection, form, quorum})})
+    found.insert(found.end(), more.begin(), more.end());
   if (t.drain < t.collective)
     found.push_back(
         {{"cluster.timeouts.drain", "cluster.timeouts.collective"},

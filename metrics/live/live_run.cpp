@@ -72,13 +72,22 @@ void LiveRun::set_config(std::string_view yaml) {
 
 void LiveRun::begin(const RunInfo& run, const RunCourse& before, std::int64_t generation) {
   const std::lock_guard lock{mutex_};
-  document_.run = run;
   document_.course = before;
+  changed_from_ = 0;
+  touch({Part::steps, Part::epochs, Part::step_seconds});
+  show(run, generation);
+}
+
+void LiveRun::go_on(const RunInfo& run, std::int64_t generation) {
+  const std::lock_guard lock{mutex_};
+  show(run, generation);
+}
+
+void LiveRun::show(const RunInfo& run, std::int64_t generation) {
+  document_.run = run;
   document_.course.progress.begin(run);
   document_.generation = generation;
-  changed_from_ = 0;
-  touch(
-      {Part::run, Part::progress, Part::steps, Part::epochs, Part::step_seconds, Part::generation});
+  touch({Part::run, Part::progress, Part::generation});
 }
 
 void LiveRun::enter(JobPhase phase) {

@@ -49,6 +49,8 @@ public:
 
   /// All of the run is known now; `before`: the steps before its first one.
   void begin(const RunInfo& run, const RunCourse& before, std::int64_t generation);
+  /// Another generation, of which nothing is made again.
+  void go_on(const RunInfo& run, std::int64_t generation);
   void enter(JobPhase phase);
   void record(const StepRecord& step);
   void record(const EpochRecord& epoch);
@@ -78,6 +80,7 @@ private:
   std::string document();
   std::string changes();
   void watch(bool wanted);
+  void show(const RunInfo& run, std::int64_t generation);
   void touch(std::initializer_list<DocumentPart> parts);
   const std::string& fresh(std::size_t part);
   void refresh();

@@ -49,7 +49,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml));
-  TROUPE_TRY(write_file_atomically(folder.path_ / run_files::info, to_json(run)));
+  TROUPE_TRY(folder.write(run));
   return folder;
 }
 
@@ -63,6 +63,10 @@ Status RunFolder::append(const EpochRecord& epoch) {
 
 Status RunFolder::append(const RecoveryRecord& recovery) {
   return recoveries_.append(to_json(recovery));
+}
+
+Status RunFolder::write(const RunInfo& run) const {
+  return write_file_atomically(path_ / run_files::info, to_json(run));
 }
 
 Status RunFolder::write(const RunSummary& last) const {

@@ -46,6 +46,7 @@ public:
   Status append(const RecoveryRecord& recovery);
 
   // Each whole or not at all.
+  Status write(const RunInfo& run) const;
   Status write(const RunSummary& summary) const;
   /// The page of a document (run_document.hpp).
   Status write_report(std::string_view document) const;

@@ -4,6 +4,7 @@
 #include "deterministic.hpp"
 #include "stub_roles.hpp"
 
+#include "troupe/actors/cluster/carried_error.hpp"
 #include "troupe/actors/cluster/membership.hpp"
 
 #include <map>
@@ -79,6 +80,7 @@ struct Cluster : Deterministic {
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = std::max(min_nodes, max_nodes),
                                 .quorum = 60s,
+                                .form = 20s,
                                 .detection = 5s,
                                 .slices = [](std::int64_t) { return 12; },
                                 .say = [this](const std::string& text) { said.push_back(text); }});
@@ -121,12 +123,21 @@ struct Cluster : Deterministic {
     self->send(stubs.at(address), atom::halt_v, generation, Error{});
     scheduler.run();
   }
-  std::string status() {
+  /// What this node waits for.
+  std::string status(const std::string& address) {
     std::string waiting;
-    auto asked = self->request(membership, caf::infinite, atom::status_v);
+    auto asked = self->request(membership, caf::infinite, atom::status_v, stubs.at(address));
     scheduler.run();
     asked.receive([&](const std::string& text) { waiting = text; }, [](const caf::error&) {});
     return waiting;
+  }
+  /// Why it may not.
+  std::optional<Error> leave(const std::string& address) {
+    std::optional<Error> refused;
+    auto asked = self->request(membership, caf::infinite, atom::leave_v, stubs.at(address));
+    scheduler.run();
+    asked.receive([] {}, [&](const caf::error& error) { refused = carried(error, {}); });
+    return refused;
   }
   template <class... Message>
   void tell(Message&&... message) {

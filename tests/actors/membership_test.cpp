@@ -32,11 +32,6 @@ TEST_CASE("the job begins when all nodes are there, and says who is waited for")
   CHECK(a->seat->generation.secret == c->seat->generation.secret);
   CHECK(a->seat->generation.secret != Cluster{1}.join("a:1")->seat->generation.secret);
   CHECK(c->seat->place().data == "c:1");
-  const auto late = cluster.join("d:1");
-  REQUIRE(late->seat);
-  REQUIRE(late->seat->refused);
-  CHECK_THAT(late->seat->refused->message, ContainsSubstring("has begun"));
-  CHECK(late->seat->refused->code == Errc::network); // it may have more luck later
 }
 
 TEST_CASE("who comes when the job has ended is told whether to try again") {
@@ -65,8 +60,113 @@ TEST_CASE("a node that comes too late, and with another config, hears what diffe
   REQUIRE(other->seat);
   REQUIRE(other->seat->refused);
   CHECK_THAT(other->seat->refused->message, ContainsSubstring("seed: 2 here, 1 at the leader"));
-  const auto same = cluster.join("d:1", {{"seed", "1"}});
-  CHECK_THAT(same->seat->refused->message, ContainsSubstring("has begun"));
+}
+
+TEST_CASE(
+    "who comes when all places are taken is a spare, and gets the ranks of one that is lost") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  const auto c = cluster.join("c:1");
+  cluster.lead();
+  const auto d = cluster.join("d:1"), e = cluster.join("e:1");
+  CHECK_FALSE(d->seat);
+  CHECK(cluster.status("d:1") ==
+        "waiting as a spare: there are 3 nodes already, and cluster.max_nodes is 3");
+  CHECK(cluster.status("a:1").empty());
+  CHECK(cluster.told->halts == 1); // for c:1 alone
+  cluster.kill("b:1");
+  REQUIRE(d->seat);
+  CHECK(d->seat->place().first_rank == 1);
+  CHECK(d->seat->place().lacks_state == false); // nobody has one here
+  CHECK(c->seat->place().first_rank == 2);
+  CHECK(c->seat->generation.number == 3);
+  CHECK(c->seat->generation.change.is_loss);
+  CHECK_FALSE(e->seat);
+  cluster.lead();
+  cluster.kill("e:1"); // nobody's loss
+  CHECK(c->seat->generation.number == 3);
+  cluster.kill("c:1");
+  CHECK(a->seat->generation.nodes.size() == 2);
+}
+
+TEST_CASE("a spare hears how the job has ended, and may leave before") {
+  Cluster cluster{1};
+  cluster.join("a:1");
+  cluster.lead();
+  const auto b = cluster.join("b:1"), c = cluster.join("c:1");
+  CHECK_FALSE(cluster.leave("b:1"));
+  REQUIRE(b->seat);
+  CHECK(b->seat->refused->code == Errc::stopped);
+  CHECK_FALSE(c->seat);
+  cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}, .error = {}});
+  REQUIRE(c->seat);
+  CHECK(c->seat->refused->message == "the job has ended already: completed");
+}
+
+TEST_CASE("a node that is asked to leaves between two steps, and the others go on") {
+  const bool has_spare = GENERATE(false, true);
+  Cluster cluster{3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"), c = cluster.join("c:1");
+  cluster.lead();
+  const auto d = has_spare ? cluster.join("d:1") : nullptr;
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(cluster.told->halts == 1);
+  REQUIRE(b->end);
+  CHECK(b->end->result.status == "stopped");
+  CHECK_FALSE(b->end->error);
+  CHECK_FALSE(b->halted);
+  CHECK(a->halted->message == "node b:1 leaves, as it was asked to");
+  if (!has_spare) {
+    CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
+    cluster.join("d:1");
+  }
+  REQUIRE(a->seat->generation.number == 2);
+  CHECK_FALSE(a->seat->generation.change.is_loss);
+  CHECK(a->seat->generation.node_of(has_spare ? 1 : 2).address == "d:1");
+  cluster.kill("b:1");
+  CHECK(a->seat->generation.number == 2);
+}
+
+TEST_CASE("the leader cannot leave alone") {
+  Cluster cluster{1, 2};
+  const auto a = cluster.join("a:1");
+  cluster.lead();
+  const auto refused = cluster.leave("a:1");
+  REQUIRE(refused);
+  CHECK(refused->code == Errc::invalid_input);
+  CHECK(refused->message == "a:1 leads the job, which ends with it");
+  CHECK_FALSE(a->end);
+}
+
+TEST_CASE("who is asked to leave while nodes come together, or connect, leaves at once") {
+  Cluster cluster{2, 3};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1"); // they connect
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(b->aborted);
+  CHECK(b->end);
+  const auto c = cluster.join("c:1");
+  REQUIRE(c->seat->generation.number == 2);
+  cluster.lead();
+  a->is_stuck = true;
+  const auto d = cluster.join("d:1");
+  CHECK_FALSE(cluster.leave("c:1"));
+  CHECK(c->end);
+  a->is_stuck = false;
+  cluster.come_again("a:1", 2);
+  REQUIRE(d->seat);
+  CHECK(d->seat->generation.nodes[1].address == "d:1");
+  CHECK(d->seat->generation.world_size() == 2);
+}
+
+TEST_CASE("before the job has begun a node may leave, and another is waited for") {
+  Cluster cluster{3};
+  cluster.join("a:1");
+  const auto b = cluster.join("b:1");
+  CHECK_FALSE(cluster.leave("b:1"));
+  CHECK(b->seat->refused->code == Errc::stopped);
+  cluster.join("c:1");
+  CHECK(cluster.status("a:1") == "waiting for 1 more node (2 of 3: a:1, c:1)");
 }
 
 TEST_CASE("a node that goes before the beginning is waited for again") {
@@ -219,12 +319,17 @@ TEST_CASE("a node that does not come again is left behind") {
   cluster.lead();
   b->is_stuck = true;
   const auto c = cluster.join("c:1");
-  CHECK(cluster.status() == "waiting for b:1 to come together again");
+  CHECK(cluster.status("a:1") == "waiting for b:1 to come together again");
   while (!c->seat && cluster.scheduler.trigger_timeout())
     cluster.scheduler.run();
   REQUIRE(c->seat);
   CHECK(c->seat->generation.nodes[1].address == "c:1");
-  CHECK(b->end);
+  REQUIRE(b->end);
+  CHECK_THAT(b->end->error->message, ContainsSubstring("cluster.timeouts.form"));
+  b->is_stuck = false;
+  cluster.come_again("b:1", 1);
+  REQUIRE(b->seat->refused);
+  CHECK(b->seat->refused->code == Errc::stopped); // its daemon ends
 }
 
 TEST_CASE("a node for which there are no slices has to wait") {
@@ -235,10 +340,8 @@ TEST_CASE("a node for which there are no slices has to wait") {
     REQUIRE(cluster.join(fmt::format("b:{}", node))->seat);
     cluster.lead();
   }
-  const auto late = cluster.join("c:1");
-  REQUIRE(late->seat->refused);
-  CHECK(late->seat->refused->code == Errc::network);
-  CHECK_THAT(late->seat->refused->message, ContainsSubstring("12 slices of a global batch"));
+  CHECK_FALSE(cluster.join("c:1")->seat);
+  CHECK_THAT(cluster.status("c:1"), ContainsSubstring("12 slices of a global batch"));
 }
 
 TEST_CASE("a node that fails before there is a coordinator ends the job for all") {

@@ -75,7 +75,7 @@ TEST_CASE("a daemon answers status and takes stop, with and without certificates
   CHECK(status->step == 7);
   REQUIRE(status->nodes.size() == 1);
   CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
-  CHECK(ask_to_stop(options, false));
+  CHECK(ask_to_stop(options, Stopping::job, false));
   CHECK(daemon.stops() == 1);
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("files that do not fit together are named, with the reason") {
 TEST_CASE("an answer that is too large for the network is an error, and no more than that") {
   const Daemon daemon({}, "1.2.3", std::string(2 << 20, 'x'));
   CHECK(has(why_not(daemon.asked_by({})), "exceeds caf.middleman.max-message-size"));
-  CHECK(ask_to_stop(daemon.asked_by({}), false));
+  CHECK(ask_to_stop(daemon.asked_by({}), Stopping::job, false));
   const Daemon large({}, "1.2.3", std::string(1000 << 10, 'x'));
   CHECK(why_not(large.asked_by({})) == "it answers");
 }

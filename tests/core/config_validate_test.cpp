@@ -347,20 +347,23 @@ TEST_CASE("timeouts keep their order") {
         "cluster.timeouts.drain: 5s is less than the collective timeout: the last step may take "
         "1min; allowed: at least 1min");
   CHECK(conflict({"cluster.timeouts.heartbeat=5s"}) ==
-        "cluster.timeouts.detection: 5s is not longer than heartbeat, which is 5s; allowed: "
+        "cluster.timeouts.detection: 2s is not longer than heartbeat, which is 5s; allowed: "
         "heartbeat < detection < collective < quorum");
   CHECK(problems(synthetic, {"cluster.timeouts.heartbeat=5s"})
             .at(0)
-            .starts_with("--set cluster.timeouts.heartbeat=5s: cluster.timeouts.detection: 5s is"));
-  CHECK(conflict({"cluster.timeouts.collective=4s"})
-            .starts_with("cluster.timeouts.collective: 4s is not longer than detection"));
-  CHECK(conflict({"cluster.timeouts.quorum=30s"})
-            .starts_with("cluster.timeouts.quorum: 30s is not longer than collective"));
+            .starts_with("--set cluster.timeouts.heartbeat=5s: cluster.timeouts.detection: 2s is"));
+  CHECK(conflict({"cluster.timeouts.collective=1s"})
+            .starts_with("cluster.timeouts.collective: 1s is not longer than detection"));
+  CHECK(conflict({"cluster.timeouts.quorum=50s"})
+            .starts_with("cluster.timeouts.quorum: 50s is not longer than collective"));
+  CHECK(conflict({"cluster.timeouts.form=2s"}) ==
+        "cluster.timeouts.form: 2s is not longer than detection, which is 2s; allowed: detection < "
+        "form < quorum");
   CHECK(conflict({"cluster.timeouts.handshake=100ms"}) ==
         "cluster.timeouts.handshake: 100ms is not longer than heartbeat, which is 100ms; allowed: "
         "heartbeat < handshake");
   CHECK(problems(synthetic, {"cluster.timeouts={heartbeat: 1ms, detection: 2ms, collective: 3ms, "
-                             "quorum: 4ms, drain: 3ms}"})
+                             "form: 3ms, quorum: 4ms, drain: 3ms}"})
             .empty());
 }
 

@@ -148,18 +148,6 @@ TEST_CASE("nodes whose leader dies end, and say so") {
   CHECK_THAT(ended.err, ContainsSubstring("the node that leads the job is gone"));
 }
 
-TEST_CASE("a node that is asked to stop ends the job on all") {
-  const Experiment experiment;
-  Daemons daemons{experiment, "nodes", for_nodes(2, "zero3") + Settings{"train.epochs=100000"}};
-  auto& leader = daemons.lead();
-  auto& second = daemons.join();
-  REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
-  CHECK(stop(second).code == 0);
-  REQUIRE(becomes_true([&] { return experiment.run("nodes").has("summary.json"); }));
-  CHECK(stop(leader).code == 0);
-  CHECK(experiment.run("nodes").summary().at("status") == "stopped");
-}
-
 TEST_CASE("all nodes know that a job was stopped before its leader goes") {
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",

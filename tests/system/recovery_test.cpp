@@ -106,9 +106,9 @@ TEST_CASE(
   const std::string strategy = GENERATE("ddp", "zero3");
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
-                  for_nodes(2, strategy) + Settings{"train.epochs=100000",
-                                                    "cluster.timeouts.collective=4s",
-                                                    "cluster.timeouts.quorum=15s"}};
+                  for_nodes(2, strategy) +
+                      Settings{"train.epochs=100000", "cluster.timeouts.form=3s",
+                               "cluster.timeouts.collective=3s", "cluster.timeouts.quorum=8s"}};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   const auto run = experiment.run("nodes");

@@ -67,29 +67,3 @@ TEST_CASE("a node that comes when the job is done has nothing to do, and stays a
   CHECK(has(late.out, "the job has ended already: completed"));
   CHECK(stop(leader).code == 0);
 }
-
-TEST_CASE(
-    "a node that comes while the job goes on tries again, and harms nobody when it is stopped") {
-  const Experiment experiment;
-  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
-  auto& leader = daemons.lead();
-  auto& second = daemons.join();
-  const auto run = experiment.run("nodes");
-  REQUIRE(becomes_true([&] { return run.steps_done() > 5 && run.has_checkpoint(); }));
-  auto& third = daemons.join();
-  REQUIRE(third.prints("the job has begun, with all its nodes; trying again"));
-  SECTION("it is stopped") {
-    CHECK(stop(third).code == 0);
-    const auto before = run.steps_done();
-    CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));
-  }
-  SECTION("it takes the place of one that has gone") {
-    second.kill();
-    REQUIRE(third.prints("goes on after step"));
-    const auto before = run.steps_done();
-    CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));
-    CHECK(stop(leader).code == 0);
-    CHECK(third.wait().code == 0);
-    CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
-  }
-}

@@ -4,6 +4,7 @@
 
 #include "best_so_far.hpp"
 
+#include "troupe/metrics/report/earlier_run.hpp"
 #include "troupe/metrics/step_record.hpp"
 #include "troupe/metrics/step_sums.hpp"
 
@@ -16,6 +17,7 @@ struct RunTotals {
   double collective = 0, overlapped = 0; ///< seconds
   metrics::RunSummary summary = {};      ///< its checkpoints
   BestSoFar best = BestSoFar{};
+  metrics::EarlierRun run = {}; ///< what it is now, for the one that goes on
 };
 
 } // namespace troupe::actors

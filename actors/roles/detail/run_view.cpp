@@ -89,17 +89,29 @@ metrics::EarlierRun RunView::before() const {
 }
 
 void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation) {
-  first_step_ = info.first_step;
   if (const auto lost = folder_ ? folder_->before().missing_steps() : 0; lost > 0)
     log_->warn("the events of {} earlier steps are lost", lost);
-  exposition_.registry().begin(info);
-  exposition_.registry().set_generation(generation);
   exposition_.live().begin(info, folder_ ? folder_->before().course() : metrics::RunCourse{},
                            generation);
-  write_report();
+  begin_steps(info, generation);
   for (const auto& batches : {job.training, job.evaluation})
     if (auto files = batches ? batches->adapter().unreadable() : nullptr)
       unreadable_.push_back(std::move(files));
+}
+
+void RunView::begin_steps(const metrics::RunInfo& info, std::int64_t generation) {
+  first_step_ = next_step_ = info.first_step;
+  exposition_.registry().begin(info);
+  exposition_.registry().set_generation(generation);
+  write_report();
+}
+
+void RunView::go_on(const metrics::RunInfo& info, std::int64_t generation) {
+  console_.go_on(info);
+  exposition_.live().go_on(info, generation);
+  if (folder_)
+    keep_first_failure(folder_->write(info));
+  begin_steps(info, generation);
 }
 
 void RunView::introduce(const engine::Job& job, const metrics::RunInfo& info) {
@@ -133,6 +145,7 @@ void RunView::show_heartbeat(const std::string& address) {
 }
 
 void RunView::show(const metrics::StepRecord& step) {
+  next_step_ = step.step + 1;
   exposition_.registry().record(step);
   exposition_.live().record(step);
   console_.show(step);

@@ -36,6 +36,13 @@ public:
                                                const RunOptions& options,
                                                metrics::Exposition& exposition);
 
+  /// Whether a generation that begins as this info says goes on where this view is: it need not be
+  /// opened again, which would read what the run's files have.
+  bool is_followed_by(const metrics::RunInfo& info) const {
+    return !folder_ || next_step_ == info.first_step;
+  }
+  void go_on(const metrics::RunInfo& info, std::int64_t generation);
+
   /// What the run was before, where it goes on; of the node that leads.
   metrics::EarlierRun before() const;
 
@@ -66,6 +73,7 @@ private:
   RunView(const RunOptions& options, metrics::Exposition& exposition,
           std::optional<metrics::RunFolder> folder, std::optional<metrics::EventFile> board);
   void begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation);
+  void begin_steps(const metrics::RunInfo& info, std::int64_t generation);
   /// To a person, once.
   void introduce(const engine::Job& job, const metrics::RunInfo& info);
   void show_end(const metrics::RunSummary& summary);
@@ -87,6 +95,7 @@ private:
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole
   std::int64_t first_step_ = 0;
+  std::int64_t next_step_ = 0;                          ///< the first that was not shown
   std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last
   bool warned_ = false;
 };

@@ -1,0 +1,157 @@
+// Who gets a place among the nodes of a job, who waits for one, and who gives it up.
+#include "membership.hpp"
+
+#include "carried_error.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const member_actor& node) {
+  const auto known = find(node);
+  const bool again = known != members_.end();
+  if (const auto admitted = check(info, node, again); !admitted)
+    return engine::Seat{.refused = admitted.error()};
+  auto promise = self_->make_response_promise<engine::Seat>();
+  if (again) {
+    roster_.come_again(info);
+    known->seat = promise;
+  } else {
+    lost_.watch(node);
+    take_in({info, {info.address, node, promise}});
+  }
+  change_when_wanted();
+  form_if_complete();
+  if (phase_ == Phase::gathering && !roster_.has_enough())
+    setup_.say(roster_.waiting_for());
+  return promise;
+}
+
+Status MembershipState::check(const NodeInfo& info, const member_actor& node, bool again) const {
+  if (closed_)
+    return failure(refusal(info));
+  if (std::ranges::count(dismissed_, node.address()) > 0)
+    return troupe::fail(Errc::stopped, "the others go on without this node");
+  if (again)
+    return {};
+  return has_begun() ? check_later(info) : roster_.check(info);
+}
+
+/// A person learns more from what is wrong with a node's config than from that it comes too late.
+Error MembershipState::refusal(const NodeInfo& info) const {
+  const auto same = has_begun() ? roster_.check_same_job(info) : Status{};
+  return same ? *closed_ : same.error();
+}
+
+/// Who has its name may be found to be dead.
+Status MembershipState::check_later(const NodeInfo& info) const {
+  TROUPE_TRY(roster_.check_same_job(info));
+  const auto has_name = [&](const Spare& spare) { return spare.info.address == info.address; };
+  if (std::ranges::count(members_, info.address, &Member::address) > 0 ||
+      std::ranges::any_of(spares_, has_name))
+    return troupe::fail(Errc::network, "{} takes part already", info.address);
+  if (const auto leaders = roster_.nodes().front().workers;
+      leaders + info.workers > generation_->slices)
+    return troupe::fail(Errc::invalid_input,
+                        "{} slices of a global batch (data.slices) are too few for the leader's {} "
+                        "workers and {} more",
+                        generation_->slices, leaders, info.workers);
+  return {};
+}
+
+/// Why no node with so many workers can take part now; empty: it can.
+std::string MembershipState::lacks_place(std::int32_t workers) const {
+  if (!has_begun())
+    return {};
+  if (std::ssize(members_) >= setup_.max_nodes)
+    return fmt::format("there are {} nodes already, and cluster.max_nodes is {}", members_.size(),
+                       setup_.max_nodes);
+  if (roster_.workers() + workers > generation_->slices)
+    return fmt::format("there are {} workers already, and {} slices of a global batch "
+                       "(data.slices), which {} more would be too many for",
+                       roster_.workers(), generation_->slices, workers);
+  return {};
+}
+
+MembershipState::Members::iterator MembershipState::find(std::string_view address) {
+  return std::ranges::find(members_, address, &Member::address);
+}
+
+MembershipState::Members::iterator MembershipState::find(const member_actor& node) {
+  return std::ranges::find_if(members_, [&](const Member& member) { return member.node == node; });
+}
+
+void MembershipState::take_in(Spare node) {
+  if (const auto lacks = lacks_place(node.info.workers); !lacks.empty()) {
+    setup_.say(fmt::format("node {} waits as a spare: {}", node.info.address, lacks));
+    spares_.push_back(std::move(node));
+  } else {
+    give_place(std::ssize(members_), std::move(node));
+  }
+}
+
+void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
+  roster_.admit(node.info, place);
+  members_.insert(members_.begin() + place, std::move(node.member));
+}
+
+/// With the ranks of the node that was there, its part in each step is as if it had not gone.
+void MembershipState::fill(std::ptrdiff_t place) {
+  for (auto spare = spares_.begin(); spare != spares_.end();) {
+    if (!lacks_place(spare->info.workers).empty()) {
+      ++spare;
+      continue;
+    }
+    setup_.say(fmt::format("node {} was a spare, and takes part", spare->info.address));
+    give_place(place++, std::move(*spare));
+    spare = spares_.erase(spare);
+  }
+}
+
+std::vector<MembershipState::Spare>::iterator
+MembershipState::find_spare(const member_actor& node) {
+  return std::ranges::find_if(spares_,
+                              [&](const Spare& spare) { return spare.member.node == node; });
+}
+
+void MembershipState::refuse_spares(const Error& error) {
+  for (auto& spare : std::exchange(spares_, {}))
+    spare.member.seat->deliver(engine::Seat{.refused = error});
+}
+
+caf::result<void> MembershipState::leave(const member_actor& node) {
+  const Error asked{Errc::stopped, "this node was asked to leave"};
+  if (const auto spare = find_spare(node); spare != spares_.end()) {
+    spare->member.seat->deliver(engine::Seat{.refused = asked});
+    spares_.erase(spare);
+    return caf::unit;
+  }
+  const auto member = find(node);
+  if (member == members_.end())
+    return caf::unit; // the others go on without it already
+  if (member == members_.begin())
+    return carry({Errc::invalid_input,
+                  fmt::format("{} leads the job, which ends with it", member->address)});
+  member->leaves = true;
+  if (phase_ == Phase::gathering)
+    let_leave();
+  if (phase_ == Phase::connecting) { // where it may wait for others
+    self_->send(node, atom::abort_v, generation_->number, asked);
+    changing_ = std::chrono::steady_clock::now();
+    halt(wanted_change(), false);
+  }
+  change_when_wanted();
+  form_if_complete();
+  return caf::unit;
+}
+
+/// Those that were asked to, now that nothing is trained.
+void MembershipState::let_leave() {
+  const auto leaves = [this] { return std::ranges::find(members_, true, &Member::leaves); };
+  for (auto member = leaves(); member != members_.end(); member = leaves())
+    dismiss(member, {.result = {.status = "stopped"}});
+}
+
+} // namespace troupe::actors

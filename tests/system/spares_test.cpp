@@ -1,0 +1,146 @@
+// Who waits for a place among a job's nodes, and who gives one up.
+#include "daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <csignal>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings for_three(const Settings& more) {
+  return for_nodes(3, "ddp") + Settings{"train.epochs=60", "checkpoint.every=1 epoch"} + more;
+}
+
+Settings up_to_three(const std::string& strategy) {
+  return for_nodes(3, strategy) +
+         Settings{"cluster.min_nodes=1", "data.slices=6", "train.epochs=100000"};
+}
+
+const Settings by_adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
+                          "train.optimizer.nesterov=false"};
+
+bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
+  return std::ranges::equal(one.tensors, other.tensors, [](const auto& a, const auto& b) {
+    return a.name == b.name && std::ranges::equal(std::as_bytes(a.values), std::as_bytes(b.values));
+  });
+}
+
+} // namespace
+
+TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
+          "that lost none") {
+  const auto settings =
+      for_three(GENERATE(Settings{}, by_adam + Settings{"precision.mode=amp_fp16"},
+                         by_adam + Settings{"parallel.strategy=zero1"},
+                         Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"}));
+  CAPTURE(settings);
+  const Experiment experiment;
+  const auto trained = [&](const std::string& name, bool with_loss) {
+    Daemons daemons{experiment, name, settings};
+    auto& leader = daemons.lead();
+    auto& second = daemons.join();
+    daemons.join();
+    const auto run = experiment.run(name);
+    if (with_loss) {
+      REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
+      REQUIRE(daemons.join().prints("waiting as a spare"));
+      REQUIRE(becomes_true([&] { return run.steps_done() > 100; }));
+      second.kill();
+      REQUIRE(leader.prints("was a spare, and takes part"));
+    }
+    REQUIRE(leader.prints(name + ": completed"));
+    CHECK(stop(leader).code == 0);
+    CHECK(run.recoveries().size() == (with_loss ? 1 : 0));
+    return run;
+  };
+  const auto disturbed = trained("disturbed", true), whole = trained("whole", false);
+  CHECK(disturbed.column<std::int64_t>("step") == whole.column<std::int64_t>("step"));
+  CHECK(disturbed.losses() == whole.losses());
+  const auto one = disturbed.newest_checkpoint(), other = whole.newest_checkpoint();
+  CHECK(one.step == other.step);
+  CHECK(have_same_bits(one, other));
+  if (other.metadata.contains("loss_scale"))
+    CHECK(one.metadata.at("loss_scale") == other.metadata.at("loss_scale"));
+}
+
+TEST_CASE("a node that is told to stop leaves between two steps, and the others go on") {
+  const std::string strategy = GENERATE("ddp", "zero3");
+  const bool by_signal = GENERATE(true, false);
+  CAPTURE(strategy, by_signal);
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", up_to_three(strategy)};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  auto& third = daemons.join();
+  const auto run = experiment.run("nodes");
+  const auto workers = [&] {
+    const auto changes = run.recoveries();
+    return changes.empty() ? 1 : changes.back().at("world_size").get<int>();
+  };
+  REQUIRE(becomes_true([&] { return workers() == 3; }));
+  const auto leaving = daemon_address(second);
+  if (by_signal) {
+    second.send(SIGTERM);
+  } else {
+    const auto asked = RunningProgram{{TROUPE_PROGRAM, "stop", leaving, "--node", "--wait"}}.wait();
+    CHECK(asked.out == leaving + " has stopped\n");
+    CHECK(asked.code == 0);
+  }
+  const auto left = second.wait();
+  CHECK(left.code == 0);
+  CHECK(has(left.out, "nodes: stopped after"));
+  REQUIRE(becomes_true([&] { return workers() == 2; }));
+  const auto change = run.recoveries().back();
+  CHECK(change.at("reason") == "node " + leaving + " leaves, as it was asked to");
+  CHECK(change.at("is_loss") == false);
+  CHECK(change.at("world_size") == 2);
+  CHECK(change.at("steps_repeated") == 0);
+
+  const auto alone = RunningProgram{{TROUPE_PROGRAM, "stop", daemons.address(), "--node"}}.wait();
+  CHECK(alone.code == 2);
+  CHECK(has(alone.err, daemons.address() + " leads the job, which ends with it"));
+  CHECK(leader.running());
+
+  const auto all =
+      RunningProgram{{TROUPE_PROGRAM, "stop", daemon_address(third)}}.wait(); // the job
+  CHECK(all.code == 0);
+  CHECK(third.wait().code == 0);
+  CHECK(becomes_true([&] { return run.has("summary.json"); }));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.summary().at("status") == "stopped");
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
+
+TEST_CASE(
+    "a node that comes when all places are taken waits, and harms nobody when it is stopped") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
+  auto& leader = daemons.lead();
+  auto& second = daemons.join();
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
+  auto& third = daemons.join();
+  const std::string waiting =
+      "waiting as a spare: there are 2 nodes already, and cluster.max_nodes is 2";
+  REQUIRE(third.prints(waiting));
+  const auto asked = [&] {
+    return RunningProgram{{TROUPE_PROGRAM, "status", daemon_address(third)}}.wait().out;
+  };
+  CHECK(becomes_true([&] { return asked() == "nodes: " + waiting + "\n"; }));
+  SECTION("it is stopped") {
+    CHECK(stop(third).code == 0);
+  }
+  SECTION("it takes the place of one that leaves") {
+    CHECK(stop(second).code == 0);
+    REQUIRE(third.prints("generation 2 from step"));
+  }
+  const auto before = run.steps_done();
+  CHECK(becomes_true([&] { return run.steps_done() > before + 20; }));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
