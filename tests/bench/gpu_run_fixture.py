@@ -12,11 +12,29 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from fake_programs import Folder
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AMP = "resnet50-224-b128-amp_fp16"
+
+
+class Beside(unittest.TestSuite):
+    """Tests that run beside each other: with programs that pretend nearly all of their time is spent on limits."""
+
+    AT_ONCE = 4
+
+    def run(self, result, debug=False):
+        with ThreadPoolExecutor(self.AT_ONCE) as threads:
+            for done in [threads.submit(test, result) for test in self]:
+                done.result()
+        return result
+
+
+def beside(_loader, classes, _pattern):
+    """For a module's load_tests."""
+    return Beside(test for tests in classes for test in tests)
 
 
 class GpuRunCase(unittest.TestCase):

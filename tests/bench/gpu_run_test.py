@@ -10,7 +10,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from fake_programs import DOCTOR, RED, WITHOUT_GPU, result  # noqa: E402
-from gpu_run_fixture import AMP, GpuRunCase  # noqa: E402
+from gpu_run_fixture import AMP, GpuRunCase, beside  # noqa: E402
 
 
 class GpuRun(GpuRunCase):
@@ -228,6 +228,8 @@ class GpuRun(GpuRunCase):
         self.assertEqual(self.run_suite("--limit", "step"), 2)
         self.assertEqual(self.run_suite("--only", "("), 2)
 
+
+load_tests = beside
 
 if __name__ == "__main__":
     os.environ.pop("TROUPE_PEER", None)

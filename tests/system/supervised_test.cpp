@@ -17,7 +17,7 @@ TEST_CASE("a job whose daemons a service manager restarts comes back by itself a
   CAPTURE(victim);
   const Experiment experiment;
   const RestartRules rules;
-  const auto settings = for_nodes(3, "ddp") + Settings{"train.epochs=200"};
+  const auto settings = for_nodes(3, "ddp") + Settings{"train.epochs=40"};
   const auto leader = free_address();
   std::vector<Service> services;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -38,8 +38,8 @@ TEST_CASE("a job whose daemons a service manager restarts comes back by itself a
   };
   REQUIRE(becomes_true(completed));
   CHECK(run.summary().at("first_step").get<int>() > 0);
-  CHECK(run.summary().at("steps") == 1600);
-  CHECK(run.column<std::int64_t>("step") == all_steps(1600));
+  CHECK(run.summary().at("steps") == 320);
+  CHECK(run.column<std::int64_t>("step") == all_steps(320));
   // Those that follow leave with the job, and stay away; the leader stays until it is told to go.
   CHECK(becomes_true([&] { return !services[1].tend() && !services[2].tend(); }));
   CHECK(services[0].tend());

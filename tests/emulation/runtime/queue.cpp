@@ -6,10 +6,12 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include <malloc.h>
 #include <pthread.h>
 
 namespace emulation {
@@ -29,9 +31,17 @@ Device& device_at(int index) {
   return (*all)[static_cast<std::size_t>(index)];
 }
 
+/// Operations take large arrays and give them back, a few each: half of their time would go into
+/// pages that the system takes away and gives again, filled with zeros.
+void keep_memory_mapped() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // half of what a thread's heap can be
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+}
+
 } // namespace
 
 Queue::Queue(int device) {
+  keep_memory_mapped();
   std::thread{[this, device] {
     pthread_setname_np(pthread_self(), "emulated queue");
     run(device);
