@@ -151,6 +151,10 @@ class Daemon:
             self.fail(f"has ended with {ended}, not with {code}")
 
 
+def has_failed(daemons):
+    return next((daemon for daemon in daemons if daemon.process.poll()), None)
+
+
 class Job:
     """Daemons are the leader, and those that follow in the order of their ranks."""
 
@@ -247,17 +251,20 @@ class Job:
 
     def end(self, lost=()):
         """All of its steps; then those that were not lost end as they should."""
-        self.advance()
-        for daemon in self.daemons[1:]:
-            if daemon not in lost:
-                daemon.expect(0)
+        others = [daemon for daemon in self.daemons[1:] if daemon not in lost]
+        self.advance(others)
+        for daemon in others:
+            daemon.expect(0)
         self.daemons[0].signal(signal.SIGTERM)
         self.daemons[0].expect(0)
         return json.loads((self.run() / "summary.json").read_text())
 
-    def advance(self):
+    def advance(self, others):
         """However long it takes, as long as steps are made."""
         while not self.is_over():
             steps = self.steps()
-            until(lambda: self.steps() != steps or self.is_over(), f"a step after {steps}")
+            time.sleep(0.05)
+            until(lambda: self.steps() != steps or self.is_over() or has_failed(others), f"a step after {steps}")
+            for daemon in filter(None, [has_failed(others)]):
+                daemon.fail("has failed")
         until(lambda: (self.run() / "summary.json").exists(), "the summary")

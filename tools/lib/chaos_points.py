@@ -39,7 +39,7 @@ OPTIMIZERS = tuple(f"troupe::cpu::{level}::optimizer_step" for level in ("baseli
 SHARDED = {"checkpoint.state": "sharded"}
 POINTS = [
     training("data", ACTORS + "DataLoaderState::fill_one", "it asks for a batch"),
-    training("forward", ACTORS + "WorkerState::run_whole", "its pass begins"),
+    training("forward", ACTORS + "WorkerState::begin_pass", "its pass begins"),
     training("gradients", ENGINE + "Exchange::accumulate", "its gradients are there"),
     training("all-reduce", COLLECTIVES + "ring_all_reduce", "its part of an all-reduce begins"),
     training("in all-reduce", COLLECTIVES + "add", "what it has received in an all-reduce is added"),
