@@ -79,12 +79,12 @@ class Trouble(Exception):
     """What is wrong with the job, in a line or with a log behind it."""
 
 
-def until(condition, what, limit=LIMIT):
-    end = time.monotonic() + limit
+def until(condition, what, pause=0.01):
+    end = time.monotonic() + LIMIT
     while not condition():
         if time.monotonic() > end:
-            raise Trouble(f"{what}: not within {limit} s")
-        time.sleep(0.01)
+            raise Trouble(f"{what}: not within {LIMIT} s")
+        time.sleep(pause)
 
 
 def without_core():
@@ -251,13 +251,16 @@ class Job:
 
     def end(self, lost=()):
         """All of its steps; then those that were not lost end as they should."""
-        others = [daemon for daemon in self.daemons[1:] if daemon not in lost]
+        others = [daemon for daemon in self.daemons[1:] + self.joined() if daemon not in lost]
         self.advance(others)
         for daemon in others:
             daemon.expect(0)
         self.daemons[0].signal(signal.SIGTERM)
         self.daemons[0].expect(0)
         return json.loads((self.run() / "summary.json").read_text())
+
+    def joined(self):
+        return [daemon for daemon in self.others if daemon.name == "joiner"]
 
     def advance(self, others):
         """However long it takes, as long as steps are made."""

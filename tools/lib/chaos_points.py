@@ -1,7 +1,8 @@
 """The points of the program's code at which tools/chaos kills a daemon: functions, by their names in the source."""
 import dataclasses
 
-TRAINING, RECOVERY, JOINING = "while all train", "while the others come together again", "while it joins"
+TRAINING, RECOVERY = "while all train", "after a loss, while the others come together again"
+JOINING, ARRIVAL = "while it joins", "while another joins"
 ENGINE, ACTORS, COLLECTIVES = "troupe::engine::", "troupe::actors::", "troupe::collectives::"
 # A generation's roles begin: what is entered from then on is entered by its first step.
 BEGIN = ACTORS + "NodeState::spawn_workers"
@@ -29,6 +30,10 @@ def training(name, function, what, **more):
 
 def recovery(name, function, what, **more):
     return Point(name, RECOVERY, (function,), what, **more)
+
+
+def arrival(name, function, what, **more):
+    return Point(name, ARRIVAL, (function,), what, **more)
 
 
 def joining(name, function, what, **more):
@@ -91,6 +96,14 @@ POINTS = [
     recovery("fetch the newest", ACTORS + "fetch_checkpoint", "it is to get the newest checkpoint", strategy="zero1"),
     recovery("fetching the newest", ACTORS + "join_pieces", "it has got the newest checkpoint", strategy="zero3"),
     recovery("enter the folder", ENGINE + "enter_folder", "it opens the newest checkpoint", strategy="zero3", settings=SHARDED),
+    arrival("save for another", ENGINE + "Exchange::gather_saved", "it gives its part of a checkpoint", strategy="zero1"),
+    arrival("halt for another", ACTORS + "NodeState::halt", "it is told to halt"),
+    arrival("keep for another", ENGINE + "leave_own_state", "it keeps its state"),
+    arrival("seat with another", ACTORS + "take_seat", "it asks for a seat"),
+    arrival("share with another", ACTORS + "share_state", "who has come is to get the state"),
+    arrival("form with another", ENGINE + "form_generation", "it forms the generation"),
+    arrival("begin with another", BEGIN, "its roles are to begin"),
+    arrival("vote with another", VOTE, "it has not voted in the first step", after=BEGIN, strategy="zero3"),
     joining("open the job", ENGINE + "open_job", "it reads its data"),
     joining("prepare", ENGINE + "make_host", "it compiles"),
     joining("first seat", ACTORS + "take_seat", "it asks for its seat"),
