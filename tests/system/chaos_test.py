@@ -23,7 +23,7 @@ class Chaos(unittest.TestCase):
         self.assertEqual(ended.stdout.count(" equal "), 3)
 
     def test_a_point_that_is_not_reached(self):
-        ended = chaos("--point", "statistics", "--check", "samples")  # there are none
+        ended = chaos("--point", "reduce-scatter", "--strategy", "ddp")  # which has none
         self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
         self.assertIn("before it came to its point", ended.stdout)
 
