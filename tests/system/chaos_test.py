@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 CHAOS = pathlib.Path(__file__).resolve().parents[2] / "tools/chaos"
@@ -12,7 +13,10 @@ NOT_HERE = 77
 
 
 def chaos(*arguments):
-    return subprocess.run([sys.executable, CHAOS, "--build", BUILD, *arguments], capture_output=True, text=True, check=False)
+    """Logs of what fails go with the folder."""
+    with tempfile.TemporaryDirectory(prefix="troupe-chaos-") as folder:
+        words = [sys.executable, CHAOS, "--build", BUILD, *arguments]
+        return subprocess.run(words, env={**os.environ, "TMPDIR": folder}, capture_output=True, text=True, check=False)
 
 
 class Chaos(unittest.TestCase):
