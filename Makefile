@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated asan tsan lint format bench gpu-bundle package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos asan tsan lint format bench gpu-bundle package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -23,6 +23,7 @@ help:
 	@echo "make test-long  the tests that take minutes: lower instruction sets, the package, two hosts, pictures, the GPU suite"
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
+	@echo "make chaos      kill daemons at every named point of the code, one after the other; needs root, 10 to 20 minutes"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
@@ -72,6 +73,9 @@ test-emulated: bootstrap
 	@cmake --build --preset emulated -j $(JOBS) --target troupe troupe_gpu_tests \
 	  troupe_gpu_collectives_tests troupe_gpu_generations_tests troupe_gpu_system_tests bench_gpu_train_step bench_gpu_host_waits
 	@tools/test-emulated $(SEEDS) $(CTEST)
+
+chaos: build
+	@tools/chaos --all
 
 asan: bootstrap
 	@cmake --preset debug >/dev/null

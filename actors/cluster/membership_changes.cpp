@@ -37,13 +37,13 @@ void MembershipState::halt(const Error& reason, bool is_loss,
     change_ = {.reason = reason.message};
   let_leave();
   coordinator_ = nullptr;
-  followers_.clear();
   for (const auto& member : members_) {
     if (member.seat)
       continue; // it has come since
     roster_.await(member.address);
     self_->send(member.node, atom::halt_v, generation_->number, reason);
   }
+  followers_.clear(); // they have been told why first
   gather();
 }
 

@@ -25,18 +25,34 @@ struct Applicant {
   std::optional<Error> halted;  ///< why a generation is over
   StateOffer offer = {};        ///< when it comes again
   bool is_stuck = false;        ///< does not come again
-  bool slow = false;            ///< answers a second after it was told the end
+  bool waits = false;           ///< for a seat
+  bool takes_leader_for_dead = false;
+  bool slow = false; ///< answers a second after it was told the end
 };
 
 struct DaemonStub {
   static inline const char* name = "daemon_stub";
   DaemonStub(member_actor::pointer stub, membership_actor asked, NodeInfo its_info,
-             std::shared_ptr<Applicant> seen_by)
-      : self{stub}, membership{std::move(asked)}, info{std::move(its_info)}, seen{std::move(
-                                                                                 seen_by)} {}
+             std::shared_ptr<Applicant> seen_by, coordinator_actor coordinator = {})
+      : self{stub}, membership{std::move(asked)}, info{std::move(its_info)},
+        seen{std::move(seen_by)}, leads_with{std::move(coordinator)} {}
   void join() {
+    seen->waits = true;
     self->request(membership, caf::infinite, atom::join_v, info, member_actor{self})
-        .then([this](const engine::Seat& seat) { seen->seat = seat; });
+        .then([this](const engine::Seat& seat) {
+          seen->waits = false;
+          seen->seat = seat;
+          if (leads_with && !seat.refused)
+            seat.leads() ? self->send(membership, atom::lead_v, leads_with) : follow();
+        });
+  }
+  void follow() {
+    self->request(membership, caf::infinite, atom::lead_v)
+        .then([](const coordinator_actor&) {},
+              [this, number = seen->seat->generation.number](const caf::error&) {
+                if (number > halted && !seen->end)
+                  seen->takes_leader_for_dead = true;
+              });
   }
   member_actor::behavior_type make_behavior() {
     join();
@@ -56,6 +72,7 @@ struct DaemonStub {
               if (generation != seen->seat->generation.number)
                 return;
               seen->halted = reason;
+              halted = generation;
               info.offer = seen->offer;
               if (!seen->is_stuck)
                 join();
@@ -65,6 +82,8 @@ struct DaemonStub {
   membership_actor membership;
   NodeInfo info;
   std::shared_ptr<Applicant> seen;
+  coordinator_actor leads_with = {}; ///< it has this COORDINATOR lead, as soon as it may
+  std::int64_t halted = 0;           ///< the last generation that is over
 };
 
 /// The coordinator's part in this: what it was told.
@@ -92,8 +111,9 @@ struct Cluster : Deterministic {
     self->send_exit(membership, caf::exit_reason::kill);
     scheduler.run();
   }
-  std::shared_ptr<Applicant> join(const std::string& address,
-                                  const std::map<std::string, std::string>& job = {}) {
+  /// It asks for a seat when messages are run.
+  std::shared_ptr<Applicant> start(const std::string& address,
+                                   const std::map<std::string, std::string>& job = {}) {
     auto daemon = std::make_shared<Applicant>();
     stubs[address] = spawn_state<DaemonStub, member_actor>(system, membership,
                                                            NodeInfo{.address = address,
@@ -102,17 +122,25 @@ struct Cluster : Deterministic {
                                                                     .version = "1",
                                                                     .workers = 1,
                                                                     .job = job},
-                                                           daemon);
+                                                           daemon, coordinator);
+    return daemon;
+  }
+  std::shared_ptr<Applicant> join(const std::string& address,
+                                  const std::map<std::string, std::string>& job = {}) {
+    auto daemon = start(address, job);
     scheduler.run();
     return daemon;
   }
   void lead() {
+    spawn_coordinator();
+    self->send(membership, atom::lead_v, coordinator);
+    scheduler.run();
+  }
+  void spawn_coordinator() {
     coordinator = spawn_stub<coordinator_actor>(
         system, [this](atom::failed, const Error& error) { told->failures.push_back(error); },
         [this](atom::stop, const Error& reason) { told->ending = reason; },
         [this](atom::stop) { ++told->stops; }, [this](atom::halt) { ++told->halts; });
-    self->send(membership, atom::lead_v, coordinator);
-    scheduler.run();
   }
   void kill(const std::string& address) {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);

@@ -1,0 +1,174 @@
+// MEMBERSHIP in whatever order nodes come, fail, leave and are lost, and messages arrive.
+#include "membership_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace troupe;
+using namespace troupe::actors;
+using test::Cluster;
+
+namespace {
+
+constexpr int min_nodes = 2, max_nodes = 3, names = 6;
+
+class Storm {
+public:
+  explicit Storm(std::uint64_t seed) : random_{seed} {
+    cluster_.spawn_coordinator();
+    start(0); // it leads
+    cluster_.scheduler.run();
+  }
+
+  /// Something happens, and then some of the messages that are under way arrive.
+  void rage() {
+    switch (below(8)) {
+    case 0:
+    case 1:
+    case 2:
+      start(some_name());
+      break;
+    case 3:
+      lose(some_name());
+      break;
+    case 4:
+      ask_to_leave(some_name());
+      break;
+    case 5:
+      report(Errc::collective, name(0));
+      break;
+    case 6:
+      report(Errc::device, name(some_name()));
+      break;
+    default:
+      hang(some_name());
+    }
+    if (below(20) == 0)
+      cluster_.scheduler.trigger_timeout();
+    for (auto messages = below(16); messages > 0 && cluster_.scheduler.has_job(); --messages)
+      below(2) == 0 ? cluster_.scheduler.run_once() : run_last();
+  }
+
+  /// Nothing happens any more: all that is under way arrives, and who was sent away tries again.
+  void calm_down() {
+    cluster_.scheduler.run();
+    for (int round = 0; round < 2 * names; ++round) {
+      for (auto& [address, node] : nodes_) {
+        if (std::exchange(node->is_stuck, false) && node->halted && !node->waits)
+          cluster_.come_again(address, node->seat->generation.number);
+        if (has_to_retry(*node))
+          node = cluster_.start(address);
+      }
+      cluster_.scheduler.run();
+    }
+  }
+
+  void check() {
+    for (const auto& [address, node] : nodes_)
+      CHECK_FALSE(node->takes_leader_for_dead);
+    const auto& leader = *nodes_.at(name(0));
+    if (cluster_.told->ending)
+      cluster_.tell(atom::finish_v, failed_end(*cluster_.told->ending));
+    if (leader.end || is_refused(leader)) // without min_nodes for too long
+      return check_nobody_waits();
+    const auto living = std::ranges::count_if(
+        nodes_, [](const auto& named) { return !named.second->end && !is_refused(*named.second); });
+    CHECK(leader.waits == (living < min_nodes));
+    if (leader.waits)
+      return;
+    const auto& record = leader.seat->generation;
+    CHECK(std::ssize(record.nodes) == std::min<std::ptrdiff_t>(living, max_nodes));
+    for (std::size_t i = 0; i < record.nodes.size(); ++i)
+      check_member(record, i);
+    check_others(record);
+  }
+
+private:
+  static std::string name(int index) { return fmt::format("n{}:1", index); }
+  static bool is_refused(const test::Applicant& node) { return node.seat && node.seat->refused; }
+  static bool has_to_retry(const test::Applicant& node) {
+    return !node.end && is_refused(node) && node.seat->refused->code == Errc::network;
+  }
+  int below(int end) { return std::uniform_int_distribution<int>{0, end - 1}(random_); }
+  int some_name() { return 1 + below(names - 1); }
+  /// Of the actors that have messages the one that had none for longest; its messages stay in
+  /// order.
+  void run_last() { cluster_.scheduler.run_once_lifo(); }
+
+  void start(int index) {
+    if (!nodes_.contains(name(index)) || nodes_.at(name(index))->end)
+      nodes_[name(index)] = cluster_.start(name(index));
+  }
+  void lose(int index) {
+    if (nodes_.erase(name(index)) > 0)
+      cluster_.self->send_exit(cluster_.stubs.at(name(index)), caf::exit_reason::kill);
+  }
+  void ask_to_leave(int index) {
+    if (nodes_.contains(name(index)))
+      cluster_.self->send(cluster_.membership, atom::leave_v, cluster_.stubs.at(name(index)));
+  }
+  /// Steps are made in between: the job does not give up.
+  void report(Errc what, const std::string& node) {
+    auto& leader = *nodes_.at(name(0));
+    leader.offer = {.step = ++steps_, .travels = true};
+    if (leader.seat)
+      cluster_.self->send(cluster_.membership, atom::failed_v, leader.seat->generation.number,
+                          Error{what, "it fails", {.node = node}});
+  }
+  void hang(int index) {
+    if (nodes_.contains(name(index)))
+      nodes_.at(name(index))->is_stuck = true;
+  }
+
+  void check_member(const engine::GenerationRecord& record, std::size_t index) {
+    const auto& place = record.nodes[index];
+    CAPTURE(place.address);
+    CHECK(place.first_rank == static_cast<std::int32_t>(index));
+    REQUIRE(nodes_.contains(place.address));
+    const auto& node = *nodes_.at(place.address);
+    CHECK_FALSE(node.end);
+    CHECK_FALSE(node.waits);
+    REQUIRE(node.seat);
+    CHECK(node.seat->generation.number == record.number);
+    CHECK(node.seat->generation.secret == record.secret);
+    CHECK(node.seat->node == static_cast<std::int32_t>(index));
+  }
+
+  /// Who has no place waits for one, and there is none.
+  void check_others(const engine::GenerationRecord& record) {
+    for (const auto& [address, node] : nodes_) {
+      CAPTURE(address);
+      if (node->waits)
+        CHECK(std::ssize(record.nodes) == max_nodes);
+      else if (!node->end && !is_refused(*node))
+        CHECK(std::ranges::count(record.nodes, address, &engine::NodePlace::address) == 1);
+    }
+  }
+
+  void check_nobody_waits() {
+    for (const auto& [address, node] : nodes_)
+      CHECK_FALSE(node->waits);
+  }
+
+  std::mt19937_64 random_;
+  Cluster cluster_{min_nodes, max_nodes};
+  std::map<std::string, std::shared_ptr<test::Applicant>> nodes_; ///< those that live
+  std::int64_t steps_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("whatever happens, in whatever order, those that are left come together") {
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    CAPTURE(seed);
+    Storm storm{seed};
+    for (int event = 0; event < 24; ++event)
+      storm.rage();
+    storm.calm_down();
+    storm.check();
+  }
+}

@@ -1,0 +1,273 @@
+"""A job of several daemons on this machine, small enough for hundreds of steps in seconds, and what it leaves behind."""
+import json
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import traps
+
+LIMIT = 60  # seconds that anything may take
+NODES = 4
+SLICES = 12
+SAMPLES = 960
+STEPS = 1600
+
+COMMON = {
+    "run.name": "job",
+    "run.seed": 7,
+    "data.batch_size": SLICES,
+    "data.slices": SLICES,
+    "data.eval_batch_size": SLICES,
+    "data.prefetch": 2,
+    "train.epochs": 1000,
+    "train.max_steps": STEPS,
+    "train.optimizer.momentum": 0.9,
+    "train.optimizer.nesterov": False,
+    "train.schedule.name": "constant",
+    "train.schedule.warmup": 0,
+    "devices.kind": "cpu",
+    "devices.count": 1,
+    "devices.threads_per_worker": 1,
+    "metrics.listen": "off",
+    "checkpoint.every": "20 steps",
+    "checkpoint.keep": 1,
+    "cluster.timeouts.heartbeat": "100ms",
+    "cluster.timeouts.detection": "5s",
+    "cluster.timeouts.collective": "20s",
+    "cluster.timeouts.quorum": "60s",
+}
+# Sample i is 1 in feature i: it alone moves weight i. No sum has two terms that are not zero, so nothing depends on the order of adding,
+# and whoever computes what, each weight and what the optimizer knows of it show how often, and when, sample i was applied.
+SAMPLES_COUNT = {
+    "data.dataset": "csv",
+    "data.standardize": False,
+    "data.targets": ["a", "b", "c"],  # more than 8 KiB of gradients: an all-reduce goes round the ring
+    "data.augment": [],
+    "model.name": "linear",
+    "model.bias": False,
+    "model.num_classes": 3,
+    "model.loss": "mean_squared_error",
+    "train.optimizer.lr": 0.5,
+    "train.optimizer.weight_decay": 0,
+    "train.evaluate_every": 1,
+}
+BATCH_NORMS = {
+    "data.dataset": "synthetic",
+    "data.synthetic_samples": SAMPLES,
+    "data.image_size": 8,
+    "data.batch_size": 2 * SLICES,
+    "data.augment": ["crop", "flip"],
+    "model.name": "resnet20",
+    "model.num_classes": 10,
+    "model.in_channels": 3,
+    "model.stem": "cifar",
+    "train.max_steps": STEPS // 8,
+    "train.optimizer.weight_decay": 5e-4,
+    "train.optimizer.lr": 0.05,
+    "train.evaluate_every": 1,
+}
+# Parameters stay where they were, so batch norms' statistics, which are slice 0's, are those of an undisturbed run.
+AT_REST = {"train.optimizer.lr": 1e-40, "train.optimizer.weight_decay": 0}
+CHECKS = {"samples": SAMPLES_COUNT, "statistics": {**BATCH_NORMS, **AT_REST}, "state": BATCH_NORMS}
+ADAM = {"train.optimizer.lr": 0.01, "train.optimizer.momentum": 0}
+
+
+class Trouble(Exception):
+    """What is wrong with the job, in a line or with a log behind it."""
+
+
+def until(condition, what, pause=0.01):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            raise Trouble(f"{what}: not within {LIMIT} s")
+        time.sleep(pause)
+
+
+def without_core():
+    """Of a file and of a program that cores are given to: one byte is too little for both."""
+    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
+
+
+def write_samples(folder):
+    """Names of the features."""
+    names = [f"f{i}" for i in range(SAMPLES)]
+    for file, count in ("train", SAMPLES), ("test", 4 * SLICES):
+        rows = (",".join("1" if feature == i else "0" for feature in range(SAMPLES)) for i in range(count))
+        lines = [",".join([*names, "a", "b", "c"]), *(f"{row},1,2,3" for row in rows)]
+        (folder / f"{file}.csv").write_text("\n".join(lines) + "\n")
+    return names
+
+
+def write_config(folder, settings):
+    """JSON, which is YAML."""
+    sections = {}
+    for key, value in settings.items():
+        *path, last = key.split(".")
+        section = sections
+        for name in path:
+            section = section.setdefault(name, {})
+        section[last] = value
+    (folder / "job.yaml").write_text(json.dumps(sections, indent=1))
+
+
+class Daemon:
+    def __init__(self, name, program, words, folder):
+        self.name = name
+        self.program = program
+        self.log = folder / f"{name}.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=without_core
+            )
+        self.code = traps.Code(program, self.process.pid)
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def address(self):
+        """Once it is ready."""
+        found = re.search(r"daemon at (\S+)\n", self.said())
+        return found[1] if found else None
+
+    def runs(self):
+        return self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def fail(self, what):
+        raise Trouble(f"{self.name} {what}:\n{self.said()[-1500:]}")
+
+    def expect(self, code):
+        try:
+            ended = self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            self.fail(f"does not end within {LIMIT} s")
+        if ended != code:
+            self.fail(f"has ended with {ended}, not with {code}")
+
+
+def has_failed(daemons):
+    return next((daemon for daemon in daemons if daemon.process.poll()), None)
+
+
+class Job:
+    """Daemons are the leader, and those that follow in the order of their ranks."""
+
+    def __init__(self, program, folder, settings, nodes=NODES):
+        self.program = program
+        self.folder = pathlib.Path(folder)
+        self.settings = settings
+        self.nodes = nodes
+        self.daemons = []
+        self.others = []  # spares, and who joins while the others train
+        self.shares_folder = settings.get("checkpoint.state") == "sharded"
+
+    def __enter__(self):
+        own = dict(self.settings)
+        if own["data.dataset"] == "csv":
+            own |= {"data.features": write_samples(self.folder), "data.root": str(self.folder)}
+        write_config(self.folder, own)
+        return self
+
+    def __exit__(self, *_):
+        for daemon in self.daemons + self.others:
+            daemon.process.kill()
+            daemon.process.wait()
+
+    def start(self, name, *more):
+        output = self.folder / ("leader" if self.shares_folder else name)
+        own = ["--set", f"run.output={output}", "--set", "cluster.listen=127.0.0.1:0"]
+        return Daemon(name, self.program, [self.program.path, "node", self.folder / "job.yaml", *own, *more], self.folder)
+
+    def lead(self):
+        leader = self.start("leader")
+        self.daemons.append(leader)
+        until(lambda: leader.address() or not leader.runs(), "the leader's start")
+        if not leader.runs():
+            leader.fail("has ended")
+
+    def join(self, name):
+        return self.start(name, "--join", self.daemons[0].address())
+
+    def follow(self):
+        """One more, which gets the next rank."""
+        daemon = self.join(f"follower-{len(self.daemons)}")
+        self.daemons.append(daemon)
+        until(lambda: not daemon.runs() or self.is_in(daemon), f"{daemon.name}'s coming")
+        if not daemon.runs():
+            daemon.fail("has ended")
+
+    def is_in(self, daemon):
+        return daemon.address() and ("generation " in daemon.said() or daemon.address() in self.daemons[0].said())
+
+    def begin(self):
+        self.lead()
+        for _ in range(self.nodes - 1):
+            self.follow()
+        if self.nodes > 1:
+            until(lambda: f"node {self.nodes} of {self.nodes}" in self.daemons[-1].said(), "the job's begin with all nodes")
+
+    def add(self, name):
+        """One that has no rank yet."""
+        daemon = self.join(name)
+        self.others.append(daemon)
+        return daemon
+
+    def add_spare(self, number):
+        spare = self.add(f"spare-{number}")
+        until(lambda: "waiting as a spare" in spare.said(), "a spare's coming")
+
+    def run(self):
+        return self.folder / "leader/job"
+
+    def lines(self, name):
+        """Those that are whole."""
+        path = self.run() / name
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+    def steps(self):
+        """That the last whole line counts: all are read in the end."""
+        path = self.run() / "events.jsonl"
+        if not path.exists():
+            return 0
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 8192))
+            whole = file.read().split(b"\n")[:-1]
+        return json.loads(whole[-1])["step"] + 1 if len(whole) > 1 else len(whole)
+
+    def is_over(self):
+        return (self.run() / "summary.json").exists() or not self.daemons[0].runs()
+
+    def reach(self, step):
+        until(lambda: self.steps() >= step or self.is_over(), f"step {step}")
+        if self.is_over():
+            self.daemons[0].fail(f"had no step {step}")
+
+    def end(self, lost=()):
+        """All of its steps; then those that were not lost end as they should."""
+        others = [daemon for daemon in self.daemons[1:] + self.joined() if daemon not in lost]
+        self.advance(others)
+        for daemon in others:
+            daemon.expect(0)
+        self.daemons[0].signal(signal.SIGTERM)
+        self.daemons[0].expect(0)
+        return json.loads((self.run() / "summary.json").read_text())
+
+    def joined(self):
+        return [daemon for daemon in self.others if daemon.name == "joiner"]
+
+    def advance(self, others):
+        """However long it takes, as long as steps are made."""
+        while not self.is_over():
+            steps = self.steps()
+            time.sleep(0.05)
+            until(lambda: self.steps() != steps or self.is_over() or has_failed(others), f"a step after {steps}")
+            for daemon in filter(None, [has_failed(others)]):
+                daemon.fail("has failed")
+        until(lambda: (self.run() / "summary.json").exists(), "the summary")
