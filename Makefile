@@ -23,7 +23,7 @@ help:
 	@echo "make test-long  the tests that take minutes: lower instruction sets, the package, two hosts, pictures, the GPU suite"
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
-	@echo "make chaos      kill daemons at every named point of the code, one after the other; needs root, 10 to 20 minutes"
+	@echo "make chaos      kill daemons at every named point of the code, and disturb them otherwise; needs root, about an hour"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
@@ -76,6 +76,8 @@ test-emulated: bootstrap
 
 chaos: build
 	@tools/chaos --all
+	@tools/chaos --all --check state --precision amp_fp16 --optimizer adamw
+	@tools/false-alarms
 
 asan: bootstrap
 	@cmake --preset debug >/dev/null

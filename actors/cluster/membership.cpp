@@ -52,15 +52,19 @@ bool MembershipState::gathers_for(std::int64_t generation) const {
 void MembershipState::await_again(std::int64_t generation) {
   if (!gathers_for(generation))
     return;
-  for (const auto& absent : std::set{roster_.absent()})
-    if (const auto member = find(absent); member != members_.begin() && member != members_.end())
-      dismiss(member, failed_end({Errc::network,
-                                  "it has not come together with the others again within "
+  for (const auto& absent : std::set{roster_.absent()}) {
+    const auto member = find(absent);
+    if (member == members_.begin() || member == members_.end())
+      continue;
+    const Error error{Errc::network,
+                      fmt::format("node {} has not come together with the others again within "
                                   "cluster.timeouts.form",
-                                  {.node = absent}}));
+                                  absent),
+                      {.node = absent}};
+    setup_.say(error.message);
+    dismiss(member, failed_end(error));
+  }
   form_if_complete();
-  if (phase_ == Phase::gathering)
-    setup_.say(roster_.waiting_for());
 }
 
 void MembershipState::await_enough(std::int64_t generation) {

@@ -96,6 +96,7 @@ void MembershipState::member_down(const caf::down_msg& down) {
   if (place == generation_->nodes.end()) { // it had no place yet
     forget(gone);
     setup_.say(fmt::format("node {} is gone: {}", address, why));
+    change_when_wanted(); // a spare may have come in its place
     return form_if_complete();
   }
   const Error error{Errc::network,

@@ -74,7 +74,7 @@ void LiveRun::begin(const RunInfo& run, const RunCourse& before, std::int64_t ge
   const std::lock_guard lock{mutex_};
   document_.course = before;
   changed_from_ = 0;
-  touch({Part::steps, Part::epochs, Part::step_seconds});
+  touch({Part::steps, Part::epochs, Part::step_seconds, Part::recoveries});
   show(run, generation);
 }
 
@@ -117,6 +117,12 @@ void LiveRun::record_steps(std::int64_t steps) {
   if (watched_)
     cut_.commit(steps - 1, Clock::now().time_since_epoch());
   touch({Part::progress});
+}
+
+void LiveRun::record(const RecoveryRecord& recovery) {
+  const std::lock_guard lock{mutex_};
+  document_.course.add(recovery);
+  touch({Part::recoveries});
 }
 
 void LiveRun::record(const EpochRecord& epoch) {

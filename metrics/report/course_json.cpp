@@ -37,6 +37,14 @@ void append_column(std::string& text, std::string_view name, std::span<const Cou
   text += "]";
 }
 
+template <class Records>
+std::string list_of(const Records& records) {
+  std::string text = "[";
+  for (const auto& record : records)
+    text.append(text.size() > 1 ? "," : "").append(to_json(record));
+  return text + "]";
+}
+
 } // namespace
 
 std::string json_of(const StepCourse& steps, std::size_t from) {
@@ -84,10 +92,11 @@ std::string json_of(const DurationHistogram& seconds) {
 }
 
 std::string json_of(const EpochCourse& epochs) {
-  std::string text = "[";
-  for (const auto& epoch : epochs.epochs())
-    text.append(text.size() > 1 ? "," : "").append(to_json(epoch));
-  return text + "]";
+  return list_of(epochs.epochs());
+}
+
+std::string json_of(const RecoveryCourse& recoveries) {
+  return list_of(recoveries.recoveries());
 }
 
 } // namespace troupe::metrics

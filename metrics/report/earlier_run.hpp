@@ -23,6 +23,11 @@ public:
   /// False: not one of them, and nothing was taken.
   bool add(const StepRecord& step);
   bool add(const EpochRecord& epoch);
+  /// All of them: what was before is not undone where steps are made again.
+  bool add(const RecoveryRecord& recovery) {
+    course_.add(recovery);
+    return true;
+  }
 
   const EarlierRun& run() const { return run_; }
   const RunCourse& course() const { return course_; }

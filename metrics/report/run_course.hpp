@@ -3,6 +3,7 @@
 
 #include "duration_histogram.hpp"
 #include "epoch_course.hpp"
+#include "recovery_course.hpp"
 #include "run_progress.hpp"
 #include "step_course.hpp"
 
@@ -12,6 +13,7 @@ struct RunCourse {
   StepCourse steps;
   DurationHistogram step_seconds;
   EpochCourse epochs;
+  RecoveryCourse recoveries;
   RunProgress progress;
 
   /// Gives the index of the first point of `steps` that is not as it was.
@@ -24,6 +26,7 @@ struct RunCourse {
     progress.add(epoch);
     epochs.add(epoch);
   }
+  void add(const RecoveryRecord& recovery) { recoveries.add(recovery); }
 };
 
 } // namespace troupe::metrics

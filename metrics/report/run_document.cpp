@@ -172,6 +172,8 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
     return dumped(json_of_nodes(document.nodes));
   case DocumentPart::generation:
     return fmt::format("{}", document.generation);
+  case DocumentPart::recoveries:
+    return json_of(document.course.recoveries);
   case DocumentPart::actors:
     return dumped(json_of_actors(document.actors));
   case DocumentPart::timeline:

@@ -42,8 +42,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   Recollection before{run};
   TROUPE_TRY(auto steps, open_lines(path / run_files::steps, parse_step, before));
   TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before));
-  TROUPE_TRY(auto recoveries,
-             JsonLines::open(path / run_files::recoveries, [](std::string_view) { return true; }));
+  TROUPE_TRY(auto recoveries, open_lines(path / run_files::recoveries, parse_recovery, before));
   RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(recoveries),
                    std::move(before));
   std::filesystem::remove(folder.summary(), error);

@@ -36,6 +36,24 @@ std::string to_json(const RecoveryRecord& recovery) {
   return object.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
+std::optional<RecoveryRecord> parse_recovery(std::string_view json) {
+  const auto object = OrderedJson::parse(json, nullptr, false);
+  if (!object.is_object() || !object.contains("generation"))
+    return std::nullopt;
+  return RecoveryRecord{.time = moment_at(object, "time"),
+                        .generation = integer_at<std::int64_t>(object, "generation"),
+                        .reason = text_at(object, "reason"),
+                        .is_loss = object.value("is_loss", false),
+                        .step = integer_at<std::int64_t>(object, "step"),
+                        .steps_repeated = integer_at<std::int64_t>(object, "steps_repeated"),
+                        .world_size = integer_at<std::int32_t>(object, "world_size"),
+                        .detect = number_at(object, "detect_seconds"),
+                        .halt = number_at(object, "halt_seconds"),
+                        .heal = number_at(object, "heal_seconds"),
+                        .connect = number_at(object, "connect_seconds"),
+                        .first_step = number_at(object, "first_step_seconds")};
+}
+
 std::string to_json(const StepRecord& step) {
   OrderedJson object = {{"step", step.step},
                         {"epoch", step.epoch},

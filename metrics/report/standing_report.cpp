@@ -31,6 +31,11 @@ std::int64_t key_of(const EpochRecord& epoch) {
   return epoch.epoch;
 }
 
+std::int64_t
+key_of(const RecoveryRecord& recovery) { // generations are counted anew by each process
+  return recovery.time.time_since_epoch().count();
+}
+
 /// Gives how many lines are damaged: no records, or not behind the ones before them.
 template <class Record>
 std::int64_t read_lines(const fs::path& path, std::optional<Record> (*parse)(std::string_view),
@@ -97,6 +102,7 @@ Result<StandingReport> read_report(const fs::path& folder) {
   };
   note(read_lines(folder / run_files::steps, parse_step, course), run_files::steps);
   note(read_lines(folder / run_files::epochs, parse_epoch, course), run_files::epochs);
+  note(read_lines(folder / run_files::recoveries, parse_recovery, course), run_files::recoveries);
   find_checkpoint(document, folder);
   if (summary) {
     take_summary(document, *summary);

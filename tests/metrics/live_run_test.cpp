@@ -173,6 +173,12 @@ TEST_CASE("what is shown of a run is where it stands") {
   const auto document = page_of(run);
   CHECK(document.at("status") == "training");
   CHECK(document.at("generation") == 3);
+  CHECK(document.at("recoveries").empty());
+  run.record(RecoveryRecord{.generation = 4, .reason = "another node has come"});
+  run.go_on(small_run(), 4);
+  CHECK(page_of(run).at("recoveries").at(0).at("reason") == "another node has come");
+  CHECK(page_of(run).at("generation") == 4);
+  CHECK(page_of(run).at("progress").at("steps") == 15); // what was before is there still
   const auto& progress = document.at("progress");
   CHECK(progress.at("steps") == 15);
   CHECK(progress.at("epoch") == 1);

@@ -59,6 +59,15 @@ class Numbers(PageTest):
         self.assertEqual(page.run("document.querySelector('[aria-label=Nodes] a').href"), "http://10.0.0.1:9401/")
         self.assertIn("generation 1", text_in(page, "Nodes"))
 
+    def test_changes_of_membership(self):
+        lost = {"generation": 2, "time": "2026-11-24T04:47:00Z", "reason": "node b:1 (rank 1) is gone", "is_loss": True, "step": 230,
+                "steps_repeated": 4, "world_size": 1, "seconds": 0.25}  # fmt: skip
+        come = lost | {"generation": 3, "reason": "another node has come", "steps_repeated": 0, "world_size": 2}
+        page = self.standing(documents.run(generation=3, recoveries=[lost, come]))
+        changes = rows_of(page, "Changes")
+        self.assertEqual([row[0] for row in changes], ["3", "2"])
+        self.assertEqual(changes[1], ["2", "2026-11-24 04:47 UTC", "node b:1 (rank 1) is gone", "1", "230", "4", "250 ms"])
+
     def test_memory_by_kind_against_the_limit(self):
         document = documents.run()
         page = self.standing(document)

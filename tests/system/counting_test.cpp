@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <csignal>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -64,10 +65,9 @@ public:
   Settings own;
 };
 
-} // namespace
-
-TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
-  const std::string strategy = GENERATE("ddp", "zero1", "zero3");
+/// Trains on three nodes of which again and again one that follows is killed, or asked to leave,
+/// and started again; the weights are to be those of a run of one process.
+void check_counts(const std::string& strategy, const Settings& more, int most_losses) {
   CAPTURE(strategy);
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
@@ -75,7 +75,8 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
   Daemons daemons{
       experiment, "nodes",
       quick_timeouts + experiment.own +
-          Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1", "cluster.max_nodes=3"}};
+          Settings{"parallel.strategy=" + strategy, "cluster.min_nodes=1", "cluster.max_nodes=3"} +
+          more};
   auto& leader = daemons.lead();
   std::array others = {&daemons.join(), &daemons.join()};
   const auto run = experiment.run("nodes");
@@ -84,11 +85,14 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
     return std::uniform_int_distribution<std::int64_t>{0, end - 1}(random);
   };
   int losses = 0;
-  for (; losses < 10 && leader.running() && !run.has("summary.json"); ++losses) {
-    const auto next = run.steps_done() + below(200);
+  for (; losses < most_losses && leader.running() && !run.has("summary.json"); ++losses) {
+    const auto next = run.steps_done() + below(4000 / most_losses / 2);
     becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
     auto& victim = others[static_cast<std::size_t>(below(2))];
-    victim->kill();
+    if (below(4) == 0)
+      victim->send(SIGTERM);
+    else
+      victim->kill();
     std::this_thread::sleep_for(std::chrono::milliseconds{below(100)});
     victim = &daemons.join();
   }
@@ -97,4 +101,17 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
   CHECK(stop(leader).code == 0);
   CHECK(run.column<std::int64_t>("step") == all_steps(20 * samples / 6));
   CHECK(run.digest() == alone);
+}
+
+} // namespace
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile") {
+  check_counts(GENERATE("ddp", "zero3"), {}, 10);
+}
+
+TEST_CASE("each sample is applied once an epoch, with every strategy that divides the state") {
+  const auto strategy = GENERATE(as<std::string>{}, "zero1", "zero2", "hsdp");
+  check_counts(
+      strategy,
+      strategy == "hsdp" ? Settings{"devices.count=2", "parallel.shard_group=2"} : Settings{}, 20);
 }

@@ -160,6 +160,7 @@ void RunView::show(const metrics::RecoveryRecord& recovery) {
              recovery.generation, metrics::readable_seconds(recovery.seconds()), recovery.reason,
              recovery.steps_repeated);
   exposition_.registry().record(recovery);
+  exposition_.live().record(recovery);
   if (folder_)
     keep_first_failure(folder_->append(recovery));
 }

@@ -12,5 +12,6 @@ namespace troupe::metrics {
 std::string json_of(const StepCourse& steps, std::size_t from);
 std::string json_of(const DurationHistogram& seconds);
 std::string json_of(const EpochCourse& epochs);
+std::string json_of(const RecoveryCourse& recoveries);
 
 } // namespace troupe::metrics

@@ -1,4 +1,4 @@
-// Who takes part: actors and nodes.
+// Who takes part: actors and nodes, and how that has changed.
 
 // Only what is a host and a port becomes an address of a link.
 const pageOf = page => typeof page === 'string' && /^[\w.\-[\]:]+:\d+$/.test(page) ? `${location.protocol === 'https:' ? 'https:' : 'http:'}//${page}/` : null;
@@ -19,6 +19,13 @@ const company = [
       ['State', node => node.state || unknown, 'left'], ['Ranks', node => list(node.ranks).join(', ') || unknown, 'left wrap'], ['Devices', node => list(node.devices).join(', ') || unknown, 'left wrap'],
       ['Address', node => node.address || unknown, 'left'], ['Heartbeat', node => known(node.heartbeat_age_seconds) ? `${asAge(node.heartbeat_age_seconds)}${node.heartbeat_age_seconds < 1 ? '' : ' ago'}` : unknown],
       ['Version', node => node.version || unknown], ['Page', node => pageOf(node.page) ? make('a', { href: pageOf(node.page), rel: 'noopener' }, node.page) : unknown, 'left']], nodes));
+    return true;
+  }, { wide: true }),
+  section('Company', 'Changes', body => ({ recoveries }) => {
+    if (!list(recoveries).length) return false;
+    show(body, table('Changes', [['Generation', change => asCount(change.generation)], ['When', change => asMinute(change.time), 'left'], ['Why', change => change.reason || unknown, 'left wrap'],
+      ['Workers', change => asCount(change.world_size)], ['From step', change => asCount(change.step)], ['Repeated', change => asCount(change.steps_repeated)],
+      ['Took', change => asSeconds(change.seconds)]], [...recoveries].reverse()));
     return true;
   }, { wide: true }),
 ];
