@@ -84,7 +84,7 @@ POINTS = [
     recovery("groups", ENGINE + "join_groups", "its ranks are to connect"),
     recovery("connect", COLLECTIVES + "Meeting::connect", "it connects with a neighbour"),
     recovery("accept", COLLECTIVES + "Meeting::accept", "it waits for a neighbour"),
-    recovery("show", ACTORS + "RunView::open", "its METRICS are to begin"),
+    recovery("show", ACTORS + "RunView::begin_steps", "its METRICS are to begin"),
     recovery("lead", ACTORS + "NodeState::follow", "it asks for the COORDINATOR"),
     recovery("begin", BEGIN, "its roles are to begin"),
     recovery("first gradients", ENGINE + "Exchange::accumulate", "it is in the first step", after=BEGIN),
