@@ -176,7 +176,7 @@ Result<FormedPtr> FormerState::show() {
   info.version = setup_.options.version;
   const bool goes_on = view_ && view_->is_followed_by(info);
   TROUPE_TRY(auto view, open_view(info));
-  auto before = goes_on ? std::nullopt : std::optional{view->before()};
+  const auto before = goes_on ? std::nullopt : std::optional{view->before()};
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
@@ -188,7 +188,7 @@ Result<FormedPtr> FormerState::show() {
   return std::make_shared<const Formed>(
       Formed{.generation = generation_,
              .info = std::move(info),
-             .before = std::move(before),
+             .before = before,
              .metrics = metrics,
              .metrics_address = setup_.metrics_address,
              .heal = seconds_between(healing_, connecting_),

@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <ranges>
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,15 @@ struct NamedTime {
 /// From the shortest to the longest.
 ConfigConflicts validate_chain(const std::vector<NamedTime>& order) {
   ConfigConflicts found;
+  std::vector<std::string> names;
+  std::ranges::transform(order, std::back_inserter(names), &NamedTime::name);
   for (std::size_t i = 1; i < order.size(); ++i)
     if (const auto& shorter = order[i - 1], &longer = order[i]; longer.value <= shorter.value)
       found.push_back(
           {{"cluster.timeouts." + longer.name, "cluster.timeouts." + shorter.name},
            fmt::format("{} is not longer than {}, which is {}", format_duration(longer.value),
                        shorter.name, format_duration(shorter.value)),
-           fmt::format("{}", fmt::join(order | std::views::transform(&NamedTime::name), " < "))});
+           fmt::format("{}", fmt::join(names, " < "))});
   return found;
 }
 

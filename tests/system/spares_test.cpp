@@ -45,7 +45,7 @@ TEST_CASE("with a spare in the place of a node that is lost, a run ends with the
     auto& leader = daemons.lead();
     auto& second = daemons.join();
     daemons.join();
-    const auto run = experiment.run(name);
+    auto run = experiment.run(name);
     if (with_loss) {
       REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
       REQUIRE(daemons.join().prints("waiting as a spare"));
