@@ -10,6 +10,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
+#include "troupe/core/net/tls.hpp"
 #include "troupe/core/units.hpp"
 #include "troupe/metrics/http/exposition.hpp"
 #include "troupe/metrics/http/password_file.hpp"

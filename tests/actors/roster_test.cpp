@@ -21,7 +21,7 @@ NodeInfo node(const std::string& address, std::int32_t rank_count = 1, const Con
 }
 
 Status admit(Roster& roster, const NodeInfo& node) {
-  const auto status = roster.check(node);
+  auto status = roster.check(node);
   if (status)
     roster.admit(node, std::ssize(roster.nodes()));
   return status;
