@@ -161,27 +161,26 @@ Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone)
 }
 
 Result<RunViewPtr> FormerState::open_view(const metrics::RunInfo& info) {
-  const auto& seat = place_->seat;
-  if (view_ && view_->is_followed_by(info)) {
-    view_->go_on(info, seat.generation.number);
-    return std::exchange(view_, nullptr);
-  }
-  view_.reset(); // its files are opened again
-  return RunView::open(generation_->job(), info, seat, !std::exchange(shown_, true), setup_.options,
-                       setup_.exposition);
+  view_.reset(); // the one before has the same files
+  return RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
+                       setup_.options, setup_.exposition);
 }
 
 Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
-  const bool goes_on = view_ && view_->is_followed_by(info);
-  TROUPE_TRY(auto view, open_view(info));
-  const auto before = goes_on ? std::nullopt : std::optional{view->before()};
+  std::optional<metrics::EarlierRun> before;
+  if (view_ && view_->is_followed_by(info)) {
+    view_->go_on(info, place_->seat.generation.number);
+  } else {
+    TROUPE_TRY(view_, open_view(info));
+    before = view_->before();
+  }
   if (setup_.formed)
     setup_.formed();
   const auto metrics =
       self_->system().spawn<metrics_actor::stateful_impl<MetricsState>, caf::detached>(
-          MetricsSetup{.view = std::move(view),
+          MetricsSetup{.view = std::exchange(view_, nullptr),
                        .sampler = HostSampler{*generation_},
                        .address = place_->seat.place().address,
                        .trace = setup_.trace});

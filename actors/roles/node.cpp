@@ -309,7 +309,6 @@ caf::result<void> NodeState::leave_others() {
   self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
       .then(
           [this, promise]() mutable {
-            stopping_ = true;
             setup_.stopped();
             promise.deliver();
           },

@@ -43,7 +43,7 @@ std::optional<RecoveryRecord> parse_recovery(std::string_view json) {
   return RecoveryRecord{.time = moment_at(object, "time"),
                         .generation = integer_at<std::int64_t>(object, "generation"),
                         .reason = text_at(object, "reason"),
-                        .is_loss = object.value("is_loss", false),
+                        .is_loss = object.contains("is_loss") && object.at("is_loss") == true,
                         .step = integer_at<std::int64_t>(object, "step"),
                         .steps_repeated = integer_at<std::int64_t>(object, "steps_repeated"),
                         .world_size = integer_at<std::int32_t>(object, "world_size"),

@@ -289,3 +289,22 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK_FALSE(parse_step("{}"));
   CHECK_FALSE(parse_step("not JSON"));
 }
+
+TEST_CASE("changes of membership stay when a run goes on, also where steps are made again") {
+  const RecoveryRecord lost{.time = std::chrono::system_clock::time_point{std::chrono::seconds{1}},
+                            .generation = 2,
+                            .reason = "node b:1 (rank 1) is gone",
+                            .is_loss = true,
+                            .step = 7,
+                            .steps_repeated = 3,
+                            .world_size = 2,
+                            .halt = 0.25};
+  CHECK(to_json(parse_recovery(to_json(lost)).value()) == to_json(lost));
+  CHECK_FALSE(parse_recovery("{}"));
+  CHECK_FALSE(parse_recovery(R"({"generation":2,"is_loss":"x"})").value().is_loss);
+  const ScratchFolder output;
+  REQUIRE(open(output).append(lost));
+  const auto again = open(output).before().course().recoveries.recoveries();
+  REQUIRE(again.size() == 1);
+  CHECK(again.front().reason == lost.reason);
+}

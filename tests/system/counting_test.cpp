@@ -96,7 +96,7 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
     std::this_thread::sleep_for(std::chrono::milliseconds{below(100)});
     victim = &daemons.join();
   }
-  CHECK(losses > 2);
+  CHECK(losses > 2); // where steps are fast the job ends before all of them
   REQUIRE(leader.prints("nodes: completed"));
   CHECK(stop(leader).code == 0);
   CHECK(run.column<std::int64_t>("step") == all_steps(20 * samples / 6));
