@@ -154,6 +154,40 @@ using coordinator_actor = caf::typed_actor<
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 
+/// What VOTERs of different nodes ask of each other. `last`: the record of the last generation, on
+/// whose successor they decide.
+using peer_actor = caf::typed_actor<
+    // Promise to accept nothing below this ballot. Answered when this voter, too, has lost the
+    // leader, unless it is the leader that asks.
+    caf::result<Consent>(atom::vote, engine::GenerationRecord last, std::int64_t ballot),
+    // Accept this; answered with the lowest ballot that the voter still accepts.
+    caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
+    // This is decided.
+    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    // The generation after this one comes together at the node of this address.
+    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address)>;
+
+/// VOTER: one per daemon; decides with those of other nodes what generation follows the last, and
+/// who leads when its leader is gone.
+using voter_actor = caf::typed_actor<
+    // As others ask.
+    caf::result<Consent>(atom::vote, engine::GenerationRecord last, std::int64_t ballot),
+    caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
+    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address),
+    // Another node's VOTER can be asked from now on; answered by this one.
+    caf::result<peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    // This node's MEMBERSHIP: have this decided. Errors are carried: it will never be.
+    caf::result<void>(atom::propose, engine::GenerationRecord record),
+    // The same: nodes can come to it.
+    caf::result<void>(atom::form),
+    // This node has lost the leader of this generation.
+    caf::result<void>(atom::failed, std::int64_t generation),
+    // At which address do nodes come together after this generation? Answered when that is known.
+    caf::result<std::string>(atom::lead, std::int64_t generation),
+    // What is waited for; empty: nothing.
+    caf::result<std::string>(atom::status)>;
+
 /// What MEMBERSHIP asks of the NODE of a daemon that has joined.
 using member_actor = caf::typed_actor<
     // The job has ended, for this node at least.
@@ -201,10 +235,13 @@ using former_actor = caf::typed_actor<
 
 /// NODE: one per daemon; supervises the roles on its host.
 using node_actor = caf::typed_actor<
-    // The MEMBERSHIP that this daemon leads or has joined.
-    caf::result<membership_actor>(atom::join),
-    // Takes part in the job of this MEMBERSHIP; answered when all nodes are there.
-    caf::result<engine::Seat>(atom::join, membership_actor membership, NodeInfo info),
+    // The MEMBERSHIP that this daemon leads or has joined, and the address of the one that leads.
+    caf::result<membership_actor, std::string>(atom::join),
+    // Another node's VOTER can be asked from now on; answered by this one's.
+    caf::result<peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there.
+    caf::result<engine::Seat>(atom::join, membership_actor membership, std::string leader,
+                              NodeInfo info),
     // Takes part in generations of a job: forms, trains; answers when the job has ended.
     caf::result<RunOutcomePtr>(atom::run, former_actor former),
     // The job has ended elsewhere.
@@ -230,4 +267,5 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::membership_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::peer_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

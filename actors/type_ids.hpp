@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cluster/cluster_messages.hpp"
+#include "cluster/consent.hpp"
 #include "cluster/job_status.hpp"
 #include "messages.hpp"
 
@@ -115,6 +116,13 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecoveryRecordPtr))
   CAF_ADD_ATOM(troupe, troupe::atom, leave)
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunViewPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::engine::GenerationRecord))
+  CAF_ADD_TYPE_ID(troupe, (troupe::engine::Voter))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecordProposal))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Consent))
+  CAF_ADD_ATOM(troupe, troupe::atom, vote)
+  CAF_ADD_ATOM(troupe, troupe::atom, propose)
+  CAF_ADD_ATOM(troupe, troupe::atom, decided)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -4,12 +4,26 @@
 
 #include "troupe/core/error.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe::engine {
+
+/// A daemon that has a vote in who takes part. One that is started again is another: it knows
+/// nothing of what the one before has promised.
+struct Voter {
+  std::string address, process;
+
+  auto operator<=>(const Voter&) const = default;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Voter& x) {
+    return f.object(x).fields(f.field("address", x.address), f.field("process", x.process));
+  }
+};
 
 /// Ranks [first_rank, first_rank + workers).
 struct NodePlace {
@@ -50,7 +64,11 @@ struct GenerationRecord {
   std::int64_t step = 0;        ///< its first
   std::int32_t source = 0;      ///< of `nodes`: the state that it goes on from is there
   Change change = {};           ///< not of the first
+  std::string job = {};         ///< tells one from the next, where daemons outlive them
+  std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
+  std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
 
+  const std::string& leader() const { return nodes.front().address; }
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
   std::size_t index_of(std::int32_t rank) const;
@@ -63,7 +81,8 @@ struct GenerationRecord {
     return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
                               f.field("secret", x.secret), f.field("slices", x.slices),
                               f.field("step", x.step), f.field("source", x.source),
-                              f.field("change", x.change));
+                              f.field("change", x.change), f.field("job", x.job),
+                              f.field("voters", x.voters), f.field("spares", x.spares));
   }
 };
 

@@ -32,7 +32,8 @@ struct NodeInfo {
   std::string data;    ///< HOST:PORT where others' ranks connect (collectives/tcp/data_plane.hpp)
   std::string host;    ///< its name
   std::string version; ///< of the program
-  std::int32_t workers = 1;
+  std::string process; ///< no other one has it (engine::Voter)
+  std::int32_t workers = 1; ///< 0: a witness, which has a vote and trains nothing
   /// Key to value, as in a config file: what all nodes of a job must agree on.
   std::map<std::string, std::string> job;
   StateOffer offer = {};
@@ -41,8 +42,8 @@ struct NodeInfo {
   friend bool inspect(Inspector& f, NodeInfo& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("data", x.data),
                               f.field("host", x.host), f.field("version", x.version),
-                              f.field("workers", x.workers), f.field("job", x.job),
-                              f.field("offer", x.offer));
+                              f.field("process", x.process), f.field("workers", x.workers),
+                              f.field("job", x.job), f.field("offer", x.offer));
   }
 };
 

@@ -1,0 +1,14 @@
+/// How many of those who decide are enough.
+#pragma once
+
+#include <cstddef>
+#include <set>
+
+namespace troupe::actors {
+
+/// A majority, or exactly half with the first, who leads. Any two quorums have a voter in common.
+inline bool is_quorum(const std::set<std::size_t>& some, std::size_t all) {
+  return 2 * some.size() > all || (2 * some.size() == all && some.contains(0));
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,112 @@
+/// VOTER: this daemon's voice in who takes part in a job. It outlives generations and their leaders,
+/// and knows what was decided last.
+#pragma once
+
+#include "../interfaces.hpp"
+#include "lost_nodes.hpp"
+
+#include "troupe/metrics/trace.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct VoterSetup {
+  engine::Voter self;                  ///< of this daemon
+  std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
+  /// Brings this VOTER and that of the daemon at an address together. Blocks, on a thread of its
+  /// own.
+  std::function<Result<peer_actor>(const std::string& address, const peer_actor& self)> meet;
+};
+
+/// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
+/// their own: of two the one with the smaller address makes it, so that they do not make two.
+///
+///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
+///    ^                                                                         |
+///    +--------------------(the record of the next generation is decided)-------+
+///
+/// Who is elected gathers the nodes (MEMBERSHIP), and only then has a record to propose. Each
+/// generation is a Decree of its own, whose voters the record before names.
+class VoterState {
+public:
+  static inline const char* name = "voter";
+
+  VoterState(voter_actor::pointer self, VoterSetup setup);
+  voter_actor::behavior_type make_behavior();
+
+private:
+  using Record = engine::GenerationRecord;
+  struct Peer {
+    std::string process;
+    peer_actor voter;
+  };
+  /// Is to be decided.
+  struct Wish {
+    Record record;
+    caf::typed_response_promise<void> decided;
+  };
+  /// Waits until this voter has lost the leader, too.
+  struct Candidate {
+    std::int64_t generation, ballot;
+    caf::typed_response_promise<Consent> consent;
+  };
+
+  // What others ask.
+  caf::result<Consent> vote(const Record& last, Ballot ballot);
+  Consent consent(Ballot ballot);
+  Ballot accept(const Record& last, const RecordProposal& proposal);
+  void learn(const Record& record);
+  void gather_at(const Record& last, const std::string& address);
+  peer_actor meet(const engine::Voter& who, const peer_actor& peer);
+  // What this node asks.
+  caf::result<void> propose(const Record& record);
+  void announce();
+  caf::result<std::string> leader_after(std::int64_t generation);
+  std::string status() const;
+
+  void adopt(const Record& record);
+  bool is_about(const Record& last);
+  void lose_leader();
+  void campaign_in(std::chrono::milliseconds delay);
+  void campaign();
+  void count(std::size_t voter, const Consent& consent);
+  void go_on_if_elected();
+  void put_to_vote(const Record& record);
+  void settle_if_decided();
+  void answer_askers();
+  void answer_candidates();
+  void meet_others();
+  void meet_again_later();
+  void dial(const std::string& address);
+  void peer_down(const caf::down_msg& down);
+  std::set<std::string> others() const;
+  bool has_voted_in(const engine::Voter& voter) const;
+  const peer_actor* peer_of(const engine::Voter& voter) const;
+  std::optional<std::size_t> own_vote(const Record& record) const;
+  bool leads() const { return last_ && last_->leader() == setup_.self.address; }
+  std::chrono::milliseconds turn() const;
+
+  voter_actor::pointer self_;
+  VoterSetup setup_;
+  LostNodes lost_;
+  std::optional<Record> last_; ///< that was decided
+  std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
+  bool has_lost_leader_ = false;
+  std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
+  std::map<std::string, Peer> peers_; ///< by address
+  std::set<std::string> dialled_;     ///< addresses
+  std::vector<Candidate> candidates_;
+  std::vector<caf::typed_response_promise<std::string>> askers_;
+  std::optional<Wish> wish_;
+  std::int64_t campaigns_ = 0; ///< planned: only the last one counts
+  bool meets_later_ = false;
+};
+
+} // namespace troupe::actors
