@@ -2,7 +2,9 @@
 
 #include "cluster/drain.hpp"
 #include "cluster/linger.hpp"
+#include "cluster/meeting.hpp"
 #include "cluster/network.hpp"
+#include "cluster/voter.hpp"
 #include "interfaces.hpp"
 #include "roles/former.hpp"
 #include "roles/node.hpp"
@@ -48,6 +50,7 @@ public:
 
   ~Company() {
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(voter_, caf::exit_reason::user_shutdown);
     system_.await_all_actors_done();
   }
 
@@ -63,6 +66,7 @@ public:
 private:
   void show_endpoint();
   std::string metrics_address() const;
+  voter_actor spawn_voter();
 
   const Config& config_;
   const RunOptions& options_;
@@ -72,7 +76,8 @@ private:
   SystemConfig settings_;
   caf::actor_system system_;
   node_actor node_;
-  std::string address_;
+  std::string address_, process_;
+  voter_actor voter_; ///< null: a node alone
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;
 };
@@ -98,7 +103,25 @@ Status Company::publish() {
   TROUPE_TRY(listen.port, actors::publish(node_, listen));
   address_ = cluster.advertise.value_or(reachable_address(listen, cluster));
   log_->info("daemon at {}", address_);
+  TROUPE_TRY(process_, collectives::make_secret());
+  voter_ = spawn_voter();
+  caf::anon_send(node_, atom::vote_v, voter_);
   return {};
+}
+
+voter_actor Company::spawn_voter() {
+  VoterSetup setup{.self = {address_, process_},
+                   .detection = config_.cluster.timeouts.detection,
+                   .meet =
+                       [this](const std::string& address, const voter_actor& voter) {
+                         return introduce(
+                             {system_, network_, config_.cluster.timeouts.detection},
+                             {address_, process_}, voter, address);
+                       },
+                   .moved = [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
+                     caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
+                   }};
+  return system_.spawn<voter_actor::stateful_impl<VoterState>>(std::move(setup));
 }
 
 RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain>& drain,
@@ -116,6 +139,8 @@ RunOutcome Company::run(const metrics::Trace& trace, const std::shared_ptr<Drain
                   .stopped_within = [drain](auto limit) { return drain->asked_within(limit); },
                   .formed = std::move(formed),
                   .node = node_,
+                  .voter = voter_,
+                  .process = process_,
                   .row = trace.track(engine::node_rows, FormerState::name)});
   RunOutcome outcome{.summary = {}, .error = {}, .formed = false};
   caf::scoped_actor self{system_};
@@ -214,7 +239,7 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
   exposition->live().set_config(options.config_text);
   exposition->live().show_timeline_of(trace);
   TROUPE_TRY(auto data_plane, open_data_plane(config, options));
-  const auto drain = std::make_shared<Drain>(leads);
+  const auto drain = std::make_shared<Drain>();
   Company company{config,
                   options,
                   *exposition,

@@ -176,7 +176,9 @@ using voter_actor = caf::typed_actor<
     caf::result<void>(atom::decided, engine::GenerationRecord record),
     caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address),
     // Another node's VOTER can be asked from now on; answered by this one.
-    caf::result<peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    // The attempt to meet that of this address is over.
+    caf::result<void>(atom::done, std::string address),
     // This node's MEMBERSHIP: have this decided. Errors are carried: it will never be.
     caf::result<void>(atom::propose, engine::GenerationRecord record),
     // The same: nodes can come to it.
@@ -184,7 +186,10 @@ using voter_actor = caf::typed_actor<
     // This node has lost the leader of this generation.
     caf::result<void>(atom::failed, std::int64_t generation),
     // At which address do nodes come together after this generation? Answered when that is known.
+    // Error: the job has ended.
     caf::result<std::string>(atom::lead, std::int64_t generation),
+    // The job has ended for this node.
+    caf::result<void>(atom::finish),
     // What is waited for; empty: nothing.
     caf::result<std::string>(atom::status)>;
 
@@ -195,7 +200,9 @@ using member_actor = caf::typed_actor<
     // The ranks of this generation will not all be connected: nobody need wait for them.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     // This generation is over: let go of it, and ask for a seat in the next.
-    caf::result<void>(atom::halt, std::int64_t generation, Error reason)>;
+    caf::result<void>(atom::halt, std::int64_t generation, Error reason),
+    // This generation has begun, without a place for this node, which waits for one.
+    caf::result<void>(atom::decided, engine::GenerationRecord record)>;
 
 /// MEMBERSHIP: one per job, on the leader; who takes part, and who has gone.
 using membership_actor = caf::typed_actor<
@@ -238,7 +245,7 @@ using node_actor = caf::typed_actor<
     // The MEMBERSHIP that this daemon leads or has joined, and the address of the one that leads.
     caf::result<membership_actor, std::string>(atom::join),
     // Another node's VOTER can be asked from now on; answered by this one's.
-    caf::result<peer_actor>(atom::join, engine::Voter who, peer_actor peer),
+    caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
     // Takes part in the job of this MEMBERSHIP, at that address; answered when all nodes are there.
     caf::result<engine::Seat>(atom::join, membership_actor membership, std::string leader,
                               NodeInfo info),
@@ -249,10 +256,17 @@ using node_actor = caf::typed_actor<
     // As a member is told.
     caf::result<void>(atom::abort, std::int64_t generation, Error error),
     caf::result<void>(atom::halt, std::int64_t generation, Error reason),
+    caf::result<void>(atom::decided, engine::GenerationRecord record),
+    // The nodes of this node's job come together at this address.
+    caf::result<void>(atom::lead, std::string address),
+    // This daemon's VOTER.
+    caf::result<void>(atom::vote, voter_actor voter),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Drain this node alone: the others go on. Error: it leads them.
     caf::result<void>(atom::leave),
+    // This daemon is to end: as `leave`, and where it leads as `stop`.
+    caf::result<void>(atom::done),
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;
 
@@ -268,4 +282,5 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe_roles, caf::id_block::troupe::end)
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::former_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::heartbeat_actor))
   CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::peer_actor))
+  CAF_ADD_TYPE_ID(troupe_roles, (troupe::actors::voter_actor))
 CAF_END_TYPE_ID_BLOCK(troupe_roles)

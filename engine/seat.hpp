@@ -31,12 +31,14 @@ struct NodePlace {
   std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
   bool lacks_state = false; ///< and gets it from GenerationRecord::source
+  std::string process = {}; ///< no other daemon has it
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodePlace& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
                               f.field("data", x.data), f.field("first_rank", x.first_rank),
-                              f.field("workers", x.workers), f.field("lacks_state", x.lacks_state));
+                              f.field("workers", x.workers), f.field("lacks_state", x.lacks_state),
+                              f.field("process", x.process));
   }
 };
 

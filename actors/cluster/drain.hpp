@@ -13,8 +13,6 @@ namespace troupe::actors {
 /// by a message. Any thread may call anything.
 class Drain {
 public:
-  /// A node that leads ends the job with it; others leave it, and it goes on.
-  explicit Drain(bool leads) : leads_{leads} {}
   void watch(const node_actor& node) {
     const std::lock_guard lock{mutex_};
     node_ = node;
@@ -22,10 +20,8 @@ public:
   void ask() {
     {
       const std::lock_guard lock{mutex_};
-      if (node_ && leads_)
-        caf::anon_send(node_, atom::stop_v);
-      else if (node_)
-        caf::anon_send(node_, atom::leave_v);
+      if (node_)
+        caf::anon_send(node_, atom::done_v);
     }
     note();
   }
@@ -53,7 +49,6 @@ public:
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  const bool leads_;
   node_actor node_;
   bool asked_ = false;
 };

@@ -10,6 +10,8 @@
 #include "troupe/core/units.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 namespace {
@@ -21,7 +23,7 @@ constexpr std::chrono::milliseconds pause{250};
 
 /// Errors: network where it is worth trying again, because nothing listens there or the daemon has
 /// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
-Result<membership_actor> ask_for_job(const Applicant& applicant, const std::string& address) {
+Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& address) {
   if (address == applicant.info.address)
     return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
                 address);
@@ -32,10 +34,11 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
   auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
   if (!daemon)
     return fail(Errc::invalid_input, "{}", daemon.error().message);
-  Result<membership_actor> found;
+  Result<JobPlace> found;
   caf::scoped_actor self{applicant.system};
   self->request(*daemon, limit, atom::join_v)
-      .receive([&](const membership_actor& membership) { found = membership; },
+      .receive([&](const membership_actor& membership,
+                   const std::string& leader) { found = JobPlace{membership, leader}; },
                [&](const caf::error& error) {
                  found = fail(Errc::network, "{} knows of no job: {}", address,
                               error == caf::sec::runtime_error ? "it has not found one itself"
@@ -44,18 +47,27 @@ Result<membership_actor> ask_for_job(const Applicant& applicant, const std::stri
   return found;
 }
 
+/// The daemon that leads, which this one has to have a connection of its own to.
+Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address) {
+  auto found = ask_daemon(applicant, address);
+  if (!found || found->leader == address || found->leader == applicant.info.address)
+    return found;
+  auto leader = ask_daemon(applicant, found->leader);
+  return leader ? std::move(leader) : fail(Errc::network, "{}", leader.error().message);
+}
+
 /// A daemon that is about to end may say anything: what time does not mend is still so a moment
 /// later.
-Result<membership_actor> ask_twice(const Applicant& applicant, const std::string& address) {
+Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& address) {
   auto found = ask_for_job(applicant, address);
   if (found || found.error().code == Errc::network || applicant.stopped_within(pause))
     return found;
   return ask_for_job(applicant, address);
 }
 
-Result<membership_actor> find_job(const Applicant& applicant, Clock::time_point end) {
+Result<JobPlace> find_job(const Applicant& applicant, Clock::time_point end) {
   for (bool first = true;; first = false) {
-    Result<membership_actor> found;
+    Result<JobPlace> found;
     for (const auto& address : applicant.config.cluster.join) {
       found = ask_twice(applicant, address);
       if (found || found.error().code != Errc::network)
@@ -94,17 +106,24 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 } // namespace
 
-membership_actor lead_job(const Applicant& applicant) {
+JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after) {
   const auto& cluster = applicant.config.cluster;
-  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(
-      MembershipSetup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                      .quorum = cluster.timeouts.quorum,
-                      .form = cluster.timeouts.form,
-                      .detection = cluster.timeouts.detection,
-                      .slices = [config = &applicant.config](
-                                    std::int64_t workers) { return config->slices(workers); },
-                      .say = applicant.say});
+  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+                        .quorum = cluster.timeouts.quorum,
+                        .form = cluster.timeouts.form,
+                        .detection = cluster.timeouts.detection,
+                        .slices = [config = &applicant.config](
+                                      std::int64_t workers) { return config->slices(workers); },
+                        .say = applicant.say,
+                        .voter = applicant.voter};
+  if (after) {
+    setup.before = after->last;
+    setup.lost = after->lost;
+  }
+  return {applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(
+              std::move(setup)),
+          applicant.info.address};
 }
 
 Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beginning& beginning) {
@@ -116,10 +135,11 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
   return offer;
 }
 
-Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership) {
+Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
   Result<Place> place;
   caf::scoped_actor self{applicant.system};
-  self->request(applicant.node, caf::infinite, atom::join_v, membership, applicant.info)
+  self->request(applicant.node, caf::infinite, atom::join_v, job.membership, job.leader,
+                applicant.info)
       .receive(
           [&](const engine::Seat& seat) {
             const auto& record = seat.generation;
@@ -135,16 +155,16 @@ Result<Place> take_seat(const Applicant& applicant, const membership_actor& memb
   return place;
 }
 
-Result<Place> join_job(const Applicant& applicant, membership_actor& membership) {
+Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
   const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
   for (bool first = true;; first = false) {
     const auto found = find_job(applicant, end);
     if (!found)
       return failure(found.error());
-    membership = *found;
-    if (const auto prepared = prepare_for(applicant, membership); !prepared)
+    job = *found;
+    if (const auto prepared = prepare_for(applicant, job.membership); !prepared)
       return failure(prepared.error());
-    auto place = take_seat(applicant, membership);
+    auto place = take_seat(applicant, job);
     if (place || place.error().code != Errc::network || Clock::now() > end)
       return place;
     if (first)
@@ -152,6 +172,68 @@ Result<Place> join_job(const Applicant& applicant, membership_actor& membership)
     if (applicant.stopped_within(pause))
       return fail(Errc::stopped, "asked to stop before a job was found");
   }
+}
+
+namespace {
+
+/// Those that may know of the job: its nodes, and whom this daemon was told to join.
+std::vector<std::string> acquaintances(const Applicant& applicant,
+                                       const engine::GenerationRecord& last) {
+  auto addresses = applicant.config.cluster.join;
+  for (const auto& place : last.nodes)
+    addresses.push_back(place.address);
+  for (const auto& voter : last.voters)
+    addresses.push_back(voter.address);
+  std::ranges::sort(addresses);
+  const auto doubles = std::ranges::unique(addresses);
+  addresses.erase(doubles.begin(), doubles.end());
+  std::erase(addresses, applicant.info.address);
+  return addresses;
+}
+
+/// What its VOTER comes to know, where that does not take long. Empty: nothing yet. Error: stopped,
+/// the job has ended.
+Result<std::string> elected_after(const Applicant& applicant, std::int64_t generation) {
+  constexpr std::chrono::milliseconds patience{500};
+  Result<std::string> leader;
+  caf::scoped_actor self{applicant.system};
+  self->request(applicant.voter, patience, atom::lead_v, generation)
+      .receive([&](const std::string& address) { leader = address; },
+               [&](const caf::error& error) {
+                 if (error != caf::sec::request_timeout)
+                   leader = failure(carried(error, {Errc::network, "the voter died"}));
+               });
+  return leader;
+}
+
+/// By whoever answers.
+std::optional<JobPlace> ask_around(const Applicant& applicant, const Vacancy& vacancy) {
+  for (const auto& address : acquaintances(applicant, vacancy.last))
+    if (auto found = ask_for_job(applicant, address); found)
+      return *found;
+  return std::nullopt;
+}
+
+} // namespace
+
+Result<JobPlace> find_successor(const Applicant& applicant, const Vacancy& vacancy) {
+  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
+  applicant.say(vacancy.lost.message);
+  while (Clock::now() < end) {
+    TROUPE_TRY(const auto leader, elected_after(applicant, vacancy.last.number));
+    if (leader == applicant.info.address)
+      return JobPlace{{}, leader};
+    if (!leader.empty()) {
+      if (auto found = ask_for_job(applicant, leader))
+        return found;
+    } else if (auto found = ask_around(applicant, vacancy)) {
+      return *found;
+    }
+    if (applicant.stopped_within(pause / 10))
+      return fail(Errc::stopped, "asked to stop after the leader was lost");
+  }
+  return fail(Errc::network, "{}; no other leads within cluster.timeouts.quorum",
+              vacancy.lost.message);
 }
 
 Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_actor& membership,

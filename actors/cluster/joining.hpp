@@ -19,7 +19,8 @@ struct Applicant {
   caf::actor_system& system;
   const Config& config;
   const NetworkOptions& network;
-  node_actor node; ///< this daemon's
+  node_actor node;   ///< this daemon's
+  voter_actor voter; ///< the same
   NodeInfo info;   ///< of it
   std::shared_ptr<collectives::DataPlane> data_plane;
   std::function<void(const std::string&)> say; ///< tells a person what is waited for
@@ -36,8 +37,20 @@ struct Place {
   std::shared_ptr<collectives::Meeting> meeting = nullptr; ///< null where there is one node
 };
 
-/// Spawns the MEMBERSHIP that the others join.
-membership_actor lead_job(const Applicant& applicant);
+/// A MEMBERSHIP, and the address of the node that it is on.
+struct JobPlace {
+  membership_actor membership;
+  std::string leader;
+};
+
+/// A leader that is gone: what it led last, and why it is gone.
+struct Vacancy {
+  engine::GenerationRecord last;
+  Error lost;
+};
+
+/// Spawns the MEMBERSHIP that the others join. `after`: the node was elected to go on after that.
+JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after = {});
 
 /// What the leader offers of a run that goes on from a checkpoint, or begins: null. Errors: of
 /// offer_folder.
@@ -47,11 +60,16 @@ Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beg
 /// quorum timeout, as they may not be there yet, or still have to end a job that has failed.
 /// Errors: network, with what the last attempt met; invalid_input, why this node may not take part;
 /// stopped, when somebody asked for it, or there is no job left to do; those of preparing.
-Result<Place> join_job(const Applicant& applicant, membership_actor& membership);
+Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 
 /// Waits until all nodes are there. Errors: why this one may not take part, network where another
 /// attempt may have more luck; stopped, when somebody asked for it.
-Result<Place> take_seat(const Applicant& applicant, const membership_actor& membership);
+Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
+
+/// Where the nodes of a job come together whose leader is gone: at a node that was elected, which
+/// may be this one (its MEMBERSHIP is null then), or in the job that they have begun since. Tries
+/// until the quorum timeout. Errors: network, stopped.
+Result<JobPlace> find_successor(const Applicant& applicant, const Vacancy& vacancy);
 
 /// Gets the state that the generation goes on from, or gives it to those that lack it: what this
 /// node goes on from, where it had `own`; null: it is drawn from the seed. Returns when all nodes

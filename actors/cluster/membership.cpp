@@ -16,6 +16,8 @@ MembershipState::MembershipState(membership_actor::pointer self, MembershipSetup
 
 membership_actor::behavior_type MembershipState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { member_down(down); });
+  if (setup_.before)
+    inherit();
   gather();
   return {[this](atom::join, const NodeInfo& info, const member_actor& node) {
             return admit(info, node);
@@ -87,27 +89,33 @@ void MembershipState::form_if_complete() {
 }
 
 void MembershipState::form() {
-  auto secret = collectives::make_secret();
-  if (!secret)
-    return refuse_all(secret.error());
-  const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
-  const auto before = has_begun() ? generation_->step : 0;
-  generation_ = roster_.generation(next_number(), *std::move(secret), slices);
-  if (generation_->step > before)
-    unexplained_ = 0;
-  change_.halt =
-      std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
-  generation_->change = std::exchange(change_, {});
-  phase_ = Phase::connecting;
-  fetched_ = 0;
+  if (std::exchange(inherits_, false))
+    fill(place_of(""));
+  auto record = next_record();
+  if (!record)
+    return refuse_all(record.error());
+  phase_ = Phase::deciding;
+  proposed_ = *std::move(record);
+  changed_.reset();
+  if (!setup_.voter)
+    return decided();
+  decide(*proposed_);
+}
+
+void MembershipState::seat_members() {
   const auto& shared = roster_.offer(*generation_).shared;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    members_[i].seat->deliver(engine::Seat{.refused = {},
-                                           .generation = *generation_,
-                                           .node = static_cast<std::int32_t>(i),
-                                           .shared = shared});
-    members_[i].seat.reset();
+  for (std::size_t i = 0; i < generation_->nodes.size(); ++i) {
+    const auto member = find(generation_->nodes[i].address);
+    if (member == members_.end() || !member->seat)
+      continue; // it has gone since
+    member->seat->deliver(engine::Seat{.refused = {},
+                                       .generation = *generation_,
+                                       .node = static_cast<std::int32_t>(i),
+                                       .shared = shared});
+    member->seat.reset();
   }
+  for (const auto& spare : spares_)
+    self_->send(spare.member.node, atom::decided_v, *generation_);
 }
 
 void MembershipState::refuse_all(const Error& error) {
@@ -197,7 +205,9 @@ void MembershipState::stop() {
 }
 
 std::string MembershipState::status(const member_actor& node) {
-  if (const auto spare = find_spare(node); spare != spares_.end())
+  if (find_spare(witnesses_, node) != witnesses_.end())
+    return "a witness: it votes, and trains nothing";
+  if (const auto spare = find_spare(spares_, node); spare != spares_.end())
     return "waiting as a spare: " + lacks_place(spare->info.workers);
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())
     return fmt::format("sending the checkpoint: {} of {} nodes have it", fetched_,

@@ -23,11 +23,15 @@ struct MembershipSetup {
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
+  voter_actor voter = {};                      ///< this node's; null: nobody else decides
+  /// Where this node takes over from a leader that is gone: the last generation, and why.
+  std::optional<engine::GenerationRecord> before = {};
+  Error lost = {};
 };
 
-///   gathering --(all are there, and min_nodes)--> connecting --(lead)--> training --> ended
-///       ^  a node that goes is forgotten              |                      |
-///       +------ a node goes, or another comes: all halt, and come again -----+
+///   gathering --(all are there, and min_nodes)--> deciding --(a quorum of voters)--> connecting
+///       ^  a node that goes is forgotten                                               | (lead)
+///       +------ a node goes, or another comes: all halt, and come again ----------- training --> ended
 ///
 /// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
 /// is; a later one saves what there is, and ends the job. Who comes when all places are taken is a
@@ -40,7 +44,7 @@ public:
   membership_actor::behavior_type make_behavior();
 
 private:
-  enum class Phase : std::uint8_t { gathering, connecting, training };
+  enum class Phase : std::uint8_t { gathering, deciding, connecting, training };
   struct Member {
     std::string address;
     member_actor node;
@@ -54,15 +58,17 @@ private:
     NodeInfo info;
     Member member;
   };
+  using Spares = std::vector<Spare>;
 
   caf::result<engine::Seat> admit(const NodeInfo& info, const member_actor& node);
   Status check(const NodeInfo& info, const member_actor& node, bool again) const;
   Status check_later(const NodeInfo& info) const;
   std::string lacks_place(std::int32_t workers) const;
   void take_in(Spare node);
+  void take_in_heir(Spare node);
   void give_place(std::ptrdiff_t place, Spare node);
   void fill(std::ptrdiff_t place);
-  std::vector<Spare>::iterator find_spare(const member_actor& node);
+  static Spares::iterator find_spare(Spares& spares, const member_actor& node);
   void refuse_spares(const Error& error);
   caf::result<void> leave(const member_actor& node);
   void let_leave();
@@ -75,9 +81,20 @@ private:
   void await_enough(std::int64_t generation);
   void form_if_complete();
   void form();
+  Result<engine::GenerationRecord> next_record();
+  void decide(const engine::GenerationRecord& record);
+  void decided();
+  void not_decided(const Error& error);
+  void await_decision(std::int64_t generation);
+  void seat_members();
+  void inherit();
+  void await_heirs();
+  std::ptrdiff_t place_of(const std::string& address) const;
   void refuse_all(const Error& error);
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
   bool changes_wanted() const;
+  bool lacks_voter() const;
+  bool forget_waiting(const caf::down_msg& down);
   void change_when_wanted();
   Error wanted_change() const;
   void member_down(const caf::down_msg& down);
@@ -100,10 +117,14 @@ private:
   LostNodes lost_;
   Roster roster_;
   Members members_;                        ///< in the order of their ranks; the first leads
-  std::vector<Spare> spares_;              ///< in the order in which they came
+  Spares spares_;                          ///< in the order in which they came
+  Spares witnesses_;                       ///< the same; they vote, and train nothing
   std::vector<caf::actor_addr> dismissed_; ///< nodes that the others went on without
   Phase phase_ = Phase::gathering;
   std::optional<engine::GenerationRecord> generation_; ///< the last one
+  std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
+  std::optional<Error> changed_; ///< what has changed since it was proposed
+  bool inherits_ = false; ///< those whom another has led come together here
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
   std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it

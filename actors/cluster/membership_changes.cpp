@@ -2,6 +2,7 @@
 #include "membership.hpp"
 
 #include "carried_error.hpp"
+#include "voters.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,8 @@ std::string ranks(const engine::NodePlace& place) {
                             : fmt::format("ranks {} to {}", place.first_rank, last);
 }
 
+const auto has_seat = [](const auto& member) { return member.seat.has_value(); };
+
 } // namespace
 
 /// The generation is over: all that have a seat in it come for another.
@@ -33,6 +36,10 @@ void MembershipState::halt(const Error& reason, bool is_loss,
   }
   if (phase_ == Phase::gathering)
     return form_if_complete();
+  if (phase_ == Phase::deciding) {
+    changed_ = reason;
+    return;
+  }
   if (!is_loss)
     change_ = {.reason = reason.message};
   let_leave();
@@ -48,12 +55,25 @@ void MembershipState::halt(const Error& reason, bool is_loss,
 }
 
 bool MembershipState::changes_wanted() const {
-  return std::ranges::any_of(
-      members_, [](const Member& member) { return member.seat.has_value() || member.leaves; });
+  return lacks_voter() ||
+         std::ranges::any_of(members_, [](const Member& member) {
+           return member.seat.has_value() || member.leaves;
+         });
+}
+
+/// A witness has come that could vote, and does not yet.
+bool MembershipState::lacks_voter() const {
+  std::vector<NodeInfo> witnesses;
+  for (const auto& witness : witnesses_)
+    witnesses.push_back(witness.info);
+  const auto wanted = choose_voters(roster_.nodes(), witnesses);
+  return !witnesses_.empty() && wanted != generation_->voters;
 }
 
 Error MembershipState::wanted_change() const {
   const auto leaver = std::ranges::find(members_, true, &Member::leaves);
+  if (leaver == members_.end() && std::ranges::none_of(members_, has_seat))
+    return {Errc::network, "a witness has come"};
   return {Errc::network, leaver == members_.end()
                              ? "another node has come"
                              : fmt::format("node {} leaves, as it was asked to", leaver->address)};
@@ -73,14 +93,26 @@ void MembershipState::change_when_wanted() {
           [](const caf::error&) {}); // it is over in any case
 }
 
-void MembershipState::member_down(const caf::down_msg& down) {
-  const auto is_gone = [&](const Member& member) { return member.node.address() == down.source; };
-  if (const auto spare = std::ranges::find_if(spares_, is_gone, &Spare::member);
-      spare != spares_.end()) {
-    setup_.say(fmt::format("node {}, a spare, is gone", spare->info.address));
-    spares_.erase(spare);
-    return;
+/// Whether it was a spare or a witness.
+bool MembershipState::forget_waiting(const caf::down_msg& down) {
+  for (auto* those : {&spares_, &witnesses_}) {
+    const auto gone = std::ranges::find_if(*those, [&](const Spare& spare) {
+      return spare.member.node.address() == down.source;
+    });
+    if (gone == those->end())
+      continue;
+    setup_.say(fmt::format("node {}, a {}, is gone", gone->info.address,
+                           those == &spares_ ? "spare" : "witness"));
+    those->erase(gone);
+    return true;
   }
+  return false;
+}
+
+void MembershipState::member_down(const caf::down_msg& down) {
+  if (forget_waiting(down))
+    return;
+  const auto is_gone = [&](const Member& member) { return member.node.address() == down.source; };
   const auto gone = std::ranges::find_if(members_, is_gone);
   if (gone == members_.end())
     return;
@@ -88,6 +120,8 @@ void MembershipState::member_down(const caf::down_msg& down) {
     return forget(gone);
   const auto why = lost_.why(gone->node.node(), down.reason);
   const auto address = gone->address;
+  if (proposed_ && std::ranges::count(proposed_->nodes, address, &engine::NodePlace::address) > 0)
+    changed_ = {Errc::network, fmt::format("node {} is gone: {}", address, why), {.node = address}};
   if (!has_begun()) {
     forget(gone);
     return setup_.say(roster_.waiting_for());
@@ -131,8 +165,8 @@ void MembershipState::dismiss(Members::iterator member, const JobEnd& end) {
 }
 
 caf::result<void> MembershipState::fail(std::int64_t generation, const Error& error) {
-  const bool halted =
-      has_begun() && generation == generation_->number && phase_ == Phase::gathering;
+  const bool halted = has_begun() && generation == generation_->number &&
+                      (phase_ == Phase::gathering || phase_ == Phase::deciding);
   if (halted || ended_ || (generation > 0 && generation < generation_->number))
     return caf::unit; // of what is over already
   if (goes_on_after(error))

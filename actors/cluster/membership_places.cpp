@@ -20,7 +20,10 @@ caf::result<engine::Seat> MembershipState::admit(const NodeInfo& info, const mem
     known->seat = promise;
   } else {
     lost_.watch(node);
+    roster_.arrived(info.address);
     take_in({info, {info.address, node, promise}});
+    if (inherits_ && members_.size() == 1) // which the others can be compared with
+      self_->send(setup_.voter, atom::form_v);
   }
   change_when_wanted();
   form_if_complete();
@@ -41,17 +44,20 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
 
 /// A person learns more from what is wrong with a node's config than from that it comes too late.
 Error MembershipState::refusal(const NodeInfo& info) const {
-  const auto same = has_begun() ? roster_.check_same_job(info) : Status{};
+  const auto same = has_begun() && !roster_.nodes().empty() ? roster_.check_same_job(info) : Status{};
   return same ? *closed_ : same.error();
 }
 
 /// Who has its name may be found to be dead.
 Status MembershipState::check_later(const NodeInfo& info) const {
-  TROUPE_TRY(roster_.check_same_job(info));
+  if (!roster_.nodes().empty())
+    TROUPE_TRY(roster_.check_same_job(info));
   const auto has_name = [&](const Spare& spare) { return spare.info.address == info.address; };
   if (std::ranges::count(members_, info.address, &Member::address) > 0 ||
       std::ranges::any_of(spares_, has_name))
     return troupe::fail(Errc::network, "{} takes part already", info.address);
+  if (roster_.nodes().empty())
+    return {}; // it will lead
   if (const auto leaders = roster_.nodes().front().workers;
       leaders + info.workers > generation_->slices)
     return troupe::fail(Errc::invalid_input,
@@ -84,12 +90,29 @@ MembershipState::Members::iterator MembershipState::find(const member_actor& nod
 }
 
 void MembershipState::take_in(Spare node) {
+  if (node.info.workers == 0) {
+    setup_.say(fmt::format("node {} is a witness", node.info.address));
+    witnesses_.push_back(std::move(node));
+    return;
+  }
+  if (inherits_)
+    return take_in_heir(std::move(node));
   if (const auto lacks = lacks_place(node.info.workers); !lacks.empty()) {
     setup_.say(fmt::format("node {} waits as a spare: {}", node.info.address, lacks));
     spares_.push_back(std::move(node));
   } else {
     give_place(std::ssize(members_), std::move(node));
   }
+}
+
+/// Who had a place has it again; who had none waits until it is known who does not come.
+void MembershipState::take_in_heir(Spare node) {
+  const bool had_place = std::ranges::count(generation_->nodes, node.info.address,
+                                            &engine::NodePlace::address) > 0;
+  if (had_place || members_.empty())
+    give_place(place_of(node.info.address), std::move(node));
+  else
+    spares_.push_back(std::move(node));
 }
 
 void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
@@ -110,24 +133,26 @@ void MembershipState::fill(std::ptrdiff_t place) {
   }
 }
 
-std::vector<MembershipState::Spare>::iterator
-MembershipState::find_spare(const member_actor& node) {
-  return std::ranges::find_if(spares_,
+MembershipState::Spares::iterator MembershipState::find_spare(Spares& spares,
+                                                              const member_actor& node) {
+  return std::ranges::find_if(spares,
                               [&](const Spare& spare) { return spare.member.node == node; });
 }
 
 void MembershipState::refuse_spares(const Error& error) {
-  for (auto& spare : std::exchange(spares_, {}))
-    spare.member.seat->deliver(engine::Seat{.refused = error});
+  for (auto* those : {&spares_, &witnesses_})
+    for (auto& spare : std::exchange(*those, {}))
+      spare.member.seat->deliver(engine::Seat{.refused = error});
 }
 
 caf::result<void> MembershipState::leave(const member_actor& node) {
   const Error asked{Errc::stopped, "this node was asked to leave"};
-  if (const auto spare = find_spare(node); spare != spares_.end()) {
-    spare->member.seat->deliver(engine::Seat{.refused = asked});
-    spares_.erase(spare);
-    return caf::unit;
-  }
+  for (auto* those : {&spares_, &witnesses_})
+    if (const auto spare = find_spare(*those, node); spare != those->end()) {
+      spare->member.seat->deliver(engine::Seat{.refused = asked});
+      those->erase(spare);
+      return caf::unit;
+    }
   const auto member = find(node);
   if (member == members_.end())
     return caf::unit; // the others go on without it already

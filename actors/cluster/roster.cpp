@@ -133,7 +133,8 @@ engine::GenerationRecord Roster::generation(std::int64_t number, std::string sec
          .data = node.data,
          .first_rank = rank,
          .workers = node.workers,
-         .lacks_state = source->offer.travels && node.offer.step != source->offer.step});
+         .lacks_state = source->offer.travels && node.offer.step != source->offer.step,
+         .process = node.process});
     rank += node.workers;
   }
   return generation;

@@ -41,6 +41,8 @@ public:
   const std::vector<NodeInfo>& nodes() const { return nodes_; }
   std::int64_t workers() const;
   bool has_enough() const { return std::ssize(nodes_) >= min_nodes_; }
+  /// It need not be awaited any more.
+  void arrived(const std::string& address) { absent_.erase(address); }
   /// Those that have to come again.
   const std::set<std::string>& absent() const { return absent_; }
   bool complete() const { return has_enough() && absent_.empty(); }

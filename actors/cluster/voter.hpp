@@ -20,9 +20,10 @@ namespace troupe::actors {
 struct VoterSetup {
   engine::Voter self;                  ///< of this daemon
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// Brings this VOTER and that of the daemon at an address together. Blocks, on a thread of its
-  /// own.
-  std::function<Result<peer_actor>(const std::string& address, const peer_actor& self)> meet;
+  /// Has this VOTER and that of the daemon at an address meet. Blocks, on a thread of its own.
+  std::function<Status(const std::string& address, const voter_actor& self)> meet;
+  /// Called when nodes come together elsewhere than at the leader whom this node knows.
+  std::function<void(const std::string& address)> moved = [](const std::string&) {};
 };
 
 /// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
@@ -64,32 +65,38 @@ private:
   Ballot accept(const Record& last, const RecordProposal& proposal);
   void learn(const Record& record);
   void gather_at(const Record& last, const std::string& address);
-  peer_actor meet(const engine::Voter& who, const peer_actor& peer);
+  caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
+  void tell(const engine::Voter& who, const peer_actor& peer);
   // What this node asks.
   caf::result<void> propose(const Record& record);
   void announce();
   caf::result<std::string> leader_after(std::int64_t generation);
+  void end();
   std::string status() const;
 
   void adopt(const Record& record);
   bool is_about(const Record& last);
+  bool concerns(const Record& record) const;
   void lose_leader();
   void campaign_in(std::chrono::milliseconds delay);
   void campaign();
   void count(std::size_t voter, const Consent& consent);
   void go_on_if_elected();
   void put_to_vote(const Record& record);
+  void ask_to_accept(std::size_t voter);
+  void lose_vote();
   void settle_if_decided();
-  void answer_askers();
+  void refuse_wish();
+  void move_to(const std::string& address);
   void answer_candidates();
   void meet_others();
   void meet_again_later();
   void dial(const std::string& address);
   void peer_down(const caf::down_msg& down);
   std::set<std::string> others() const;
-  bool has_voted_in(const engine::Voter& voter) const;
   const peer_actor* peer_of(const engine::Voter& voter) const;
   std::optional<std::size_t> own_vote(const Record& record) const;
+  bool gathers_here() const { return last_ && !leads() && gathers_at_ == setup_.self.address; }
   bool leads() const { return last_ && last_->leader() == setup_.self.address; }
   std::chrono::milliseconds turn() const;
 
@@ -103,10 +110,11 @@ private:
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses
   std::vector<Candidate> candidates_;
-  std::vector<caf::typed_response_promise<std::string>> askers_;
+  std::optional<caf::typed_response_promise<std::string>> asker_;
   std::optional<Wish> wish_;
   std::int64_t campaigns_ = 0; ///< planned: only the last one counts
   bool meets_later_ = false;
+  bool has_ended_ = false; ///< the job of the last record
 };
 
 } // namespace troupe::actors

@@ -23,8 +23,8 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 FormerState::~FormerState() {
   generation_.reset(); // its streams call actors, as long as they run
-  if (leads() && joined_)
-    caf::anon_send_exit(joined_, caf::exit_reason::user_shutdown);
+  if (leads_)
+    caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
 }
 
 former_actor::behavior_type FormerState::make_behavior() {
@@ -82,9 +82,11 @@ Applicant FormerState::applicant() {
                       .config = setup_.config,
                       .network = setup_.network,
                       .node = setup_.node,
+                      .voter = setup_.voter,
                       .info = {.address = setup_.address,
                                .host = engine::host_name(),
                                .version = setup_.options.version,
+                               .process = setup_.process,
                                .workers = static_cast<std::int32_t>(config().devices.count),
                                .job = shared_settings(config())},
                       .data_plane = setup_.data_plane,
@@ -102,11 +104,12 @@ Status FormerState::come_together() {
   setup_.exposition.enter(metrics::JobPhase::waiting);
   auto applicant = this->applicant();
   TROUPE_TRY(applicant.info.offer, offer(applicant));
-  TROUPE_TRY(place_, joined_ ? take_seat(applicant, joined_) : join_job(applicant, joined_));
+  TROUPE_TRY(place_, find_place(applicant));
+  last_ = place_->seat.generation;
   healing_ = Clock::now();
-  auto shared = share_state(applicant, joined_, *place_, state());
+  auto shared = share_state(applicant, joined_.membership, *place_, state());
   if (!shared) {
-    if (!leads() && shared.error().code == Errc::network) // the leader knows, or cannot be told
+    if (!leads_ && shared.error().code == Errc::network) // the leader knows, or cannot be told
       place_.reset();
     return failure(shared.error());
   }
@@ -120,20 +123,55 @@ Status FormerState::come_together() {
   return {};
 }
 
+/// Where the leader is lost, at the one that follows it, or as that.
+Result<Place> FormerState::find_place(Applicant& applicant) {
+  auto place = joined_.membership ? take_seat(applicant, joined_) : join_job(applicant, joined_);
+  while (!place && is_orphan(place.error())) {
+    TROUPE_TRY(follow_or_lead(applicant, place.error()));
+    place = take_seat(applicant, joined_);
+  }
+  return place;
+}
+
+/// Whether others can tell where the job goes on.
+bool FormerState::is_orphan(const Error& error) const {
+  return error.code == Errc::network && setup_.voter && last_.voters.size() > 1;
+}
+
+Status FormerState::follow_or_lead(Applicant& applicant, const Error& lost) {
+  if (std::exchange(leads_, false)) // of which the others know nothing any more
+    caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
+  const Vacancy vacancy{last_, lost};
+  TROUPE_TRY(joined_, find_successor(applicant, vacancy));
+  if (!joined_.membership) {
+    leads_ = inherits_ = true;
+    joined_ = lead_job(applicant, vacancy);
+    setup_.say(fmt::format("this node leads the job from now on, after {}", last_.leader()));
+  }
+  TROUPE_TRY(applicant.info.offer, offer(applicant));
+  return {};
+}
+
 Result<StateOffer> FormerState::offer(const Applicant& applicant) {
-  if (leads() && !joined_) {
+  if (!joined_.membership && config().cluster.join.empty()) {
     TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
     first_ = beginning_;
+    leads_ = true;
     joined_ = lead_job(applicant);
     return offer_beginning(applicant, beginning_);
   }
   if (state())
     return StateOffer{.step = state()->header().step, .travels = true};
-  if (!leads())
+  if (!leads_)
     return StateOffer{};
   const auto newest = engine::find_newest(engine::run_folder(config()));
   for (const auto& note : newest.notes)
     setup_.say(note);
+  if (inherits_ && !newest.state && shown_)
+    return fail(Errc::io,
+                "what the strategy divides has gone with {}, and {} has no checkpoint of the run: "
+                "a folder that all nodes share (run.output) would have",
+                last_.leader(), (engine::run_folder(config()) / "checkpoints").string());
   const auto& last = newest.state ? newest : first_;
   state() = last.state;
   return offer_beginning(applicant, last);
@@ -170,7 +208,7 @@ Result<FormedPtr> FormerState::show() {
   auto info = generation_->info();
   info.version = setup_.options.version;
   std::optional<metrics::EarlierRun> before;
-  if (view_ && view_->is_followed_by(info)) {
+  if (view_ && view_->is_followed_by(info, place_->seat.leads())) {
     view_->go_on(info, place_->seat.generation.number);
   } else {
     TROUPE_TRY(view_, open_view(info));
@@ -198,12 +236,12 @@ Result<FormedPtr> FormerState::show() {
 void FormerState::give_up(Error error) {
   if (error.code == Errc::stopped)
     setup_.say(error.message);
-  if (!joined_ || !place_)
+  if (!joined_.membership || !place_)
     return;
   error.where.node = setup_.address;
   // This waits until they know: a node that goes before is taken for dead.
   caf::scoped_actor self{self_->system()};
-  self->request(joined_, config().cluster.timeouts.detection, atom::failed_v,
+  self->request(joined_.membership, config().cluster.timeouts.detection, atom::failed_v,
                 place_->seat.generation.number, std::move(error))
       .receive([] {}, [](const caf::error&) {});
 }

@@ -31,6 +31,8 @@ struct FormerSetup {
   std::function<bool(std::chrono::milliseconds)> stopped_within = {};
   std::function<void()> formed = {}; ///< called when a generation is about to train
   node_actor node = {};              ///< whose helper it is
+  voter_actor voter = {};            ///< of this daemon; null: a node alone
+  std::string process = {};          ///< of this daemon (engine::Voter)
   metrics::Track row = {};           ///< of the actor in the timeline
 };
 
@@ -56,6 +58,9 @@ private:
   Result<FormedPtr> form();
   Applicant applicant();
   Status come_together();
+  Result<Place> find_place(Applicant& applicant);
+  Status follow_or_lead(Applicant& applicant, const Error& lost);
+  bool is_orphan(const Error& error) const;
   Result<StateOffer> offer(const Applicant& applicant);
   Status start_alone();
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
@@ -66,14 +71,16 @@ private:
   void give_up(Error error);
   const Config& config() const { return setup_.config; }
   bool is_daemon() const { return setup_.options.daemon; }
-  bool leads() const { return config().cluster.join.empty(); }
   /// What this node would go on from; null: nothing but the seed.
   StateSourcePtr& state() { return host_ ? host_->state : beginning_.state; }
 
   former_actor::pointer self_;
   FormerSetup setup_;
-  membership_actor joined_; ///< ours, or the leader's
+  JobPlace joined_;       ///< ours, or the leader's
+  bool leads_ = false;    ///< it is ours
+  bool inherits_ = false; ///< another has led before, and there was no generation since
   std::optional<Place> place_;
+  engine::GenerationRecord last_; ///< that this node had a seat in; number 0: none
   engine::Beginning beginning_;        ///< its state goes to the host
   engine::Beginning first_;            ///< what the leader's first generation began with
   std::shared_ptr<engine::Host> host_; ///< serves all generations

@@ -17,9 +17,11 @@ node_actor::behavior_type NodeState::make_behavior() {
   });
   return traced<node_actor>(
       setup_.row, [this](atom::join) { return membership(); },
-      [this](atom::join, const membership_actor& membership, const NodeInfo& info) {
-        return take_part(membership, info);
+      [this](atom::join, const engine::Voter& who, const peer_actor& peer) {
+        return meet(who, peer);
       },
+      [this](atom::join, const membership_actor& membership, const std::string& leader,
+             const NodeInfo& info) { return take_part(membership, leader, info); },
       [this](atom::run, const former_actor& former) { return run(former); },
       [this](atom::finish, const JobEnd& end) { finish(end); },
       [this](atom::abort, std::int64_t generation, const Error& error) {
@@ -28,21 +30,36 @@ node_actor::behavior_type NodeState::make_behavior() {
       [this](atom::halt, std::int64_t generation, const Error& reason) {
         halt(generation, reason);
       },
+      [this](atom::decided, const engine::GenerationRecord& record) {
+        if (voter_)
+          self_->send(voter_, atom::decided_v, record);
+      },
+      [this](atom::lead, const std::string& address) { follow_to(address); },
+      [this](atom::vote, const voter_actor& voter) { voter_ = voter; },
       [this](atom::stop) { stop(); }, [this](atom::leave) { return leave_others(); },
-      [this](atom::status) { return status(); });
+      [this](atom::done) { end(); }, [this](atom::status) { return status(); });
 }
 
-caf::result<membership_actor> NodeState::membership() const {
+caf::result<membership_actor, std::string> NodeState::membership() const {
   if (membership_)
-    return membership_;
+    return {membership_, leader_};
   return caf::make_error(caf::sec::runtime_error, "this daemon has not found a job yet");
 }
 
+caf::result<engine::Voter, peer_actor> NodeState::meet(const engine::Voter& who,
+                                                       const peer_actor& peer) {
+  if (voter_)
+    return self_->delegate(voter_, atom::join_v, who, peer);
+  return caf::make_error(caf::sec::runtime_error, "this daemon has just begun");
+}
+
 caf::result<engine::Seat> NodeState::take_part(const membership_actor& membership,
-                                               const NodeInfo& info) {
+                                               std::string leader, const NodeInfo& info) {
   if (membership_ != membership)
     lost_.watch(membership);
   membership_ = membership;
+  leader_ = std::move(leader);
+  address_ = info.address;
   seat_of_ = 0;
   seat_ = self_->make_response_promise<engine::Seat>();
   if (end_) { // it has been told while it halted
@@ -53,16 +70,23 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
   self_->request(membership_, caf::infinite, atom::join_v, info, member_actor{node_actor{self_}})
       .then(
           [this, asked = seat_](const engine::Seat& seat) mutable {
-            if (seat.refused)
-              leave();
-            else
-              seat_of_ = seat.generation.number;
-            if (setup_.data_plane && seat_of_ > 0) // now, so that it can be cancelled
-              setup_.data_plane->meet(seat.generation.number, seat.generation.secret);
+            take_seat(seat);
             asked.deliver(seat);
           },
           [asked = seat_](const caf::error& error) mutable { asked.deliver(error); });
   return seat_;
+}
+
+void NodeState::take_seat(const engine::Seat& seat) {
+  if (seat.refused)
+    return leave();
+  const auto& record = seat.generation;
+  seat_of_ = known_ = record.number;
+  voters_ = record.voters.size();
+  if (setup_.data_plane) // now, so that it can be cancelled
+    setup_.data_plane->meet(record.number, record.secret);
+  if (voter_)
+    self_->send(voter_, atom::decided_v, record);
 }
 
 void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
@@ -70,7 +94,7 @@ void NodeState::cancel_connecting(std::int64_t generation, const Error& error) {
     setup_.data_plane->cancel(generation, error);
 }
 
-/// What becomes of that job is no longer this node's affair: it may ask for a seat again.
+/// What becomes of that MEMBERSHIP is no longer this node's affair: it may ask for a seat again.
 void NodeState::leave() {
   if (membership_)
     self_->demonitor(membership_);
@@ -162,7 +186,7 @@ void NodeState::form_next() {
 void NodeState::not_formed(Error error) {
   if (is_halted(seat_of_) && !end_)
     return form();
-  if (error.code == Errc::network && end_ && end_->error)
+  if ((error.code == Errc::network || error.code == Errc::stopped) && end_ && end_->error)
     error = *end_->error;
   outcome_.deliver(RunOutcomePtr{std::make_shared<const RunOutcome>(
       RunOutcome{.summary = {}, .error = std::move(error), .formed = false})});
@@ -183,6 +207,7 @@ void NodeState::train(const FormedPtr& formed) {
 }
 
 void NodeState::follow() {
+  totals_ = nullptr;
   self_->request(membership_, caf::infinite, atom::lead_v)
       .then(
           [this, number = seat_of_](const coordinator_actor& coordinator) {
@@ -242,16 +267,41 @@ Error NodeState::died(std::string_view role, const caf::error& reason, int rank)
            .rank = rank}};
 }
 
-/// The leader may go while this node still waits for its seat, or later: then the job has failed.
 void NodeState::lost_leader(const caf::error& reason) {
-  Error error{Errc::network,
-              "the node that leads the job is gone: " + lost_.why(membership_.node(), reason)};
-  if (formed_)
-    error.where.node = generation().seat.generation.nodes.front().address;
-  if (!seat_.pending())
+  Error error{Errc::network, fmt::format("node {}, which led the job, is gone: {}", leader_,
+                                         lost_.why(membership_.node(), reason))};
+  error.where.node = leader_;
+  lost_leader(error);
+}
+
+/// It may go while this node still waits for its seat, or later. Where nobody can take its place
+/// the job has failed then.
+void NodeState::lost_leader(const Error& error) {
+  if (voter_)
+    self_->send(voter_, atom::failed_v, known_);
+  if (seat_.pending()) {
+    leave();
+    return seat_.deliver(engine::Seat{.refused = error});
+  }
+  if (!may_be_succeeded())
     return finish(failed_end(error));
   leave();
-  seat_.deliver(engine::Seat{.refused = error});
+  halt(seat_of_, error);
+}
+
+bool NodeState::may_be_succeeded() const {
+  return voter_ && voters_ > 1 && !ended_ && !end_;
+}
+
+/// Others than this one's leader have decided so: it is cut off from them, and may not know it.
+void NodeState::follow_to(const std::string& address) {
+  if (!membership_ || address == leader_ || ended_ || end_)
+    return;
+  if (leader_ == address_)
+    self_->send_exit(membership_, caf::exit_reason::user_shutdown);
+  lost_leader(Error{Errc::network,
+                    fmt::format("the others have come together at {}", address),
+                    {.node = leader_}});
 }
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
@@ -275,6 +325,8 @@ void NodeState::finish(const JobEnd& end) {
   if (end_)
     return; // nothing that is lost after the end was needed any more
   end_ = end;
+  if (voter_)
+    self_->send(voter_, atom::finish_v);
   if (formed_ && !is_halted(generation().seat.generation.number))
     tell_outcome(end);
 }
@@ -296,6 +348,14 @@ void NodeState::stop() {
     self_->send(membership_, atom::stop_v);
   else if (coordinator_)
     self_->send(coordinator_, atom::stop_v);
+  setup_.stopped();
+}
+
+void NodeState::end() {
+  if (!membership_ || leader_ == address_)
+    return stop();
+  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
+      .then([] {}, [](const caf::error&) {}); // it leads no more: nobody misses this node
   setup_.stopped();
 }
 
@@ -321,17 +381,32 @@ caf::result<JobStatus> NodeState::status() {
     return self_->delegate(coordinator_, atom::status_v);
   auto promise = self_->make_response_promise<JobStatus>();
   if (!membership_) {
-    promise.deliver(JobStatus{.name = setup_.run, .phase = "starting"});
+    ask_voter(promise);
     return promise;
   }
   self_->request(membership_, caf::infinite, atom::status_v, member_actor{node_actor{self_}})
       .then(
-          [promise, name = setup_.run](const std::string& waiting) mutable {
-            promise.deliver(
-                JobStatus{.name = name, .phase = waiting.empty() ? "starting" : waiting});
+          [this, promise](const std::string& waiting) mutable {
+            if (waiting.empty())
+              return ask_voter(promise);
+            promise.deliver(JobStatus{.name = setup_.run, .phase = waiting});
           },
           [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
+}
+
+void NodeState::ask_voter(caf::typed_response_promise<JobStatus> promise) {
+  JobStatus status{.name = setup_.run, .phase = "starting"};
+  if (!voter_)
+    return promise.deliver(std::move(status));
+  self_->request(voter_, caf::infinite, atom::status_v)
+      .then(
+          [promise, status](const std::string& waiting) mutable {
+            if (!waiting.empty())
+              status.phase = waiting;
+            promise.deliver(std::move(status));
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
 }
 
 /// The way out of a generation that ends the job.

@@ -28,7 +28,8 @@ struct NodeSetup {
 /// Goes through generations: form, which is FORMER's, train, then either halt, which ends in the
 /// next one, or ended, which ends the job (conclude). The node that leads spawns the COORDINATOR;
 /// the others learn of it, and of both ends, from MEMBERSHIP, without which (`troupe train`) there
-/// is one node alone.
+/// is one node alone. Where that is gone the generation is over, too, and VOTER knows where the next
+/// one comes together.
 class NodeState {
 public:
   static inline const char* name = "node";
@@ -46,8 +47,11 @@ private:
     int rank = -1; ///< below 0: of the node, not of one of its ranks
   };
 
-  caf::result<membership_actor> membership() const;
-  caf::result<engine::Seat> take_part(const membership_actor& membership, const NodeInfo& info);
+  caf::result<membership_actor, std::string> membership() const;
+  caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
+  caf::result<engine::Seat> take_part(const membership_actor& membership, std::string leader,
+                                      const NodeInfo& info);
+  void take_seat(const engine::Seat& seat);
   void cancel_connecting(std::int64_t generation, const Error& error);
   void halt(std::int64_t generation, const Error& reason);
   bool is_halted(std::int64_t generation) const { return generation > 0 && halted_ >= generation; }
@@ -77,10 +81,15 @@ private:
   void finish(const JobEnd& end);
   void tell_outcome(const JobEnd& end);
   void lost_leader(const caf::error& reason);
+  void lost_leader(const Error& error);
+  void follow_to(const std::string& address);
+  bool may_be_succeeded() const;
   void lost_coordinator(const Error& error);
   void stop();
   caf::result<void> leave_others();
+  void end();
   caf::result<JobStatus> status();
+  void ask_voter(caf::typed_response_promise<JobStatus> promise);
   void conclude(const RunOutcomePtr& outcome);
   void abort_ranks(const Error& reason, const std::function<void()>& then);
   void release(const RunOutcomePtr& outcome);
@@ -92,7 +101,9 @@ private:
   node_actor::pointer self_;
   NodeSetup setup_;
   LostNodes lost_;
+  voter_actor voter_; ///< null: a node alone
   membership_actor membership_;
+  std::string leader_, address_; ///< of the node that leads, and of this one
   caf::typed_response_promise<engine::Seat> seat_;
   former_actor former_;
   FormedPtr formed_;                    ///< the generation that trains
@@ -107,6 +118,8 @@ private:
   std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
+  std::int64_t known_ = 0;    ///< the last generation that it had a seat in
+  std::size_t voters_ = 0;    ///< of that one
   std::int64_t halted_ = 0;   ///< the last generation that is over
   RunTotalsPtr totals_;       ///< of those, where this node leads
   RunViewPtr view_;           ///< of the last of those, for the next one

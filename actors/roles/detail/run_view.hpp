@@ -36,10 +36,10 @@ public:
                                                const RunOptions& options,
                                                metrics::Exposition& exposition);
 
-  /// Whether a generation that begins as this info says goes on where this view is: it need not be
-  /// opened again, which would read what the run's files have.
-  bool is_followed_by(const metrics::RunInfo& info) const {
-    return !folder_ || next_step_ == info.first_step;
+  /// Whether a generation that begins as this info says, and that this node `leads` or not, goes on
+  /// where this view is: it need not be opened again, which would read what the run's files have.
+  bool is_followed_by(const metrics::RunInfo& info, bool leads) const {
+    return leads == folder_.has_value() && (!folder_ || next_step_ == info.first_step);
   }
   void go_on(const metrics::RunInfo& info, std::int64_t generation);
 

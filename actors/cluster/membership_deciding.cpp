@@ -1,0 +1,112 @@
+// How MEMBERSHIP has a generation decided by those who have a vote, and takes over from another.
+#include "membership.hpp"
+
+#include "carried_error.hpp"
+#include "voters.hpp"
+
+#include "troupe/collectives/tcp/data_plane.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+Result<engine::GenerationRecord> MembershipState::next_record() {
+  TROUPE_TRY(auto secret, collectives::make_secret());
+  const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
+  auto record = roster_.generation(next_number(), std::move(secret), slices);
+  record.job = has_begun() ? generation_->job : record.secret.substr(0, record.secret.size() / 2);
+  std::vector<NodeInfo> witnesses;
+  for (const auto& witness : witnesses_)
+    witnesses.push_back(witness.info);
+  record.voters = choose_voters(roster_.nodes(), witnesses);
+  for (const auto& spare : spares_)
+    record.spares.push_back(spare.info.address);
+  change_.halt =
+      std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
+  record.change = change_;
+  return record;
+}
+
+/// Others may come and go meanwhile: what is decided is one thing, who is there another.
+void MembershipState::decide(const engine::GenerationRecord& record) {
+  self_->request(setup_.voter, caf::infinite, atom::propose_v, record)
+      .then([this] { decided(); },
+            [this](const caf::error& error) {
+              not_decided(carried(error, {Errc::network, "the voter died"}));
+            });
+  self_->run_delayed(setup_.quorum, [this, number = record.number] { await_decision(number); });
+}
+
+void MembershipState::decided() {
+  if (phase_ != Phase::deciding || ended_)
+    return;
+  const auto before = has_begun() ? generation_->step : 0;
+  generation_ = std::exchange(proposed_, std::nullopt);
+  if (generation_->step > before)
+    unexplained_ = 0;
+  change_ = {};
+  phase_ = Phase::connecting;
+  fetched_ = 0;
+  seat_members();
+  if (changed_)
+    halt(*std::exchange(changed_, std::nullopt), true);
+}
+
+/// Nodes come together at another, which is to be found there.
+void MembershipState::not_decided(const Error& error) {
+  if (phase_ == Phase::deciding && !ended_)
+    refuse_all(error);
+}
+
+void MembershipState::await_decision(std::int64_t generation) {
+  if (phase_ != Phase::deciding || ended_ || generation != proposed_->number)
+    return;
+  Error error{Errc::network, fmt::format("fewer than a quorum of the {} nodes that decide who takes "
+                                         "part were here within cluster.timeouts.quorum",
+                                         generation_->voters.size())};
+  setup_.say(error.message);
+  tell_end(failed_end(std::move(error)), [] {});
+}
+
+/// Those that another node has led come to this one, but nobody knows which of them still live.
+void MembershipState::inherit() {
+  generation_ = setup_.before;
+  inherits_ = true;
+  change_ = {.reason = setup_.lost.message, .is_loss = true};
+  changing_ = std::chrono::steady_clock::now();
+  for (const auto& place : generation_->nodes)
+    if (place.address != generation_->leader())
+      roster_.await(place.address);
+  for (const auto& spare : generation_->spares)
+    roster_.await(spare);
+  self_->run_delayed(setup_.detection, [this] { await_heirs(); });
+}
+
+/// A later one joins as others do.
+void MembershipState::await_heirs() {
+  if (!inherits_ || ended_)
+    return;
+  for (const auto& absent : std::set{roster_.absent()})
+    if (find(absent) == members_.end())
+      roster_.remove(absent);
+  form_if_complete();
+}
+
+/// In the order of ranks, among those that have come: the leader's comes first, the others' as it
+/// was. A spare ("") has the place that the leader leaves when it moves to the first.
+std::ptrdiff_t MembershipState::place_of(const std::string& address) const {
+  const auto order = [this](const std::string& node) {
+    const auto& nodes = generation_->nodes;
+    return std::ranges::find(nodes, node, &engine::NodePlace::address) - nodes.begin();
+  };
+  if (members_.empty())
+    return 0;
+  const auto own = address.empty() ? order(members_.front().address) : order(address);
+  const auto after = std::ranges::find_if(members_.begin() + 1, members_.end(), [&](const Member& member) {
+    return order(member.address) > own;
+  });
+  return after - members_.begin();
+}
+
+} // namespace troupe::actors
