@@ -114,7 +114,7 @@ voter_actor Company::spawn_voter() {
                    .detection = config_.cluster.timeouts.detection,
                    .meet =
                        [this](const std::string& address, const voter_actor& voter) {
-                         return introduce(
+                         introduce(
                              {system_, network_, config_.cluster.timeouts.detection},
                              {address_, process_}, voter, address);
                        },

@@ -2,10 +2,15 @@
 
 #include "troupe/core/fail.hpp"
 
+#include <tuple>
+
 namespace troupe::actors {
 
-Status introduce(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
-                 const std::string& address) {
+namespace {
+
+/// Blocks. Errors: those of connect(), network where it does not answer.
+Status meet(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
+            const std::string& address) {
   TROUPE_TRY(const auto daemon, connect(caller.system, *parse_endpoint(address), caller.network,
                                         caller.limit));
   Status met;
@@ -19,6 +24,16 @@ Status introduce(const Caller& caller, const engine::Voter& self, const voter_ac
             met = fail(Errc::network, "{} is not met: {}", address, caf::to_string(error));
           });
   return met;
+}
+
+} // namespace
+
+void introduce(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
+               const std::string& address) {
+  caller.system.spawn<caf::detached>([=] {
+    std::ignore = meet(caller, self, voter, address); // it is tried again
+    caf::anon_send(voter, atom::done_v, address);
+  });
 }
 
 } // namespace troupe::actors

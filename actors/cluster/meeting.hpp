@@ -14,9 +14,9 @@ struct Caller {
   std::chrono::milliseconds limit; ///< of each exchange
 };
 
-/// Has the VOTER of this daemon and that of the one at an address know each other. Blocks. Errors:
-/// those of connect() (network.hpp), network where it does not answer.
-Status introduce(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
-                 const std::string& address);
+/// Has the VOTER of this daemon and that of the one at an address know each other, on a thread of
+/// its own: VoterSetup::meet. The network options outlive it.
+void introduce(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
+               const std::string& address);
 
 } // namespace troupe::actors

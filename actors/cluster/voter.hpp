@@ -20,8 +20,9 @@ namespace troupe::actors {
 struct VoterSetup {
   engine::Voter self;                  ///< of this daemon
   std::chrono::milliseconds detection; ///< without a sign of life, a node is dead
-  /// Has this VOTER and that of the daemon at an address meet. Blocks, on a thread of its own.
-  std::function<Status(const std::string& address, const voter_actor& self)> meet;
+  /// Has this VOTER and that of the daemon at an address meet, elsewhere: this must not block. The
+  /// VOTER is told (atom::done) when that has been tried.
+  std::function<void(const std::string& address, const voter_actor& self)> meet;
   /// Called when nodes come together elsewhere than at the leader whom this node knows.
   std::function<void(const std::string& address)> moved = [](const std::string&) {};
 };

@@ -2,7 +2,6 @@
 #include "voter.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace troupe::actors {
 
@@ -90,12 +89,8 @@ void VoterState::meet_again_later() {
 }
 
 void VoterState::dial(const std::string& address) {
-  if (!dialled_.insert(address).second)
-    return; // it takes its time
-  self_->spawn<caf::detached>([meet = setup_.meet, address, self = voter_actor{self_}] {
-    std::ignore = meet(address, self); // it is tried again
-    caf::anon_send(self, atom::done_v, address);
-  });
+  if (dialled_.insert(address).second)
+    setup_.meet(address, voter_actor{self_});
 }
 
 } // namespace troupe::actors

@@ -26,6 +26,7 @@ struct Applicant {
   StateOffer offer = {};        ///< when it comes again
   bool is_stuck = false;        ///< does not come again
   bool waits = false;           ///< for a seat
+  std::int64_t waits_since = 0; ///< the last generation in which it has no place
   bool takes_leader_for_dead = false;
   bool slow = false; ///< answers a second after it was told the end
 };
@@ -76,6 +77,9 @@ struct DaemonStub {
               info.offer = seen->offer;
               if (!seen->is_stuck)
                 join();
+            },
+            [this](atom::decided, const engine::GenerationRecord& record) {
+              seen->waits_since = record.number;
             }};
   }
   member_actor::pointer self;

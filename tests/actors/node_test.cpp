@@ -119,7 +119,7 @@ struct Follower : test::Deterministic {
         },
         [this](atom::release) { ++releases; });
     node = test::spawn_state<NodeState, node_actor>(system, NodeSetup{.stopped = [] {}});
-    self->send(node, atom::join_v, membership, NodeInfo{});
+    self->send(node, atom::join_v, membership, std::string{"a:1"}, NodeInfo{.address = "b:1"});
     scheduler.run();
   }
   ~Follower() {
