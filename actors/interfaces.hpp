@@ -185,9 +185,9 @@ using voter_actor = caf::typed_actor<
     caf::result<void>(atom::form),
     // This node has lost the leader of this generation.
     caf::result<void>(atom::failed, std::int64_t generation),
-    // At which address do nodes come together after this generation? Answered when that is known.
-    // Error: the job has ended.
-    caf::result<std::string>(atom::lead, std::int64_t generation),
+    // At which address do nodes come together after this generation, and what is the last record?
+    // Answered when that is known. Error: the job has ended.
+    caf::result<std::string, engine::GenerationRecord>(atom::lead, std::int64_t generation),
     // The job has ended for this node.
     caf::result<void>(atom::finish),
     // What is waited for; empty: nothing.

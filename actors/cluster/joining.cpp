@@ -191,19 +191,21 @@ std::vector<std::string> acquaintances(const Applicant& applicant,
   return addresses;
 }
 
-/// What its VOTER comes to know, where that does not take long. Empty: nothing yet. Error: stopped,
-/// the job has ended.
-Result<std::string> elected_after(const Applicant& applicant, std::int64_t generation) {
+/// What its VOTER comes to know, where that does not take long: at which address nodes come
+/// together, and after what. Empty: nothing yet. Error: stopped, the job has ended.
+Result<std::pair<std::string, engine::GenerationRecord>> elected_after(const Applicant& applicant,
+                                                                       std::int64_t generation) {
   constexpr std::chrono::milliseconds patience{500};
-  Result<std::string> leader;
+  Result<std::pair<std::string, engine::GenerationRecord>> found;
   caf::scoped_actor self{applicant.system};
   self->request(applicant.voter, patience, atom::lead_v, generation)
-      .receive([&](const std::string& address) { leader = address; },
+      .receive([&](std::string& address,
+                   engine::GenerationRecord& last) { *found = {std::move(address), std::move(last)}; },
                [&](const caf::error& error) {
                  if (error != caf::sec::request_timeout)
-                   leader = failure(carried(error, {Errc::network, "the voter died"}));
+                   found = failure(carried(error, {Errc::network, "the voter died"}));
                });
-  return leader;
+  return found;
 }
 
 /// By whoever answers.
@@ -216,13 +218,16 @@ std::optional<JobPlace> ask_around(const Applicant& applicant, const Vacancy& va
 
 } // namespace
 
-Result<JobPlace> find_successor(const Applicant& applicant, const Vacancy& vacancy) {
+Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
   const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
   applicant.say(vacancy.lost.message);
   while (Clock::now() < end) {
-    TROUPE_TRY(const auto leader, elected_after(applicant, vacancy.last.number));
-    if (leader == applicant.info.address)
+    TROUPE_TRY(auto elected, elected_after(applicant, vacancy.last.number));
+    auto& [leader, last] = elected;
+    if (leader == applicant.info.address) {
+      vacancy.last = std::move(last);
       return JobPlace{{}, leader};
+    }
     if (!leader.empty()) {
       if (auto found = ask_for_job(applicant, leader))
         return found;

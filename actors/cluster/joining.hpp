@@ -43,7 +43,7 @@ struct JobPlace {
   std::string leader;
 };
 
-/// A leader that is gone: what it led last, and why it is gone.
+/// A leader that is gone: the last generation, and why it is gone.
 struct Vacancy {
   engine::GenerationRecord last;
   Error lost;
@@ -66,10 +66,10 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 /// attempt may have more luck; stopped, when somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
 
-/// Where the nodes of a job come together whose leader is gone: at a node that was elected, which
-/// may be this one (its MEMBERSHIP is null then), or in the job that they have begun since. Tries
-/// until the quorum timeout. Errors: network, stopped.
-Result<JobPlace> find_successor(const Applicant& applicant, const Vacancy& vacancy);
+/// Where the nodes of a job come together whose leader is gone: at a node that was elected, or in the
+/// job that they have begun since. Where that is this one there is no MEMBERSHIP yet, and the
+/// vacancy has what it is to go on after. Tries until the quorum timeout. Errors: network, stopped.
+Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy);
 
 /// Gets the state that the generation goes on from, or gives it to those that lack it: what this
 /// node goes on from, where it had `own`; null: it is drawn from the seed. Returns when all nodes

@@ -131,7 +131,7 @@ void VoterState::gather_at(const Record& last, const std::string& address) {
 void VoterState::move_to(const std::string& address) {
   gathers_at_ = address;
   if (asker_)
-    std::exchange(asker_, std::nullopt)->deliver(address);
+    std::exchange(asker_, std::nullopt)->deliver(address, *last_);
   setup_.moved(address);
 }
 
@@ -276,14 +276,15 @@ void VoterState::announce() {
     self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address);
 }
 
-caf::result<std::string> VoterState::leader_after(std::int64_t generation) {
+caf::result<std::string, engine::GenerationRecord>
+VoterState::leader_after(std::int64_t generation) {
   if (has_ended_)
     return carry({Errc::stopped, "the job has ended"});
   const bool is_known = last_ && !gathers_at_.empty() &&
                         (last_->number > generation || gathers_at_ != last_->leader());
   if (is_known)
-    return gathers_at_;
-  return asker_.emplace(self_->make_response_promise<std::string>());
+    return {gathers_at_, *last_};
+  return asker_.emplace(self_->make_response_promise<std::string, Record>());
 }
 
 /// This node is not one of those any more who go on.

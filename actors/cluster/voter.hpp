@@ -71,7 +71,7 @@ private:
   // What this node asks.
   caf::result<void> propose(const Record& record);
   void announce();
-  caf::result<std::string> leader_after(std::int64_t generation);
+  caf::result<std::string, Record> leader_after(std::int64_t generation);
   void end();
   std::string status() const;
 
@@ -111,7 +111,7 @@ private:
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses
   std::vector<Candidate> candidates_;
-  std::optional<caf::typed_response_promise<std::string>> asker_;
+  std::optional<caf::typed_response_promise<std::string, Record>> asker_;
   std::optional<Wish> wish_;
   std::int64_t campaigns_ = 0; ///< planned: only the last one counts
   bool meets_later_ = false;

@@ -141,12 +141,12 @@ bool FormerState::is_orphan(const Error& error) const {
 Status FormerState::follow_or_lead(Applicant& applicant, const Error& lost) {
   if (std::exchange(leads_, false)) // of which the others know nothing any more
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
-  const Vacancy vacancy{last_, lost};
+  Vacancy vacancy{last_, lost};
   TROUPE_TRY(joined_, find_successor(applicant, vacancy));
   if (!joined_.membership) {
     leads_ = inherits_ = true;
     joined_ = lead_job(applicant, vacancy);
-    setup_.say(fmt::format("this node leads the job from now on, after {}", last_.leader()));
+    setup_.say(fmt::format("this node leads the job from now on, after {}", vacancy.last.leader()));
   }
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   return {};

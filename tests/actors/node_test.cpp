@@ -305,7 +305,7 @@ TEST_CASE("a leader that is gone is named by its address") {
       [](const RunOutcomePtr& outcome) {
         REQUIRE(outcome->error);
         CHECK_THAT(outcome->error->to_string(),
-                   ContainsSubstring("network: the node that leads the job is gone: ") &&
+                   ContainsSubstring("network: node a:1, which led the job, is gone: ") &&
                        ContainsSubstring("(node a:1)"));
       },
       [](const caf::error& error) { FAIL(caf::to_string(error)); });

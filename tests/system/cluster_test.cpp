@@ -136,16 +136,21 @@ TEST_CASE("nodes that have no checkpoint get the leader's, and go on to the same
   CHECK(parts.steps_done() == whole.steps_done());
 }
 
-TEST_CASE("nodes whose leader dies end, and say so") {
+TEST_CASE("of two nodes the one that follows does not outlive the leader, and says so") {
   const Experiment experiment;
-  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp") + Settings{"train.epochs=100000"}};
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(2, "ddp") +
+                      Settings{"train.epochs=100000", "cluster.timeouts.detection=500ms",
+                               "cluster.timeouts.form=1s", "cluster.timeouts.collective=2s",
+                               "cluster.timeouts.quorum=3s"}};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   REQUIRE(becomes_true([&] { return experiment.run("nodes").steps_done() > 5; }));
   leader.kill();
   const auto ended = second.wait(60s);
   CHECK(ended.code == 1);
-  CHECK_THAT(ended.err, ContainsSubstring("the node that leads the job is gone"));
+  CHECK_THAT(ended.err, ContainsSubstring("which led the job, is gone: its connection was closed; "
+                                          "no other leads within cluster.timeouts.quorum"));
 }
 
 TEST_CASE("all nodes know that a job was stopped before its leader goes") {

@@ -1,0 +1,247 @@
+// VOTERs of a few nodes, which are lost at any moment, and whose messages arrive in any order.
+#include "deterministic.hpp"
+
+#include "troupe/actors/cluster/carried_error.hpp"
+#include "troupe/actors/cluster/voter.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Record = engine::GenerationRecord;
+
+std::string name(int index) {
+  return fmt::format("n{}:1", index);
+}
+
+engine::Voter identity(const std::string& address) {
+  return {address, address + " once"};
+}
+
+/// Daemons of one job, each a VOTER and what a daemon does with what that tells it: whoever is
+/// elected has a record decided, of all nodes that live.
+class Town : public test::Deterministic {
+public:
+  explicit Town(int nodes, int witnesses = 0) {
+    for (int i = 0; i < nodes + witnesses; ++i)
+      start(name(i), i < nodes);
+    const auto first = record_of(name(0), 1);
+    propose(name(0), first);
+    scheduler.run();
+    for (auto& [address, daemon] : daemons_) {
+      self->send(daemon->voter, atom::decided_v, first);
+      if (daemon->trains)
+        system.spawn([this, address = address](caf::event_based_actor* former) {
+          return form(former, address);
+        });
+    }
+    pass(3s);
+  }
+  ~Town() {
+    while (!daemons_.empty())
+      lose(daemons_.begin()->first);
+    scheduler.run();
+  }
+
+  void lose(const std::string& address) {
+    self->send_exit(daemons_.at(address)->voter, caf::exit_reason::kill);
+    daemons_.erase(address);
+  }
+  bool lives(const std::string& address) const { return daemons_.contains(address); }
+  std::size_t living() const { return daemons_.size(); }
+
+  void pass(std::chrono::milliseconds time) {
+    for (; time > 0ms; time -= 100ms) {
+      scheduler.run();
+      scheduler.advance_time(100ms);
+    }
+    scheduler.run();
+  }
+
+  const Record& last() const { return decided.rbegin()->second; }
+  std::string status(const std::string& address) {
+    std::string text;
+    auto answer = self->request(daemons_.at(address)->voter, caf::infinite, atom::status_v);
+    scheduler.run();
+    answer.receive([&](const std::string& told) { text = told; },
+                   [](const caf::error& error) { FAIL(caf::to_string(error)); });
+    return text;
+  }
+
+  std::map<std::int64_t, Record> decided; ///< by number
+  bool is_forked = false;                 ///< two records of one number were decided
+
+private:
+  struct Daemon {
+    voter_actor voter;
+    bool trains = true;
+  };
+
+  void start(const std::string& address, bool trains) {
+    auto daemon = std::make_shared<Daemon>();
+    daemon->trains = trains;
+    daemon->voter = test::spawn_state<VoterState, voter_actor>(
+        system, VoterSetup{.self = identity(address),
+                           .detection = 2s,
+                           .meet = [this, address](const std::string& other,
+                                                   const voter_actor&) { meet(address, other); }});
+    daemons_[address] = daemon;
+  }
+
+  void meet(const std::string& one, const std::string& other) {
+    if (lives(one) && lives(other)) {
+      self->send(daemons_.at(one)->voter, atom::join_v, identity(other),
+                 peer_actor{daemons_.at(other)->voter});
+      self->send(daemons_.at(other)->voter, atom::join_v, identity(one),
+                 peer_actor{daemons_.at(one)->voter});
+    }
+    if (lives(one))
+      self->send(daemons_.at(one)->voter, atom::done_v, other);
+  }
+
+  Record record_of(const std::string& leader, std::int64_t number) const {
+    Record record{.number = number, .nodes = {}, .secret = fmt::format("{} {}", leader, number)};
+    record.job = "job";
+    std::vector<engine::Voter> witnesses;
+    for (const auto& [address, daemon] : daemons_)
+      if (daemon->trains && address != leader)
+        record.nodes.push_back({.address = address, .process = identity(address).process});
+      else if (!daemon->trains)
+        witnesses.push_back(identity(address));
+    record.nodes.insert(record.nodes.begin(),
+                        {.address = leader, .process = identity(leader).process});
+    for (const auto& place : record.nodes)
+      record.voters.push_back({place.address, place.process});
+    record.voters.insert(record.voters.end(), witnesses.begin(), witnesses.end());
+    return record;
+  }
+
+  void propose(const std::string& address, const Record& record) {
+    system.spawn([this, address, record](caf::event_based_actor* membership) {
+      membership->request(daemons_.at(address)->voter, caf::infinite, atom::propose_v, record)
+          .then(
+              [this, record] {
+                const auto [place, is_new] = decided.emplace(record.number, record);
+                is_forked = is_forked || (!is_new && place->second.secret != record.secret);
+              },
+              [](const caf::error&) {}); // others have come together elsewhere
+    });
+  }
+
+  /// As a FORMER does, which has no other leader to go to.
+  caf::behavior form(caf::event_based_actor* former, const std::string& address) {
+    former->send(former, atom::tick_v);
+    return {[this, former, address](atom::tick) {
+      if (!lives(address))
+        return former->quit();
+      const auto generation = last().number;
+      former->request(daemons_.at(address)->voter, caf::infinite, atom::lead_v, generation)
+          .then(
+              [this, former, address](const std::string& leader, const Record& last) {
+                if (leader == address && lives(address)) {
+                  self->send(daemons_.at(address)->voter, atom::form_v);
+                  propose(address, record_of(address, last.number + 1));
+                }
+                former->delayed_send(former, 100ms, atom::tick_v);
+              },
+              [former](const caf::error&) { former->quit(); }); // it is lost
+    }};
+  }
+
+  std::map<std::string, std::shared_ptr<Daemon>> daemons_;
+};
+
+bool can_go_on(const Town& town) {
+  std::set<std::size_t> left;
+  const auto& voters = town.last().voters;
+  for (std::size_t i = 0; i < voters.size(); ++i)
+    if (town.lives(voters[i].address))
+      left.insert(i);
+  return is_quorum(left, voters.size());
+}
+
+} // namespace
+
+TEST_CASE("the first of those that are left leads, and then the next") {
+  Town town{4};
+  town.lose(name(0));
+  town.pass(1s);
+  CHECK(town.last().number == 2);
+  CHECK(town.last().leader() == name(1));
+  CHECK(town.last().nodes.size() == 3);
+  town.lose(name(1));
+  town.pass(1s);
+  CHECK(town.last().number == 3);
+  CHECK(town.last().leader() == name(2));
+}
+
+TEST_CASE("where fewer are left than decide, they say so and wait") {
+  Town town{3};
+  town.lose(name(0));
+  town.lose(name(1));
+  town.pass(30s);
+  CHECK(town.last().number == 1);
+  CHECK(town.status(name(2)) == "node n0:1, which led, is gone; 1 of 3 nodes that decide who takes "
+                                "part are here");
+}
+
+TEST_CASE("of two nodes the one that follows is no majority, but with a witness") {
+  Town two{2};
+  two.lose(name(0));
+  two.pass(30s);
+  CHECK(two.last().number == 1);
+  Town three{2, 1};
+  three.lose(name(0));
+  three.pass(5s);
+  CHECK(three.last().number == 2);
+  CHECK(three.last().leader() == name(1));
+}
+
+TEST_CASE("a witness leads nobody") {
+  Town town{1, 2};
+  town.lose(name(0));
+  town.pass(30s);
+  CHECK(town.last().number == 1);
+}
+
+TEST_CASE("whoever is lost at whatever moment: one record for each generation, and a new leader "
+          "where enough are left") {
+  for (std::uint64_t seed = 0; seed < 10000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random{seed};
+    const auto below = [&](int end) { return std::uniform_int_distribution<int>{0, end - 1}(random); };
+    const int nodes = 2 + below(4);
+    Town town{nodes, below(2)};
+    for (int events = below(4); events >= 0; --events) {
+      const auto victim = below(2) == 0 ? town.last().leader() : name(below(nodes));
+      if (town.lives(victim) && town.living() > 1)
+        town.lose(victim);
+      for (auto messages = below(40); messages > 0 && town.scheduler.has_job(); --messages)
+        if (below(2) == 0)
+          town.scheduler.run_once();
+        else
+          town.scheduler.run_once_lifo();
+      if (below(3) == 0)
+        town.scheduler.trigger_timeout();
+    }
+    const bool is_led = town.lives(town.last().leader());
+    const auto number = town.last().number;
+    const bool may = can_go_on(town);
+    town.pass(20s);
+    REQUIRE_FALSE(town.is_forked);
+    if (!is_led && may) // else what had been accepted before may still be decided
+      CHECK(town.last().number > number);
+  }
+}
