@@ -105,7 +105,7 @@ Status Company::publish() {
   log_->info("daemon at {}", address_);
   TROUPE_TRY(process_, collectives::make_secret());
   voter_ = spawn_voter();
-  caf::anon_send(node_, atom::vote_v, voter_);
+  caf::anon_send(node_, atom::vote_v, engine::Voter{address_, process_}, voter_);
   return {};
 }
 

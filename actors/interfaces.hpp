@@ -260,7 +260,9 @@ using node_actor = caf::typed_actor<
     // The nodes of this node's job come together at this address.
     caf::result<void>(atom::lead, std::string address),
     // This daemon's VOTER.
-    caf::result<void>(atom::vote, voter_actor voter),
+    caf::result<void>(atom::vote, engine::Voter self, voter_actor voter),
+    // Which process this is.
+    caf::result<engine::Voter>(atom::vote),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
     // Drain this node alone: the others go on. Error: it leads them.

@@ -1,5 +1,6 @@
 #include "joining.hpp"
 
+#include "asking.hpp"
 #include "carried_error.hpp"
 #include "checkpoint_transfer.hpp"
 #include "membership.hpp"
@@ -18,43 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The time between attempts to reach a daemon that is not there yet.
-constexpr std::chrono::milliseconds pause{250};
-
-/// Errors: network where it is worth trying again, because nothing listens there or the daemon has
-/// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
-Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& address) {
-  if (address == applicant.info.address)
-    return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
-                address);
-  const auto endpoint = *parse_endpoint(address);
-  const auto limit = applicant.config.cluster.timeouts.detection;
-  if (const auto socket = net::connect_to(endpoint, limit); !socket)
-    return failure(socket.error());
-  auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
-  if (!daemon)
-    return fail(Errc::invalid_input, "{}", daemon.error().message);
-  Result<JobPlace> found;
-  caf::scoped_actor self{applicant.system};
-  self->request(*daemon, limit, atom::join_v)
-      .receive([&](const membership_actor& membership,
-                   const std::string& leader) { found = JobPlace{membership, leader}; },
-               [&](const caf::error& error) {
-                 found = fail(Errc::network, "{} knows of no job: {}", address,
-                              error == caf::sec::runtime_error ? "it has not found one itself"
-                                                               : caf::to_string(error));
-               });
-  return found;
-}
-
-/// The daemon that leads, which this one has to have a connection of its own to.
-Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address) {
-  auto found = ask_daemon(applicant, address);
-  if (!found || found->leader == address || found->leader == applicant.info.address)
-    return found;
-  auto leader = ask_daemon(applicant, found->leader);
-  return leader ? std::move(leader) : fail(Errc::network, "{}", leader.error().message);
-}
+constexpr auto pause = pause_between_attempts;
 
 /// A daemon that is about to end may say anything: what time does not mend is still so a moment
 /// later.
@@ -65,10 +30,22 @@ Result<JobPlace> ask_twice(const Applicant& applicant, const std::string& addres
   return ask_for_job(applicant, address);
 }
 
+/// Those that may know of a job: whom this daemon was told to join, and has trained with.
+std::vector<std::string> acquaintances(const Applicant& applicant) {
+  auto addresses = applicant.config.cluster.join;
+  addresses.insert(addresses.end(), applicant.known.begin(), applicant.known.end());
+  std::ranges::sort(addresses);
+  const auto doubles = std::ranges::unique(addresses);
+  addresses.erase(doubles.begin(), doubles.end());
+  if (addresses.size() > 1) // a daemon that is told of itself alone is told so
+    std::erase(addresses, applicant.info.address);
+  return addresses;
+}
+
 Result<JobPlace> find_job(const Applicant& applicant, Clock::time_point end) {
   for (bool first = true;; first = false) {
     Result<JobPlace> found;
-    for (const auto& address : applicant.config.cluster.join) {
+    for (const auto& address : acquaintances(applicant)) {
       found = ask_twice(applicant, address);
       if (found || found.error().code != Errc::network)
         return found;
@@ -176,21 +153,6 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
 
 namespace {
 
-/// Those that may know of the job: its nodes, and whom this daemon was told to join.
-std::vector<std::string> acquaintances(const Applicant& applicant,
-                                       const engine::GenerationRecord& last) {
-  auto addresses = applicant.config.cluster.join;
-  for (const auto& place : last.nodes)
-    addresses.push_back(place.address);
-  for (const auto& voter : last.voters)
-    addresses.push_back(voter.address);
-  std::ranges::sort(addresses);
-  const auto doubles = std::ranges::unique(addresses);
-  addresses.erase(doubles.begin(), doubles.end());
-  std::erase(addresses, applicant.info.address);
-  return addresses;
-}
-
 /// What its VOTER comes to know, where that does not take long: at which address nodes come
 /// together, and after what. Empty: nothing yet. Error: stopped, the job has ended.
 Result<std::pair<std::string, engine::GenerationRecord>> elected_after(const Applicant& applicant,
@@ -209,8 +171,8 @@ Result<std::pair<std::string, engine::GenerationRecord>> elected_after(const App
 }
 
 /// By whoever answers.
-std::optional<JobPlace> ask_around(const Applicant& applicant, const Vacancy& vacancy) {
-  for (const auto& address : acquaintances(applicant, vacancy.last))
+std::optional<JobPlace> ask_around(const Applicant& applicant) {
+  for (const auto& address : acquaintances(applicant))
     if (auto found = ask_for_job(applicant, address); found)
       return *found;
   return std::nullopt;
@@ -231,7 +193,7 @@ Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
     if (!leader.empty()) {
       if (auto found = ask_for_job(applicant, leader))
         return found;
-    } else if (auto found = ask_around(applicant, vacancy)) {
+    } else if (auto found = ask_around(applicant)) {
       return *found;
     }
     if (applicant.stopped_within(pause / 10))

@@ -22,6 +22,7 @@ struct Applicant {
   node_actor node;   ///< this daemon's
   voter_actor voter; ///< the same
   NodeInfo info;   ///< of it
+  std::vector<std::string> known; ///< addresses of nodes that it has trained with
   std::shared_ptr<collectives::DataPlane> data_plane;
   std::function<void(const std::string&)> say; ///< tells a person what is waited for
   /// Waits so long, or until this daemon is asked to stop: true.

@@ -1,6 +1,7 @@
 #include "former.hpp"
 
 #include "../cluster/carried_error.hpp"
+#include "../cluster/predecessors.hpp"
 #include "../cluster/roster.hpp"
 #include "metrics_role.hpp"
 #include "traced.hpp"
@@ -37,7 +38,11 @@ former_actor::behavior_type FormerState::make_behavior() {
         give_up(formed.error());
         return carry(formed.error());
       },
-      [this](atom::release) { generation_.reset(); },
+      [this](atom::release) {
+        generation_.reset();
+        if (is_daemon())
+          forget_members(engine::run_folder(config()));
+      },
       [this](atom::halt, const RunViewPtr& view) { halt(view); });
 }
 
@@ -93,6 +98,8 @@ Applicant FormerState::applicant() {
                       .say = setup_.say,
                       .stopped_within = setup_.stopped_within,
                       .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); }};
+  for (const auto& node : read_members(engine::run_folder(config())).nodes)
+    applicant.known.push_back(node.address);
   if (setup_.data_plane)
     applicant.info.data =
         to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
@@ -103,9 +110,13 @@ Status FormerState::come_together() {
   place_.reset();
   setup_.exposition.enter(metrics::JobPhase::waiting);
   auto applicant = this->applicant();
+  if (!joined_.membership)
+    TROUPE_TRY(find_job(applicant));
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, find_place(applicant));
   last_ = place_->seat.generation;
+  if (const auto written = write_members(engine::run_folder(config()), last_); !written)
+    setup_.say(written.error().message);
   healing_ = Clock::now();
   auto shared = share_state(applicant, joined_.membership, *place_, state());
   if (!shared) {
@@ -123,14 +134,36 @@ Status FormerState::come_together() {
   return {};
 }
 
+/// Who would begin a job asks first whether others go on with it. Leaves it open where this node
+/// was told to join others, which may not be there yet.
+Status FormerState::find_job(const Applicant& applicant) {
+  const auto& join = config().cluster.join;
+  const bool begins = join.empty() || (join.size() > 1 && join.front() == applicant.info.address);
+  if (!begins)
+    return {};
+  TROUPE_TRY(const auto found,
+             find_running_job(applicant, read_members(engine::run_folder(config()))));
+  if (found)
+    joined_ = *found;
+  leads_ = !found;
+  return {};
+}
+
 /// Where the leader is lost, at the one that follows it, or as that.
 Result<Place> FormerState::find_place(Applicant& applicant) {
-  auto place = joined_.membership ? take_seat(applicant, joined_) : join_job(applicant, joined_);
+  auto place = enter_job(applicant);
   while (!place && is_orphan(place.error())) {
     TROUPE_TRY(follow_or_lead(applicant, place.error()));
     place = take_seat(applicant, joined_);
   }
   return place;
+}
+
+/// Of the job that this node takes part in already, or that it comes to.
+Result<Place> FormerState::enter_job(const Applicant& applicant) {
+  if (leads_ || last_.number > 0)
+    return take_seat(applicant, joined_);
+  return join_job(applicant, joined_);
 }
 
 /// Whether others can tell where the job goes on.
@@ -153,10 +186,9 @@ Status FormerState::follow_or_lead(Applicant& applicant, const Error& lost) {
 }
 
 Result<StateOffer> FormerState::offer(const Applicant& applicant) {
-  if (!joined_.membership && config().cluster.join.empty()) {
+  if (!joined_.membership && leads_) {
     TROUPE_TRY(beginning_, engine::find_beginning(config(), engine::run_folder(config())));
     first_ = beginning_;
-    leads_ = true;
     joined_ = lead_job(applicant);
     return offer_beginning(applicant, beginning_);
   }

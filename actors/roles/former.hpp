@@ -58,7 +58,9 @@ private:
   Result<FormedPtr> form();
   Applicant applicant();
   Status come_together();
+  Status find_job(const Applicant& applicant);
   Result<Place> find_place(Applicant& applicant);
+  Result<Place> enter_job(const Applicant& applicant);
   Status follow_or_lead(Applicant& applicant, const Error& lost);
   bool is_orphan(const Error& error) const;
   Result<StateOffer> offer(const Applicant& applicant);
@@ -80,7 +82,7 @@ private:
   bool leads_ = false;    ///< it is ours
   bool inherits_ = false; ///< another has led before, and there was no generation since
   std::optional<Place> place_;
-  engine::GenerationRecord last_; ///< that this node had a seat in; number 0: none
+  engine::GenerationRecord last_{.number = 0}; ///< that this node had a seat in; 0: none
   engine::Beginning beginning_;        ///< its state goes to the host
   engine::Beginning first_;            ///< what the leader's first generation began with
   std::shared_ptr<engine::Host> host_; ///< serves all generations

@@ -35,7 +35,11 @@ node_actor::behavior_type NodeState::make_behavior() {
           self_->send(voter_, atom::decided_v, record);
       },
       [this](atom::lead, const std::string& address) { follow_to(address); },
-      [this](atom::vote, const voter_actor& voter) { voter_ = voter; },
+      [this](atom::vote, const engine::Voter& self, const voter_actor& voter) {
+        identity_ = self;
+        voter_ = voter;
+      },
+      [this](atom::vote) { return identity_; },
       [this](atom::stop) { stop(); }, [this](atom::leave) { return leave_others(); },
       [this](atom::done) { end(); }, [this](atom::status) { return status(); });
 }
@@ -59,7 +63,6 @@ caf::result<engine::Seat> NodeState::take_part(const membership_actor& membershi
     lost_.watch(membership);
   membership_ = membership;
   leader_ = std::move(leader);
-  address_ = info.address;
   seat_of_ = 0;
   seat_ = self_->make_response_promise<engine::Seat>();
   if (end_) { // it has been told while it halted
@@ -297,7 +300,7 @@ bool NodeState::may_be_succeeded() const {
 void NodeState::follow_to(const std::string& address) {
   if (!membership_ || address == leader_ || ended_ || end_)
     return;
-  if (leader_ == address_)
+  if (leader_ == identity_.address)
     self_->send_exit(membership_, caf::exit_reason::user_shutdown);
   lost_leader(Error{Errc::network,
                     fmt::format("the others have come together at {}", address),
@@ -352,7 +355,7 @@ void NodeState::stop() {
 }
 
 void NodeState::end() {
-  if (!membership_ || leader_ == address_)
+  if (!membership_ || leader_ == identity_.address)
     return stop();
   self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
       .then([] {}, [](const caf::error&) {}); // it leads no more: nobody misses this node

@@ -101,9 +101,10 @@ private:
   node_actor::pointer self_;
   NodeSetup setup_;
   LostNodes lost_;
+  engine::Voter identity_;
   voter_actor voter_; ///< null: a node alone
   membership_actor membership_;
-  std::string leader_, address_; ///< of the node that leads, and of this one
+  std::string leader_; ///< the address of the node that leads
   caf::typed_response_promise<engine::Seat> seat_;
   former_actor former_;
   FormedPtr formed_;                    ///< the generation that trains

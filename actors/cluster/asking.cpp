@@ -1,0 +1,67 @@
+#include "asking.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/net/socket.hpp"
+#include "troupe/core/units.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Errors: network where it is worth trying again, because nothing listens there or the daemon has
+/// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
+Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& address) {
+  if (address == applicant.info.address)
+    return fail(Errc::invalid_input, "{} is this daemon's own address: it cannot join itself",
+                address);
+  const auto endpoint = *parse_endpoint(address);
+  const auto limit = applicant.config.cluster.timeouts.detection;
+  if (const auto socket = net::connect_to(endpoint, limit); !socket)
+    return failure(socket.error());
+  auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
+  if (!daemon)
+    return fail(Errc::invalid_input, "{}", daemon.error().message);
+  Result<JobPlace> found;
+  caf::scoped_actor self{applicant.system};
+  self->request(*daemon, limit, atom::join_v)
+      .receive([&](const membership_actor& membership,
+                   const std::string& leader) { found = JobPlace{membership, leader}; },
+               [&](const caf::error& error) {
+                 found = fail(Errc::network, "{} knows of no job: {}", address,
+                              error == caf::sec::runtime_error ? "it has not found one itself"
+                                                               : caf::to_string(error));
+               });
+  return found;
+}
+
+} // namespace
+
+Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address) {
+  auto found = ask_daemon(applicant, address);
+  if (!found || found->leader == address || found->leader == applicant.info.address)
+    return found;
+  auto leader = ask_daemon(applicant, found->leader);
+  return leader ? std::move(leader) : fail(Errc::network, "{}", leader.error().message);
+}
+
+bool may_go_on(const Applicant& applicant, const engine::Voter& voter) {
+  const auto limit = applicant.config.cluster.timeouts.detection;
+  const auto begin = Clock::now();
+  const auto endpoint = *parse_endpoint(voter.address);
+  if (const auto socket = net::connect_to(endpoint, limit); !socket)
+    return Clock::now() - begin >= limit; // else the host says that nothing listens there
+  auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
+  if (!daemon)
+    return false; // it is something else
+  bool is_same = true;
+  caf::scoped_actor self{applicant.system};
+  self->request(*daemon, limit, atom::vote_v)
+      .receive([&](const engine::Voter& now) { is_same = now == voter; },
+               [](const caf::error&) {}); // it may be busy
+  return is_same;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,69 @@
+#include "members_file.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <system_error>
+
+namespace troupe::actors {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::filesystem::path file_in(const std::filesystem::path& folder) {
+  return folder / "members.json";
+}
+
+Json to_json(const engine::Voter& voter) {
+  return {{"address", voter.address}, {"process", voter.process}};
+}
+
+/// What is not as it should be is left out.
+std::vector<engine::Voter> voters_of(const Json& file, const char* key) {
+  std::vector<engine::Voter> voters;
+  for (const auto& entry : file.value(key, Json::array()))
+    if (entry.is_object())
+      voters.push_back({entry.value("address", ""), entry.value("process", "")});
+  std::erase_if(voters, [](const engine::Voter& voter) { return !parse_endpoint(voter.address); });
+  return voters;
+}
+
+} // namespace
+
+Status write_members(const std::filesystem::path& folder, const engine::GenerationRecord& record) {
+  Json file{{"generation", record.number}, {"nodes", Json::array()}, {"voters", Json::array()}};
+  for (const auto& place : record.nodes)
+    file["nodes"].push_back(to_json({place.address, place.process}));
+  for (const auto& voter : record.voters)
+    file["voters"].push_back(to_json(voter));
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
+  return write_file_atomically(file_in(folder), file.dump(1) + "\n");
+}
+
+Members read_members(const std::filesystem::path& folder) {
+  std::ifstream in{file_in(folder)};
+  const auto file = Json::parse(in, nullptr, false);
+  if (!file.is_object())
+    return {};
+  try {
+    return {.generation = file.value("generation", std::int64_t{0}),
+            .nodes = voters_of(file, "nodes"),
+            .voters = voters_of(file, "voters")};
+  } catch (const Json::exception&) { // a key has another type
+    return {};
+  }
+}
+
+void forget_members(const std::filesystem::path& folder) {
+  std::error_code ignored; // those it names will be asked in vain
+  std::filesystem::remove(file_in(folder), ignored);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,18 @@
+/// Whether others go on with a job that this daemon would begin.
+#pragma once
+
+#include "joining.hpp"
+#include "members_file.hpp"
+
+#include <optional>
+
+namespace troupe::actors {
+
+/// The job that those go on with whom this node trained with before, or whom it was told to join.
+/// Empty: this node may begin one, because those who do not say that they have none are too few to
+/// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may
+/// go on and cannot be asked; stopped.
+Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
+                                                 const Members& before);
+
+} // namespace troupe::actors
