@@ -16,7 +16,9 @@ namespace troupe::actors {
 /// What every node tells the METRICS of the one that leads.
 using heartbeat_actor = caf::typed_actor<
     // The node at this address lives.
-    caf::result<void>(atom::alive, std::string address)>;
+    caf::result<void>(atom::alive, std::string address),
+    // A node that may lead one day has the run's lines up to there; answered when there are more.
+    caf::result<metrics::HistoryPart>(atom::fetch, metrics::HistoryPlace there)>;
 
 /// METRICS: everything a person or Prometheus sees of a run.
 using metrics_actor = caf::typed_actor<
@@ -25,6 +27,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::join, std::vector<NodeStatus> nodes, heartbeat_actor leader),
     // The node at this address lives.
     caf::result<void>(atom::alive, std::string address),
+    // As a follower asks.
+    caf::result<metrics::HistoryPart>(atom::fetch, metrics::HistoryPlace there),
     // One step that all ranks have committed.
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.

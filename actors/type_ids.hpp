@@ -8,6 +8,7 @@
 
 #include "troupe/core/checkpoint/checkpoint.hpp"
 #include "troupe/engine/seat.hpp"
+#include "troupe/metrics/report/history.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <caf/all.hpp>
@@ -120,6 +121,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::engine::Voter))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::RecordProposal))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::Consent))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::HistoryPlace))
+  CAF_ADD_TYPE_ID(troupe, (troupe::metrics::HistoryPart))
   CAF_ADD_ATOM(troupe, troupe::atom, vote)
   CAF_ADD_ATOM(troupe, troupe::atom, propose)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)

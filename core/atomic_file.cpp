@@ -55,10 +55,11 @@ AtomicFile::~AtomicFile() {
   abandon();
 }
 
-Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
+                                      const std::filesystem::path& drafts) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return fail(Errc::io, "cannot create {}: {}", echoed(path.string()), std::strerror(EISDIR));
-  auto temporary = path;
+  auto temporary = drafts.empty() ? path : drafts / path.filename();
   temporary += fmt::format("{}{}", mark, ::getpid());
   // A file that has this name already was left by a dead process whose number has come round.
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -133,8 +134,9 @@ void AtomicFile::abandon() {
   ::unlink(temporary_.c_str());
 }
 
-Status write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  TROUPE_TRY(auto file, AtomicFile::create(path));
+Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
+                             const std::filesystem::path& drafts) {
+  TROUPE_TRY(auto file, AtomicFile::create(path, drafts));
   TROUPE_TRY(file.write(text));
   return file.commit();
 }

@@ -16,8 +16,10 @@ namespace troupe {
 /// is destroyed uncommitted leaves nothing. A killed process leaves the temporary file.
 class AtomicFile {
 public:
-  /// Opens `NAME.tmp-PID` beside `path`; the folder must exist.
-  static Result<AtomicFile> create(const std::filesystem::path& path);
+  /// Opens `NAME.tmp-PID` beside `path`, or in another folder of its file system; the folder must
+  /// exist.
+  static Result<AtomicFile> create(const std::filesystem::path& path,
+                                   const std::filesystem::path& drafts = {});
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -49,7 +51,8 @@ private:
 };
 
 /// Writes `text` as the whole file.
-Status write_file_atomically(const std::filesystem::path& path, std::string_view text);
+Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
+                             const std::filesystem::path& drafts = {});
 
 /// Gives a folder that is finished its name; what stood there before is deleted. Where the file
 /// system can exchange names, one of the two is there at any moment.

@@ -6,6 +6,7 @@
 #include "test_results.hpp"
 
 #include "troupe/core/config/notes.hpp"
+#include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/nn/config_check.hpp"
 #include "troupe/nn/optimizer.hpp"
@@ -40,16 +41,6 @@ Result<Job> open_data(const Config& config) {
   return job;
 }
 
-/// Empty where there is none, or it cannot be read: then the next one is.
-std::optional<double> best_before(const Job& job) {
-  const auto best = job.checkpoints().best();
-  const auto manifest = best ? read_manifest(best->path) : Result<Manifest>{};
-  if (!best || !manifest)
-    return std::nullopt;
-  const auto results = test_results_of(manifest->metadata);
-  return job.config.checkpoint.best == "accuracy" ? results.accuracy : results.loss;
-}
-
 Status begin(Job& job, const Beginning& beginning, bool leads) {
   job.notes = config_notes(job.config, nn::catalogue_of(job.config));
   std::ranges::copy(beginning.notes, std::back_inserter(job.notes));
@@ -66,8 +57,6 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
                 "the checkpoint is of step {}, and the job ends at step {}; set train.epochs and "
                 "train.max_steps to go on, or checkpoint.resume to never to begin afresh",
                 first_step, job.plan.total_steps());
-  if (first_step > 0 && leads)
-    job.best = best_before(job);
   return {};
 }
 
@@ -95,6 +84,20 @@ Status set_course(Job& job) {
 }
 
 } // namespace
+
+CheckpointStore Job::checkpoints(std::string_view writer) const {
+  return CheckpointStore{folder / "checkpoints",
+                         writer.empty() ? std::filesystem::path{} : drafts_of(folder, writer)};
+}
+
+std::optional<double> best_before(const Job& job) {
+  const auto best = job.checkpoints().best();
+  const auto manifest = best ? read_manifest(best->path) : Result<Manifest>{};
+  if (!best || !manifest)
+    return std::nullopt;
+  const auto results = test_results_of(manifest->metadata);
+  return job.config.checkpoint.best == "accuracy" ? results.accuracy : results.loss;
+}
 
 std::string host_name() {
   char name[256] = {};

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::engine {
@@ -35,7 +36,6 @@ struct Job {
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
   std::optional<LossScaleOptions> loss_scale = {}; ///< when losses are scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
-  std::optional<double> best = {}; ///< by checkpoint.best, of the run's best checkpoint, likewise
   Precision precision = Precision::fp32;
   std::string arithmetic = {}; ///< what the precision means on this machine
   std::vector<std::string> notes =
@@ -43,10 +43,15 @@ struct Job {
 
   /// Whether a rank writes files of a checkpoint.
   bool saves(int rank) const { return rank == 0 || config.checkpoint.is_sharded(); }
-  CheckpointStore checkpoints() const { return CheckpointStore{folder / "checkpoints"}; }
+  /// `writer`: of the run's files (core/drafts.hpp); empty: who only reads.
+  CheckpointStore checkpoints(std::string_view writer = {}) const;
 };
 
 std::string host_name();
+
+/// By checkpoint.best, of the run's best checkpoint. Empty where there is none, or it cannot be
+/// read: then the next one is the best. Blocks on files.
+std::optional<double> best_before(const Job& job);
 
 /// What is known of a run from its config alone.
 metrics::RunInfo run_info(const Config& config, const std::string& version = {});

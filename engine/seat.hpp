@@ -59,7 +59,7 @@ struct Change {
 
 /// Who takes part in a job, from one change of membership to the next.
 struct GenerationRecord {
-  std::int64_t number = 1;
+  std::int64_t number = 1;      ///< above all that any of the nodes has had before
   std::vector<NodePlace> nodes; ///< in the order of their ranks; the first leads
   std::string secret = {};      ///< without which nobody connects to their ranks
   std::int64_t slices = 1;      ///< of a global batch, from the first generation on
@@ -67,9 +67,12 @@ struct GenerationRecord {
   std::int32_t source = 0;      ///< of `nodes`: the state that it goes on from is there
   Change change = {};           ///< not of the first
   std::string job = {};         ///< tells one from the next, where daemons outlive them
+  std::string writer = {};              ///< of the run's files: another one with each leader
   std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
   std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
 
+  /// Whether the job begins with it: none was before.
+  bool is_first() const { return change.reason.empty(); }
   const std::string& leader() const { return nodes.front().address; }
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
@@ -84,7 +87,8 @@ struct GenerationRecord {
                               f.field("secret", x.secret), f.field("slices", x.slices),
                               f.field("step", x.step), f.field("source", x.source),
                               f.field("change", x.change), f.field("job", x.job),
-                              f.field("voters", x.voters), f.field("spares", x.spares));
+                              f.field("writer", x.writer), f.field("voters", x.voters),
+                              f.field("spares", x.spares));
   }
 };
 

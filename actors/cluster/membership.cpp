@@ -41,18 +41,19 @@ membership_actor::behavior_type MembershipState::make_behavior() {
 /// From now on nodes are waited for, but not for ever.
 void MembershipState::gather() {
   phase_ = Phase::gathering;
+  ++rounds_;
   if (has_begun())
-    self_->run_delayed(setup_.form, [this, next = next_number()] { await_again(next); });
-  self_->run_delayed(setup_.quorum, [this, next = next_number()] { await_enough(next); });
+    self_->run_delayed(setup_.form, [this, round = rounds_] { await_again(round); });
+  self_->run_delayed(setup_.quorum, [this, round = rounds_] { await_enough(round); });
 }
 
-bool MembershipState::gathers_for(std::int64_t generation) const {
-  return phase_ == Phase::gathering && !ended_ && generation == next_number();
+bool MembershipState::gathers_for(std::int64_t round) const {
+  return phase_ == Phase::gathering && !ended_ && round == rounds_;
 }
 
 /// The others go on without who is stuck. The leader cannot be done without.
-void MembershipState::await_again(std::int64_t generation) {
-  if (!gathers_for(generation))
+void MembershipState::await_again(std::int64_t round) {
+  if (!gathers_for(round))
     return;
   for (const auto& absent : std::set{roster_.absent()}) {
     const auto member = find(absent);
@@ -69,8 +70,8 @@ void MembershipState::await_again(std::int64_t generation) {
   form_if_complete();
 }
 
-void MembershipState::await_enough(std::int64_t generation) {
-  if (!gathers_for(generation))
+void MembershipState::await_enough(std::int64_t round) {
+  if (!gathers_for(round))
     return;
   Error error{Errc::network,
               fmt::format("{}, not within cluster.timeouts.quorum", roster_.waiting_for())};
@@ -198,7 +199,7 @@ void MembershipState::stop() {
     refuse_all({Errc::stopped, "asked to stop before all nodes were there"});
   else if (phase_ == Phase::gathering)
     form_if_complete();
-  else if (generation_->number == 1 && phase_ == Phase::connecting && members_.size() > 1) {
+  else if (generation_->is_first() && phase_ == Phase::connecting && members_.size() > 1) {
     unstarted_ = {Errc::stopped, "asked to stop before all nodes were connected"};
     tell_ranks(*unstarted_);
   }

@@ -74,11 +74,11 @@ private:
   void let_leave();
   Members::iterator find(std::string_view address);
   Members::iterator find(const member_actor& node);
-  std::int64_t next_number() const { return has_begun() ? generation_->number + 1 : 1; }
-  bool gathers_for(std::int64_t generation) const;
+  std::int64_t next_number() const;
+  bool gathers_for(std::int64_t round) const;
   void gather();
-  void await_again(std::int64_t generation);
-  void await_enough(std::int64_t generation);
+  void await_again(std::int64_t round);
+  void await_enough(std::int64_t round);
   void form_if_complete();
   void form();
   Result<engine::GenerationRecord> next_record();
@@ -121,8 +121,10 @@ private:
   Spares witnesses_;                       ///< the same; they vote, and train nothing
   std::vector<caf::actor_addr> dismissed_; ///< nodes that the others went on without
   Phase phase_ = Phase::gathering;
+  std::int64_t rounds_ = 0; ///< of gathering
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
+  std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since it was proposed
   bool inherits_ = false; ///< those whom another has led come together here
   coordinator_actor coordinator_;

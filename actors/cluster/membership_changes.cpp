@@ -189,7 +189,7 @@ caf::result<void> MembershipState::fail(std::int64_t generation, const Error& er
 /// has failed is left behind; where nobody knows which one that is, all try again, but not for
 /// ever.
 bool MembershipState::goes_on_after(const Error& error) {
-  if (!has_begun() || (generation_->number == 1 && phase_ == Phase::connecting))
+  if (!has_begun() || (generation_->is_first() && phase_ == Phase::connecting))
     return false;
   constexpr int most_unexplained = 3;
   if (error.code == Errc::collective) {

@@ -11,11 +11,21 @@
 
 namespace troupe::actors {
 
+std::int64_t MembershipState::next_number() const {
+  auto last = has_begun() ? generation_->number : 0;
+  for (const auto& node : roster_.nodes())
+    last = std::max(last, node.generation);
+  return last + 1;
+}
+
 Result<engine::GenerationRecord> MembershipState::next_record() {
   TROUPE_TRY(auto secret, collectives::make_secret());
   const auto slices = has_begun() ? generation_->slices : setup_.slices(roster_.workers());
   auto record = roster_.generation(next_number(), std::move(secret), slices);
   record.job = has_begun() ? generation_->job : record.secret.substr(0, record.secret.size() / 2);
+  if (writer_.empty())
+    writer_ = fmt::format("{}-{}", record.number, roster_.nodes().front().process.substr(0, 8));
+  record.writer = writer_;
   std::vector<NodeInfo> witnesses;
   for (const auto& witness : witnesses_)
     witnesses.push_back(witness.info);

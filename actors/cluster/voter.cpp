@@ -205,7 +205,7 @@ caf::result<void> VoterState::propose(const Record& record) {
     adopt(record);
     return caf::unit;
   }
-  if (!decree_ || !decree_->may_propose() || record.number != last_->number + 1)
+  if (!decree_ || !decree_->may_propose() || record.number <= last_->number)
     return carry({Errc::network, "another node leads the job now"});
   wish_ = {record, self_->make_response_promise<void>()};
   auto promise = wish_->decided;

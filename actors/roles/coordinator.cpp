@@ -19,6 +19,7 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
   summary_.accuracy = setup_.before.accuracy;
+  save_wanted_ = setup_.takes_over && setup_.plan.saves();
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -117,7 +118,7 @@ void CoordinatorState::begin_if_ready() {
 /// What was due when the generation before ended may not have been done: the last steps are on no
 /// disk, or not evaluated.
 void CoordinatorState::go_on() {
-  const bool is_first = setup_.generation.number == 1;
+  const bool is_first = setup_.generation.is_first();
   if (is_over() && is_first)
     return resume_training();
   if (stopping_)
@@ -125,7 +126,7 @@ void CoordinatorState::go_on() {
   const bool pauses = setup_.plan.evaluation_due(committed_) || setup_.plan.epoch_ends(committed_);
   if (pauses && epoch_.steps > 0)
     return reach_pause();
-  is_over() ? save_if_due() : resume_training();
+  is_over() || save_wanted_ ? save_if_due() : resume_training();
 }
 
 void CoordinatorState::resume_training() {
@@ -198,7 +199,7 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   summary_.skipped_steps = record->skipped_steps;
   summary_.scale_growths = record->scale_growths;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
-  if (step == setup_.first_step && setup_.generation.number > 1)
+  if (step == setup_.first_step && !setup_.generation.is_first())
     record_recovery();
   tell_workers_status();
 }

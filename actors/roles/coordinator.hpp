@@ -37,6 +37,7 @@ struct CoordinatorSetup {
   RunTotals totals = {};   ///< of the generations before
   bool is_divided = false; ///< no rank has all of the state by itself
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
+  bool takes_over = false; ///< another led until now: what it has saved may be out of reach
   checkpointer_actor checkpointer; ///< rank 0's
   metrics_actor metrics;
   membership_actor membership = {}; ///< null: there is one node alone
@@ -134,6 +135,7 @@ private:
   bool stopping_ = false;
   bool writing_ = false;            ///< a snapshot: there is memory for one
   bool save_due_ = false;           ///< when that is written
+  bool save_wanted_ = false;        ///< whatever step it is
   std::size_t copying_ = 0;         ///< ranks that have not yet copied what they save
   std::int64_t saved_ = -1;         ///< steps after which a checkpoint was written, or should be
   std::int64_t hashed_ = -1;        ///< steps after which the summary's digest was taken

@@ -13,7 +13,9 @@ void CoordinatorState::save_if_due() {
   if (phase_ == Phase::ended) // while the checkpoint before was written
     return;
   const bool saves = setup_.plan.saves() || next_parts_.is_best;
-  if (!is_over() && !setup_.plan.checkpoint_due(committed_) && !next_parts_.is_best) {
+  const bool is_due = std::exchange(save_wanted_, false) ||
+                      setup_.plan.checkpoint_due(committed_) || next_parts_.is_best;
+  if (!is_over() && !is_due) {
     next_parts_ = {};
     return resume_training();
   }

@@ -18,6 +18,9 @@ struct Formed {
   /// What this run was before, as its files say, on the node that leads; empty: what the generation
   /// before left.
   std::optional<metrics::EarlierRun> before = {};
+  /// By checkpoint.best, of the run's best checkpoint, on the node that leads.
+  std::optional<double> best = {};
+  bool takes_over = false;          ///< this node leads, and another did before
   metrics_actor metrics;            ///< lives until NODE ends it
   std::string metrics_address = {}; ///< HOST:PORT; empty: off
   // Seconds.

@@ -6,6 +6,7 @@
 #include "metrics_role.hpp"
 #include "traced.hpp"
 
+#include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
@@ -98,7 +99,9 @@ Applicant FormerState::applicant() {
                       .say = setup_.say,
                       .stopped_within = setup_.stopped_within,
                       .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); }};
-  for (const auto& node : read_members(engine::run_folder(config())).nodes)
+  const auto before = read_members(engine::run_folder(config()));
+  applicant.info.generation = std::max(last_.number, before.generation);
+  for (const auto& node : before.nodes)
     applicant.known.push_back(node.address);
   if (setup_.data_plane)
     applicant.info.data =
@@ -114,6 +117,7 @@ Status FormerState::come_together() {
     TROUPE_TRY(find_job(applicant));
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, find_place(applicant));
+  TROUPE_TRY(claim_folder());
   last_ = place_->seat.generation;
   if (const auto written = write_members(engine::run_folder(config()), last_); !written)
     setup_.say(written.error().message);
@@ -127,10 +131,31 @@ Status FormerState::come_together() {
   state() = std::move(*shared);
   const auto& seat = place_->seat;
   const auto& record = seat.generation;
-  if (record.nodes.size() > 1 || record.number > 1)
+  if (record.nodes.size() > 1 || !record.is_first())
     setup_.say(fmt::format("generation {} from step {}: node {} of {}, {} of {} workers",
                            record.number, record.step, seat.node + 1, record.nodes.size(),
                            seat.place().workers, record.world_size()));
+  return {};
+}
+
+/// Of the leader before, whose folder it may be too, this one takes what it has written, and the
+/// right to write more.
+Status FormerState::claim_folder() {
+  const auto& writer = place_->seat.generation.writer;
+  if (!leads_ || writer == claimed_)
+    return {};
+  const auto folder = engine::run_folder(config());
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
+  const bool is_shared = std::filesystem::exists(drafts_of(folder, last_.writer), error);
+  if (!inherits_)
+    TROUPE_TRY(metrics::check_unwritten(folder));
+  TROUPE_TRY(claim_drafts(folder, writer));
+  if (inherits_ && !is_shared && view_)
+    TROUPE_TRY(view_->hand_over_history());
+  claimed_ = writer;
   return {};
 }
 
@@ -233,7 +258,7 @@ Status FormerState::prepare_host(std::int64_t slices, bool leads, bool is_alone)
 Result<RunViewPtr> FormerState::open_view(const metrics::RunInfo& info) {
   view_.reset(); // the one before has the same files
   return RunView::open(generation_->job(), info, place_->seat, !std::exchange(shown_, true),
-                       setup_.options, setup_.exposition);
+                       inherits_, setup_.options, setup_.exposition);
 }
 
 Result<FormedPtr> FormerState::show() {
@@ -258,6 +283,8 @@ Result<FormedPtr> FormerState::show() {
       Formed{.generation = generation_,
              .info = std::move(info),
              .before = before,
+             .best = leads_ ? engine::best_before(generation_->job()) : std::nullopt,
+             .takes_over = std::exchange(inherits_, false),
              .metrics = metrics,
              .metrics_address = setup_.metrics_address,
              .heal = seconds_between(healing_, connecting_),

@@ -63,6 +63,7 @@ private:
   Result<Place> enter_job(const Applicant& applicant);
   Status follow_or_lead(Applicant& applicant, const Error& lost);
   bool is_orphan(const Error& error) const;
+  Status claim_folder();
   Result<StateOffer> offer(const Applicant& applicant);
   Status start_alone();
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
@@ -81,6 +82,7 @@ private:
   JobPlace joined_;       ///< ours, or the leader's
   bool leads_ = false;    ///< it is ours
   bool inherits_ = false; ///< another has led before, and there was no generation since
+  std::string claimed_;   ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
   engine::GenerationRecord last_{.number = 0}; ///< that this node had a seat in; 0: none
   engine::Beginning beginning_;        ///< its state goes to the host

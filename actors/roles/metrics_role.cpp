@@ -16,12 +16,29 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       row_,
       [this](atom::join, const std::vector<NodeStatus>& nodes, const heartbeat_actor& leader) {
         view_->show(nodes);
-        leader_ = leader;
+        follow(leader);
       },
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
-      [this](atom::step_committed, const StepRecordPtr& step) { view_->show(*step); },
-      [this](atom::evaluated, const EpochRecordPtr& epoch) { view_->show(*epoch); },
-      [this](atom::begin, const RecoveryRecordPtr& recovery) { view_->show(*recovery); },
+      [this](atom::fetch,
+             const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryPart> {
+        auto& follower = followers_.emplace_back(
+            Follower{there, self_->make_response_promise<metrics::HistoryPart>()});
+        auto lines = follower.lines;
+        tell_lines();
+        return lines;
+      },
+      [this](atom::step_committed, const StepRecordPtr& step) {
+        view_->show(*step);
+        tell_lines();
+      },
+      [this](atom::evaluated, const EpochRecordPtr& epoch) {
+        view_->show(*epoch);
+        tell_lines();
+      },
+      [this](atom::begin, const RecoveryRecordPtr& recovery) {
+        view_->show(*recovery);
+        tell_lines();
+      },
       [this](atom::status, const WorkerSummaries& workers) {
         for (const auto& worker : workers)
           view_->show(worker);
@@ -41,6 +58,37 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         self_->quit(caf::exit_reason::user_shutdown);
         return std::exchange(view_, nullptr);
       });
+}
+
+void MetricsState::follow(const heartbeat_actor& leader) {
+  leader_ = leader;
+  fetch_lines();
+}
+
+void MetricsState::fetch_lines() {
+  const auto place = view_ ? view_->history() : std::nullopt;
+  if (!place)
+    return;
+  self_->request(leader_, caf::infinite, atom::fetch_v, *place)
+      .then(
+          [this](const metrics::HistoryPart& part) {
+            if (!view_)
+              return;
+            view_->keep(part);
+            fetch_lines();
+          },
+          [](const caf::error&) {}); // the leader, or its generation, is gone
+}
+
+/// Those that have all wait on.
+void MetricsState::tell_lines() {
+  std::erase_if(followers_, [this](Follower& follower) {
+    auto part = view_->lines_after(follower.there);
+    const bool has_more = !part.bytes.empty();
+    if (has_more)
+      follower.lines.deliver(std::move(part));
+    return has_more;
+  });
 }
 
 void MetricsState::sample() {

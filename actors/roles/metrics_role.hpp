@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -28,12 +29,21 @@ public:
 
 private:
   void sample();
+  void follow(const heartbeat_actor& leader);
+  void fetch_lines();
+  void tell_lines();
 
   metrics_actor::pointer self_;
   RunViewPtr view_;
   HostSampler sampler_;
   std::string address_;
   heartbeat_actor leader_; ///< null: nothing has begun
+  /// Wait for lines of the run that they do not have yet.
+  struct Follower {
+    metrics::HistoryPlace there;
+    caf::typed_response_promise<metrics::HistoryPart> lines;
+  };
+  std::vector<Follower> followers_;
   metrics::Trace trace_;
   metrics::Track row_;
 };

@@ -36,7 +36,7 @@ checkpointer_actor NodeState::spawn_checkpointer(const std::shared_ptr<engine::R
   const auto& job = generation().job();
   return spawn_role<CheckpointerState, checkpointer_actor, caf::detached>(
       job.config.checkpoint.is_sharded() ? engine::rank_rows(replica->rank) : engine::node_rows,
-      CheckpointerSetup{.store = job.checkpoints(),
+      CheckpointerSetup{.store = job.checkpoints(generation().seat.generation.writer),
                         .state = replica->state,
                         .rank = replica->rank,
                         .world_size = generation().world_size,
@@ -130,7 +130,7 @@ void NodeState::lead() {
   const auto& job = generation().job();
   const auto& state = *generation().replicas.front()->state;
   const auto totals =
-      totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, job.best}};
+      totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, formed_->best}};
   checkpointer_ = spawn_checkpointer(generation().replicas.front());
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       engine::node_rows,
@@ -149,6 +149,7 @@ void NodeState::lead() {
                        .totals = totals,
                        .is_divided = !engine::is_whole(*generation().replicas.front()),
                        .is_sharded = job.config.checkpoint.is_sharded(),
+                       .takes_over = formed_->takes_over,
                        .checkpointer = checkpointer_,
                        .metrics = formed_->metrics,
                        .membership = membership_});

@@ -79,6 +79,19 @@ std::vector<fs::path> files_of(const fs::path& path) {
   return files;
 }
 
+tl::unexpected<Error> not_made(const fs::path& folder, const std::error_code& error) {
+  return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
+              "cannot make the folder {}: {}", folder.string(), error.message());
+}
+
+Status make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return not_made(folder, error);
+  return {};
+}
+
 /// A folder loses its name first, so that half of one is never taken for a checkpoint.
 Status remove_checkpoint(const fs::path& path) {
   auto doomed = path;
@@ -96,25 +109,27 @@ Status remove_checkpoint(const fs::path& path) {
 
 } // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder) : folder_(std::move(folder)) {}
+CheckpointStore::CheckpointStore(fs::path folder, fs::path drafts)
+    : folder_(std::move(folder)), drafts_(std::move(drafts)) {}
 
 fs::path CheckpointStore::path_of(std::int64_t step) const {
   return folder_ / fmt::format("{}{:09}", prefix, step);
 }
 
-Status CheckpointStore::make_folder(const fs::path& path) const {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    return fail(error == std::errc::no_space_on_device ? Errc::no_space : Errc::io,
-                "cannot make the folder {}: {}", path.string(), error.message());
-  return {};
+fs::path CheckpointStore::partial_of(std::int64_t step) const {
+  auto name = path_of(step).filename();
+  name += partial_suffix;
+  return (drafts_.empty() ? folder_ : drafts_) / name;
 }
 
+/// The folder of drafts is not made: who has no right to write any more has none.
 Result<fs::path> CheckpointStore::begin(std::int64_t step) const {
-  auto partial = path_of(step);
-  partial += partial_suffix;
-  TROUPE_TRY(make_folder(partial));
+  const auto partial = partial_of(step);
+  TROUPE_TRY(make_folder(folder_));
+  std::error_code error;
+  fs::create_directory(partial, error);
+  if (error)
+    return not_made(partial, error);
   return partial;
 }
 
@@ -128,8 +143,7 @@ Result<CheckpointStore::Entry> CheckpointStore::finish(const Manifest& manifest)
 }
 
 void CheckpointStore::abandon(std::int64_t step) const {
-  auto partial = path_of(step);
-  partial += partial_suffix;
+  const auto partial = partial_of(step);
   std::error_code ignored; // what is left goes when the run begins the next time
   fs::remove_all(partial, ignored);
 }
@@ -173,7 +187,8 @@ CheckpointStore::Newest CheckpointStore::newest_valid() {
 }
 
 Status CheckpointStore::mark_best(std::int64_t step) const {
-  const auto temporary = folder_ / fmt::format("{}.tmp-{}", best_link, ::getpid());
+  const auto temporary = (drafts_.empty() ? folder_ : drafts_) /
+                         fmt::format("{}.tmp-{}", best_link, ::getpid());
   std::error_code error;
   fs::remove(temporary, error);
   fs::create_directory_symlink(path_of(step).filename(), temporary, error);

@@ -18,8 +18,9 @@ namespace troupe {
 /// Blocks on files; owned by one actor. Touches only its own files in the folder.
 class CheckpointStore {
 public:
-  /// The folder need not exist yet.
-  explicit CheckpointStore(std::filesystem::path folder);
+  /// The folder need not exist yet. `drafts`: where checkpoints are written, which must (drafts.hpp);
+  /// empty: beside their names.
+  explicit CheckpointStore(std::filesystem::path folder, std::filesystem::path drafts = {});
 
   struct Entry {
     std::int64_t step = 0;
@@ -76,7 +77,7 @@ private:
     bool operator==(const Verified&) const = default;
   };
 
-  Status make_folder(const std::filesystem::path& path) const;
+  std::filesystem::path partial_of(std::int64_t step) const;
   std::vector<std::filesystem::path> unfinished() const; ///< parts of checkpoints
   std::vector<std::filesystem::path> marks() const;
   Result<std::size_t> find_newest_valid(const std::vector<Entry>& entries);
@@ -84,7 +85,7 @@ private:
   void remember(const Entry& entry);
   static std::optional<Verified> identify(const Entry& entry);
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, drafts_;
   std::optional<Verified> verified_; ///< spares prune() from reading what was just written
 };
 

@@ -22,17 +22,19 @@ Errc code_of(const std::error_code& error) {
 template <class Record>
 Result<JsonLines> open_lines(const std::filesystem::path& path,
                              std::optional<Record> (*parse)(std::string_view),
-                             Recollection& before) {
-  return JsonLines::open(path, [&](std::string_view line) {
+                             Recollection& before, const RunWriter& writer) {
+  const auto keep = [&](std::string_view line) {
     const auto record = parse(line);
     return record && before.add(*record);
-  });
+  };
+  return writer.takes_over ? JsonLines::take_over(path, writer.drafts, keep)
+                           : JsonLines::open(path, keep);
 }
 
 } // namespace
 
 Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const RunInfo& run,
-                                  std::string_view config_yaml) {
+                                  std::string_view config_yaml, const RunWriter& writer) {
   auto path = output / run.name;
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -40,16 +42,22 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
     return fail(code_of(error), "cannot make the folder {}: {}", echoed(path.string()),
                 error.message());
   Recollection before{run};
-  TROUPE_TRY(auto steps, open_lines(path / run_files::steps, parse_step, before));
-  TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before));
-  TROUPE_TRY(auto recoveries, open_lines(path / run_files::recoveries, parse_recovery, before));
+  TROUPE_TRY(auto steps, open_lines(path / run_files::steps, parse_step, before, writer));
+  TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before, writer));
+  TROUPE_TRY(auto recoveries,
+             open_lines(path / run_files::recoveries, parse_recovery, before, writer));
   RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(recoveries),
-                   std::move(before));
+                   std::move(before), writer.drafts);
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
-  TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml));
+  TROUPE_TRY(
+      write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
   TROUPE_TRY(folder.write(run));
   return folder;
+}
+
+Status check_unwritten(const std::filesystem::path& run) {
+  return check_not_written(run / run_files::steps);
 }
 
 Status RunFolder::append(const StepRecord& step) {
@@ -65,15 +73,15 @@ Status RunFolder::append(const RecoveryRecord& recovery) {
 }
 
 Status RunFolder::write(const RunInfo& run) const {
-  return write_file_atomically(path_ / run_files::info, to_json(run));
+  return write_file_atomically(path_ / run_files::info, to_json(run), drafts_);
 }
 
 Status RunFolder::write(const RunSummary& last) const {
-  return write_file_atomically(summary(), to_json(last));
+  return write_file_atomically(summary(), to_json(last), drafts_);
 }
 
 Status RunFolder::write_report(std::string_view document) const {
-  return write_file_atomically(report(), standing_page(document));
+  return write_file_atomically(report(), standing_page(document), drafts_);
 }
 
 } // namespace troupe::metrics

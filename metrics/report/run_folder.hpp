@@ -23,6 +23,12 @@ inline constexpr const char* summary = "summary.json";
 inline constexpr const char* report = "report.html";
 } // namespace run_files
 
+/// How a process writes to a run's folder.
+struct RunWriter {
+  std::filesystem::path drafts = {}; ///< of core/drafts.hpp; empty: beside the files
+  bool takes_over = false;           ///< from another process, which may still write
+};
+
 /// Blocks on files; one process at a time.
 class RunFolder {
 public:
@@ -30,7 +36,7 @@ public:
   /// report), and cuts off what came after run.first_step: it is trained again. What came before
   /// is read here, and never again.
   static Result<RunFolder> open(const std::filesystem::path& output, const RunInfo& run,
-                                std::string_view config_yaml);
+                                std::string_view config_yaml, const RunWriter& writer = {});
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
@@ -53,13 +59,16 @@ public:
 
 private:
   RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, JsonLines recoveries,
-            Recollection before)
-      : path_(std::move(path)), steps_(std::move(steps)), epochs_(std::move(epochs)),
+            Recollection before, std::filesystem::path drafts)
+      : path_(std::move(path)), drafts_(std::move(drafts)), steps_(std::move(steps)), epochs_(std::move(epochs)),
         recoveries_(std::move(recoveries)), before_(std::move(before)) {}
 
-  std::filesystem::path path_;
+  std::filesystem::path path_, drafts_;
   JsonLines steps_, epochs_, recoveries_;
   Recollection before_;
 };
+
+/// Error: invalid_input, where another process writes a run to this folder.
+Status check_unwritten(const std::filesystem::path& run);
 
 } // namespace troupe::metrics

@@ -1,5 +1,6 @@
 #include "run_view.hpp"
 
+#include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/metrics/readable.hpp"
 
@@ -40,6 +41,12 @@ std::vector<metrics::NodeRecord> records_of(const std::vector<NodeStatus>& nodes
   return records;
 }
 
+bool has_vote(const engine::Seat& seat) {
+  const auto& place = seat.place();
+  return std::ranges::count(seat.generation.voters, engine::Voter{place.address, place.process}) >
+         0;
+}
+
 double mib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
@@ -63,19 +70,27 @@ RunView::RunView(const RunOptions& options, metrics::Exposition& exposition,
 
 Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const metrics::RunInfo& info,
                                                const engine::Seat& seat, bool is_first,
-                                               const RunOptions& options,
+                                               bool takes_over, const RunOptions& options,
                                                metrics::Exposition& exposition) {
   const bool leads = seat.leads();
+  const auto& record = seat.generation;
+  const metrics::RunWriter writer{
+      .drafts = record.writer.empty() ? "" : drafts_of(job.folder, record.writer),
+      .takes_over = takes_over};
   std::optional<metrics::RunFolder> folder;
   std::optional<metrics::EventFile> board;
   if (leads) {
-    TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text));
+    TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text, writer));
   }
   if (leads && job.config.run.tensorboard) {
     TROUPE_TRY(board, metrics::EventFile::create(folder->tensorboard(), info));
   }
   std::unique_ptr<RunView> view{
       new RunView{options, exposition, std::move(folder), std::move(board)}};
+  if (leads)
+    view->opening_ = fmt::format("{}-{}", record.writer, record.number);
+  else if (has_vote(seat) && !std::filesystem::exists(writer.drafts))
+    view->kept_.emplace(job.folder);
   if (is_first)
     view->introduce(job, info);
   else
@@ -86,6 +101,25 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
 
 metrics::EarlierRun RunView::before() const {
   return folder_ ? folder_->before().run() : metrics::EarlierRun{};
+}
+
+std::optional<metrics::HistoryPlace> RunView::history() const {
+  return kept_ ? std::optional{kept_->place()} : std::nullopt;
+}
+
+void RunView::keep(const metrics::HistoryPart& part) {
+  const auto kept = kept_->add(part);
+  warn_once(kept);
+  if (!kept)
+    kept_.reset();
+}
+
+metrics::HistoryPart RunView::lines_after(const metrics::HistoryPlace& there) const {
+  return folder_ ? metrics::read_history(folder_->path(), opening_, there) : metrics::HistoryPart{};
+}
+
+Status RunView::hand_over_history() const {
+  return kept_ ? kept_->hand_over() : Status{};
 }
 
 void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::int64_t generation) {

@@ -10,6 +10,7 @@
 
 #include "troupe/metrics/console/console.hpp"
 #include "troupe/metrics/http/exposition.hpp"
+#include "troupe/metrics/report/history.hpp"
 #include "troupe/metrics/report/run_folder.hpp"
 #include "troupe/metrics/tensorboard/event_file.hpp"
 
@@ -30,10 +31,11 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 class RunView {
 public:
   /// The node that leads keeps the run's folder. `is_first`: a person has not been told of the run
-  /// yet. The exposition outlives the view. Errors: io or no_space for the folder.
+  /// yet. `takes_over`: another process has led until now. The exposition outlives the view. Errors:
+  /// io or no_space for the folder.
   static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
                                                const engine::Seat& seat, bool is_first,
-                                               const RunOptions& options,
+                                               bool takes_over, const RunOptions& options,
                                                metrics::Exposition& exposition);
 
   /// Whether a generation that begins as this info says, and that this node `leads` or not, goes on
@@ -67,6 +69,15 @@ public:
   /// Said once.
   void warn_once(const Status& status);
 
+  /// How much of the run's lines this node keeps, which may lead one day; empty: it need not, or
+  /// cannot.
+  std::optional<metrics::HistoryPlace> history() const;
+  void keep(const metrics::HistoryPart& part);
+  /// What somebody lacks who keeps them, of the node that leads.
+  metrics::HistoryPart lines_after(const metrics::HistoryPlace& there) const;
+  /// This node leads from now on, with the lines that it has kept. Errors: io.
+  Status hand_over_history() const;
+
   metrics::Registry& registry() { return exposition_.registry(); }
 
 private:
@@ -91,6 +102,8 @@ private:
   metrics::Exposition& exposition_;
   std::map<std::string, std::string> labels_;                      ///< of nodes, by address
   std::optional<metrics::RunFolder> folder_;                       ///< of the node that leads
+  std::string opening_;                                            ///< of the folder
+  std::optional<metrics::KeptHistory> kept_;                       ///< of a node that may lead
   std::optional<metrics::EventFile> board_;                        ///< with run.tensorboard
   std::vector<std::shared_ptr<data::UnreadableFiles>> unreadable_; ///< by split
   std::optional<Error> lost_; ///< why the record of the run is not whole

@@ -30,6 +30,12 @@ bool lock(int file) {
   return true; // or the file system has no locks
 }
 
+tl::unexpected<Error> written_by_another(const std::filesystem::path& path) {
+  return fail(Errc::invalid_input,
+              "{} is being written by another process; give this run another run.name",
+              path.string());
+}
+
 } // namespace
 
 Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
@@ -39,12 +45,34 @@ Result<JsonLines> JsonLines::open(const std::filesystem::path& path,
     return fail(is_full(errno) ? Errc::no_space : Errc::io, "cannot open {}: {}", path.string(),
                 std::strerror(errno));
   if (!lock(file.number()))
-    return fail(Errc::invalid_input,
-                "{} is being written by another process; give this run another run.name",
-                path.string());
+    return written_by_another(path);
   JsonLines lines(path, std::move(file));
   TROUPE_TRY(lines.cut(keep));
   return lines;
+}
+
+Result<JsonLines> JsonLines::take_over(const std::filesystem::path& path,
+                                       const std::filesystem::path& drafts,
+                                       const std::function<bool(std::string_view)>& keep) {
+  const auto draft = drafts / path.filename();
+  std::error_code error;
+  if (std::filesystem::exists(path, error))
+    std::filesystem::copy_file(path, draft, std::filesystem::copy_options::overwrite_existing,
+                               error);
+  if (error)
+    return fail(Errc::io, "cannot copy {}: {}", path.string(), error.message());
+  TROUPE_TRY(auto lines, open(draft, keep));
+  std::filesystem::rename(draft, path, error);
+  if (error)
+    return fail(Errc::io, "cannot write {}: {}", path.string(), error.message());
+  lines.path_ = path;
+  return lines;
+}
+
+Status check_not_written(const std::filesystem::path& path) {
+  if (is_being_written(path))
+    return written_by_another(path);
+  return {};
 }
 
 Status JsonLines::cut(const std::function<bool(std::string_view)>& keep) {

@@ -21,6 +21,12 @@ public:
   static Result<JsonLines> open(const std::filesystem::path& path,
                                 const std::function<bool(std::string_view)>& keep);
 
+  /// The same where another process may still write the file: it goes on with one that has no name
+  /// any more. The new one is written in `drafts` first (core/drafts.hpp).
+  static Result<JsonLines> take_over(const std::filesystem::path& path,
+                                     const std::filesystem::path& drafts,
+                                     const std::function<bool(std::string_view)>& keep);
+
   /// Lines that were kept.
   std::int64_t kept() const { return kept_; }
 
@@ -37,6 +43,9 @@ private:
   std::int64_t size_ = 0; ///< bytes of whole lines
   std::int64_t kept_ = 0;
 };
+
+/// Error: invalid_input, where another process has the file open as JsonLines.
+Status check_not_written(const std::filesystem::path& path);
 
 /// Whether a process has the file open as JsonLines.
 bool is_being_written(const std::filesystem::path& path);

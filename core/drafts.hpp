@@ -1,0 +1,21 @@
+/// Where the files of a run are written before they get their names: a folder in the run's folder,
+/// which belongs to one writer. Who takes the run over from a writer that may still live removes
+/// that one's folder. From then on the other can neither finish what it had begun nor begin
+/// anything: it cannot make the folder again, and without it has no file to give a name to.
+#pragma once
+
+#include "error.hpp"
+
+#include <filesystem>
+#include <string_view>
+
+namespace troupe {
+
+/// RUN/.drafts-WRITER
+std::filesystem::path drafts_of(const std::filesystem::path& run, std::string_view writer);
+
+/// Makes the writer's folder, empty, and removes those of all others. The run's folder exists.
+/// Blocks. Errors: io, no_space.
+Status claim_drafts(const std::filesystem::path& run, std::string_view writer);
+
+} // namespace troupe
