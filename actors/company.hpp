@@ -22,6 +22,7 @@ struct RunOptions {
   /// `troupe node`: answers status and stop at cluster.listen; one that leads stays after a job
   /// that has not failed, until it is asked to drain.
   bool daemon = false;
+  bool witness = false; ///< one that trains nothing, and has a vote in who takes part
   /// Called once the company is there, with a function that asks it to drain (any thread, any
   /// time).
   std::function<void(std::function<void()> drain)> on_started;

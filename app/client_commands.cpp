@@ -80,8 +80,9 @@ void print_job(const actors::JobStatus& status) {
              status.samples_per_second);
   if (!status.error.empty())
     fmt::print("error: {}\n", status.error);
-  fmt::print("generation {}, {}, {}\n\n", status.generation, counted(status.nodes.size(), "node"),
-             counted(status.world_size, "worker"));
+  fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,
+             counted(status.nodes.size(), "node"), counted(status.world_size, "worker"),
+             status.nodes.front().address);
 }
 
 void print_nodes(const actors::JobStatus& status) {

@@ -27,7 +27,7 @@ struct TrainArguments {
   std::string log_format = "plain";
   std::string trace;
   std::vector<std::string> join; ///< HOST:PORT of daemons
-  bool daemon = false;
+  bool daemon = false, witness = false;
 };
 
 void say_ready() {
@@ -56,7 +56,10 @@ int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
 }
 
 int train(const TrainArguments& arguments, const Catalogue& catalogue) {
-  auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
+  // A witness needs nothing that the others train with.
+  const auto machine =
+      arguments.witness ? Capabilities::all() : engine::machine_capabilities();
+  auto config = load_or_complain(arguments.config, machine, catalogue);
   if (!config)
     return wrong_input;
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
@@ -77,6 +80,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config, catalogue);
   options.daemon = arguments.daemon;
+  options.witness = arguments.witness;
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
       say_ready();
@@ -116,7 +120,10 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
       ->add_option("--trace", arguments->trace,
                    "Write a timeline of streams and actors, for ui.perfetto.dev")
       ->type_name("FILE");
-  if (daemon)
+  if (daemon) {
+    command->add_flag("--witness", arguments->witness,
+                      "Train nothing, but have a vote in who takes part: of two nodes and a "
+                      "witness, each may be lost");
     command
         ->add_option("--join", arguments->join,
                      "Take part in the job of the daemon that listens there")
@@ -124,6 +131,7 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
         ->check([](const std::string& text) {
           return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
         });
+  }
   command->callback([&action, arguments, command] {
     arguments->verbose = is_verbose(*command);
     action = [arguments](const Catalogue& catalogue) { return train(*arguments, catalogue); };

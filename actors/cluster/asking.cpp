@@ -1,5 +1,7 @@
 #include "asking.hpp"
 
+#include "carried_error.hpp"
+
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
@@ -45,6 +47,22 @@ Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& addr
     return found;
   auto leader = ask_daemon(applicant, found->leader);
   return leader ? std::move(leader) : fail(Errc::network, "{}", leader.error().message);
+}
+
+Result<Succession> ask_voter(const Applicant& applicant, std::int64_t generation) {
+  constexpr std::chrono::milliseconds patience{500};
+  Result<Succession> told;
+  caf::scoped_actor self{applicant.system};
+  self->request(applicant.voter, patience, atom::lead_v, generation)
+      .receive(
+          [&](std::string& leader, engine::GenerationRecord& last) {
+            *told = {std::move(leader), std::move(last)};
+          },
+          [&](const caf::error& error) {
+            if (error != caf::sec::request_timeout)
+              told = failure(carried(error, {Errc::network, "the voter died"}));
+          });
+  return told;
 }
 
 bool may_go_on(const Applicant& applicant, const engine::Voter& voter) {

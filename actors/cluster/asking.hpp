@@ -20,4 +20,14 @@ Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& addr
 /// asked, or is the same process as then.
 bool may_go_on(const Applicant& applicant, const engine::Voter& voter);
 
+/// Where nodes come together, and after which generation. No leader: nobody knows yet.
+struct Succession {
+  std::string leader; ///< its address
+  engine::GenerationRecord last;
+};
+
+/// This daemon's own VOTER, which takes a moment where it does not know who leads after that
+/// generation; below 0: who leads now. Error: stopped, the job has ended.
+Result<Succession> ask_voter(const Applicant& applicant, std::int64_t generation);
+
 } // namespace troupe::actors

@@ -45,7 +45,11 @@ std::vector<std::string> acquaintances(const Applicant& applicant) {
 Result<JobPlace> find_job(const Applicant& applicant, Clock::time_point end) {
   for (bool first = true;; first = false) {
     Result<JobPlace> found;
-    for (const auto& address : acquaintances(applicant)) {
+    TROUPE_TRY(const auto told, ask_voter(applicant, -1));
+    auto addresses = acquaintances(applicant);
+    if (!told.leader.empty())
+      addresses.insert(addresses.begin(), told.leader);
+    for (const auto& address : addresses) {
       found = ask_twice(applicant, address);
       if (found || found.error().code != Errc::network)
         return found;
@@ -133,16 +137,22 @@ Result<Place> take_seat(const Applicant& applicant, const JobPlace& job) {
 }
 
 Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
-  const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
+  const auto quorum = applicant.config.cluster.timeouts.quorum;
+  auto end = Clock::now() + quorum;
   for (bool first = true;; first = false) {
     const auto found = find_job(applicant, end);
     if (!found)
       return failure(found.error());
     job = *found;
-    if (const auto prepared = prepare_for(applicant, job.membership); !prepared)
-      return failure(prepared.error());
+    if (applicant.info.workers > 0)
+      TROUPE_TRY(prepare_for(applicant, job.membership));
+    const auto asked = Clock::now();
     auto place = take_seat(applicant, job);
-    if (place || place.error().code != Errc::network || Clock::now() > end)
+    if (place || place.error().code != Errc::network)
+      return place;
+    if (Clock::now() - asked > applicant.config.cluster.timeouts.detection)
+      end = Clock::now() + quorum; // it has waited among others
+    if (Clock::now() > end)
       return place;
     if (first)
       applicant.say(place.error().message + "; trying again");
@@ -152,23 +162,6 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job) {
 }
 
 namespace {
-
-/// What its VOTER comes to know, where that does not take long: at which address nodes come
-/// together, and after what. Empty: nothing yet. Error: stopped, the job has ended.
-Result<std::pair<std::string, engine::GenerationRecord>> elected_after(const Applicant& applicant,
-                                                                       std::int64_t generation) {
-  constexpr std::chrono::milliseconds patience{500};
-  Result<std::pair<std::string, engine::GenerationRecord>> found;
-  caf::scoped_actor self{applicant.system};
-  self->request(applicant.voter, patience, atom::lead_v, generation)
-      .receive([&](std::string& address,
-                   engine::GenerationRecord& last) { *found = {std::move(address), std::move(last)}; },
-               [&](const caf::error& error) {
-                 if (error != caf::sec::request_timeout)
-                   found = failure(carried(error, {Errc::network, "the voter died"}));
-               });
-  return found;
-}
 
 /// By whoever answers.
 std::optional<JobPlace> ask_around(const Applicant& applicant) {
@@ -184,14 +177,13 @@ Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy) {
   const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;
   applicant.say(vacancy.lost.message);
   while (Clock::now() < end) {
-    TROUPE_TRY(auto elected, elected_after(applicant, vacancy.last.number));
-    auto& [leader, last] = elected;
-    if (leader == applicant.info.address) {
-      vacancy.last = std::move(last);
-      return JobPlace{{}, leader};
+    TROUPE_TRY(auto told, ask_voter(applicant, vacancy.last.number));
+    if (told.leader == applicant.info.address) {
+      vacancy.last = std::move(told.last);
+      return JobPlace{{}, told.leader};
     }
-    if (!leader.empty()) {
-      if (auto found = ask_for_job(applicant, leader))
+    if (!told.leader.empty()) {
+      if (auto found = ask_for_job(applicant, told.leader))
         return found;
     } else if (auto found = ask_around(applicant)) {
       return *found;

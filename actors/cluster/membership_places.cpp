@@ -39,6 +39,8 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
     return troupe::fail(Errc::stopped, "the others go on without this node");
   if (again)
     return {};
+  if (info.workers == 0)
+    return roster_.nodes().empty() ? Status{} : roster_.check_same_job(info);
   return has_begun() ? check_later(info) : roster_.check(info);
 }
 

@@ -284,6 +284,8 @@ VoterState::leader_after(std::int64_t generation) {
                         (last_->number > generation || gathers_at_ != last_->leader());
   if (is_known)
     return {gathers_at_, *last_};
+  if (generation < 0)
+    return {std::string{}, Record{}};
   return asker_.emplace(self_->make_response_promise<std::string, Record>());
 }
 

@@ -48,6 +48,8 @@ former_actor::behavior_type FormerState::make_behavior() {
 }
 
 Result<FormedPtr> FormerState::form() {
+  if (setup_.options.witness)
+    return watch();
   TROUPE_TRY(is_daemon() ? come_together() : start_alone());
   setup_.exposition.enter(metrics::JobPhase::starting);
   if (const auto& seat = place_->seat; !host_)
@@ -63,6 +65,16 @@ Result<FormedPtr> FormerState::form() {
   if (place_->seat.leads()) // the ranks are connected: all nodes have entered
     engine::withdraw_offer(host_->job->checkpoints().folder(), place_->seat.shared);
   return show();
+}
+
+/// A seat is never for a witness: this ends when the job does.
+Result<FormedPtr> FormerState::watch() {
+  setup_.exposition.enter(metrics::JobPhase::waiting);
+  setup_.say("this node is a witness: it votes on who takes part, and trains nothing");
+  auto applicant = this->applicant();
+  applicant.info.workers = 0;
+  const auto place = join_job(applicant, joined_);
+  return failure(place ? Error{Errc::internal, "a witness has got a seat"} : place.error());
 }
 
 /// What was divided among ranks is gone with those that are lost.

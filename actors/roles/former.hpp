@@ -56,6 +56,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Result<FormedPtr> form();
+  Result<FormedPtr> watch();
   Applicant applicant();
   Status come_together();
   Status find_job(const Applicant& applicant);

@@ -35,7 +35,7 @@ struct Audience : test::Deterministic {
     seat.generation.nodes.front().workers = 1;
     seat.generation.nodes.push_back({.address = {}, .host = "there", .first_rank = 1});
     seat.node = leads ? 0 : 1;
-    auto view = RunView::open(*job, small_run(), seat, true, {.quiet = true}, *exposition);
+    auto view = RunView::open(*job, small_run(), seat, true, false, {.quiet = true}, *exposition);
     REQUIRE(view);
     metrics = test::spawn_state<MetricsState, metrics_actor>(
         system, MetricsSetup{.view = std::move(*view), .address = "here:7401"});

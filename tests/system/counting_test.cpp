@@ -1,15 +1,12 @@
 // Whoever is lost: each sample is applied once an epoch.
+#include "counting.hpp"
 #include "daemons.hpp"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <csignal>
-#include <fstream>
 #include <random>
 #include <thread>
 
@@ -17,53 +14,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-constexpr int samples = 960;
-
-/// Sample i is 1 in feature i, and to be 1: each time it is applied, it halves what weight i lacks
-/// of 1, and touches no other. So weights are those of an undisturbed run, bit for bit, where each
-/// sample was applied as often.
-class Counting : public Experiment {
-public:
-  Counting()
-      : Experiment{{"data.dataset=csv",
-                    "data.standardize=false",
-                    "data.targets=[y]",
-                    "data.augment=[]",
-                    "data.batch_size=6",
-                    "data.slices=6",
-                    "data.eval_batch_size=6",
-                    "model.name=linear",
-                    "model.bias=false",
-                    "model.num_classes=1",
-                    "model.loss=mean_squared_error",
-                    "train.optimizer.lr=1.5",
-                    "train.optimizer.momentum=0",
-                    "train.optimizer.nesterov=false",
-                    "train.optimizer.weight_decay=0",
-                    "train.schedule.name=constant",
-                    "train.schedule.warmup=0",
-                    "train.epochs=20",
-                    "train.evaluate_every=0",
-                    "checkpoint.every=40 steps"}} {
-    std::vector<std::string> names;
-    names.reserve(samples);
-    for (int i = 0; i < samples; ++i)
-      names.push_back(fmt::format("f{}", i));
-    for (const char* file : {"train.csv", "test.csv"}) {
-      std::ofstream out{*this / file};
-      out << fmt::format("{},y\n", fmt::join(names, ","));
-      for (int i = 0; i < samples; ++i) {
-        for (int feature = 0; feature < samples; ++feature)
-          out << (feature == i ? "1," : "0,");
-        out << "1\n";
-      }
-    }
-    own = {"data.root=" + (*this / "").string(),
-           fmt::format("data.features=[{}]", fmt::join(names, ","))};
-  }
-  Settings own;
-};
 
 /// Trains on three nodes of which again and again one that follows is killed, or asked to leave,
 /// and started again; the weights are to be those of a run of one process.
@@ -99,7 +49,7 @@ void check_counts(const std::string& strategy, const Settings& more, int most_lo
   CHECK(losses > 2); // where steps are fast the job ends before all of them
   REQUIRE(leader.prints("nodes: completed"));
   CHECK(stop(leader).code == 0);
-  CHECK(run.column<std::int64_t>("step") == all_steps(20 * samples / 6));
+  CHECK(run.column<std::int64_t>("step") == all_steps(20 * Counting::samples / 6));
   CHECK(run.digest() == alone);
 }
 

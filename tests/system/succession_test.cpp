@@ -1,0 +1,136 @@
+// The node that leads is lost, and the job goes on.
+#include "counting.hpp"
+#include "crew.hpp"
+#include "daemons.hpp"
+
+#include <catch2/catch_get_random_seed.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <random>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings for_crew(int nodes) {
+  return quick_timeouts + Settings{"parallel.strategy=ddp", "data.batch_size=12",
+                                   "data.slices=12", "data.synthetic_samples=96",
+                                   "data.eval_batch_size=12", "cluster.min_nodes=2",
+                                   "cluster.max_nodes=" + std::to_string(nodes)};
+}
+
+} // namespace
+
+TEST_CASE("when the leader is killed another goes on with the run, its lines and its checkpoints") {
+  const bool shared = GENERATE(true, false);
+  CAPTURE(shared);
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=60"}, shared};
+  crew.start_all();
+  REQUIRE(becomes_true([&] { return crew.run(0).steps_done() > 40; }));
+  const auto before = crew.run(0).losses();
+  crew[0].kill();
+  REQUIRE(crew[1].prints("this node leads the job from now on, after " + crew.address(0)));
+  REQUIRE(becomes_true([&] { return crew.leader(2) == 1; }));
+  crew.start(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
+  CHECK(crew.leader(0) == 1);
+
+  const auto run = crew.run(1);
+  REQUIRE(crew[1].prints("nodes: completed"));
+  CHECK(crew[0].wait().code == 0);
+  CHECK(crew[2].wait().code == 0);
+  CHECK(stop(crew[1]).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(60 * 8));
+  const auto losses = run.losses();
+  CHECK(std::vector(losses.begin(), losses.begin() + 40) ==
+        std::vector(before.begin(), before.begin() + 40));
+  const auto changes = run.recoveries();
+  REQUIRE(changes.size() >= 2);
+  const auto lost = std::ranges::find(changes, true, [](const auto& change) {
+    return change.at("is_loss").template get<bool>();
+  });
+  REQUIRE(lost != changes.end());
+  CHECK(lost->at("reason") == "node " + crew.address(0) +
+                                  ", which led the job, is gone: its connection was closed");
+  CHECK(lost->at("steps_repeated") == 0);
+  CHECK(run.newest_checkpoint().step == 60 * 8);
+  CHECK_FALSE(run.has("members.json"));
+}
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, leaders too") {
+  const Counting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  Crew crew{experiment, "nodes", 3,
+            quick_timeouts + experiment.own +
+                Settings{"parallel.strategy=ddp", "cluster.min_nodes=2", "cluster.max_nodes=3"},
+            true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  std::mt19937_64 random{Catch::getSeed()};
+  const auto below = [&](std::int64_t end) {
+    return std::uniform_int_distribution<std::int64_t>{0, end - 1}(random);
+  };
+  int losses = 0;
+  for (; losses < 8 && !run.has("summary.json"); ++losses) {
+    const auto next = run.steps_done() + below(200);
+    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
+    const auto leader = crew.leader(0) >= 0 ? crew.leader(0) : 1;
+    const int victim = below(2) == 0 ? leader : static_cast<int>(below(3));
+    crew[victim].kill();
+    std::this_thread::sleep_for(std::chrono::milliseconds{below(100)});
+    crew.start(victim);
+    becomes_true([&] { return crew.members(victim) == 3 || run.has("summary.json"); });
+  }
+  CHECK(losses > 2);
+  REQUIRE(becomes_true([&] { return run.has("summary.json"); }));
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(run.column<std::int64_t>("step") == all_steps(20 * Counting::samples / 6));
+  CHECK(run.digest() == alone);
+}
+
+TEST_CASE("a leader that was stopped for a while finds that another leads, and follows it") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=100000"}, true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  REQUIRE(becomes_true([&] { return run.steps_done() > 40; }));
+  crew[0].send(SIGSTOP);
+  REQUIRE(crew[1].prints("this node leads the job from now on"));
+  const auto then = run.steps_done();
+  REQUIRE(becomes_true([&] { return run.steps_done() > then + 40; }));
+  crew[0].send(SIGCONT);
+  REQUIRE(crew[0].prints("the others have come together at " + crew.address(1)));
+  REQUIRE(becomes_true([&] { return crew.members(0) == 3; }));
+  CHECK(crew.leader(0) == 1);
+  const auto now = run.steps_done();
+  REQUIRE(becomes_true([&] { return run.steps_done() > now + 40; }));
+  CHECK(stop(crew[1]).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
+
+TEST_CASE("with a witness the one of two nodes that follows outlives the leader") {
+  const Experiment experiment;
+  Crew crew{experiment, "nodes", 3,
+            for_crew(2) + Settings{"cluster.min_nodes=1", "train.epochs=100000"}, false};
+  crew.start(0);
+  crew.start(1);
+  crew.start(2, {"--witness"});
+  REQUIRE(becomes_true([&] { return has(crew[2].out(), "this node is a witness"); }));
+  REQUIRE(becomes_true([&] { return crew.run(0).steps_done() > 40; }));
+  REQUIRE(becomes_true([&] { return crew.status(2).at("phase") == "a witness of the job that " +
+                                        crew.address(0) + " leads"; }));
+  crew[0].kill();
+  REQUIRE(crew[1].prints("this node leads the job from now on"));
+  const auto then = crew.run(1).steps_done();
+  REQUIRE(becomes_true([&] { return crew.run(1).steps_done() > then + 40; }));
+  CHECK(becomes_true([&] { return crew.status(2).at("phase") == "a witness of the job that " +
+                                      crew.address(1) + " leads"; }));
+  CHECK(stop(crew[1]).code == 0);
+  CHECK(crew[2].wait().code == 0);
+  CHECK_FALSE(crew.run(2).has("events.jsonl"));
+}
