@@ -95,7 +95,7 @@ std::string Company::metrics_address() const {
 Status Company::publish() {
   const auto& cluster = config_.cluster;
   auto listen = *parse_endpoint(cluster.listen);
-  TROUPE_TRY(listen.port, actors::publish(node_, listen));
+  TROUPE_TRY(listen.port, actors::publish(node_, listen, network_));
   address_ = cluster.advertise.value_or(reachable_address(listen, cluster));
   log_->info("daemon at {}", address_);
   return {};

@@ -30,9 +30,11 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
 
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides, const Capabilities& capabilities,
-                          const Catalogue& catalogue) {
+                          const Catalogue& catalogue, std::span<const GivenValue> given) {
   auto config = default_config(catalogue);
   ConfigReader reader{config_keys(config, catalogue)};
+  for (const auto& [key, value, from] : given)
+    reader.read_given(key, value, from);
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
@@ -48,11 +50,12 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
 }
 
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
-                         const Capabilities& capabilities, const Catalogue& catalogue) {
+                         const Capabilities& capabilities, const Catalogue& catalogue,
+                         std::span<const GivenValue> given) {
   const auto text = read_config_text(path, {".yaml", ".yml"});
   if (!text)
     return tl::unexpected(std::vector{text.error()});
-  return parse_config(*text, path.string(), overrides, capabilities, catalogue);
+  return parse_config(*text, path.string(), overrides, capabilities, catalogue, given);
 }
 
 } // namespace troupe

@@ -20,18 +20,25 @@ namespace troupe {
 
 using ConfigResult = tl::expected<Config, std::vector<ConfigProblem>>;
 
-/// Reads the file, then sets the overrides ("train.optimizer.lr=0.2", values are YAML) in order,
-/// then checks. All problems are reported, those of the file first, by line.
+/// What somebody else than the file says of a key; the file, and overrides, have the last word.
+struct GivenValue {
+  std::string key;
+  std::string value; ///< YAML
+  std::string from;  ///< stands where problems with it say where they are
+};
+
+/// Takes what is `given`, reads the file, then sets the overrides ("train.optimizer.lr=0.2", values
+/// are YAML) in order, then checks. All problems are reported, those of the file first, by line.
 ConfigResult load_config(const std::filesystem::path& path,
                          std::span<const std::string> overrides = {},
                          const Capabilities& capabilities = host_capabilities(),
-                         const Catalogue& catalogue = {});
+                         const Catalogue& catalogue = {}, std::span<const GivenValue> given = {});
 
 /// The same for a text; `source` names it in problems.
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides = {},
                           const Capabilities& capabilities = host_capabilities(),
-                          const Catalogue& catalogue = {});
+                          const Catalogue& catalogue = {}, std::span<const GivenValue> given = {});
 
 /// The config as a complete YAML file that loads to the same config.
 std::string to_yaml(const Config& config, const Catalogue& catalogue);

@@ -30,6 +30,15 @@ public:
   TlsConfig of(const std::string& name) const {
     return {path(name + ".crt"), path(name + ".key"), path("ca.crt")};
   }
+  /// One more of this authority.
+  TlsConfig made(const std::string& name, const std::string& subject,
+                 const std::string& names) const {
+    run_command("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " +
+                path(name + ".key") + " -out " + path(name + ".crt") + " -subj '" + subject +
+                "' -addext subjectAltName=" + names + " -CA " + path("ca.crt") + " -CAkey " +
+                path("ca.key"));
+    return of(name);
+  }
   /// One whose only day was long ago, for the key of "node". By `openssl ca`, which alone takes
   /// dates in every version.
   TlsConfig expired() const {

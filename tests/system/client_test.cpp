@@ -32,6 +32,10 @@ std::vector<std::string> options(const TlsConfig& tls) {
   return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
 }
 
+std::vector<std::string> named(const std::string& name) {
+  return {"--tls-name", name};
+}
+
 Settings settings(const TlsConfig& tls) {
   return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
           "cluster.tls.ca=" + *tls.ca};
@@ -128,12 +132,15 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
   const auto stranger = ask("stop", address, options(others.of("client")));
   CHECK(stranger.code == 1);
   CHECK(has(stranger.err, "is not trusted"));
-  const auto plain = ask("stop", address, {"--timeout", "500ms"});
+  const auto plain = ask("stop", address, {"--timeout", "60s"});
   CHECK(plain.code == 1);
-  CHECK(has(plain.err, "one with TLS waits for certificates"));
+  CHECK(has(plain.err, "takes those alone who have certificates: give cluster.tls, or --tls-cert"));
+  const auto other = ask("stop", address, options(ours.of("client")) + named("other"));
+  CHECK(other.code == 1);
+  CHECK(has(other.err, "is not trusted: its name is none of cluster.tls.names"));
   CHECK(node.running());
 
-  const auto friendly = ask("status", address, options(ours.of("client")));
+  const auto friendly = ask("status", address, options(ours.of("client")) + named("node"));
   CAPTURE(friendly.err);
   CHECK(friendly.code == 0);
   const auto config = read_bytes(experiment.run("node") / "config.yaml");

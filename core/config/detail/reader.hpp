@@ -24,6 +24,8 @@ public:
   explicit ConfigReader(std::vector<ConfigKey> keys) : keys_{std::move(keys)} {}
 
   void read_document(std::string_view text, const std::string& source);
+  /// A key's value, as YAML, from elsewhere.
+  void read_given(const std::string& key, const std::string& value, const std::string& source);
   /// "a.b=value": the source of its problems is "--set a.b=value".
   void read_override(const std::string& assignment);
 
