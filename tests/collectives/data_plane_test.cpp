@@ -98,6 +98,24 @@ TEST_CASE("who does not know the secret takes nobody's place") {
   CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
 }
 
+TEST_CASE(
+    "no group, in which gradients or NCCL's id would travel, has a member without the secret") {
+  Loopback ranks{2};
+  const auto join = [&](int rank, const std::string& secret) {
+    return std::async(std::launch::async, [&ranks, rank, secret] {
+      return connect_tcp({.rank = rank,
+                          .endpoints = ranks.endpoints,
+                          .group = "test",
+                          .timeout = 300ms,
+                          .connect_timeout = 300ms},
+                         ranks.meet(rank, 1, secret));
+    });
+  };
+  auto member = join(0, "a secret"), guessing = join(1, "a guess");
+  CHECK_FALSE(member.get());
+  CHECK_FALSE(guessing.get());
+}
+
 TEST_CASE("a process may connect before the other one has heard of the generation") {
   Loopback ranks{2};
   REQUIRE(ranks.meet(1, 1, "the secret before"));
