@@ -10,12 +10,22 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace troupe::testing {
 
 inline void run_command(const std::string& command) {
   if (std::system((command + " >/dev/null 2>&1").c_str()) != 0)
     throw std::runtime_error("failed: " + command);
+}
+
+/// As --set, and as options of `troupe status`.
+inline std::vector<std::string> settings_of(const TlsConfig& tls) {
+  return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
+          "cluster.tls.ca=" + *tls.ca};
+}
+inline std::vector<std::string> options_of(const TlsConfig& tls) {
+  return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
 }
 
 /// An authority of its own, and certificates for "node" and "client".
