@@ -3,6 +3,7 @@
 #include "command_line.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
+#include "launched.hpp"
 #include "service.hpp"
 #include "signals.hpp"
 
@@ -27,6 +28,7 @@ struct TrainArguments {
   std::string log_format = "plain";
   std::string trace;
   std::vector<std::string> join; ///< HOST:PORT of daemons
+  std::string launcher;          ///< empty: none
   bool daemon = false;
 };
 
@@ -55,10 +57,29 @@ int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
   return summary.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
 }
 
-int train(const TrainArguments& arguments, const Catalogue& catalogue) {
-  auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
+/// Exit code, after having said what is wrong.
+tl::expected<Config, int> config_or_complain(const TrainArguments& arguments,
+                                             const Catalogue& catalogue) {
+  std::vector<GivenValue> given;
+  if (!arguments.launcher.empty()) {
+    const auto process = find_part(arguments.launcher, arguments.config, catalogue);
+    if (!process)
+      return tl::unexpected{complain(process.error())};
+    if (const auto shown = show_own_gpu(*process); !shown)
+      return tl::unexpected{complain(shown.error())};
+    given = process->values;
+  }
+  auto config =
+      load_or_complain(arguments.config, engine::machine_capabilities(), catalogue, given);
   if (!config)
-    return wrong_input;
+    return tl::unexpected{int{wrong_input}};
+  return *std::move(config);
+}
+
+int train(const TrainArguments& arguments, const Catalogue& catalogue) {
+  auto config = config_or_complain(arguments, catalogue);
+  if (!config)
+    return config.error();
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
     complain(
         fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on so many hosts",
@@ -77,6 +98,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   options.version = TROUPE_VERSION;
   options.config_text = to_yaml(*config, catalogue);
   options.daemon = arguments.daemon;
+  options.stays = arguments.launcher.empty();
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
       say_ready();
@@ -117,13 +139,14 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
                    "Write a timeline of streams and actors, for ui.perfetto.dev")
       ->type_name("FILE");
   if (daemon)
-    command
-        ->add_option("--join", arguments->join,
-                     "Take part in the job of the daemon that listens there")
-        ->type_name("HOST:PORT")
-        ->check([](const std::string& text) {
-          return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
-        });
+    add_launcher_option(*command, arguments->launcher)
+        ->excludes(command
+                       ->add_option("--join", arguments->join,
+                                    "Take part in the job of the daemon that listens there")
+                       ->type_name("HOST:PORT")
+                       ->check([](const std::string& text) {
+                         return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
+                       }));
   command->callback([&action, arguments, command] {
     arguments->verbose = is_verbose(*command);
     action = [arguments](const Catalogue& catalogue) { return train(*arguments, catalogue); };

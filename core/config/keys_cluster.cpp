@@ -17,7 +17,7 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "Where the daemon answers status, stop and nodes that join; port 0 takes a free "
                   "one"});
   keys.push_back({"cluster.advertise", &c.advertise, address,
-                  "How other nodes reach this one, where that is not listen"});
+                  "How other nodes reach this one, where that is not listen; port 0: at listen's"});
   keys.push_back(
       {"cluster.data_port", &c.data_port, port,
        "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});

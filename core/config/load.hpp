@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,17 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides = {},
                           const Capabilities& capabilities = host_capabilities(),
                           const Catalogue& catalogue = {}, std::span<const GivenValue> given = {});
+
+/// A value that the file, or an override, has for a key.
+struct StatedValue {
+  std::string text; ///< as YAML
+  std::string from; ///< "job.yaml:3:5", "--set a.b=c"
+};
+
+/// By key, whether they are right or not. Nothing where the file cannot be read.
+std::map<std::string, StatedValue> stated_values(const std::filesystem::path& path,
+                                                 std::span<const std::string> overrides,
+                                                 const Catalogue& catalogue);
 
 /// The config as a complete YAML file that loads to the same config.
 std::string to_yaml(const Config& config, const Catalogue& catalogue);

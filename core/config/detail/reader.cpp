@@ -72,6 +72,14 @@ void ConfigReader::add(const ConfigProblem& problem, const std::vector<std::stri
   problems_.push_back(std::move(placed));
 }
 
+std::optional<std::string> ConfigReader::given_at(const std::string& key) const {
+  const auto found = given_.find(key);
+  if (found == given_.end())
+    return std::nullopt;
+  const auto& [source, line, column] = found->second;
+  return line > 0 ? fmt::format("{}:{}:{}", source, line, column) : source;
+}
+
 std::vector<ConfigProblem> ConfigReader::take_problems() {
   const auto rank = [this](const ConfigProblem& p) {
     const int whole_file_last = p.line == 0 ? 1 : 0;
