@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <sstream>
 
 namespace troupe::app {
 
@@ -55,14 +54,6 @@ Status check_shared(const StatedValues& values, const LaunchedProcess& process) 
   return {};
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::istringstream in{list};
-  std::vector<std::string> parts;
-  for (std::string part; std::getline(in, part, ',');)
-    parts.push_back(part);
-  return parts;
-}
-
 } // namespace
 
 CLI::Option* add_launcher_option(CLI::App& command, std::string& name) {
@@ -88,18 +79,10 @@ Result<LaunchedProcess> find_part(const std::string& launcher, const ConfigArgum
 }
 
 Status show_own_gpu(const LaunchedProcess& process) {
-  if (process.is_alone_here())
-    return {};
   constexpr auto variable = "CUDA_VISIBLE_DEVICES";
-  const auto visible = own_variable(variable);
-  const auto gpus = split(visible.value_or(""));
-  const auto own = static_cast<std::size_t>(process.local_rank);
-  if (visible && gpus.size() <= 1) // each has been given its own, or none has any
-    return {};
-  if (visible && own >= gpus.size())
-    return fail(Errc::invalid_input, "{} is {}, for {} processes of this host", variable, *visible,
-                process.local_size);
-  ::setenv(variable, (visible ? gpus[own] : std::to_string(own)).c_str(), 1);
+  TROUPE_TRY(const auto gpu, own_gpu(process, own_variable(variable)));
+  if (gpu)
+    ::setenv(variable, gpu->c_str(), 1);
   return {};
 }
 

@@ -19,9 +19,7 @@ CLI::Option* add_launcher_option(CLI::App& command, std::string& name);
 Result<LaunchedProcess> find_part(const std::string& launcher, const ConfigArguments& arguments,
                                   const Catalogue& catalogue);
 
-/// Of the GPUs that are visible, this process is to see its own alone, where others of this host
-/// are to have the others. Before any of them is asked for. Error: invalid_input, when there are
-/// too few.
+/// Makes own_gpu() the one that this process sees, before any is asked for. Error: as there.
 Status show_own_gpu(const LaunchedProcess& process);
 
 } // namespace troupe::app

@@ -2,6 +2,7 @@
 
 #include "../fail.hpp"
 #include "../net/socket.hpp"
+#include "detail/node_list.hpp"
 #include "detail/part.hpp"
 
 #include <fmt/format.h>
@@ -76,6 +77,22 @@ Result<LaunchedProcess> take_part(const std::string& launcher, const Part& part,
 }
 
 } // namespace
+
+Result<std::optional<std::string>> own_gpu(const LaunchedProcess& process,
+                                           const std::optional<std::string>& visible) {
+  const auto own = static_cast<std::size_t>(process.local_rank);
+  if (process.is_alone_here())
+    return std::nullopt;
+  if (!visible)
+    return std::to_string(own);
+  const auto gpus = split_list(*visible);
+  if (gpus.size() <= 1) // each has been given its own, or none has any
+    return std::nullopt;
+  if (own >= gpus.size())
+    return fail(Errc::invalid_input, "CUDA_VISIBLE_DEVICES is {}, for {} processes of this host",
+                *visible, process.local_size);
+  return std::string{gpus[own]};
+}
 
 const std::vector<std::string>& launcher_names() {
   static const std::vector<std::string> names = {"auto", "torchrun", "slurm"};

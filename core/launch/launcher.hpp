@@ -39,4 +39,10 @@ const std::vector<std::string>& launcher_names();
 Result<LaunchedProcess> read_launcher(std::string_view launcher, const Environment& environment,
                                       std::optional<std::uint16_t> port = std::nullopt);
 
+/// Of the GPUs in such a list ("0,1"; nothing: all of the machine's), the one that this process is
+/// to see, where each of several on this host is to have one; nothing: it sees them as they are.
+/// Error: invalid_input, when there are too few.
+Result<std::optional<std::string>> own_gpu(const LaunchedProcess& process,
+                                           const std::optional<std::string>& visible);
+
 } // namespace troupe

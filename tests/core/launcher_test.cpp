@@ -201,6 +201,20 @@ TEST_CASE("SLURM's variables that are missing or do not fit together are named")
                ContainsSubstring("does not say where 4 processes on 3 hosts are"));
 }
 
+TEST_CASE("of several processes of a host, each sees a GPU of its own") {
+  const auto gpu = [](std::int64_t rank, std::int64_t size,
+                      const std::optional<std::string>& visible) {
+    return own_gpu({.local_rank = rank, .local_size = size}, visible);
+  };
+  CHECK(gpu(1, 2, std::nullopt) == "1");
+  CHECK(gpu(1, 2, "4,6,7") == "6");
+  CHECK(gpu(1, 2, "GPU-a,GPU-b") == "GPU-b");
+  CHECK(gpu(0, 1, "4,6") == std::nullopt);  // it takes as many as it has workers
+  for (const auto* given : {"3", "", "-1"}) // by the launcher; none
+    CHECK(gpu(1, 2, given) == std::nullopt);
+  CHECK(gpu(2, 3, "4,6").error().exit_code() == 2);
+}
+
 TEST_CASE("lists of nodes are written out as SLURM does") {
   CHECK(expand_node_list("n1") == Names{"n1"});
   CHECK(expand_node_list("a,b-2,c.example") == Names{"a", "b-2", "c.example"});

@@ -20,22 +20,6 @@ tl::unexpected<Error> wrong(std::string_view list, std::string_view part, const 
   return fail(Errc::invalid_input, "\"{}\": \"{}\" {}", echoed(list, 200), echoed(part, 60), why);
 }
 
-/// The parts of a text between commas; those in brackets do not count.
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() || (text[i] == ',' && depth == 0)) {
-      parts.push_back(text.substr(begin, i - begin));
-      begin = i + 1;
-    } else {
-      depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
-    }
-  }
-  return parts;
-}
-
 /// "07-11", or one that is no range. Numbers have the width of the first.
 Result<Names> expand_range(std::string_view list, std::string_view range) {
   const auto dash = range.find('-');
@@ -57,7 +41,7 @@ Result<Names> expand_range(std::string_view list, std::string_view range) {
 /// All that stand in brackets: "1-3,07".
 Result<Names> expand_ranges(std::string_view list, std::string_view ranges) {
   Names names;
-  for (const auto range : split(ranges)) {
+  for (const auto range : split_list(ranges)) {
     TROUPE_TRY(const auto more, expand_range(list, range));
     names.insert(names.end(), more.begin(), more.end());
   }
@@ -98,9 +82,24 @@ Result<Names> expand_name(std::string_view list, std::string_view name) {
 
 } // namespace
 
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    } else {
+      depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
+    }
+  }
+  return parts;
+}
+
 Result<std::vector<std::string>> expand_node_list(std::string_view list) {
   Names names;
-  for (const auto name : split(list)) {
+  for (const auto name : split_list(list)) {
     TROUPE_TRY(const auto more, expand_name(list, name));
     names.insert(names.end(), more.begin(), more.end());
   }
@@ -109,7 +108,7 @@ Result<std::vector<std::string>> expand_node_list(std::string_view list) {
 
 std::optional<std::vector<std::int64_t>> repeated_counts(std::string_view list) {
   std::vector<std::int64_t> counts;
-  for (auto part : split(list)) {
+  for (auto part : split_list(list)) {
     const auto times_at = part.find("(x");
     std::optional<std::size_t> times = 1;
     if (times_at != std::string_view::npos && part.ends_with(')'))

@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+/// The parts between commas; those in brackets do not count.
+std::vector<std::string_view> split_list(std::string_view text);
+
 /// "node[1-3,07],gpu[0-1]-[a,b]": the names, in the order in which SLURM counts them. Error:
 /// invalid_input, with what is wrong where.
 Result<std::vector<std::string>> expand_node_list(std::string_view list);
