@@ -31,6 +31,16 @@ std::string reachable_address(Endpoint bound, const ClusterConfig& cluster) {
   return to_string(bound);
 }
 
+/// By which other nodes know this one. A port that is left open there is the one that it got here.
+std::string advertised_address(const Endpoint& bound, const ClusterConfig& cluster) {
+  auto advertised = parse_endpoint(cluster.advertise.value_or(""));
+  if (!advertised)
+    return reachable_address(bound, cluster);
+  if (advertised->port == 0)
+    advertised->port = bound.port;
+  return to_string(*advertised);
+}
+
 /// The actors of this process, from the first spawn to the last exit.
 class Company {
 public:
@@ -100,8 +110,8 @@ std::string Company::metrics_address() const {
 Status Company::publish() {
   const auto& cluster = config_.cluster;
   auto listen = *parse_endpoint(cluster.listen);
-  TROUPE_TRY(listen.port, actors::publish(node_, listen));
-  address_ = cluster.advertise.value_or(reachable_address(listen, cluster));
+  TROUPE_TRY(listen.port, actors::publish(node_, listen, network_));
+  address_ = advertised_address(listen, cluster);
   log_->info("daemon at {}", address_);
   TROUPE_TRY(process_, collectives::make_secret());
   voter_ = spawn_voter();
@@ -174,7 +184,7 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
   }
   // A job that has failed is begun again by whoever supervises the daemons, all of them.
   const bool leads = config.cluster.join.empty();
-  if (options.daemon && leads && outcome.formed && summary.status != "failed")
+  if (options.daemon && options.stays && leads && outcome.formed && summary.status != "failed")
     drain->wait();
   return std::move(summary);
 }

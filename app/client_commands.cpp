@@ -153,6 +153,15 @@ CLI::App* add_command(CLI::App& app, Action& action, const char* name, const cha
   certificate->type_name("FILE")->needs(key, ca)->excludes(config);
   key->type_name("FILE")->needs(certificate);
   ca->type_name("FILE")->needs(certificate);
+  command
+      ->add_option("--tls-name", arguments->tls.names,
+                   "Take the daemon for one only if its certificate is for this name")
+      ->type_name("NAME")
+      ->needs(certificate)
+      ->allow_extra_args(false)
+      ->check([](const std::string& name) {
+        return name.empty() ? std::string{"an empty name is nobody's"} : std::string{};
+      });
   command->add_option("--timeout", arguments->timeout, "How long to wait for an answer")
       ->type_name("TIME")
       ->capture_default_str();

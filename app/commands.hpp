@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
 
 /// Empty when anything is wrong with it, after having said so on stderr.
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities,
-                                       const Catalogue& catalogue);
+                                       const Capabilities& capabilities, const Catalogue& catalogue,
+                                       std::span<const GivenValue> given = {});
 
 } // namespace troupe::app

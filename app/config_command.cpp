@@ -2,8 +2,10 @@
 #include "complain.hpp"
 #include "graph_text.hpp"
 #include "import_command.hpp"
+#include "launched.hpp"
 
 #include "troupe/core/config/notes.hpp"
+#include "troupe/core/config/schema.hpp"
 #include "troupe/core/config/text.hpp"
 #include "troupe/core/printable.hpp"
 #include "troupe/engine/platforms/platforms.hpp"
@@ -12,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace troupe::app {
@@ -50,8 +53,27 @@ int check(const CheckArguments& arguments, const Catalogue& catalogue) {
 
 struct ShowArguments {
   ConfigArguments config;
+  std::string launcher; ///< empty: none
   bool graph = false, json = false;
 };
+
+/// With the variable, or what else has set it, behind each key that the file does not set.
+int show_launched(const ShowArguments& arguments, const Catalogue& catalogue) {
+  const auto process = find_part(arguments.launcher, arguments.config, catalogue);
+  if (!process)
+    return complain(process.error());
+  const auto config =
+      load_or_complain(arguments.config, Capabilities::all(), catalogue, process->values);
+  if (!config)
+    return wrong_input;
+  const auto own = stated_values(arguments.config.path, arguments.config.overrides, catalogue);
+  fmt::print("{}", to_yaml(*config, catalogue, [&](const ConfigKey& key) {
+               const auto given = std::ranges::find(process->values, key.path, &GivenValue::key);
+               const bool taken = given != process->values.end() && !own.contains(key.path);
+               return std::optional{taken ? given->from : std::string{}};
+             }));
+  return success;
+}
 
 /// What passes make of the model depends on the device, so this machine has to have it.
 int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
@@ -68,6 +90,8 @@ int show_graph(const ShowArguments& arguments, const Catalogue& catalogue) {
 int show(const ShowArguments& arguments, const Catalogue& catalogue) {
   if (arguments.graph)
     return show_graph(arguments, catalogue);
+  if (!arguments.launcher.empty())
+    return show_launched(arguments, catalogue);
   // The file may be meant for another machine: only `check` and `train` ask whether it runs here.
   const auto config = load_or_complain(arguments.config, Capabilities::all(), catalogue);
   if (!config)
@@ -84,9 +108,9 @@ void add_config_arguments(CLI::App& command, ConfigArguments& arguments) {
 }
 
 std::optional<Config> load_or_complain(const ConfigArguments& arguments,
-                                       const Capabilities& capabilities,
-                                       const Catalogue& catalogue) {
-  auto config = load_config(arguments.path, arguments.overrides, capabilities, catalogue);
+                                       const Capabilities& capabilities, const Catalogue& catalogue,
+                                       std::span<const GivenValue> given) {
+  auto config = load_config(arguments.path, arguments.overrides, capabilities, catalogue, given);
   if (config)
     return std::move(*config);
   for (const auto& problem : config.error())
@@ -117,6 +141,7 @@ void add_config_command(CLI::App& app, Action& action) {
                                        "Print what a step computes on this machine instead: ops, "
                                        "types and shapes, after all passes");
   show_command->add_flag("--json", shown->json, "The graph as JSON")->needs(graph);
+  add_launcher_option(*show_command, shown->launcher)->excludes(graph);
   show_command->callback([&action, shown] {
     action = [shown](const Catalogue& catalogue) { return show(*shown, catalogue); };
   });

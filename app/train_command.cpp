@@ -3,6 +3,7 @@
 #include "command_line.hpp"
 #include "commands.hpp"
 #include "complain.hpp"
+#include "launched.hpp"
 #include "service.hpp"
 #include "signals.hpp"
 
@@ -27,6 +28,7 @@ struct TrainArguments {
   std::string log_format = "plain";
   std::string trace;
   std::vector<std::string> join; ///< HOST:PORT of daemons
+  std::string launcher;          ///< empty: none
   bool daemon = false, witness = false;
 };
 
@@ -55,13 +57,30 @@ int exit_code(const metrics::RunSummary& summary, bool daemon, int signal) {
   return summary.status == "stopped" && !daemon && signal != 0 ? signalled + signal : success;
 }
 
-int train(const TrainArguments& arguments, const Catalogue& catalogue) {
+/// Exit code, after having said what is wrong.
+tl::expected<Config, int> config_or_complain(const TrainArguments& arguments,
+                                             const Catalogue& catalogue) {
+  std::vector<GivenValue> given;
+  if (!arguments.launcher.empty()) {
+    const auto process = find_part(arguments.launcher, arguments.config, catalogue);
+    if (!process)
+      return tl::unexpected{complain(process.error())};
+    if (const auto shown = show_own_gpu(*process); !shown)
+      return tl::unexpected{complain(shown.error())};
+    given = process->values;
+  }
   // A witness needs nothing that the others train with.
-  const auto machine =
-      arguments.witness ? Capabilities::all() : engine::machine_capabilities();
-  auto config = load_or_complain(arguments.config, machine, catalogue);
+  const auto machine = arguments.witness ? Capabilities::all() : engine::machine_capabilities();
+  auto config = load_or_complain(arguments.config, machine, catalogue, given);
   if (!config)
-    return wrong_input;
+    return tl::unexpected{int{wrong_input}};
+  return *std::move(config);
+}
+
+int train(const TrainArguments& arguments, const Catalogue& catalogue) {
+  auto config = config_or_complain(arguments, catalogue);
+  if (!config)
+    return config.error();
   if (!arguments.daemon && config->cluster.min_nodes > 1) {
     complain(
         fmt::format("cluster.min_nodes is {}: start the job with `troupe node` on so many hosts",
@@ -81,6 +100,7 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   options.config_text = to_yaml(*config, catalogue);
   options.daemon = arguments.daemon;
   options.witness = arguments.witness;
+  options.stays = arguments.launcher.empty();
   options.on_started = [&](std::function<void()> drain) {
     if (arguments.daemon)
       say_ready();
@@ -124,13 +144,14 @@ void add_command(CLI::App& app, Action& action, const char* name, const char* he
     command->add_flag("--witness", arguments->witness,
                       "Train nothing, but have a vote in who takes part: of two nodes and a "
                       "witness, each may be lost");
-    command
-        ->add_option("--join", arguments->join,
-                     "Take part in the job of the daemon that listens there")
-        ->type_name("HOST:PORT")
-        ->check([](const std::string& text) {
-          return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
-        });
+    add_launcher_option(*command, arguments->launcher)
+        ->excludes(command
+                       ->add_option("--join", arguments->join,
+                                    "Take part in the job of the daemon that listens there")
+                       ->type_name("HOST:PORT")
+                       ->check([](const std::string& text) {
+                         return parse_endpoint(text) ? std::string{} : text + " is not HOST:PORT";
+                       }));
   }
   command->callback([&action, arguments, command] {
     arguments->verbose = is_verbose(*command);

@@ -4,6 +4,7 @@
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
+#include "troupe/core/net/tls.hpp"
 
 #include <caf/io/all.hpp>
 #if __has_include(<caf/io/basp/limits.hpp>)
@@ -31,6 +32,22 @@ void register_messages() {
     caf::init_global_meta_objects<caf::id_block::troupe>();
     caf::init_global_meta_objects<caf::id_block::troupe_roles>();
   });
+}
+
+/// CAF's connections are made in a context of ours, which also compares names, from the first one
+/// on.
+Status share_certificates(caf::actor_system& system, const TlsConfig& tls) {
+#ifdef CAF_IO_BASP_LIMITS // the CAF that tools/bootstrap makes
+  if (!system.has_openssl_manager())
+    return {};
+  TROUPE_TRY(auto context, net::open_tls(tls));
+  system.openssl_manager().context([&context] { return context.release(); });
+#else
+  if (system.has_openssl_manager() && !tls.names.empty())
+    return fail(Errc::invalid_input, "cluster.tls.names: this build's CAF compares no names; "
+                                     "allowed: the CAF that tools/bootstrap makes");
+#endif
+  return {};
 }
 
 } // namespace
@@ -77,7 +94,9 @@ Status check_reach(const Endpoint& listen, bool bounded) {
               to_string(listen));
 }
 
-Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen) {
+Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
+                              const NetworkOptions& options) {
+  TROUPE_TRY(share_certificates(node.home_system(), options.tls));
   const auto* host = listen.host.c_str();
   // A daemon that follows another one at once: its port is still held for late packets.
   constexpr bool reuse = true;
@@ -97,6 +116,7 @@ Result<node_actor> connect(caf::actor_system& system, const Endpoint& daemon,
                            const NetworkOptions& options, std::chrono::milliseconds timeout) {
   // First, because CAF waits for ever, and has one error for whatever went wrong.
   TROUPE_TRY(check_greeting(daemon, options, timeout));
+  TROUPE_TRY(share_certificates(system, options.tls));
   auto node = system.has_openssl_manager()
                   ? caf::openssl::remote_actor<node_actor>(system, daemon.host, daemon.port)
                   : system.middleman().remote_actor<node_actor>(daemon.host, daemon.port);

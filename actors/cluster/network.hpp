@@ -36,8 +36,10 @@ public:
   explicit SystemConfig(const std::optional<NetworkOptions>& options);
 };
 
-/// Lets others reach the node at `listen`; the port, also when that was 0. Error: network.
-Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen);
+/// Lets others reach the node at `listen`; the port, also when that was 0. Errors: network;
+/// invalid_input (the files of options.tls).
+Result<std::uint16_t> publish(const node_actor& node, const Endpoint& listen,
+                              const NetworkOptions& options);
 
 /// The node of the daemon that listens there. Blocks, for each of a few exchanges at most for the
 /// timeout. Errors: invalid_input (the files of options.tls), network, with what is wrong there:

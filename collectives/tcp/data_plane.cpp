@@ -6,7 +6,7 @@
 #include "troupe/core/net/sigpipe.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -19,16 +19,30 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view protocol = "troupe data 1";
+using Proof = std::array<std::byte, 32>;
 
 /// The secret does not travel, only what nobody can compute without it (HMAC, RFC 2104).
-Hello hello_of(std::int64_t generation, const std::string& secret, const LinkName& link) {
-  const auto text = fmt::format("{} {} {} {}", generation, link.from, link.to, link.group);
-  Hello hello = {};
-  std::memcpy(hello.data(), protocol.data(), protocol.size());
-  auto* const proof = reinterpret_cast<unsigned char*>(hello.data()) + 16;
+Proof proof_of(const std::string& secret, const std::string& text) {
+  Proof proof = {};
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), proof, nullptr);
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       reinterpret_cast<unsigned char*>(proof.data()), nullptr);
+  return proof;
+}
+
+Pass pass_of(std::int64_t generation, const std::string& secret) {
+  const auto proof = proof_of(secret, fmt::format("troupe data 2: generation {}", generation));
+  Pass pass = {};
+  std::copy_n(proof.begin(), pass.size(), pass.begin());
+  return pass;
+}
+
+Hello hello_of(std::int64_t generation, const std::string& secret, const LinkName& link) {
+  const auto pass = pass_of(generation, secret);
+  const auto proof =
+      proof_of(secret, fmt::format("{} {} {} {}", generation, link.from, link.to, link.group));
+  Hello hello = {};
+  std::ranges::copy(proof, std::ranges::copy(pass, hello.begin()).out);
   return hello;
 }
 
@@ -107,8 +121,10 @@ std::uint16_t DataPlane::port() const {
 
 std::shared_ptr<Meeting> DataPlane::meet(std::int64_t generation, const std::string& secret) {
   const std::lock_guard lock{mutex_};
-  if (!meeting_ || meeting_->generation() != generation)
+  if (!meeting_ || meeting_->generation() != generation) {
     meeting_ = std::make_shared<Meeting>(reception_, generation, secret);
+    reception_->expect(pass_of(generation, secret));
+  }
   return meeting_;
 }
 

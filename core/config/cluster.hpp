@@ -14,6 +14,8 @@ struct TlsConfig {
   std::optional<std::string> certificate; ///< this node's, its chain behind it
   std::optional<std::string> key;         ///< of the certificate, without a passphrase
   std::optional<std::string> ca;          ///< signs the certificates that are trusted
+  /// A peer's certificate has to be for one of these; empty: any of the authority's will do.
+  std::vector<std::string> names = {};
 
   bool enabled() const { return certificate && key && ca; }
 

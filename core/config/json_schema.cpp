@@ -61,6 +61,8 @@ struct ValueSchema {
     if (!rule.choices.empty())
       return {{"enum", rule.choices}};
     switch (rule.format) {
+    case ConfigFormat::not_empty:
+      return pattern("^.+$");
     case ConfigFormat::folder_name:
       return pattern("^[^/]+$");
     case ConfigFormat::endpoint:

@@ -6,6 +6,7 @@ namespace {
 
 const ConfigRule address = {.format = ConfigFormat::endpoint};
 const ConfigRule some_time = {.min = 0, .above_min = true};
+const ConfigRule certificate_name = {.format = ConfigFormat::not_empty};
 const ConfigRule port = {.min = 0, .max = 65535};
 const ConfigRule node_count = {.min = 1, .max = 1024};
 
@@ -16,7 +17,7 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   "Where the daemon answers status, stop and nodes that join; port 0 takes a free "
                   "one"});
   keys.push_back({"cluster.advertise", &c.advertise, address,
-                  "How other nodes reach this one, where that is not listen"});
+                  "How other nodes reach this one, where that is not listen; port 0: at listen's"});
   keys.push_back(
       {"cluster.data_port", &c.data_port, port,
        "Where the workers of other nodes connect, at listen's host; 0 takes a free one"});
@@ -40,6 +41,9 @@ void add_cluster_keys(std::vector<ConfigKey>& keys, ClusterConfig& c) {
                   &tls.ca,
                   {},
                   "PEM file of the authority that signs the certificates of all nodes"});
+  keys.push_back({"cluster.tls.names", &tls.names, certificate_name,
+                  "Whose certificates are taken, by their subject's common name or a DNS name; "
+                  "\".example.org\" stands for all names below it; empty: all of the authority's"});
   auto& t = c.timeouts;
   keys.push_back(
       {"cluster.timeouts.heartbeat", &t.heartbeat, some_time, "Between signs of life of a node"});

@@ -2,6 +2,7 @@
 
 #include "detail/reader.hpp"
 #include "detail/text_file.hpp"
+#include "text.hpp"
 
 #include <algorithm>
 
@@ -30,9 +31,11 @@ void add(ConfigReader& reader, ConfigConflicts conflicts) {
 
 ConfigResult parse_config(std::string_view text, const std::string& source,
                           std::span<const std::string> overrides, const Capabilities& capabilities,
-                          const Catalogue& catalogue) {
+                          const Catalogue& catalogue, std::span<const GivenValue> given) {
   auto config = default_config(catalogue);
   ConfigReader reader{config_keys(config, catalogue)};
+  for (const auto& [key, value, from] : given)
+    reader.read_given(key, value, from);
   reader.read_document(text, source);
   for (const auto& assignment : overrides)
     reader.read_override(assignment);
@@ -48,11 +51,29 @@ ConfigResult parse_config(std::string_view text, const std::string& source,
 }
 
 ConfigResult load_config(const std::filesystem::path& path, std::span<const std::string> overrides,
-                         const Capabilities& capabilities, const Catalogue& catalogue) {
+                         const Capabilities& capabilities, const Catalogue& catalogue,
+                         std::span<const GivenValue> given) {
   const auto text = read_config_text(path, {".yaml", ".yml"});
   if (!text)
     return tl::unexpected(std::vector{text.error()});
-  return parse_config(*text, path.string(), overrides, capabilities, catalogue);
+  return parse_config(*text, path.string(), overrides, capabilities, catalogue, given);
+}
+
+std::map<std::string, StatedValue> stated_values(const std::filesystem::path& path,
+                                                 std::span<const std::string> overrides,
+                                                 const Catalogue& catalogue) {
+  auto config = default_config(catalogue);
+  const auto keys = config_keys(config, catalogue);
+  ConfigReader reader{keys};
+  if (const auto text = read_config_text(path, {".yaml", ".yml"}))
+    reader.read_document(*text, path.string());
+  for (const auto& assignment : overrides)
+    reader.read_override(assignment);
+  std::map<std::string, StatedValue> values;
+  for (const auto& key : keys)
+    if (auto from = reader.given_at(key.path))
+      values[key.path] = {config_value_text(key), *std::move(from)};
+  return values;
 }
 
 } // namespace troupe

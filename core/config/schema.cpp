@@ -41,6 +41,8 @@ struct Describe {
     if (!rule.choices.empty())
       return fmt::format("{}", fmt::join(rule.choices, ", "));
     switch (rule.format) {
+    case ConfigFormat::not_empty:
+      return "text that is not empty";
     case ConfigFormat::folder_name:
       return "text without slashes";
     case ConfigFormat::endpoint:
@@ -116,6 +118,9 @@ struct Check {
     if (!rule.choices.empty()) {
       if (std::find(rule.choices.begin(), rule.choices.end(), *v) == rule.choices.end())
         fails(fmt::format("\"{}\" is not a choice", echoed(*v, 60)), nearest(*v, rule.choices));
+    } else if (rule.format == ConfigFormat::not_empty) {
+      if (v->empty())
+        fails("it is empty");
     } else if (rule.format == ConfigFormat::folder_name) {
       if (!is_folder_name(*v))
         fails(fmt::format("\"{}\" is no folder name", echoed(*v, 60)));

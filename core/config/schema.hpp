@@ -27,6 +27,7 @@ using ConfigTarget =
 enum class ConfigFormat : std::uint8_t {
   plain,
   size,            ///< of a whole number: bytes, written with units
+  not_empty,       ///< of text: at least one character
   folder_name,     ///< of text: one path component
   endpoint,        ///< of text: HOST:PORT
   endpoint_or_off, ///< of text: HOST:PORT or off

@@ -73,6 +73,10 @@ ConfigConflicts validate_trust(const ClusterConfig& cluster) {
                                                        : !tls.key       ? "key"
                                                                         : "ca"),
              "certificate, key and ca, or none of them"}};
+  if (!tls.enabled() && !tls.names.empty())
+    return {{{"cluster.tls.names", "cluster.tls.certificate"},
+             "without certificates nobody has a name",
+             "with certificate, key and ca"}};
   const auto listen = parse_endpoint(cluster.listen);
   if (listen && !is_loopback(*listen) && !tls.enabled() && !cluster.insecure)
     return {{{"cluster.listen", "cluster.insecure"},

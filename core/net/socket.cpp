@@ -115,6 +115,20 @@ Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds 
   return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), why);
 }
 
+/// Empty, with errno set, where there is no way.
+std::string own_address(const addrinfo& towards) {
+  const Descriptor socket(::socket(towards.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  std::array<char, NI_MAXHOST> host{};
+  if (!socket || ::connect(socket.number(), towards.ai_addr, towards.ai_addrlen) != 0 ||
+      ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return {};
+  ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, host.data(), host.size(), nullptr, 0,
+                NI_NUMERICHOST);
+  return host.data();
+}
+
 /// From now on it blocks, each call at most for the timeout.
 void block(int socket, std::chrono::milliseconds timeout) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
@@ -137,6 +151,17 @@ Result<Listener> listen_on(const Endpoint& endpoint) {
     why = std::strerror(errno);
   }
   return fail(Errc::network, "cannot listen on {}: {}", to_string(endpoint), why);
+}
+
+Result<std::string> own_address_towards(const Endpoint& endpoint) {
+  const auto [addresses, problem] = look_up(endpoint, 0);
+  auto why = problem;
+  for (const auto* address = addresses.get(); address; address = address->ai_next) {
+    if (auto own = own_address(*address); !own.empty())
+      return own;
+    why = std::strerror(errno);
+  }
+  return fail(Errc::network, "no way from here to {}: {}", endpoint.host, why);
 }
 
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout) {

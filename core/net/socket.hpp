@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace troupe::net {
 
@@ -28,5 +29,8 @@ Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::millisecond
 /// with the timeout, and at once when somebody cancels it. Error: network.
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                               const Wakeup& cancelled);
+
+/// This host's address on the way there, as numbers; nothing is sent. Error: network.
+Result<std::string> own_address_towards(const Endpoint& endpoint);
 
 } // namespace troupe::net

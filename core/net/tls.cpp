@@ -4,6 +4,7 @@
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 #include <cstring>
 
@@ -41,6 +42,27 @@ Status verify_own(SSL_CTX& context, const TlsConfig& tls) {
               X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), *tls.ca);
 }
 
+/// OpenSSL compares them with whoever connects, and with whom is connected to, alike.
+void pin_names(SSL_CTX& context, const std::vector<std::string>& names) {
+  auto* const asked = SSL_CTX_get0_param(&context);
+  X509_VERIFY_PARAM_set_hostflags(asked, X509_CHECK_FLAG_ALWAYS_CHECK_SUBJECT |
+                                             X509_CHECK_FLAG_NO_WILDCARDS);
+  for (const auto& name : names)
+    X509_VERIFY_PARAM_add1_host(asked, name.data(), name.size());
+}
+
+void resume_no_session(SSL_CTX& context) {
+  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(&context, 0);
+}
+
+std::string why_distrusted(long verdict) {
+  if (verdict == X509_V_ERR_HOSTNAME_MISMATCH)
+    return "its name is none of cluster.tls.names";
+  return X509_verify_cert_error_string(verdict);
+}
+
 } // namespace
 
 Result<TlsContext> open_tls(const TlsConfig& tls) {
@@ -59,20 +81,25 @@ Result<TlsContext> open_tls(const TlsConfig& tls) {
     return wrong_file("ca", *tls.ca);
   TROUPE_TRY(verify_own(*context, tls));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  pin_names(*context, tls.names);
+  resume_no_session(*context);
   return context;
 }
 
 TlsProblem tls_problem(const SSL& session) {
   if (const auto verdict = SSL_get_verify_result(&session); verdict != X509_V_OK) {
     ERR_clear_error();
-    return {.distrusted = true, .why = X509_verify_cert_error_string(verdict)};
+    return {.distrusted = true, .why = why_distrusted(verdict)};
   }
   const auto code = ERR_peek_error();
   if (code == 0)
     return {.why = "it does not answer"};
+  const int reason = ERR_GET_REASON(code);
+  auto why = first_error();
+  if (reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE) // which is what a name that is not pinned gets
+    why += "; is its name in cluster.tls.names there?";
   // Alerts of the peer are numbered from there on.
-  const bool alert = ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET;
-  return {.refused = alert, .why = first_error()};
+  return {.refused = reason >= SSL_AD_REASON_OFFSET, .why = std::move(why)};
 }
 
 } // namespace troupe::net

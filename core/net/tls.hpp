@@ -17,13 +17,14 @@ struct FreeTls {
 using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
 using TlsSession = std::unique_ptr<SSL, FreeTls>;
 
-/// Both sides are verified: each shows a certificate that `tls.ca` has signed. The name in it is
-/// not compared with the host's, as CAF does not: whoever has a certificate belongs to the cluster.
-/// Error: invalid_input, with the key, the file and why: it is missing or damaged, does not fit the
+/// Both sides are verified: each shows a certificate that `tls.ca` has signed, for one of
+/// `tls.names` where there are some. The name in it is not compared with the host's: addresses of
+/// nodes change. Every connection shows certificates anew: no session is resumed. Error:
+/// invalid_input, with the key, the file and why: it is missing or damaged, does not fit the
 /// others, or has expired. Requires tls.enabled().
 Result<TlsContext> open_tls(const TlsConfig& tls);
 
-/// What went wrong in the last call for this session, in OpenSSL's words.
+/// What went wrong in the last call for this session, in words.
 struct TlsProblem {
   bool distrusted = false; ///< the peer's certificate, by us
   bool refused = false;    ///< ours, or that there is none, by the peer

@@ -91,6 +91,24 @@ TEST_CASE("nodes that wait for a checkpoint hear why it does not come") {
   CHECK(got.error().message == "node c:1 is gone");
 }
 
+TEST_CASE("who does not know the secret gets no checkpoint, and gives none") {
+  Transfer transfer;
+  transfer.timeouts = {.collective = 300ms, .quorum = 300ms};
+  SECTION("one that asks") {
+    for (const int node : {1, 2})
+      std::ignore = transfer.loopback.meet(node, 1, "a guess");
+  }
+  SECTION("one that offers") {
+    std::ignore = transfer.loopback.meet(0, 1, "a guess");
+  }
+  auto sending = std::async(std::launch::async, [&] { return transfer.send(); });
+  auto first = std::async(std::launch::async, [&] { return transfer.fetch(1); });
+  CHECK_FALSE(transfer.fetch(2));
+  CHECK_FALSE(first.get());
+  CHECK_FALSE(sending.get());
+  CHECK(transfer.arrived == 0);
+}
+
 TEST_CASE("a checkpoint that is not whole is found out") {
   std::vector<float> values;
   const CheckpointPieces pieces{some_checkpoint(values)};

@@ -26,7 +26,7 @@ public:
   explicit Daemon(const TlsConfig& tls = {}, const std::string& version = "1.2.3",
                   std::string job = "job")
       : config_{NetworkOptions{version, tls}}, job_{std::move(job)} {
-    REQUIRE(publish(node_, address_));
+    REQUIRE(publish(node_, address_, {version, tls}));
   }
   ~Daemon() { caf::anon_send_exit(node_, caf::exit_reason::user_shutdown); }
   Daemon(const Daemon&) = delete;
@@ -106,13 +106,53 @@ TEST_CASE("what is no daemon is said to be none") {
   CHECK(has(why_not(secured), "network: no TLS with what listens at "));
 }
 
-TEST_CASE("a daemon with certificates answers nobody who has none") {
+TEST_CASE("whoever has no certificates is told at once that a daemon wants some") {
   const Certificates certificates;
   const Daemon daemon(certificates.of("node"));
-  CHECK(has(why_not(daemon.asked_by({}, 300ms)),
-            "does not greet as a troupe daemon without TLS does; one with TLS waits for "
-            "certificates (cluster.tls)"));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(why_not(daemon.asked_by({}, 60s)) ==
+        "network: the daemon at " + daemon.at() +
+            " takes those alone who have certificates: give cluster.tls, or --tls-cert, --tls-key "
+            "and --tls-ca");
+  CHECK(std::chrono::steady_clock::now() - begin < 30s);
   CHECK(why_not(daemon.asked_by(certificates.of("client"))) == "it answers");
+}
+
+TEST_CASE("names that are pinned are compared by either side") {
+  const Certificates certificates;
+  const auto of = [&](const std::string& who, const std::vector<std::string>& names) {
+    auto tls = certificates.of(who);
+    tls.names = names;
+    return tls;
+  };
+  const Daemon open(certificates.of("node")), closed(of("node", {"client", "admin"}));
+  CHECK(why_not(open.asked_by(of("client", {"other", "node"}))) == "it answers");
+  CHECK(why_not(open.asked_by(of("client", {"other", "NODE"}))) == "it answers");
+  CHECK(why_not(closed.asked_by(of("client", {"node"}))) == "it answers");
+  for (const auto* other : {"other", "nod", "node2", "n*", "*", ".node", "node.node"})
+    CHECK(why_not(open.asked_by(of("client", {other}))) ==
+          "network: the certificate of the daemon at " + open.at() +
+              " is not trusted: its name is none of cluster.tls.names (cluster.tls.ca: " +
+              certificates.path("ca.crt") + ")");
+  const auto refused = why_not(closed.asked_by(certificates.of("node")));
+  CHECK(has(refused, "network: the daemon at " + closed.at() + " refuses the certificate " +
+                         certificates.path("node.crt")));
+  CHECK(has(refused, "is its name in cluster.tls.names there?"));
+  CHECK(closed.stops() == 0);
+}
+
+TEST_CASE("a name may be the subject's or a DNS name, or stand for all below it") {
+  const Certificates certificates;
+  const auto answers = [](const Daemon& daemon, TlsConfig client, const std::string& name) {
+    client.names = {name};
+    return why_not(daemon.asked_by(client)) == "it answers";
+  };
+  const Daemon daemon(certificates.made("two", "/CN=node 2", "DNS:a.troupe.example,DNS:b.example"));
+  for (const auto* name :
+       {"node 2", "a.troupe.example", "b.example", ".troupe.example", ".example"})
+    CHECK(answers(daemon, certificates.of("client"), name));
+  for (const auto* name : {"troupe.example", ".a.troupe.example", "c.example", "node"})
+    CHECK_FALSE(answers(daemon, certificates.of("client"), name));
 }
 
 TEST_CASE("a daemon goes on with the certificates that it began with") {
@@ -129,6 +169,8 @@ TEST_CASE("a client with certificates does not take a daemon without for one of 
   const Daemon daemon;
   CHECK(has(why_not(daemon.asked_by(certificates.of("client"))),
             "network: no TLS with what listens at " + daemon.at()));
+  CHECK(has(why_not(daemon.asked_by(certificates.of("client"))),
+            "if it is a daemon, its config has no cluster.tls"));
 }
 
 TEST_CASE("certificates of another authority are refused, by either side") {

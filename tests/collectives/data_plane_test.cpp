@@ -98,6 +98,69 @@ TEST_CASE("who does not know the secret takes nobody's place") {
   CHECK_THAT(accepted.error().message, ContainsSubstring("rank 0 has not connected within 100ms"));
 }
 
+TEST_CASE(
+    "no group, in which gradients or NCCL's id would travel, has a member without the secret") {
+  Loopback ranks{2};
+  const auto join = [&](int rank, const std::string& secret) {
+    return std::async(std::launch::async, [&ranks, rank, secret] {
+      return connect_tcp({.rank = rank,
+                          .endpoints = ranks.endpoints,
+                          .group = "test",
+                          .timeout = 300ms,
+                          .connect_timeout = 300ms},
+                         ranks.meet(rank, 1, secret));
+    });
+  };
+  auto member = join(0, "a secret"), guessing = join(1, "a guess");
+  CHECK_FALSE(member.get());
+  CHECK_FALSE(guessing.get());
+}
+
+TEST_CASE("a process may connect before the other one has heard of the generation") {
+  Loopback ranks{2};
+  REQUIRE(ranks.meet(1, 1, "the secret before"));
+  auto early = ranks.meet(0, 2)->connect(ranks.endpoints[1], one_way, patience);
+  auto guess = ranks.meet(0, 3, "a guess")->connect(ranks.endpoints[1], one_way, patience);
+  REQUIRE(early);
+  REQUIRE(guess);
+  std::this_thread::sleep_for(20ms);
+  CHECK(ranks.meet(1, 2)->accept(one_way, patience));
+}
+
+TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who knows the secret") {
+  Loopback ranks{2, {}, 300ms};
+  const net::NoSigpipe no_sigpipe;
+  REQUIRE(ranks.meet(1));
+  auto to = ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  const std::string wrong_hello(48, 'x');
+  std::vector<net::Descriptor> strangers;
+  for (int i = 0; i < 600; ++i) {
+    strangers.push_back(stranger_at(ranks.endpoints[1]));
+    std::ignore = ::send(strangers.back().number(), wrong_hello.data(), wrong_hello.size(), 0);
+  }
+  CHECK(ranks.meet(1)->accept(one_way, patience));
+  for (const auto& stranger : strangers) { // each sees its end
+    std::byte nothing{};
+    CHECK(::recv(stranger.number(), &nothing, 1, 0) <= 0);
+  }
+}
+
+TEST_CASE("a certificate for a name that is not pinned does not connect, to either side") {
+  const Certificates certificates;
+  const auto of = [&](const std::string& who, const std::string& name) {
+    auto tls = certificates.of(who);
+    tls.names = {name};
+    return tls;
+  };
+  Loopback nodes{2, of("node", "node")}, other{1, certificates.of("client")};
+  check_connects(nodes);
+  std::ignore = other.meet(0)->connect(nodes.endpoints[1], one_way, patience);
+  CHECK_FALSE(nodes.meet(1)->accept(one_way, 200ms));
+  const auto refused = nodes.meet(0)->connect(other.endpoints[0], one_way, patience);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, ContainsSubstring("none of cluster.tls.names"));
+}
+
 TEST_CASE("strangers who are silent, talk nonsense or go away keep nobody from connecting") {
   Loopback ranks{2};
   const net::NoSigpipe no_sigpipe;

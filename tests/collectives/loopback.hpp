@@ -14,10 +14,11 @@ namespace troupe::tests {
 
 class Loopback {
 public:
-  explicit Loopback(int ranks, const TlsConfig& tls = {}) {
+  explicit Loopback(int ranks, const TlsConfig& tls = {},
+                    std::chrono::milliseconds handshake = std::chrono::seconds{10}) {
     for (int rank = 0; rank < ranks; ++rank) {
       auto plane = collectives::DataPlane::open(
-          {.listen = {"127.0.0.1", 0}, .tls = tls, .handshake = std::chrono::seconds{10}});
+          {.listen = {"127.0.0.1", 0}, .tls = tls, .handshake = handshake});
       REQUIRE(plane);
       endpoints.push_back({"127.0.0.1", (*plane)->port()});
       planes.push_back(*plane);

@@ -10,12 +10,22 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace troupe::testing {
 
 inline void run_command(const std::string& command) {
   if (std::system((command + " >/dev/null 2>&1").c_str()) != 0)
     throw std::runtime_error("failed: " + command);
+}
+
+/// As --set, and as options of `troupe status`.
+inline std::vector<std::string> settings_of(const TlsConfig& tls) {
+  return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
+          "cluster.tls.ca=" + *tls.ca};
+}
+inline std::vector<std::string> options_of(const TlsConfig& tls) {
+  return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
 }
 
 /// An authority of its own, and certificates for "node" and "client".
@@ -29,6 +39,15 @@ public:
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   TlsConfig of(const std::string& name) const {
     return {path(name + ".crt"), path(name + ".key"), path("ca.crt")};
+  }
+  /// One more of this authority.
+  TlsConfig made(const std::string& name, const std::string& subject,
+                 const std::string& names) const {
+    run_command("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " +
+                path(name + ".key") + " -out " + path(name + ".crt") + " -subj '" + subject +
+                "' -addext subjectAltName=" + names + " -CA " + path("ca.crt") + " -CAkey " +
+                path("ca.key"));
+    return of(name);
   }
   /// One whose only day was long ago, for the key of "node". By `openssl ca`, which alone takes
   /// dates in every version.

@@ -414,6 +414,21 @@ TEST_CASE("a certificate, its key and its authority go together") {
             .starts_with("cluster.tls.certificate: without ca there is no TLS"));
 }
 
+TEST_CASE("names are pinned where there are certificates, and are not empty") {
+  CHECK(conflict({"cluster.tls.names=[node-1]"}) ==
+        "cluster.tls.names: without certificates nobody has a name; allowed: with certificate, key "
+        "and ca");
+  CHECK(problems(synthetic, {"cluster.tls={certificate: a.crt, key: a.key, ca: ca.crt, names: "
+                             "[node-1]}"})
+            .empty());
+  CHECK(
+      problems(synthetic, {"cluster.tls={certificate: a.crt, key: a.key, ca: ca.crt, names: "
+                           "['']}"})
+          .front()
+          .ends_with("cluster.tls.names[0]: it is empty; allowed: a list; each item: text that is "
+                     "not empty"));
+}
+
 TEST_CASE("a config made in code gets the same checks") {
   const auto models = nn::model_catalogue();
   const auto everything = Capabilities::all();

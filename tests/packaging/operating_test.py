@@ -3,9 +3,7 @@
 # (hosts.py). What this machine has no network, no package or no second machine for is done by what stands in for it. Exit code 77:
 # it has no namespaces for us.
 import json
-import random
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ ROOT, DEB, PROMETHEUS, PROMTOOL = (Path(argument) for argument in sys.argv[1:])
 sys.path.insert(0, str(ROOT / "tests/docs"))
 from guide import changed, die  # noqa: E402
 from hosts import HOME, Host, Network, NotHere, check_machine  # noqa: E402
+from jobs import until, write_idx  # noqa: E402
 from pages import fences  # noqa: E402
 
 RUN = "/var/lib/troupe/node/runs/fashion"
@@ -32,24 +31,6 @@ UNITS = {
     # Fails unless what Grafana would read is there.
     "grafana-server": f"Type=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/python3 {ROOT}/tests/packaging/grafana.py /etc/grafana/provisioning\n",
 }
-
-
-def until(what, condition, seconds=120):
-    for _ in range(seconds * 5):
-        if result := condition():
-            return result
-        time.sleep(0.2)
-    return die(f"in {seconds} s not so: {what}")
-
-
-def write_idx(folder):
-    """Fashion-MNIST's files, small, of noise: the same on every host."""
-    noise = random.Random(1)
-    for part, count in (("train", 6000), ("t10k", 500)):
-        pixels = struct.pack(">IIII", 0x803, count, 28, 28) + noise.randbytes(count * 28 * 28)
-        labels = struct.pack(">II", 0x801, count) + bytes(i % 10 for i in range(count))
-        (folder / f"{part}-images-idx3-ubyte").write_bytes(pixels)
-        (folder / f"{part}-labels-idx1-ubyte").write_bytes(labels)
 
 
 def next_version(deb, folder):
@@ -81,6 +62,7 @@ class Following:
             "troupe-fetch-data fashion-mnist /srv/troupe/data/fashion-mnist": lambda _: self.give_data(),
             "troupe-make-certs certs 10.0.0.1 10.0.0.2": lambda _: self.give_certificates(),
             "systemctl enable --now troupe-node@node": lambda _: self.trains(after=0),
+            "systemctl kill --kill-whom=main --signal=KILL troupe-node@node": lambda _: self.is_back(),
             "troupe status 10.0.0.1:7401 --config /etc/troupe/node.yaml": self.shows_both,
             "apt-get install -y prometheus": lambda _: self.is_watched(),
             "journalctl -u troupe-node@node -n 5": self.shows_log,
@@ -136,6 +118,17 @@ class Following:
             user = host.run("ps -o user= -p $(systemctl show -P MainPID troupe-node@node)").stdout.strip()
             if user in ("", "root"):
                 die(f"{host.name}: the service runs as '{user}'")
+
+    def is_back(self):
+        """The node that was killed, in the job that the other one has kept."""
+        before = self.steps()
+        restarts = "systemctl show -P NRestarts troupe-node@node"
+        until("systemd starts it again", lambda: self.second.run(restarts).stdout == "1\n")
+        changes = lambda: [json.loads(line) for line in self.first.run(f"cat {RUN}/recoveries.jsonl", check=False).stdout.splitlines()]
+        until("it takes part again", lambda: len(found := changes()) > 0 and found[-1]["world_size"] == 2)
+        self.trains(after=before)
+        if not changes()[0]["is_loss"] or self.first.run(restarts).stdout != "0\n":
+            die(f"the job was begun again: {changes()}")
 
     def shows_both(self, said):
         for address in ("10.0.0.1:7401", "10.0.0.2:7401"):

@@ -28,13 +28,8 @@ Ended ask(const std::string& verb, const std::string& address,
   return troupe_says(words);
 }
 
-std::vector<std::string> options(const TlsConfig& tls) {
-  return {"--tls-cert", *tls.certificate, "--tls-key", *tls.key, "--tls-ca", *tls.ca};
-}
-
-Settings settings(const TlsConfig& tls) {
-  return {"cluster.tls.certificate=" + *tls.certificate, "cluster.tls.key=" + *tls.key,
-          "cluster.tls.ca=" + *tls.ca};
+std::vector<std::string> named(const std::string& name) {
+  return {"--tls-name", name};
 }
 
 } // namespace
@@ -113,7 +108,7 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
     for (const auto* never : {"soon", "0ms"})
       CHECK(ask(verb, address, {"--timeout", never}).code == 2);
     CHECK(ask(verb, address, {"--tls-ca", "ca.crt"}).code == 2);
-    const auto missing = ask(verb, address, options({"a.crt", "a.key", "ca.crt"}));
+    const auto missing = ask(verb, address, options_of({"a.crt", "a.key", "ca.crt"}));
     CHECK(missing.code == 2);
     CHECK(has(missing.err, "cluster.tls.certificate: a.crt: No such file or directory"));
   }
@@ -122,18 +117,21 @@ TEST_CASE("status and stop say what is wrong with what they were asked") {
 TEST_CASE("a daemon with certificates answers those of its authority alone") {
   const Certificates ours, others;
   const Experiment experiment(trained_without_end);
-  auto node = experiment.start_node("node", settings(ours.of("node")));
+  auto node = experiment.start_node("node", settings_of(ours.of("node")));
   const auto address = daemon_address(node);
 
-  const auto stranger = ask("stop", address, options(others.of("client")));
+  const auto stranger = ask("stop", address, options_of(others.of("client")));
   CHECK(stranger.code == 1);
   CHECK(has(stranger.err, "is not trusted"));
-  const auto plain = ask("stop", address, {"--timeout", "500ms"});
+  const auto plain = ask("stop", address, {"--timeout", "60s"});
   CHECK(plain.code == 1);
-  CHECK(has(plain.err, "one with TLS waits for certificates"));
+  CHECK(has(plain.err, "takes those alone who have certificates: give cluster.tls, or --tls-cert"));
+  const auto other = ask("stop", address, options_of(ours.of("client")) + named("other"));
+  CHECK(other.code == 1);
+  CHECK(has(other.err, "is not trusted: its name is none of cluster.tls.names"));
   CHECK(node.running());
 
-  const auto friendly = ask("status", address, options(ours.of("client")));
+  const auto friendly = ask("status", address, options_of(ours.of("client")) + named("node"));
   CAPTURE(friendly.err);
   CHECK(friendly.code == 0);
   const auto config = read_bytes(experiment.run("node") / "config.yaml");
@@ -145,11 +143,12 @@ TEST_CASE("a daemon with certificates answers those of its authority alone") {
 TEST_CASE("a daemon whose certificate has expired, or is not there, does not start") {
   const Certificates certificates;
   const Experiment experiment(trained_without_end);
-  const auto expired = experiment.start_node("node", settings(certificates.expired())).wait();
+  const auto expired = experiment.start_node("node", settings_of(certificates.expired())).wait();
   CHECK(expired.code == 2);
   CHECK(has(expired.err, "cluster.tls.certificate: " + certificates.path("expired.crt") +
                              ": certificate has expired"));
-  const auto missing = experiment.start_node("node", settings({"a.crt", "a.key", "ca.crt"})).wait();
+  const auto missing =
+      experiment.start_node("node", settings_of({"a.crt", "a.key", "ca.crt"})).wait();
   CHECK(missing.code == 2);
   CHECK(has(missing.err, "a.crt: No such file or directory"));
   CHECK_FALSE(experiment.run("node").has("config.yaml"));

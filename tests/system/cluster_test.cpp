@@ -175,19 +175,15 @@ TEST_CASE("over TLS, who asks a node and goes away takes no other connection wit
   const auto tls = certificates.of("node");
   const Experiment experiment;
   Daemons daemons{experiment, "nodes",
-                  for_nodes(2, "ddp") +
-                      Settings{"train.epochs=100000", "cluster.tls.certificate=" + *tls.certificate,
-                               "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca}};
+                  for_nodes(2, "ddp") + Settings{"train.epochs=100000"} + settings_of(tls)};
   auto& leader = daemons.lead();
   auto& second = daemons.join();
   const auto asked = daemon_address(second);
   const auto run = experiment.run("nodes");
   REQUIRE(becomes_true([&] { return run.steps_done() > 5; }));
   for (int i = 0; i < 3; ++i)
-    CHECK(RunningProgram{{TROUPE_PROGRAM, "status", asked, "--tls-cert", *tls.certificate,
-                          "--tls-key", *tls.key, "--tls-ca", *tls.ca}}
-              .wait()
-              .code == 0);
+    CHECK(RunningProgram{Settings{TROUPE_PROGRAM, "status", asked} + options_of(tls)}.wait().code ==
+          0);
   const auto before = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > before + 20; }, 30s));
   CHECK(stop(leader).code == 0);

@@ -1,6 +1,8 @@
 // Who can reach a daemon's port, and does not keep to the protocol, does a job no harm.
 #include "../core/certificates.hpp"
 #include "experiment.hpp"
+#include "hostile_frames.hpp"
+#include "process_use.hpp"
 #include "stranger.hpp"
 
 #include "troupe/core/net/sigpipe.hpp"
@@ -19,30 +21,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A header of CAF's protocol: operation, length of what follows, operation's data, two actors.
-std::string header(char operation, std::uint32_t length, char data = 0, char source = 0,
-                   char destination = 0) {
-  std::string bytes(32, '\0');
-  bytes[3] = operation;
-  for (std::size_t i = 0; i < 4; ++i)
-    bytes[4 + i] = static_cast<char>(length >> (24 - 8 * i));
-  bytes[15] = data;
-  bytes[23] = source;
-  bytes[31] = destination;
-  return bytes;
-}
-
-constexpr char operations = 7; ///< and some more numbers, which are none
-
 /// Two daemons that train until they are stopped, and whoever else comes.
 class AttackedJob {
 public:
   explicit AttackedJob(bool secured) {
     if (!secured)
       return;
-    const auto& tls = tls_.emplace().of("node");
-    settings_ = settings_ + Settings{"cluster.tls.certificate=" + *tls.certificate,
-                                     "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca};
+    settings_ = settings_ + settings_of(tls_.emplace().of("node"));
   }
 
   void start() {
@@ -59,8 +44,7 @@ public:
   bool answers() {
     std::vector<std::string> words = {TROUPE_PROGRAM, "status", address_, "--timeout", "60s"};
     if (const auto tls = certificates())
-      words.insert(words.end(),
-                   {"--tls-cert", *tls->certificate, "--tls-key", *tls->key, "--tls-ca", *tls->ca});
+      words = words + options_of(*tls);
     return RunningProgram{words}.wait().code == 0;
   }
   /// By which the leader's memory has grown at most, in bytes.
@@ -98,14 +82,6 @@ private:
   std::optional<TlsConfig> certificates() const {
     return tls_ ? std::optional{tls_->of("client")} : std::nullopt;
   }
-  static std::int64_t peak_memory(const RunningProgram& program) {
-    std::istringstream status(read_bytes("/proc/" + std::to_string(program.id()) + "/status"));
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("VmHWM:"))
-        return std::stoll(line.substr(6)) * 1024;
-    throw std::runtime_error("no peak memory in /proc");
-  }
-
   Experiment experiment_{{"cluster.min_nodes=2", "cluster.max_nodes=2", "parallel.strategy=ddp",
                           "train.epochs=100000", "train.schedule={name: constant}",
                           "train.evaluate_every=0", "checkpoint.every=1000 epochs",
@@ -118,9 +94,9 @@ private:
 };
 
 void send_headers_without_payload(const AttackedJob& job) {
-  for (char operation = 0; operation <= operations + 1; ++operation)
-    for (const auto& bytes : {header(operation, 0), header(operation, 0, 1, 0, 1),
-                              header(operation, 0, 4), header(operation, 0, 0, 1, 1)}) {
+  for (char operation = 0; operation <= basp_operations + 1; ++operation)
+    for (const auto& bytes : {basp_header(operation, 0), basp_header(operation, 0, 1, 0, 1),
+                              basp_header(operation, 0, 4), basp_header(operation, 0, 0, 1, 1)}) {
       job.stranger().send(bytes + bytes);
       job.trusted_stranger().send(bytes + bytes);
     }
@@ -129,10 +105,10 @@ void send_headers_without_payload(const AttackedJob& job) {
 /// Stay connected, and would fill what the daemon had allocated for them.
 std::list<Stranger> announce_4_gib(const AttackedJob& job) {
   std::list<Stranger> strangers;
-  for (char operation = 0; operation < operations; ++operation)
+  for (char operation = 0; operation < basp_operations; ++operation)
     for (const auto& bytes :
-         {header(operation, 0xffffffff, 4), header(operation, 0xffffffff, 1, 1, 1),
-          header(operation, 0xffffffff, 0, 0, 1)})
+         {basp_header(operation, 0xffffffff, 4), basp_header(operation, 0xffffffff, 1, 1, 1),
+          basp_header(operation, 0xffffffff, 0, 0, 1)})
       strangers.emplace_back(job.trusted_stranger()).send(bytes + std::string(3000, 'x'));
   return strangers;
 }
@@ -153,9 +129,10 @@ void send_random_strings(const AttackedJob& job, int count) {
     for (auto& byte : bytes)
       byte = static_cast<char>(number(255));
     if (i % 2 == 0)
-      bytes.insert(0, header(static_cast<char>(number(operations)),
-                             static_cast<std::uint32_t>(number(400)), static_cast<char>(number(4)),
-                             static_cast<char>(number(1)), static_cast<char>(number(1))));
+      bytes.insert(0, basp_header(static_cast<char>(number(basp_operations)),
+                                  static_cast<std::uint32_t>(number(400)),
+                                  static_cast<char>(number(4)), static_cast<char>(number(1)),
+                                  static_cast<char>(number(1))));
     (i % 50 == 0 ? job.trusted_stranger() : job.stranger()).send(bytes);
   }
 }

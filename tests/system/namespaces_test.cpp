@@ -2,6 +2,7 @@
 #include "../core/certificates.hpp"
 #include "../metrics/prometheus_server.hpp"
 #include "experiment.hpp"
+#include "namespaces.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,7 +11,6 @@
 #include <list>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -20,60 +20,20 @@ namespace {
 
 constexpr int hosts = 4;
 
-class Namespaces {
-public:
-  Namespaces() {
-    const auto up = tool("up", {std::to_string(hosts)});
-    made_ = up.code;
-    network_ = up.out.substr(0, up.out.find('\n'));
-  }
-  Namespaces(const Namespaces&) = delete;
-  Namespaces& operator=(const Namespaces&) = delete;
-  ~Namespaces() { tool("down"); }
-
-  /// Whether this machine has any; what goes wrong then is a failure.
-  bool made() const {
-    constexpr int not_here = 3;
-    REQUIRE((made_ == 0 || made_ == not_here));
-    return made_ == 0;
-  }
-  /// Of host 1, 2, ...
-  std::string at(int host, int port) const {
-    return network_ + "." + std::to_string(host) + ":" + std::to_string(port);
-  }
-  /// The command, on host 1, 2, ...
-  std::vector<std::string> on(int host, std::vector<std::string> command) const {
-    command.insert(command.begin(),
-                   {"/usr/sbin/ip", "netns", "exec", prefix_ + "-" + std::to_string(host)});
-    return command;
-  }
-
-private:
-  Ended tool(const std::string& verb, const std::vector<std::string>& arguments = {}) const {
-    std::vector<std::string> words = {source_tree() / "tools/network-namespaces", verb, prefix_};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    return RunningProgram{words}.wait();
-  }
-
-  std::string prefix_ = "t" + std::to_string(::getpid());
-  int made_ = 0; ///< exit code
-  std::string network_;
-};
-
 } // namespace
 
 TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd") {
   const std::string strategy = GENERATE("ddp", "zero3");
   CAPTURE(strategy);
-  const Namespaces namespaces;
+  const Namespaces namespaces{hosts};
   if (!namespaces.made())
     SKIP("no network namespaces here: they need root, and iproute2");
   const Certificates certificates;
   const auto tls = certificates.of("node");
-  const Experiment experiment({"parallel.strategy=" + strategy, "train.epochs=100000",
-                               "data.eval_batch_size=8", "cluster.min_nodes=4",
-                               "cluster.max_nodes=4", "cluster.tls.certificate=" + *tls.certificate,
-                               "cluster.tls.key=" + *tls.key, "cluster.tls.ca=" + *tls.ca});
+  const Experiment experiment(Settings{"parallel.strategy=" + strategy, "train.epochs=100000",
+                                       "data.eval_batch_size=8", "cluster.min_nodes=4",
+                                       "cluster.max_nodes=4"} +
+                              settings_of(tls));
   std::list<RunningProgram> nodes;
   for (int host = 1; host <= hosts; ++host) {
     Settings settings = {"cluster.listen=" + namespaces.at(host, 7401),

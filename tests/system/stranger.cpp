@@ -32,6 +32,13 @@ void Stranger::send(std::string_view bytes) {
     const auto sent = ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
+void Stranger::break_off() {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket_.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  session_.reset();
+  socket_ = net::Descriptor{};
+}
+
 bool Stranger::sees_the_end() {
   // Below TLS, too: what matters is whether the daemon still holds the connection.
   std::array<char, 4096> ignored;

@@ -19,6 +19,8 @@ public:
   explicit Stranger(const Endpoint& daemon, const std::optional<TlsConfig>& tls = {});
 
   void send(std::string_view bytes);
+  /// Closes without a word: the other side sees its connection reset.
+  void break_off();
   /// Reads what there is; true once the daemon has closed the connection.
   bool sees_the_end();
 

@@ -5,9 +5,10 @@
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/net/tls.hpp"
 
-#include <array>
 #include <string_view>
+#include <tuple>
 
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace troupe::actors {
@@ -15,6 +16,27 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::string_view id_begin = "troupe ";
+
+/// A daemon without TLS greets within that; from one that comes later, an offer of TLS does not
+/// take it.
+constexpr std::chrono::milliseconds usual_wait{200};
+
+/// What opens a TLS connection (RFC 8446, ClientHello), as bytes.
+std::string offer_of_tls() {
+  const net::TlsContext context{SSL_CTX_new(TLS_method())};
+  const net::TlsSession session{SSL_new(context.get())};
+  SSL_set_bio(session.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+  SSL_connect(session.get()); // as far as it comes without an answer
+  char* bytes = nullptr;
+  const auto size = BIO_get_mem_data(SSL_get_wbio(session.get()), &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
+/// Whether it begins as a record of TLS does that carries a handshake or an alert.
+bool is_of_tls(std::string_view bytes) {
+  constexpr char alert = 21, handshake = 22, version = 3;
+  return bytes.size() > 1 && (bytes[0] == alert || bytes[0] == handshake) && bytes[1] == version;
+}
 
 /// A connection to a daemon, until its greeting has come.
 class Visit {
@@ -28,6 +50,8 @@ public:
 private:
   Status secure();
   tl::unexpected<Error> refused();
+  /// One with TLS waits for others to speak first.
+  void speak_first();
   /// Up to so many bytes; 0 when no more come.
   std::size_t read(char* to, std::size_t size);
   std::string read_exactly(std::size_t size);
@@ -66,8 +90,18 @@ tl::unexpected<Error> Visit::refused() {
   if (problem.refused)
     return fail(Errc::network, "the daemon at {} refuses the certificate {}: {}", at,
                 *tls_.certificate, problem.why);
-  return fail(Errc::network, "no TLS with what listens at {}: {}; a daemon without cluster.tls?",
-              at, problem.why);
+  return fail(
+      Errc::network,
+      "no TLS with what listens at {}: {}; if it is a daemon, its config has no cluster.tls", at,
+      problem.why);
+}
+
+void Visit::speak_first() {
+  pollfd waiting{socket_.number(), POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(usual_wait.count())) != 0)
+    return;
+  const auto offer = offer_of_tls();
+  std::ignore = ::send(socket_.number(), offer.data(), offer.size(), MSG_NOSIGNAL);
 }
 
 std::size_t Visit::read(char* to, std::size_t size) {
@@ -93,9 +127,16 @@ std::string Visit::read_exactly(std::size_t size) {
 /// bytes of padding, flags, length of the payload, version, two actors; big-endian.
 Result<std::string> Visit::greeting() {
   constexpr std::size_t header_size = 32, most = 4 << 10;
+  if (!session_)
+    speak_first();
   const auto header = read_exactly(header_size);
   if (header.empty() && session_) // TLS 1.3 says only now what it thinks of our certificate
     return refused();
+  if (!session_ && is_of_tls(header))
+    return fail(Errc::network,
+                "the daemon at {} takes those alone who have certificates: give cluster.tls, or "
+                "--tls-cert, --tls-key and --tls-ca",
+                to_string(daemon_));
   const auto number = [&header](std::size_t from, std::size_t bytes) {
     std::uint64_t value = 0;
     for (const char c : std::string_view{header}.substr(from, bytes))
@@ -129,9 +170,8 @@ Status check_greeting(const Endpoint& daemon, const NetworkOptions& options,
   TROUPE_TRY(const auto greeting, visit.greeting());
   const std::string theirs{find_id(greeting)}, ours = application_id(options.version);
   if (theirs.empty())
-    return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does{}",
-                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS",
-                options.tls.enabled() ? "" : "; one with TLS waits for certificates (cluster.tls)");
+    return fail(Errc::network, "what listens at {} does not greet as a troupe daemon {} does",
+                to_string(daemon), options.tls.enabled() ? "with TLS" : "without TLS");
   if (theirs != ours)
     return fail(Errc::network, "the daemon at {} is {}, this program is {}", to_string(daemon),
                 theirs, ours);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <vector>
 
+#include <netdb.h>
 #include <openssl/crypto.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,10 +15,17 @@ namespace troupe::collectives {
 namespace {
 
 constexpr int most_in_queue = 1024; ///< that are not accepted yet
-constexpr std::size_t most_guests = 256, most_admitted = 4096;
+constexpr std::size_t most_guests = 256, most_early = 256, most_admitted = 4096;
 constexpr std::chrono::milliseconds pause{50};
 /// For somebody here to ask for who has said hello: more than any group waits for its ranks.
 constexpr std::chrono::minutes longest_wait{30};
+
+std::string host_of(const sockaddr_storage& address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+                nullptr, 0, NI_NUMERICHOST);
+  return host.data();
+}
 
 } // namespace
 
@@ -50,7 +59,7 @@ void Reception::serve() {
 void Reception::await() {
   std::vector<pollfd> waiting = {{closing_.number(), POLLIN, 0},
                                  {full_ ? -1 : listener_.number(), POLLIN, 0}};
-  auto latest = Clock::now() + (full_ ? pause : std::chrono::hours{1});
+  auto latest = std::min(forget_early(), Clock::now() + (full_ ? pause : std::chrono::hours{1}));
   for (const auto& guest : guests_) {
     waiting.push_back({guest.connection.number(), guest.connection.read_events(), 0});
     latest = std::min(latest, guest.latest);
@@ -62,15 +71,18 @@ void Reception::await() {
 void Reception::accept() {
   full_ = false;
   while (true) {
-    net::Descriptor socket{::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC)};
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    net::Descriptor socket{
+        ::accept4(listener_.number(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC)};
     if (!socket) {
       full_ = errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED;
       return;
     }
-    if (guests_.size() == most_guests)
-      guests_.pop_front();
+    make_room(guests_, most_guests);
     guests_.push_back(
         {{std::move(socket), tls(), net::Side::accepts, "a process that has connected"},
+         host_of(address, size),
          Clock::now() + patience_});
   }
 }
@@ -98,13 +110,49 @@ bool Reception::listen_to(Guest& guest) const {
 
 void Reception::admit(Guest&& guest) {
   const std::lock_guard lock{mutex_};
-  const auto now = Clock::now();
-  while (!admitted_.empty() &&
-         (admitted_.front().latest < now || admitted_.size() == most_admitted))
-    admitted_.pop_front();
-  guest.latest = now + longest_wait;
-  admitted_.push_back(std::move(guest));
+  const bool expected = is_expected(guest);
+  auto& guests = expected ? admitted_ : early_;
+  std::erase_if(guests, [now = Clock::now()](const Guest& old) { return old.latest < now; });
+  make_room(guests, expected ? most_admitted : most_early);
+  guest.latest = Clock::now() + (expected ? Clock::duration{longest_wait} : patience_);
+  guests.push_back(std::move(guest));
   changed_.notify_all();
+}
+
+bool Reception::is_expected(const Guest& guest) const {
+  // In a time that does not tell how much of it was right; so also in take().
+  return CRYPTO_memcmp(guest.hello.data(), pass_.data(), pass_.size()) == 0;
+}
+
+void Reception::expect(const Pass& pass) {
+  const std::lock_guard lock{mutex_};
+  pass_ = pass;
+  std::erase_if(admitted_, [this](const Guest& guest) { return !is_expected(guest); });
+  for (auto guest = early_.begin(); guest != early_.end();) {
+    const auto early = guest++;
+    if (!is_expected(*early))
+      continue;
+    early->latest = Clock::now() + longest_wait;
+    admitted_.splice(admitted_.end(), early_, early);
+  }
+}
+
+/// Those who were not expected in time; when it is time to look again.
+Reception::Clock::time_point Reception::forget_early() {
+  const std::lock_guard lock{mutex_};
+  std::erase_if(early_, [now = Clock::now()](const Guest& guest) { return guest.latest < now; });
+  return early_.empty() ? Clock::time_point::max() : early_.front().latest;
+}
+
+void Reception::make_room(Guests& guests, std::size_t most) {
+  if (guests.size() < most)
+    return;
+  std::map<std::string_view, std::size_t> sent;
+  for (const auto& guest : guests)
+    ++sent[guest.from];
+  const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto whose = std::ranges::max_element(sent, by_count)->first;
+  guests.erase(std::ranges::find(guests, whose, &Guest::from));
 }
 
 std::optional<net::Connection> Reception::take(const Hello& hello,
@@ -114,7 +162,6 @@ std::optional<net::Connection> Reception::take(const Hello& hello,
   auto found = admitted_.end();
   changed_.wait_until(lock, end, [&] {
     found = std::ranges::find_if(admitted_, [&](const Guest& guest) {
-      // In a time that does not tell how much of it was right.
       return CRYPTO_memcmp(guest.hello.data(), hello.data(), hello.size()) == 0;
     });
     return found != admitted_.end() || cancelled();

@@ -14,16 +14,21 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 namespace troupe::collectives {
 
-/// What whoever connects says first: proof that he knows a generation's secret, and what the
-/// connection is for (link_hello). Nothing else is read of a stranger.
+/// Proof of knowing a generation's secret, the same for all of its connections.
+using Pass = std::array<std::byte, 16>;
+/// What whoever connects says first: a pass, and another proof that says what the connection is for
+/// (hello_of). Nothing else is read of a stranger.
 using Hello = std::array<std::byte, 48>;
 
-/// One thread. Who does not say hello in time is sent away; so is who has been here longest when
-/// there are too many.
+/// One thread. Who does not say hello in time is sent away; so is who shows another pass, unless
+/// one like that is expected soon after: others may hear of a generation first. Where there are too
+/// many it is the oldest of the address that has sent most who goes, so that a stranger drives out
+/// strangers.
 class Reception {
 public:
   Reception(net::Listener listener, net::TlsContext tls, std::chrono::milliseconds patience);
@@ -33,6 +38,8 @@ public:
 
   std::uint16_t port() const { return port_; }
   ssl_ctx_st* tls() const { return tls_.get(); }
+  /// From now on this pass is taken, and no other.
+  void expect(const Pass& pass);
   /// Waits for whoever says this; nothing when the time is up, or `cancelled` gives true.
   std::optional<net::Connection> take(const Hello& hello, std::chrono::steady_clock::time_point end,
                                       const std::function<bool()>& cancelled);
@@ -43,16 +50,21 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Guest {
     net::Connection connection;
-    Clock::time_point latest; ///< for the whole hello; then, to be asked for
+    std::string from;         ///< the other end's address, without its port
+    Clock::time_point latest; ///< for the whole hello; then, to be expected; then, to be asked for
     Hello hello = {};
     std::size_t said = 0; ///< bytes of it
   };
+  using Guests = std::list<Guest>;
   void serve();
   void await();
   void accept();
   void listen_to_guests();
   bool listen_to(Guest& guest) const;
   void admit(Guest&& guest);
+  bool is_expected(const Guest& guest) const;
+  Clock::time_point forget_early();
+  static void make_room(Guests& guests, std::size_t most);
 
   net::Descriptor listener_;
   std::uint16_t port_;
@@ -61,10 +73,12 @@ private:
   net::Wakeup closing_;
   std::atomic<bool> closed_ = false;
   bool full_ = false; ///< the process is out of descriptors: asking again at once would spin
-  std::list<Guest> guests_;
-  std::mutex mutex_;
+  Guests guests_;
+  std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
-  std::list<Guest> admitted_; ///< have said hello; guarded by mutex_
+  Pass pass_ = {};
+  Guests early_;    ///< have said hello, with a pass that is not expected yet
+  Guests admitted_; ///< with the one that is
   std::thread thread_;
 };
 

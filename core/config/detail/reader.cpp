@@ -72,6 +72,14 @@ void ConfigReader::add(const ConfigProblem& problem, const std::vector<std::stri
   problems_.push_back(std::move(placed));
 }
 
+std::optional<std::string> ConfigReader::given_at(const std::string& key) const {
+  const auto found = given_.find(key);
+  if (found == given_.end())
+    return std::nullopt;
+  const auto& [source, line, column] = found->second;
+  return line > 0 ? fmt::format("{}:{}:{}", source, line, column) : source;
+}
+
 std::vector<ConfigProblem> ConfigReader::take_problems() {
   const auto rank = [this](const ConfigProblem& p) {
     const int whole_file_last = p.line == 0 ? 1 : 0;
@@ -95,16 +103,22 @@ void ConfigReader::read_document(std::string_view text, const std::string& sourc
 }
 
 void ConfigReader::read_override(const std::string& assignment) {
-  const auto file = std::exchange(source_, "--set " + echoed(assignment));
-  in_override_ = true;
+  const auto source = "--set " + echoed(assignment);
   const auto equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    report({source_, 0, 0}, "", "not an assignment", "KEY=VALUE, such as train.epochs=3");
-  } else if (const auto value = load_yaml_document(assignment.substr(equals + 1)); !value) {
-    report({source_, 0, 0}, assignment.substr(0, equals), value.error().what);
-  } else {
-    read_entry(assignment.substr(0, equals), *value, {source_, 0, 0});
-  }
+  if (equals == std::string::npos || equals == 0)
+    report({source, 0, 0}, "", "not an assignment", "KEY=VALUE, such as train.epochs=3");
+  else
+    read_given(assignment.substr(0, equals), assignment.substr(equals + 1), source);
+}
+
+void ConfigReader::read_given(const std::string& key, const std::string& value,
+                              const std::string& source) {
+  const auto file = std::exchange(source_, source);
+  in_override_ = true;
+  if (const auto node = load_yaml_document(value); !node)
+    report({source_, 0, 0}, key, node.error().what);
+  else
+    read_entry(key, *node, {source_, 0, 0});
   in_override_ = false;
   source_ = file;
 }

@@ -6,6 +6,7 @@
 #include "../schema.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,12 +25,17 @@ public:
   explicit ConfigReader(std::vector<ConfigKey> keys) : keys_{std::move(keys)} {}
 
   void read_document(std::string_view text, const std::string& source);
+  /// A key's value, as YAML, from elsewhere.
+  void read_given(const std::string& key, const std::string& value, const std::string& source);
   /// "a.b=value": the source of its problems is "--set a.b=value".
   void read_override(const std::string& assignment);
 
   /// A problem that concerns several keys stands at the first of them that was given. It is dropped
   /// when one of them has a problem already: it would be a consequence.
   void add(const ConfigProblem& problem, const std::vector<std::string>& keys);
+
+  /// Where a key was given last.
+  std::optional<std::string> given_at(const std::string& key) const;
 
   /// All so far: those of the document by line, then those of the overrides in their order.
   std::vector<ConfigProblem> take_problems();

@@ -1,0 +1,124 @@
+#include "node_list.hpp"
+
+#include "whole_number.hpp"
+
+#include "../../fail.hpp"
+#include "../../printable.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// More than any job has; a list in brackets may stand for any number.
+constexpr std::size_t most_names = 1 << 16;
+
+tl::unexpected<Error> wrong(std::string_view list, std::string_view part, const char* why) {
+  return fail(Errc::invalid_input, "\"{}\": \"{}\" {}", echoed(list, 200), echoed(part, 60), why);
+}
+
+/// "07-11", or one that is no range. Numbers have the width of the first.
+Result<Names> expand_range(std::string_view list, std::string_view range) {
+  const auto dash = range.find('-');
+  if (dash == std::string_view::npos)
+    return range.empty() ? wrong(list, range, "has no name") : Result<Names>{{std::string{range}}};
+  const auto width = dash;
+  const auto first = read_whole_number<std::uint64_t>(range.substr(0, dash)),
+             last = read_whole_number<std::uint64_t>(range.substr(dash + 1));
+  if (!first || !last || *last < *first)
+    return wrong(list, range, "is no range of numbers");
+  if (*last - *first >= most_names)
+    return wrong(list, range, "stands for too many hosts");
+  Names names;
+  for (auto number = *first; number <= *last; ++number)
+    names.push_back(fmt::format("{:0{}}", number, width));
+  return names;
+}
+
+/// All that stand in brackets: "1-3,07".
+Result<Names> expand_ranges(std::string_view list, std::string_view ranges) {
+  Names names;
+  for (const auto range : split_list(ranges)) {
+    TROUPE_TRY(const auto more, expand_range(list, range));
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  return names;
+}
+
+/// Each with each, the last one changing first.
+Result<Names> combined(std::string_view list, const Names& heads, const Names& tails) {
+  if (heads.size() * tails.size() > most_names)
+    return wrong(list, list, "stands for too many hosts");
+  Names names;
+  for (const auto& head : heads)
+    for (const auto& tail : tails)
+      names.push_back(head + tail);
+  return names;
+}
+
+/// A name with any number of brackets: "rack[0-1]node[0-3]".
+Result<Names> expand_name(std::string_view list, std::string_view name) {
+  if (name.empty())
+    return wrong(list, name, "has no name");
+  Names names = {""};
+  while (!name.empty()) {
+    const auto plain = name.substr(0, name.find('['));
+    TROUPE_TRY(names, combined(list, names, {std::string{plain}}));
+    name.remove_prefix(plain.size());
+    if (name.empty())
+      break;
+    const auto close = name.find(']');
+    if (close == std::string_view::npos)
+      return wrong(list, name, "has no closing bracket");
+    TROUPE_TRY(const auto tails, expand_ranges(list, name.substr(1, close - 1)));
+    TROUPE_TRY(names, combined(list, names, tails));
+    name.remove_prefix(close + 1);
+  }
+  return names;
+}
+
+} // namespace
+
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    } else {
+      depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
+    }
+  }
+  return parts;
+}
+
+Result<std::vector<std::string>> expand_node_list(std::string_view list) {
+  Names names;
+  for (const auto name : split_list(list)) {
+    TROUPE_TRY(const auto more, expand_name(list, name));
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  return names;
+}
+
+std::optional<std::vector<std::int64_t>> repeated_counts(std::string_view list) {
+  std::vector<std::int64_t> counts;
+  for (auto part : split_list(list)) {
+    const auto times_at = part.find("(x");
+    std::optional<std::size_t> times = 1;
+    if (times_at != std::string_view::npos && part.ends_with(')'))
+      times = read_whole_number<std::size_t>(part.substr(times_at + 2, part.size() - times_at - 3));
+    const auto count = read_whole_number<std::int64_t>(part.substr(0, times_at));
+    if (!count || *count < 0 || !times || *times > most_names)
+      return std::nullopt;
+    counts.insert(counts.end(), *times, *count);
+  }
+  return counts;
+}
+
+} // namespace troupe

@@ -1,0 +1,113 @@
+// A step of SLURM, as srun starts it.
+#include "node_list.hpp"
+#include "part.hpp"
+
+#include "../../fail.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// A step may have fewer hosts and processes than its job.
+constexpr std::array either = {std::pair{"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"},
+                               std::pair{"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
+                               std::pair{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+                               std::pair{"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}};
+
+/// Ports that belong to nobody, below those that systems give to whoever connects.
+constexpr std::int64_t first_port = 20000, ports = 10000;
+
+/// The first that srun --resv-ports has reserved; else one that follows from the step's number, so
+/// that jobs which share a host differ.
+Result<std::uint16_t> read_port(const Variables& variables) {
+  const auto reserved = variables.text_or("SLURM_STEP_RESV_PORTS", "");
+  if (const auto port = std::strtol(reserved.c_str(), nullptr, 10); port > 0 && port < 65536)
+    return static_cast<std::uint16_t>(port);
+  constexpr std::int64_t any = std::int64_t{1} << 32;
+  TROUPE_TRY(const auto job, variables.number_or("SLURM_JOB_ID", 0, {0, any}));
+  TROUPE_TRY(const auto step, variables.number("SLURM_STEP_ID", {0, any}));
+  return static_cast<std::uint16_t>(first_port + (31 * job + step) % ports);
+}
+
+/// Of each host of the step, how many processes it has: "2(x3),1".
+Result<std::vector<std::int64_t>> read_tasks(const Variables& variables, std::size_t hosts,
+                                             std::int64_t size) {
+  const auto name = variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  const auto tasks = repeated_counts(variables.text(name));
+  if (tasks && tasks->size() == hosts &&
+      std::accumulate(tasks->begin(), tasks->end(), std::int64_t{0}) == size)
+    return *tasks;
+  return variables.wrong(
+      fmt::format("{} is \"{}\", which does not say where {} processes on {} hosts are", name,
+                  variables.text(name), size, hosts));
+}
+
+/// The hosts of the step.
+Result<std::vector<std::string>> read_hosts(const Variables& variables, const std::string& name) {
+  const auto hosts = expand_node_list(variables.text(name));
+  if (!hosts)
+    return variables.wrong(fmt::format("{}: {}", name, hosts.error().message));
+  const auto counted = variables.first({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"});
+  TROUPE_TRY(const auto count, variables.number(counted, {1, most_processes}));
+  if (count != std::ssize(*hosts))
+    return variables.wrong(fmt::format("{} is {}, but {} names {}: {}", counted, count, name,
+                                       hosts->size(), variables.text(name)));
+  return *hosts;
+}
+
+/// Whose name, in the list, this host has.
+Result<std::int64_t> read_own_host(const Variables& variables,
+                                   const std::vector<std::string>& hosts) {
+  TROUPE_TRY(const auto host,
+             variables.number("SLURM_NODEID",
+                              {0, std::ssize(hosts) - 1, fmt::format("{} hosts", hosts.size())}));
+  const auto& listed = hosts[static_cast<std::size_t>(host)];
+  if (const auto own = variables.text_or("SLURMD_NODENAME", listed); own != listed)
+    return variables.wrong(fmt::format("SLURM_NODEID is {}, which is {} in the list of nodes, but "
+                                       "SLURMD_NODENAME is {}",
+                                       host, listed, own));
+  return host;
+}
+
+Status require_variables(const Variables& variables) {
+  TROUPE_TRY(variables.require({"SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID"}));
+  if (!variables.has("SLURM_STEP_ID"))
+    return variables.wrong("SLURM_STEP_ID is not set; let srun start it, on every host");
+  for (const auto& [of_step, of_job] : either)
+    if (!variables.has(of_step))
+      TROUPE_TRY(variables.require({of_job}));
+  return {};
+}
+
+} // namespace
+
+Result<Part> read_slurm(const Variables& variables) {
+  TROUPE_TRY(require_variables(variables));
+  Part part{.size_from = variables.first({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}),
+            .leader_from = variables.first({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}),
+            .local_size_from =
+                variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"})};
+  TROUPE_TRY(part.size, variables.number(part.size_from, {1, most_processes}));
+  const auto size = fmt::format("{} is {}", part.size_from, part.size);
+  TROUPE_TRY(part.rank, variables.number("SLURM_PROCID", {0, part.size - 1, size}));
+  TROUPE_TRY(const auto hosts, read_hosts(variables, part.leader_from));
+  TROUPE_TRY(const auto host, read_own_host(variables, hosts));
+  TROUPE_TRY(const auto tasks, read_tasks(variables, hosts.size(), part.size));
+  part.local_size = tasks[static_cast<std::size_t>(host)];
+  TROUPE_TRY(part.local_rank, variables.number("SLURM_LOCALID", {0, part.local_size - 1,
+                                                                 fmt::format("{} processes here",
+                                                                             part.local_size)}));
+  TROUPE_TRY(part.port, read_port(variables));
+  part.leader = hosts.front();
+  part.host = hosts[static_cast<std::size_t>(host)];
+  return part;
+}
+
+} // namespace troupe

@@ -1,0 +1,59 @@
+// torchrun, and whatever else sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as it does.
+#include "part.hpp"
+
+#include "../../fail.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t last_port = 65535;
+
+Bounds below(std::int64_t size, const char* name) {
+  return {0, size - 1, fmt::format("{} is {}", name, size)};
+}
+
+/// The agent of torchrun keeps MASTER_PORT for a store of its own, for as long as it lives, and
+/// says so; the port above it is as much this job's as any that all processes know.
+std::int64_t is_taken(const Variables& variables) {
+  return variables.text_or("TORCHELASTIC_USE_AGENT_STORE", "False") == "True" ? 1 : 0;
+}
+
+/// Which host of the job this is, counted from 0; not told: -1.
+Result<std::int64_t> read_host(const Variables& variables, const Part& part) {
+  TROUPE_TRY(const auto host,
+             variables.number_or("GROUP_RANK", -1, below(part.size, "WORLD_SIZE")));
+  if (part.rank == 0 && (host > 0 || part.local_rank > 0))
+    return variables.wrong(fmt::format("RANK is 0, but {} is not; it is the first process of the "
+                                       "first host that leads",
+                                       host > 0 ? "GROUP_RANK" : "LOCAL_RANK"));
+  return host;
+}
+
+} // namespace
+
+Result<Part> read_torchrun(const Variables& variables) {
+  TROUPE_TRY(variables.require({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}));
+  Part part{.leader = variables.text("MASTER_ADDR"),
+            .size_from = "WORLD_SIZE",
+            .leader_from = "MASTER_ADDR",
+            .local_size_from = "LOCAL_WORLD_SIZE"};
+  TROUPE_TRY(part.size, variables.number("WORLD_SIZE", {1, most_processes}));
+  TROUPE_TRY(part.rank, variables.number("RANK", below(part.size, "WORLD_SIZE")));
+  TROUPE_TRY(part.local_size,
+             variables.number_or("LOCAL_WORLD_SIZE", 1,
+                                 {1, part.size, fmt::format("WORLD_SIZE is {}", part.size)}));
+  TROUPE_TRY(part.local_rank,
+             variables.number_or("LOCAL_RANK", 0, below(part.local_size, "LOCAL_WORLD_SIZE")));
+  TROUPE_TRY(const auto host, read_host(variables, part));
+  const auto taken = is_taken(variables);
+  TROUPE_TRY(const auto port, variables.number("MASTER_PORT", {1, last_port - taken}));
+  part.port = static_cast<std::uint16_t>(port + taken);
+  if (part.rank == 0 || host == 0)
+    part.host = part.leader;
+  return part;
+}
+
+} // namespace troupe

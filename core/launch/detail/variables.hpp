@@ -1,0 +1,43 @@
+/// Variables of the environment, with errors that say which is wrong, and what it may be.
+#pragma once
+
+#include "../launcher.hpp"
+
+#include <initializer_list>
+
+namespace troupe {
+
+/// What a number may be, and why.
+struct Bounds {
+  std::int64_t least = 0, most = 0;
+  std::string why = {};
+};
+
+class Variables {
+public:
+  Variables(std::string launcher, const Environment& environment)
+      : launcher_{std::move(launcher)}, environment_{environment} {}
+
+  bool has(const std::string& name) const { return environment_(name).has_value(); }
+  /// Requires that it is set.
+  std::string text(const std::string& name) const { return *environment_(name); }
+  std::string text_or(const std::string& name, const std::string& otherwise) const {
+    return environment_(name).value_or(otherwise);
+  }
+  /// The first of these that is set; requires that one is.
+  std::string first(std::initializer_list<std::string> names) const;
+
+  /// Errors: invalid_input. All that are missing are named.
+  Status require(std::initializer_list<std::string> names) const;
+  /// Requires that it is set.
+  Result<std::int64_t> number(const std::string& name, const Bounds& bounds) const;
+  Result<std::int64_t> number_or(const std::string& name, std::int64_t otherwise,
+                                 const Bounds& bounds) const;
+  tl::unexpected<Error> wrong(const std::string& what) const;
+
+private:
+  std::string launcher_;
+  const Environment& environment_;
+};
+
+} // namespace troupe

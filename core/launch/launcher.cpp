@@ -1,0 +1,115 @@
+#include "launcher.hpp"
+
+#include "../fail.hpp"
+#include "../net/socket.hpp"
+#include "detail/node_list.hpp"
+#include "detail/part.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+/// By whose variables are set.
+Result<std::string> find_launcher(const Environment& environment) {
+  if (environment("RANK") && environment("WORLD_SIZE"))
+    return "torchrun";
+  if (environment("SLURM_PROCID"))
+    return "slurm";
+  return fail(Errc::invalid_input,
+              "--launcher auto: neither torchrun's variables (RANK, WORLD_SIZE) nor SLURM's "
+              "(SLURM_PROCID) are set");
+}
+
+std::string quoted(const Endpoint& endpoint) {
+  return fmt::format("\"{}\"", to_string(endpoint));
+}
+
+/// How others reach this host: its name, or its address on the way to the leader.
+Result<std::string> own_host(const Part& part) {
+  if (!part.host.empty())
+    return part.host;
+  return net::own_address_towards({part.leader, part.port});
+}
+
+/// Where it listens, and how others reach it. Not at its own name: of which many a host thinks that
+/// it is on loopback.
+Status add_addresses(const Part& part, LaunchedProcess& process) {
+  const auto& leader = process.leader;
+  const auto port = part.rank == 0 ? leader.port : std::uint16_t{0};
+  if (is_loopback(leader)) {
+    const bool own = is_loopback({part.host, port});
+    process.values.push_back(
+        {"cluster.listen", quoted({own ? part.host : leader.host, port}), part.leader_from});
+    return {};
+  }
+  TROUPE_TRY(const auto host, own_host(part));
+  const auto* const every = leader.host.find(':') == std::string::npos ? "0.0.0.0" : "::";
+  process.values.push_back({"cluster.listen", quoted({every, port}), part.leader_from});
+  process.values.push_back({"cluster.advertise", quoted({host, port}), part.leader_from});
+  return {};
+}
+
+Result<LaunchedProcess> take_part(const std::string& launcher, const Part& part,
+                                  const Variables& variables) {
+  LaunchedProcess process{.launcher = launcher,
+                          .rank = part.rank,
+                          .size = part.size,
+                          .local_rank = part.local_rank,
+                          .local_size = part.local_size,
+                          .leader = {part.leader, part.port},
+                          .values = {}};
+  if (!parse_endpoint(to_string(process.leader)))
+    return variables.wrong(fmt::format("{} is \"{}\", which is no host's name or address",
+                                       part.leader_from, part.leader));
+  TROUPE_TRY(add_addresses(part, process));
+  if (part.rank > 0)
+    process.values.push_back(
+        {"cluster.join", "[" + quoted(process.leader) + "]", part.leader_from});
+  for (const auto* key : {"cluster.min_nodes", "cluster.max_nodes"})
+    process.values.push_back({key, std::to_string(part.size), part.size_from});
+  if (part.local_size > 1)
+    process.values.push_back({"devices.count", "1", part.local_size_from});
+  if (part.local_size > 1 && part.rank > 0)
+    process.values.push_back({"metrics.listen", "\"127.0.0.1:0\"", part.local_size_from});
+  return process;
+}
+
+} // namespace
+
+Result<std::optional<std::string>> own_gpu(const LaunchedProcess& process,
+                                           const std::optional<std::string>& visible) {
+  const auto own = static_cast<std::size_t>(process.local_rank);
+  if (process.is_alone_here())
+    return std::nullopt;
+  if (!visible)
+    return std::to_string(own);
+  const auto gpus = split_list(*visible);
+  if (gpus.size() <= 1) // each has been given its own, or none has any
+    return std::nullopt;
+  if (own >= gpus.size())
+    return fail(Errc::invalid_input, "CUDA_VISIBLE_DEVICES is {}, for {} processes of this host",
+                *visible, process.local_size);
+  return std::string{gpus[own]};
+}
+
+const std::vector<std::string>& launcher_names() {
+  static const std::vector<std::string> names = {"auto", "torchrun", "slurm"};
+  return names;
+}
+
+Result<LaunchedProcess> read_launcher(std::string_view name, const Environment& environment,
+                                      std::optional<std::uint16_t> port) {
+  std::string launcher{name};
+  if (launcher == "auto") {
+    TROUPE_TRY(launcher, find_launcher(environment));
+  }
+  const Variables variables{launcher, environment};
+  TROUPE_TRY(auto part, launcher == "torchrun" ? read_torchrun(variables) : read_slurm(variables));
+  if (port)
+    part.port = *port;
+  return take_part(launcher, part, variables);
+}
+
+} // namespace troupe

@@ -1,0 +1,135 @@
+#include "hostile_frames.hpp"
+
+#include "running_program.hpp"
+
+#include "troupe/core/net/socket.hpp"
+
+#include <array>
+#include <future>
+#include <stdexcept>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace troupe::testing {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+net::Descriptor accepted_by(const net::Listener& listener) {
+  pollfd waiting{listener.socket.number(), POLLIN, 0};
+  if (::poll(&waiting, 1, 60'000) != 1)
+    throw std::runtime_error("nobody has connected");
+  return net::Descriptor{::accept4(listener.socket.number(), nullptr, nullptr, SOCK_CLOEXEC)};
+}
+
+/// Until `from` ends; what has passed.
+std::string pass_on(int from, int to) {
+  std::string passed;
+  std::array<char, 4096> bytes;
+  for (ssize_t count = 0; (count = ::recv(from, bytes.data(), bytes.size(), 0)) > 0;) {
+    passed.append(bytes.data(), static_cast<std::size_t>(count));
+    if (::send(to, bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) != count)
+      break;
+  }
+  ::shutdown(to, SHUT_RDWR);
+  return passed;
+}
+
+/// What passes between one who connects with `listener`, and the daemon.
+std::string overheard(const net::Listener& listener, const Endpoint& daemon) {
+  // The first connection only looks at the greeting.
+  for (bool first : {true, false}) {
+    const auto asking = accepted_by(listener);
+    const auto asked = net::connect_to(daemon, 60s).value();
+    auto back = std::async(std::launch::async, pass_on, asked.number(), asking.number());
+    auto words = pass_on(asking.number(), asked.number());
+    if (!first)
+      return words;
+  }
+  return {};
+}
+
+/// How long it is, with its header.
+std::size_t first_frame(const std::string& frames) {
+  return basp_header(0, 0).size() + static_cast<unsigned char>(frames.at(7)) +
+         256 * std::size_t{static_cast<unsigned char>(frames.at(6))};
+}
+
+} // namespace
+
+std::string basp_header(char operation, std::uint32_t length, char data, char source,
+                        char destination) {
+  std::string bytes(32, '\0');
+  bytes[3] = operation;
+  for (std::size_t i = 0; i < 4; ++i)
+    bytes[4 + i] = static_cast<char>(length >> (24 - 8 * i));
+  bytes[15] = data;
+  bytes[23] = source;
+  bytes[31] = destination;
+  return bytes;
+}
+
+std::string words_of_status(const Endpoint& daemon, const std::vector<std::string>& options) {
+  const auto listener = net::listen_on({"127.0.0.1", 0}).value();
+  auto words = std::async(std::launch::async, overheard, std::cref(listener), std::cref(daemon));
+  std::vector<std::string> command = {TROUPE_PROGRAM, "status",
+                                      to_string(Endpoint{"127.0.0.1", listener.port})};
+  command.insert(command.end(), options.begin(), options.end());
+  const auto ended = RunningProgram{command}.wait();
+  if (ended.code != 0)
+    throw std::runtime_error("no status: " + ended.err);
+  return words.get();
+}
+
+HostileFrames::HostileFrames(std::string words, std::uint32_t seed)
+    : words_{std::move(words)}, introduction_{words_.substr(0, first_frame(words_))}, random_{
+                                                                                          seed} {}
+
+std::string HostileFrames::nonsense(int most) {
+  std::string bytes(static_cast<std::size_t>(number(most)), '\0');
+  for (auto& byte : bytes)
+    byte = static_cast<char>(number(255));
+  return bytes;
+}
+
+std::string HostileFrames::cut_off(const std::string& whole) {
+  return whole.substr(0, static_cast<std::size_t>(number(static_cast<int>(whole.size()))));
+}
+
+std::string HostileFrames::headed_nonsense() {
+  return basp_header(static_cast<char>(number(basp_operations)),
+                     static_cast<std::uint32_t>(number(400)), static_cast<char>(number(4)),
+                     static_cast<char>(number(1)), static_cast<char>(number(1))) +
+         nonsense(400);
+}
+
+std::string HostileFrames::for_cluster() {
+  switch (number(4)) {
+  case 0:
+    return nonsense(300);
+  case 1:
+    return headed_nonsense();
+  case 2:
+    return cut_off(words_);
+  case 3:
+    return cut_off(introduction_) + nonsense(300);
+  default:
+    return introduction_ + headed_nonsense();
+  }
+}
+
+std::string HostileFrames::for_data() {
+  constexpr int hello_size = 48;
+  switch (number(2)) {
+  case 0:
+    return nonsense(300);
+  case 1:
+    return nonsense(hello_size);
+  default:
+    return cut_off(words_);
+  }
+}
+
+} // namespace troupe::testing

@@ -1,0 +1,50 @@
+// Who may take part in a job whose nodes have certificates.
+#include "../core/certificates.hpp"
+#include "daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+Settings pinned(const TlsConfig& tls, const std::string& names) {
+  return settings_of(tls) + Settings{"cluster.tls.names=[" + names + "]"};
+}
+
+} // namespace
+
+TEST_CASE(
+    "a node that is not trusted, or trusts nobody, is told why, and the job waits for others") {
+  const Certificates ours, others;
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
+  auto& leader = daemons.lead(pinned(ours.of("node"), "node"));
+  const auto is_told = [&](const Settings& settings, const std::string& why) {
+    const auto ended = daemons.join(settings).wait();
+    CAPTURE(settings, ended.err);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, why));
+  };
+  is_told({}, "the daemon at " + daemons.address() + " takes those alone who have certificates");
+  is_told(settings_of(others.of("node")), "is not trusted: ");
+  is_told(settings_of(ours.of("client")), "is its name in cluster.tls.names there?");
+  is_told(pinned(ours.of("node"), "other"), "its name is none of cluster.tls.names");
+  CHECK(leader.running());
+  CHECK(daemons.join(pinned(ours.of("node"), "other, node")).wait().code == 0);
+  CHECK(stop(leader).code == 0);
+  CHECK(experiment.run("nodes").summary().at("status") == "completed");
+}
+
+TEST_CASE("a node with certificates takes no daemon without for its leader") {
+  const Certificates certificates;
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes", for_nodes(2, "ddp")};
+  auto& leader = daemons.lead();
+  const auto ended = daemons.join(settings_of(certificates.of("node"))).wait();
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "if it is a daemon, its config has no cluster.tls"));
+  CHECK(stop(leader).code == 0);
+}
