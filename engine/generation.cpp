@@ -21,9 +21,7 @@ namespace {
 class Formation {
 public:
   explicit Formation(Generation& generation)
-      : generation_{generation}, job_{generation.job()}, strategy_{collectives::strategy_of(
-                                                             job_.config.parallel,
-                                                             generation.world_size)} {}
+      : generation_{generation}, job_{generation.job()}, strategy_{generation.strategy} {}
 
   Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
@@ -49,7 +47,7 @@ private:
 
   Generation& generation_;
   const Job& job_;
-  collectives::Strategy strategy_;
+  const collectives::Strategy& strategy_;
 };
 
 Status Formation::check_slices() const {
@@ -119,7 +117,12 @@ Status Formation::add_state(Replica& replica) const {
                                                      layout.unit_names),
                   .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
                   .saves_part = job_.config.checkpoint.is_sharded(),
-                  .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training()}));
+                  .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
+                  .prepares =
+                      generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
+                  .buddy_of = generation_.buddies
+                                  ? std::optional{generation_.buddies.owner_of(replica.rank)}
+                                  : std::nullopt}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());
@@ -152,6 +155,8 @@ Status Formation::add_fillers() {
 
 Generation::Generation(std::shared_ptr<Host> on, Seat given, metrics::Trace to)
     : host{std::move(on)}, seat{std::move(given)}, world_size{seat.generation.world_size()},
+      strategy{collectives::strategy_of(host->job->config.parallel, world_size)},
+      buddies{buddies_of(host->job->config.parallel, strategy, seat.generation)},
       dealing{static_cast<int>(host->slices), world_size}, trace{std::move(to)} {}
 
 Generation::~Generation() {
@@ -196,6 +201,7 @@ form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
   auto generation = std::make_shared<Generation>(host, seat, trace);
   TROUPE_TRY(Formation{*generation}.run(meeting));
   host->state.reset();
+  host->held.clear();
   return generation;
 }
 

@@ -98,6 +98,10 @@ void MembershipState::form() {
   change_.halt =
       std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
   generation_->change = std::exchange(change_, {});
+  if (const auto lost = roster_.lost(*generation_); !lost.empty()) {
+    setup_.say(lost);
+    generation_->change.reason += "; " + lost;
+  }
   phase_ = Phase::connecting;
   fetched_ = 0;
   const auto& shared = roster_.offer(*generation_).shared;

@@ -23,6 +23,9 @@ struct MembershipSetup {
   /// Of a global batch, for so many workers at first.
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
+  /// One leaves at a time, and none with a loss: each takes a part of the state along, of which
+  /// another node has the only copy.
+  bool leave_one_by_one = false;
 };
 
 ///   gathering --(all are there, and min_nodes)--> connecting --(lead)--> training --> ended

@@ -35,7 +35,8 @@ void MembershipState::halt(const Error& reason, bool is_loss,
     return form_if_complete();
   if (!is_loss)
     change_ = {.reason = reason.message};
-  let_leave();
+  if (!is_loss || !setup_.leave_one_by_one)
+    let_leave();
   coordinator_ = nullptr;
   for (const auto& member : members_) {
     if (member.seat)

@@ -136,6 +136,7 @@ engine::GenerationRecord Roster::generation(std::int64_t number, std::string sec
          .lacks_state = source->offer.travels && node.offer.step != source->offer.step});
     rank += node.workers;
   }
+  choose_state(generation);
   return generation;
 }
 

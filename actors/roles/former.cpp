@@ -51,6 +51,7 @@ Result<FormedPtr> FormerState::form() {
     host_->state = host_->initial;
   connecting_ = Clock::now();
   auto generation = engine::form_generation(host_, place_->seat, place_->meeting, setup_.trace);
+  server_.reset(); // all have what they need, or nobody will
   if (!generation)
     return failure(cause(applicant(), *place_, generation.error()));
   generation_ = std::move(*generation);
@@ -59,7 +60,6 @@ Result<FormedPtr> FormerState::form() {
   return show();
 }
 
-/// What was divided among ranks is gone with those that are lost.
 void FormerState::halt(RunViewPtr view) {
   view_ = std::move(view);
   if (!generation_)
@@ -104,20 +104,48 @@ Status FormerState::come_together() {
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, joined_ ? take_seat(applicant, joined_) : join_job(applicant, joined_));
   healing_ = Clock::now();
-  auto shared = share_state(applicant, joined_, *place_, state());
-  if (!shared) {
+  if (auto shared = share(applicant); !shared) {
     if (!leads() && shared.error().code == Errc::network) // the leader knows, or cannot be told
       place_.reset();
-    return failure(shared.error());
+    return shared;
   }
-  state() = std::move(*shared);
+  say_place();
+  return {};
+}
+
+Status FormerState::share(const Applicant& applicant) {
+  if (place_->seat.generation.shards > 0) {
+    TROUPE_TRY(auto shared,
+               share_parts(applicant, *place_, host_ ? host_->held : engine::HeldStates{}));
+    state() = std::move(shared.state);
+    server_ = std::move(shared.server);
+    return {};
+  }
+  if (holds_parts())
+    TROUPE_TRY(go_back());
+  TROUPE_TRY(state(), share_state(applicant, joined_, *place_, state()));
+  return {};
+}
+
+/// What this node holds is not enough, with what others do. The leader has offered its newest
+/// checkpoint without having read it.
+Status FormerState::go_back() {
+  host_->held.clear();
+  if (!leads() || !newest_)
+    return {};
+  TROUPE_TRY(state(), open_state(*newest_));
+  return {};
+}
+
+void FormerState::say_place() const {
   const auto& seat = place_->seat;
   const auto& record = seat.generation;
   if (record.nodes.size() > 1 || record.number > 1)
     setup_.say(fmt::format("generation {} from step {}: node {} of {}, {} of {} workers",
                            record.number, record.step, seat.node + 1, record.nodes.size(),
                            seat.place().workers, record.world_size()));
-  return {};
+  if (const auto lacks = engine::lacks_copies(config().parallel, record); leads() && !lacks.empty())
+    setup_.say(lacks);
 }
 
 Result<StateOffer> FormerState::offer(const Applicant& applicant) {
@@ -127,14 +155,28 @@ Result<StateOffer> FormerState::offer(const Applicant& applicant) {
     joined_ = lead_job(applicant);
     return offer_beginning(applicant, beginning_);
   }
+  if (holds_parts()) // what was to be read from others is not there any more
+    state().reset();
+  TROUPE_TRY(auto offer, offer_whole(applicant));
+  if (holds_parts())
+    for (const auto& held : host_->held)
+      offer.parts.push_back(held->shards);
+  return offer;
+}
+
+Result<StateOffer> FormerState::offer_whole(const Applicant& applicant) {
   if (state())
     return StateOffer{.step = state()->header().step, .travels = true};
   if (!leads())
     return StateOffer{};
-  const auto newest = engine::find_newest(engine::run_folder(config()));
+  // Beside parts it is read if it is needed.
+  const auto newest =
+      engine::find_newest(engine::run_folder(config()),
+                          holds_parts() ? Verify::sizes : Verify::content);
   for (const auto& note : newest.notes)
     setup_.say(note);
   const auto& last = newest.state ? newest : first_;
+  newest_ = newest.state ? std::optional{newest.path} : std::nullopt;
   state() = last.state;
   return offer_beginning(applicant, last);
 }

@@ -57,6 +57,11 @@ private:
   Applicant applicant();
   Status come_together();
   Result<StateOffer> offer(const Applicant& applicant);
+  Result<StateOffer> offer_whole(const Applicant& applicant);
+  bool holds_parts() const { return host_ && !host_->held.empty(); }
+  Status share(const Applicant& applicant);
+  Status go_back();
+  void say_place() const;
   Status start_alone();
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
@@ -76,6 +81,8 @@ private:
   std::optional<Place> place_;
   engine::Beginning beginning_;        ///< its state goes to the host
   engine::Beginning first_;            ///< what the leader's first generation began with
+  std::optional<std::filesystem::path> newest_; ///< checkpoint that was offered beside parts
+  std::unique_ptr<PartsServer> server_; ///< while others read what this node holds
   std::shared_ptr<engine::Host> host_; ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
   Clock::time_point healing_, connecting_; ///< since when
