@@ -37,7 +37,7 @@ std::uint64_t bytes_sent(const Call& call, int rank, int world_size) {
   case CallKind::gather:
     return root ? 0 : bytes;
   case CallKind::shift:
-    return world > 1 ? bytes : 0;
+    return call.peer % world_size == 0 ? 0 : bytes;
   case CallKind::send:
     return bytes;
   case CallKind::receive:
