@@ -127,7 +127,7 @@ private:
         to += range.elements;
       }
     TROUPE_TRY(stream.synchronize());
-    held.add(number, state.describe(pieces), values);
+    held.add(number, state.describe_pieces(pieces), values);
     return {};
   }
 

@@ -108,7 +108,7 @@ public:
   /// What this rank's file of a sharded checkpoint holds.
   std::vector<TensorPart> describe_part() const;
   /// What pieces of this state hold.
-  std::vector<TensorPart> describe(std::span<const SavedPiece> pieces) const;
+  std::vector<TensorPart> describe_pieces(std::span<const SavedPiece> pieces) const;
 
   const StorageLayout& layout() const { return layout_; }
   const collectives::FlatPlan& plan() const { return plan_; }

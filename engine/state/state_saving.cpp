@@ -96,10 +96,10 @@ CheckpointHeader ModelState::describe(const std::optional<LossScaleState>& loss_
 }
 
 std::vector<TensorPart> ModelState::describe_part() const {
-  return describe(saved_part_);
+  return describe_pieces(saved_part_);
 }
 
-std::vector<TensorPart> ModelState::describe(std::span<const SavedPiece> pieces) const {
+std::vector<TensorPart> ModelState::describe_pieces(std::span<const SavedPiece> pieces) const {
   return saved_parts(pieces, optimizer_slots_);
 }
 

@@ -12,12 +12,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-struct Node {
+struct DaemonOn {
   std::string host;
   std::int32_t workers = 1;
 };
 
-GenerationRecord record_of(const std::vector<Node>& nodes) {
+GenerationRecord record_of(const std::vector<DaemonOn>& nodes) {
   GenerationRecord record;
   for (const auto& [host, workers] : nodes)
     record.nodes.push_back(
@@ -38,11 +38,11 @@ Buddies buddies_in(const GenerationRecord& record, const ParallelConfig& config)
   return buddies_of(config, collectives::strategy_of(config, record.world_size()), record);
 }
 
-int distance(const std::vector<Node>& nodes) {
+int distance(const std::vector<DaemonOn>& nodes) {
   return buddies_in(record_of(nodes), parallel(StrategyKind::zero2)).distance;
 }
 
-bool outlives(const std::vector<Node>& nodes, const ParallelConfig& config) {
+bool outlives(const std::vector<DaemonOn>& nodes, const ParallelConfig& config) {
   const auto record = record_of(nodes);
   const auto strategy = collectives::strategy_of(config, record.world_size());
   return outlives_a_node(strategy, buddies_of(config, strategy, record), record);
@@ -109,7 +109,7 @@ TEST_CASE("what a node takes along is elsewhere, or a person is told that it is 
 }
 
 TEST_CASE("only where a node lacks some part do ranks prepare for what others may have done") {
-  const auto apart = [](const std::vector<Node>& nodes, StrategyKind kind) {
+  const auto apart = [](const std::vector<DaemonOn>& nodes, StrategyKind kind) {
     const auto record = record_of(nodes);
     return lies_apart(collectives::strategy_of(parallel(kind), record.world_size()), record);
   };

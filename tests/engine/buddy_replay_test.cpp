@@ -155,9 +155,9 @@ private:
   const float* votes_ = nullptr;
 };
 
-class Rank {
+class TrioRank {
 public:
-  Rank(const Case& of, int rank, std::shared_ptr<collectives::Communicator> group)
+  TrioRank(const Case& of, int rank, std::shared_ptr<collectives::Communicator> group)
       : case_{of}, group_{std::make_shared<DeafAtVote>(std::move(group))} {
     replica_->rank = rank;
     replica_->equipment =
@@ -187,7 +187,7 @@ public:
         collectives::make_lone_communicator(replica_->equipment->device);
     load();
     exchange_.emplace(ExchangeSetup{.replica = replica_,
-                                    .dealing = dealing,
+                                    .dealing = {static_cast<int>(ranks * passes), ranks},
                                     .votes = true,
                                     .buddy_distance = 1,
                                     .clip_norm = of.clip_norm,
@@ -226,7 +226,7 @@ public:
 
 private:
   using Copy = void (ModelState::*)(Stream&, const SavedRange&, float*) const;
-  static constexpr data::Dealing dealing{static_cast<int>(ranks * passes), ranks};
+  
 
   void load() {
     std::vector<std::vector<float>> values;
@@ -280,7 +280,7 @@ struct Trio {
     auto groups = collectives::make_shared_group(ranks, std::chrono::seconds{30});
     for (int rank = 0; rank < ranks; ++rank)
       all.push_back(
-          std::make_unique<Rank>(of, rank, std::move(groups[static_cast<std::size_t>(rank)])));
+          std::make_unique<TrioRank>(of, rank, std::move(groups[static_cast<std::size_t>(rank)])));
   }
 
   /// Steps that all ranks apply.
@@ -293,9 +293,9 @@ struct Trio {
     for (const auto& rank : all)
       REQUIRE(rank->end());
   }
-  Rank& owner_of(std::size_t rank) { return *all[(rank + ranks - 1) % ranks]; }
+  TrioRank& owner_of(std::size_t rank) { return *all[(rank + ranks - 1) % ranks]; }
 
-  std::vector<std::unique_ptr<Rank>> all;
+  std::vector<std::unique_ptr<TrioRank>> all;
 };
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
