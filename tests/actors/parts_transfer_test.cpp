@@ -46,8 +46,8 @@ std::shared_ptr<const engine::HeldState> held(const std::vector<std::int32_t>& w
 }
 
 /// Nodes that hold these shards.
-struct Cluster {
-  explicit Cluster(std::vector<std::vector<std::int32_t>> holdings)
+struct Holders {
+  explicit Holders(std::vector<std::vector<std::int32_t>> holdings)
       : loopback{static_cast<int>(holdings.size())} {
     generation.step = 7;
     generation.shards = shards;
@@ -96,7 +96,7 @@ void check_whole(const StateSource& state) {
 } // namespace
 
 TEST_CASE("nodes that hold all of a state together each read what they lack of the others") {
-  Cluster cluster{{{0, 2}, {1, 0}, {}}}; // one has just come
+  Holders cluster{{{0, 2}, {1, 0}, {}}}; // one has just come
   std::vector<std::unique_ptr<PartsServer>> servers;
   for (const std::size_t node : {0, 1})
     servers.push_back(cluster.serve(node));
@@ -112,12 +112,12 @@ TEST_CASE("nodes that hold all of a state together each read what they lack of t
 }
 
 TEST_CASE("a node that holds all of it asks nobody") {
-  Cluster cluster{{{0, 1, 2}}};
+  Holders cluster{{{0, 1, 2}}};
   check_whole(**cluster.gather(0));
 }
 
 TEST_CASE("a node that reads finds out that the one it reads from has gone") {
-  Cluster cluster{{{0, 2}, {1, 0}}};
+  Holders cluster{{{0, 2}, {1, 0}}};
   auto server = cluster.serve(1);
   const auto state = cluster.gather(0);
   REQUIRE(state);
@@ -129,14 +129,14 @@ TEST_CASE("a node that reads finds out that the one it reads from has gone") {
 }
 
 TEST_CASE("a node that waits for others' parts hears why they do not come") {
-  Cluster cluster{{{0, 2}, {1, 0}}};
+  Holders cluster{{{0, 2}, {1, 0}}};
   auto gathering = std::async(std::launch::async, [&] { return cluster.gather(0); });
   cluster.loopback.meet(0)->cancel({Errc::network, "node c:1 is gone"});
   CHECK_FALSE(gathering.get());
 }
 
 TEST_CASE("parts of another step are not taken") {
-  Cluster cluster{{{0, 2}, {1, 0}}};
+  Holders cluster{{{0, 2}, {1, 0}}};
   cluster.states[1] = held({1, 0}, 6);
   const auto server = cluster.serve(1);
   const auto state = cluster.gather(0);
@@ -146,6 +146,6 @@ TEST_CASE("parts of another step are not taken") {
 }
 
 TEST_CASE("a server ends while nobody has come to it") {
-  Cluster cluster{{{0, 2}, {1, 0}}};
+  Holders cluster{{{0, 2}, {1, 0}}};
   CHECK(cluster.serve(0));
 }
