@@ -1,5 +1,6 @@
 #include "generation.hpp"
 
+#include "exchange/all_loaded.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/host_optimizer.hpp"
 #include "platforms/platforms.hpp"
@@ -29,6 +30,9 @@ public:
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
       TROUPE_TRY(add_replica(index));
+    if (generation_.seat.generation.shards > 0 && meeting)
+      TROUPE_TRY(
+          await_all_loaded(*meeting, generation_.seat, job_.config.cluster.timeouts));
     TROUPE_TRY(join_groups(*generation_.host->devices, generation_.replicas, strategy_,
                            {.generation = generation_.seat.generation,
                             .timeouts = job_.config.cluster.timeouts,
