@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <tuple>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -205,7 +206,10 @@ form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
   auto generation = std::make_shared<Generation>(host, seat, trace);
   TROUPE_TRY(Formation{*generation}.run(meeting));
   host->state.reset();
-  host->held.clear();
+  const auto before = std::make_shared<const HeldStates>(
+      begun_with(std::exchange(host->held, {}), generation->first_step));
+  for (const auto& replica : generation->replicas)
+    replica->before = before;
   return generation;
 }
 

@@ -20,6 +20,17 @@ void HeldState::add(std::int32_t shard, std::vector<TensorPart> more,
   storage.push_back(std::move(values));
 }
 
+HeldStates begun_with(const HeldStates& held, std::int64_t step) {
+  HeldStates begun;
+  for (const auto& state : held)
+    if (state->shards.step == step) {
+      auto applied = std::make_shared<HeldState>(*state);
+      applied->shards.applied = true;
+      begun.push_back(std::move(applied));
+    }
+  return begun;
+}
+
 std::shared_ptr<const HeldState> find_held(const HeldStates& held, std::int64_t step,
                                            std::int32_t shards) {
   const auto found = std::ranges::find_if(held, [&](const auto& state) {

@@ -39,6 +39,9 @@ struct HeldState {
 /// By step: one, or two where ranks may be asked to go on from either.
 using HeldStates = std::vector<std::shared_ptr<const HeldState>>;
 
+/// Those of the state that a generation has begun with: all of its ranks have applied that.
+HeldStates begun_with(const HeldStates& held, std::int64_t step);
+
 /// Null: there is none of this step, and so divided.
 std::shared_ptr<const HeldState> find_held(const HeldStates& held, std::int64_t step,
                                            std::int32_t shards);

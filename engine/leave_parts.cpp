@@ -27,10 +27,21 @@ public:
     HeldStates held;
     for (auto& [step, state] : by_step_)
       held.push_back(std::make_shared<const HeldState>(std::move(state)));
+    add_those_before(held);
     return held;
   }
 
 private:
+  /// Until a step was committed, others may hold no more than what the generation began with.
+  void add_those_before(HeldStates& held) const {
+    const auto& before = generation_.replicas.front()->before;
+    if (!before)
+      return;
+    for (const auto& state : *before)
+      if (!find_held(held, state->shards.step, state->shards.shards))
+        held.push_back(state);
+  }
+
   Status take(const std::shared_ptr<Replica>& replica) {
     TROUPE_TRY(const auto counts, counts_of(*replica));
     TROUPE_TRY(take(*replica, counts.applied, true));

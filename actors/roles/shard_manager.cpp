@@ -241,6 +241,7 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     return fail(sound.error());
   }
   const auto report = report_of(flight);
+  replica().before.reset(); // all have come this far
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);
 }
