@@ -85,7 +85,7 @@ POINTS = [
     recovery("meet", COLLECTIVES + "DataPlane::meet", "it has got a seat"),
     recovery("share", ACTORS + "share_state", "who lacks the state is to get it"),
     recovery("gather parts", ACTORS + "gather_parts", "it is to read from others what it lacks", strategy="zero1", victim=1),
-    recovery("serve parts", ACTORS + "to_bytes", "it says what others can read from it", strategy="zero3", victim=1),
+    recovery("serve parts", ACTORS + "to_bytes", "it says what others can read from it", strategy="zero3"),
     recovery("send a part", HASH, "others read from it, or it from them", strategy="zero2", victim=1, after=ACTORS + "gather_parts"),
     recovery("all have parts", ENGINE + "await_all_loaded", "it has what it lacked", strategy="zero2", victim=1),
     recovery("form", ENGINE + "form_generation", "it forms the generation"),
