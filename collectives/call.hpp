@@ -27,7 +27,7 @@ struct Call {
   /// Counts the collectives of the group; for send and receive, the calls from one rank to the
   /// other.
   std::int64_t sequence = 0;
-  Values values = {};  ///< as many on every rank
+  Values values = {}; ///< as many on every rank
   /// reduce_scatter, all_gather and gather: world_size times as many; shift: as many, received
   void* all = nullptr;
   int peer = -1; ///< the root; for send and receive the other side; for shift the distance

@@ -42,7 +42,8 @@ Buddies buddies_of(const ParallelConfig& parallel, const collectives::Strategy& 
   if (parallel.buddies == "off" || strategy.shards < 2 || strategy.replicas() > 1)
     return none;
   const auto hosts = places_of(generation, &NodePlace::host);
-  const bool one_host = std::ranges::adjacent_find(hosts, std::ranges::not_equal_to{}) == hosts.end();
+  const bool one_host =
+      std::ranges::adjacent_find(hosts, std::ranges::not_equal_to{}) == hosts.end();
   const auto places = one_host ? places_of(generation, &NodePlace::address) : hosts;
   return {.distance = least_distance(places), .world_size = strategy.world_size};
 }

@@ -32,8 +32,7 @@ public:
     for (int index = 0; index < generation_.seat.place().workers; ++index)
       TROUPE_TRY(add_replica(index));
     if (generation_.seat.generation.shards > 0 && meeting)
-      TROUPE_TRY(
-          await_all_loaded(*meeting, generation_.seat, job_.config.cluster.timeouts));
+      TROUPE_TRY(await_all_loaded(*meeting, generation_.seat, job_.config.cluster.timeouts));
     TROUPE_TRY(join_groups(*generation_.host->devices, generation_.replicas, strategy_,
                            {.generation = generation_.seat.generation,
                             .timeouts = job_.config.cluster.timeouts,
@@ -106,28 +105,28 @@ void Formation::add_streams(Replica& replica) const {
 
 Status Formation::add_state(Replica& replica) const {
   const auto& layout = replica.train().layout();
-  TROUPE_TRY(auto state,
-             ModelState::create(
-                 replica.device(), layout,
-                 {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-                  .accumulate = generation_.dealing.passes() > 1,
-                  .keeps_statistics = layout.statistic_elements > 0 &&
-                                      generation_.dealing.keeps_statistics(replica.rank),
-                  .commits_statistics = generation_.votes(),
-                  .loss_scale = job_.loss_scale,
-                  .stored = stored_type(job_.precision),
-                  .strategy = strategy_,
-                  .rank = replica.rank,
-                  .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
-                                                     layout.unit_names),
-                  .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
-                  .saves_part = job_.config.checkpoint.is_sharded(),
-                  .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
-                  .prepares =
-                      generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
-                  .buddy_of = generation_.buddies
-                                  ? std::optional{generation_.buddies.owner_of(replica.rank)}
-                                  : std::nullopt}));
+  TROUPE_TRY(
+      auto state,
+      ModelState::create(
+          replica.device(), layout,
+          {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+           .accumulate = generation_.dealing.passes() > 1,
+           .keeps_statistics =
+               layout.statistic_elements > 0 && generation_.dealing.keeps_statistics(replica.rank),
+           .commits_statistics = generation_.votes(),
+           .loss_scale = job_.loss_scale,
+           .stored = stored_type(job_.precision),
+           .strategy = strategy_,
+           .rank = replica.rank,
+           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
+                                              layout.unit_names),
+           .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
+           .saves_part = job_.config.checkpoint.is_sharded(),
+           .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
+           .prepares = generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
+           .buddy_of = generation_.buddies
+                           ? std::optional{generation_.buddies.owner_of(replica.rank)}
+                           : std::nullopt}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());

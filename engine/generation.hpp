@@ -70,8 +70,8 @@ Status leave_state(const Generation& generation, std::int64_t step);
 bool is_whole(const Replica& replica);
 
 /// The same where other nodes may be gone, and streams have failed: of the step that the ranks of
-/// this node have come to, those that have come furthest. Where no rank has all of the state, leaves
-/// what each has of it (Host::held). Blocks.
+/// this node have come to, those that have come furthest. Where no rank has all of the state,
+/// leaves what each has of it (Host::held). Blocks.
 Status leave_own_state(const Generation& generation);
 
 } // namespace troupe::engine

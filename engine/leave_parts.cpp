@@ -125,8 +125,8 @@ private:
     if (held.holds(number)) // another rank of this node has it, too
       return {};
     const auto part = SavedPart::of_shard(state.plan(), shard);
-    const auto pieces = plan_saved_part(state.layout(), state.plan(), state.saved_slots(), part,
-                                        false);
+    const auto pieces =
+        plan_saved_part(state.layout(), state.plan(), state.saved_slots(), part, false);
     std::size_t elements = 0;
     for (const auto& piece : pieces)
       elements += piece.elements;

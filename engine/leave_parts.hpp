@@ -1,5 +1,5 @@
-/// What this node's ranks hold of a state that was divided among all, where other nodes may be gone,
-/// and streams have failed.
+/// What this node's ranks hold of a state that was divided among all, where other nodes may be
+/// gone, and streams have failed.
 #pragma once
 
 #include "generation.hpp"

@@ -30,7 +30,7 @@ struct NodePlace {
   std::string address, host;
   std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
-  bool lacks_state = false; ///< and gets it from GenerationRecord::source
+  bool lacks_state = false;            ///< and gets it from GenerationRecord::source
   std::vector<std::int32_t> held = {}; ///< of GenerationRecord::shards
 
   template <class Inspector>
@@ -68,7 +68,7 @@ struct GenerationRecord {
   /// That the state it goes on from is divided into, each at the nodes that hold it; 0: it is not
   /// divided, and at its source.
   std::int32_t shards = 0;
-  Change change = {};           ///< not of the first
+  Change change = {}; ///< not of the first
 
   std::int32_t world_size() const { return nodes.back().first_rank + nodes.back().workers; }
   /// The index in `nodes` of the node of a rank. Precondition: 0 <= rank < world_size().
@@ -85,8 +85,7 @@ struct GenerationRecord {
     return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
                               f.field("secret", x.secret), f.field("slices", x.slices),
                               f.field("step", x.step), f.field("source", x.source),
-                              f.field("shards", x.shards),
-                              f.field("change", x.change));
+                              f.field("shards", x.shards), f.field("change", x.change));
   }
 };
 

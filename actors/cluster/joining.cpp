@@ -96,17 +96,17 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 membership_actor lead_job(const Applicant& applicant) {
   const auto& cluster = applicant.config.cluster;
-  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(
-      MembershipSetup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                      .quorum = cluster.timeouts.quorum,
-                      .form = cluster.timeouts.form,
-                      .detection = cluster.timeouts.detection,
-                      .slices = [config = &applicant.config](
-                                    std::int64_t workers) { return config->slices(workers); },
-                      .say = applicant.say,
-                      .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides !=
-                                          Divided::nothing});
+  return applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(MembershipSetup{
+      .min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+      .quorum = cluster.timeouts.quorum,
+      .form = cluster.timeouts.form,
+      .detection = cluster.timeouts.detection,
+      .slices = [config =
+                     &applicant.config](std::int64_t workers) { return config->slices(workers); },
+      .say = applicant.say,
+      .leave_one_by_one =
+          facts_of(applicant.config.parallel.strategy).divides != Divided::nothing});
 }
 
 Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beginning& beginning) {

@@ -5,7 +5,6 @@
 
 #include "troupe/core/checkpoint/state_in_parts.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
 
 #include <mutex>
 
@@ -24,11 +23,9 @@ public:
       : connection_{std::move(connection)}, meeting_{std::move(meeting)}, timeout_{timeout} {}
 
   Result<PartsDescription> description() {
-    const net::NoSigpipe no_sigpipe;
     const auto patience = meeting_->patience(timeout_);
     std::uint64_t size = 0;
-    TROUPE_TRY(
-        net::read_all(connection_, std::as_writable_bytes(std::span{&size, 1}), patience));
+    TROUPE_TRY(net::read_all(connection_, std::as_writable_bytes(std::span{&size, 1}), patience));
     if (size > longest_description)
       return fail(Errc::corrupt, "a description of {} bytes was announced", size);
     std::vector<std::byte> bytes(size);
@@ -38,7 +35,6 @@ public:
 
   Status read(const PartRequest& request, std::span<float> into) {
     const std::lock_guard lock{mutex_};
-    const net::NoSigpipe no_sigpipe;
     const auto patience = meeting_->patience(timeout_);
     TROUPE_TRY(net::write_all(connection_, std::as_bytes(std::span{&request, 1}), patience));
     return receive_chunks(connection_, std::as_writable_bytes(into), patience);
@@ -139,15 +135,14 @@ Result<StateSourcePtr> gather_parts(const std::shared_ptr<collectives::Meeting>&
       continue;
     const auto& from = generation.nodes[node];
     say(fmt::format("reading parts of the state from {}", from.address));
-    TROUPE_TRY(auto connection, meeting->connect(*parse_endpoint(from.data), parts_link(me, node),
-                                                 timeouts.quorum));
+    TROUPE_TRY(auto connection,
+               meeting->connect(*parse_endpoint(from.data), parts_link(me, node), timeouts.quorum));
     const auto holder =
         std::make_shared<Holder>(std::move(connection), meeting, timeouts.collective);
     TROUPE_TRY(const auto description, holder->description());
-    TROUPE_TRY(
-        gatherer.add(node, description.header, description.parts, [&](std::size_t i) {
-          return std::make_shared<RemoteValues>(holder, i);
-        }));
+    TROUPE_TRY(gatherer.add(node, description.header, description.parts, [&](std::size_t i) {
+      return std::make_shared<RemoteValues>(holder, i);
+    }));
   }
   return gatherer.finish();
 }

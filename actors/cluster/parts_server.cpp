@@ -85,8 +85,7 @@ PartsServer::PartsServer(std::shared_ptr<collectives::Meeting> meeting, const en
   const auto me = static_cast<std::size_t>(seat.node);
   for (std::size_t node = 0; node < seat.generation.nodes.size(); ++node)
     if (reads_from(seat.generation, node, me))
-      clients_.push_back(
-          std::make_unique<Client>(meeting, parts_link(node, me), held, timeouts));
+      clients_.push_back(std::make_unique<Client>(meeting, parts_link(node, me), held, timeouts));
 }
 
 PartsServer::~PartsServer() = default;

@@ -31,9 +31,9 @@ private:
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-/// What a node goes on from: what it holds itself (null: nothing), and the rest where the generation's
-/// record says. Blocks until those nodes have said what they hold; values are read when somebody
-/// asks for them. Errors: network; corrupt.
+/// What a node goes on from: what it holds itself (null: nothing), and the rest where the
+/// generation's record says. Blocks until those nodes have said what they hold; values are read
+/// when somebody asks for them. Errors: network; corrupt.
 Result<StateSourcePtr> gather_parts(const std::shared_ptr<collectives::Meeting>& meeting,
                                     const engine::Seat& seat,
                                     const std::shared_ptr<const engine::HeldState>& held,

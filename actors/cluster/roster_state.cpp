@@ -1,5 +1,5 @@
-// Which state a generation goes on from: what nodes hold of a divided one counts where together they
-// hold all of it.
+// Which state a generation goes on from: what nodes hold of a divided one counts where together
+// they hold all of it.
 #include "roster.hpp"
 
 #include <fmt/format.h>
@@ -80,10 +80,9 @@ std::string Roster::lost(const engine::GenerationRecord& generation) const {
   const auto shard = missing(nodes_, furthest);
   return fmt::format("part {} of {} of the state after {} steps is on no node any more: the job {}",
                      shard.value_or(0) + 1, furthest.shards, furthest.step,
-                     generation.step > 0
-                         ? fmt::format("goes on from the last checkpoint, after {}",
-                                       generation.step)
-                         : "begins again, as there is no checkpoint");
+                     generation.step > 0 ? fmt::format("goes on from the last checkpoint, after {}",
+                                                       generation.step)
+                                         : "begins again, as there is no checkpoint");
 }
 
 } // namespace troupe::actors

@@ -63,8 +63,8 @@ caf::result<void> CoordinatorState::halt() {
   return promise;
 }
 
-/// A node that leaves takes its part of the state along: without a copy of that elsewhere, the state
-/// outlives the generation in a checkpoint alone.
+/// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
+/// state outlives the generation in a checkpoint alone.
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || writing_)
     return;

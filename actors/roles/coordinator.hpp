@@ -34,7 +34,7 @@ struct CoordinatorSetup {
   metrics::EarlierRun before = {}; ///< the steps before first_step
   // Seconds that it took to form the generation.
   double heal = 0, connect = 0;
-  RunTotals totals = {};   ///< of the generations before
+  RunTotals totals = {};         ///< of the generations before
   bool dies_with_a_node = false; ///< part of the state is on one node alone
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
   checkpointer_actor checkpointer; ///< rank 0's

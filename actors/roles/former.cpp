@@ -170,9 +170,8 @@ Result<StateOffer> FormerState::offer_whole(const Applicant& applicant) {
   if (!leads())
     return StateOffer{};
   // Beside parts it is read if it is needed.
-  const auto newest =
-      engine::find_newest(engine::run_folder(config()),
-                          holds_parts() ? Verify::sizes : Verify::content);
+  const auto newest = engine::find_newest(engine::run_folder(config()),
+                                          holds_parts() ? Verify::sizes : Verify::content);
   for (const auto& note : newest.notes)
     setup_.say(note);
   const auto& last = newest.state ? newest : first_;

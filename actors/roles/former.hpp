@@ -79,11 +79,11 @@ private:
   FormerSetup setup_;
   membership_actor joined_; ///< ours, or the leader's
   std::optional<Place> place_;
-  engine::Beginning beginning_;        ///< its state goes to the host
-  engine::Beginning first_;            ///< what the leader's first generation began with
+  engine::Beginning beginning_;                 ///< its state goes to the host
+  engine::Beginning first_;                     ///< what the leader's first generation began with
   std::optional<std::filesystem::path> newest_; ///< checkpoint that was offered beside parts
-  std::unique_ptr<PartsServer> server_; ///< while others read what this node holds
-  std::shared_ptr<engine::Host> host_; ///< serves all generations
+  std::unique_ptr<PartsServer> server_;         ///< while others read what this node holds
+  std::shared_ptr<engine::Host> host_;          ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
   Clock::time_point healing_, connecting_; ///< since when
   RunViewPtr view_;                        ///< of the generation before

@@ -148,8 +148,9 @@ void NodeState::lead() {
                        .heal = formed_->heal,
                        .connect = formed_->connect,
                        .totals = totals,
-                       .dies_with_a_node = !engine::outlives_a_node(
-                           generation().strategy, generation().buddies, generation().seat.generation),
+                       .dies_with_a_node =
+                           !engine::outlives_a_node(generation().strategy, generation().buddies,
+                                                    generation().seat.generation),
                        .is_sharded = job.config.checkpoint.is_sharded(),
                        .checkpointer = checkpointer_,
                        .metrics = formed_->metrics,

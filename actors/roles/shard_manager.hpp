@@ -105,7 +105,7 @@ private:
   std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
-  bool failed_ = false; ///< a collective has
+  bool failed_ = false;                                  ///< a collective has
   std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
   std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
   caf::typed_response_promise<void> aborted_;

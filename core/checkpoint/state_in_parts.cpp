@@ -32,8 +32,8 @@ Status check_whole(const PartsInOrder& parts) {
     end += what.elements;
   }
   if (end != one.stored || (one.layout && !one.layout->fits(one.shape, one.stored)))
-    return fail(Errc::corrupt, "the parts of tensor '{}' end at element {} of {}",
-                echoed(one.name), end, one.stored);
+    return fail(Errc::corrupt, "the parts of tensor '{}' end at element {} of {}", echoed(one.name),
+                end, one.stored);
   return {};
 }
 

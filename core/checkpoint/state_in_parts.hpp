@@ -26,8 +26,8 @@ struct PartOfState {
   std::shared_ptr<const PartValues> values;
 };
 
-/// The header's tensors are those of the parts. Nothing is read before somebody asks for it. Errors:
-/// corrupt, where a part is missing or there twice.
+/// The header's tensors are those of the parts. Nothing is read before somebody asks for it.
+/// Errors: corrupt, where a part is missing or there twice.
 Result<StateSourcePtr> state_in_parts(CheckpointHeader header, std::vector<PartOfState> parts);
 
 } // namespace troupe

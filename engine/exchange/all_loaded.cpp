@@ -1,7 +1,6 @@
 #include "all_loaded.hpp"
 
 #include "troupe/core/fail.hpp"
-#include "troupe/core/net/sigpipe.hpp"
 
 #include <array>
 #include <vector>
@@ -35,7 +34,6 @@ Status collect(collectives::Meeting& meeting, const Seat& seat) {
 
 Status await_all_loaded(collectives::Meeting& meeting, const Seat& seat,
                         const TimeoutsConfig& timeouts) {
-  const net::NoSigpipe no_sigpipe;
   if (seat.node == 0)
     return collect(meeting, seat);
   std::array<std::byte, 1> word{};

@@ -1,4 +1,5 @@
-/// Where nodes read the state from each other: nobody's time to connect runs while others still read.
+/// Where nodes read the state from each other: nobody's time to connect runs while others still
+/// read.
 #pragma once
 
 #include "../seat.hpp"

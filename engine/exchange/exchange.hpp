@@ -45,7 +45,7 @@ struct ExchangeSetup {
   /// A step is applied after one vote of all ranks: where they are in several processes, of which
   /// one may die.
   bool votes = false;
-  int buddy_distance = 0; ///< of ranks, to who has a copy of this one's shard; 0: nobody (buddies.hpp)
+  int buddy_distance = 0; ///< to who has a copy of this rank's shard (buddies.hpp); 0: nobody
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
   std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
@@ -115,8 +115,7 @@ private:
   void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
   /// `fresh` are the gradients of part `index` of a sum of `parts`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
-  void send_to_buddy(const collectives::Bucket& bucket, const float* gradients,
-                     Collectives& done);
+  void send_to_buddy(const collectives::Bucket& bucket, const float* gradients, Collectives& done);
   DType buddys_type() const;
   Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;

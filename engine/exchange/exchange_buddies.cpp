@@ -12,8 +12,7 @@ using metrics::CollectiveKind;
 
 namespace {
 
-void copy_elements(Device& device, Stream& stream, const HostPiece& piece,
-                   const float* gradients) {
+void copy_elements(Device& device, Stream& stream, const HostPiece& piece, const float* gradients) {
   device.copy(stream, const_cast<float*>(piece.host.gradients), gradients,
               piece.host.elements * sizeof(float));
 }

@@ -29,8 +29,8 @@ Status BuddyShard::allocate(Device& device) {
     TROUPE_TRY(take(buffer, options_.kept, MemoryKind::optimizer));
   if (!options_.offloads)
     return {};
-  TROUPE_TRY(auto host, HostShard::allocate(device, {options_.kept, plan_->shard_elements()},
-                                            options_.slots));
+  TROUPE_TRY(auto host,
+             HostShard::allocate(device, {options_.kept, plan_->shard_elements()}, options_.slots));
   host_.emplace(std::move(host));
   return {};
 }

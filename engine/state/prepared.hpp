@@ -15,9 +15,7 @@ struct Prepared {
   BufferPtr findings = nullptr;  ///< the loss scale, then the factor of clipping
 
   static constexpr std::size_t findings_elements = sizeof(LossScaleState) / sizeof(float) + 1;
-  LossScaleState* loss_scale() const {
-    return reinterpret_cast<LossScaleState*>(findings->data());
-  }
+  LossScaleState* loss_scale() const { return reinterpret_cast<LossScaleState*>(findings->data()); }
   float* clip_factor() const { return findings->floats() + findings_elements - 1; }
 };
 

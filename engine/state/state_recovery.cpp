@@ -12,13 +12,12 @@ using collectives::Bucket;
 
 Status ModelState::allocate_for_recovery(const Options& options) {
   if (options.buddy_of) {
-    TROUPE_TRY(auto buddy,
-               BuddyShard::allocate(
-                   device_, plan_, rates_,
-                   {.shard = static_cast<std::size_t>(strategy_.shard_of(*options.buddy_of)),
-                    .kept = kept_,
-                    .slots = optimizer_slots_.size(),
-                    .offloads = strategy_.offloads()}));
+    TROUPE_TRY(auto buddy, BuddyShard::allocate(device_, plan_, rates_,
+                                                {.shard = static_cast<std::size_t>(
+                                                     strategy_.shard_of(*options.buddy_of)),
+                                                 .kept = kept_,
+                                                 .slots = optimizer_slots_.size(),
+                                                 .offloads = strategy_.offloads()}));
     buddy_.emplace(std::move(buddy));
   }
   prepares_ = options.prepares;
@@ -29,8 +28,8 @@ Status ModelState::allocate_for_recovery(const Options& options) {
   if (buddy_) {
     TROUPE_TRY(prepared_.buddys, device_.allocate(bytes, MemoryKind::gradients));
   }
-  TROUPE_TRY(prepared_.findings, device_.allocate(Prepared::findings_elements * sizeof(float),
-                                                  MemoryKind::workspace));
+  TROUPE_TRY(prepared_.findings,
+             device_.allocate(Prepared::findings_elements * sizeof(float), MemoryKind::workspace));
   return {};
 }
 
@@ -72,8 +71,8 @@ Status ModelState::load_buddy(Stream& stream, const StateSource& source) {
   };
   TROUPE_TRY(load("", buddy_->parameters(), host ? host->parameters() : nullptr));
   for (std::size_t slot = 0; slot < optimizer_slots_.size(); ++slot)
-    TROUPE_TRY(load(optimizer_slots_[slot], buddy_->state(slot),
-                    host ? host->state(slot) : nullptr));
+    TROUPE_TRY(
+        load(optimizer_slots_[slot], buddy_->state(slot), host ? host->state(slot) : nullptr));
   return {};
 }
 
@@ -86,8 +85,8 @@ void ModelState::copy_of_shard(Stream& stream, const SavedRange& saved, float* t
   const auto slot = saved.array - first_optimizer_array;
   if (cut > first) {
     const auto views = piece(bucket);
-    const float* const from = parameters ? views.parameters + inside
-                                         : optimizer_[slot]->floats() + first;
+    const float* const from =
+        parameters ? views.parameters + inside : optimizer_[slot]->floats() + first;
     device_.copy(stream, to, from, (cut - first) * sizeof(float));
   }
   if (cut == end)

@@ -421,9 +421,9 @@ TEST_CASE("buddies that can never be are refused where they are asked for") {
   CHECK(conflict({"parallel.buddies=on", "parallel.strategy=zero1"}) ==
         "parallel.buddies: one node has no other to keep copies on; allowed: auto, or "
         "cluster.max_nodes: 2 or more");
-  CHECK(problems(synthetic, {"parallel.buddies=on", "parallel.strategy=zero1",
-                             "cluster.max_nodes=2"})
-            .empty());
+  CHECK(
+      problems(synthetic, {"parallel.buddies=on", "parallel.strategy=zero1", "cluster.max_nodes=2"})
+          .empty());
 }
 
 TEST_CASE("a config made in code gets the same checks") {

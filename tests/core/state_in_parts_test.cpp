@@ -26,9 +26,8 @@ private:
 };
 
 /// Elements [first, end) of a tensor whose stored elements are 0, 1, 2, ...
-PartOfState part(const std::string& name, const Shape& shape, std::size_t stored,
-                 std::size_t first, std::size_t end,
-                 const std::optional<BlockedLayout>& layout = {}) {
+PartOfState part(const std::string& name, const Shape& shape, std::size_t stored, std::size_t first,
+                 std::size_t end, const std::optional<BlockedLayout>& layout = {}) {
   std::vector<float> values(end - first);
   std::iota(values.begin(), values.end(), static_cast<float>(first));
   return {{.name = name,
@@ -60,10 +59,10 @@ std::string refusal(std::vector<PartOfState> parts) {
 } // namespace
 
 TEST_CASE("tensors are read across the parts that they lie in, in whatever order these came") {
-  const auto state = state_in_parts({.step = 7},
-                                    {part("b", {10}, 10, 6, 10), part("a", {5}, 5, 0, 5),
-                                     part("b", {10}, 10, 0, 2), part("b", {10}, 10, 2, 6)})
-                         .value();
+  const auto state =
+      state_in_parts({.step = 7}, {part("b", {10}, 10, 6, 10), part("a", {5}, 5, 0, 5),
+                                   part("b", {10}, 10, 0, 2), part("b", {10}, 10, 2, 6)})
+          .value();
   CHECK(state->header().step == 7);
   REQUIRE(state->header().tensors.size() == 2);
   CHECK(read(*state, "a", 1, 3) == std::vector<float>{1, 2, 3});

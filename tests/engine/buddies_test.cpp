@@ -20,11 +20,10 @@ struct DaemonOn {
 GenerationRecord record_of(const std::vector<DaemonOn>& nodes) {
   GenerationRecord record;
   for (const auto& [host, workers] : nodes)
-    record.nodes.push_back(
-        {.address = host + ":" + std::to_string(record.nodes.size()),
-         .host = host,
-         .first_rank = record.nodes.empty() ? 0 : record.world_size(),
-         .workers = workers});
+    record.nodes.push_back({.address = host + ":" + std::to_string(record.nodes.size()),
+                            .host = host,
+                            .first_rank = record.nodes.empty() ? 0 : record.world_size(),
+                            .workers = workers});
   return record;
 }
 

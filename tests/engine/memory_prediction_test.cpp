@@ -154,7 +154,7 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
        .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
        .prepares = votes,
        .buddy_of = votes && buddies == "auto" && name.starts_with("zero") ? std::optional{0}
-                                                                           : std::nullopt});
+                                                                          : std::nullopt});
   REQUIRE(state);
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {

@@ -150,9 +150,9 @@ TEST_CASE("a node that is lost with its buddy costs the steps since the last che
 
 TEST_CASE("where what a node holds has no copy, that is said when the job begins") {
   const Experiment experiment;
-  const auto [more, why] = GENERATE(
-      std::pair{Settings{"parallel.buddies=off"}, "parallel.buddies is off"},
-      std::pair{Settings{"devices.count=1"}, ""});
+  const auto [more, why] =
+      GENERATE(std::pair{Settings{"parallel.buddies=off"}, "parallel.buddies is off"},
+               std::pair{Settings{"devices.count=1"}, ""});
   Daemons daemons{experiment, "nodes", for_nodes(2, "zero1") + more};
   auto& leader = daemons.lead();
   daemons.join();

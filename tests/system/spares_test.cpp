@@ -34,14 +34,13 @@ bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
 
 TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
           "that lost none") {
-  const auto settings =
-      for_three(GENERATE(
-          Settings{}, by_adam + Settings{"precision.mode=amp_fp16"},
-          by_adam + Settings{"parallel.strategy=zero1"},
-          by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
-          by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
-          Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"},
-          Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
+  const auto settings = for_three(
+      GENERATE(Settings{}, by_adam + Settings{"precision.mode=amp_fp16"},
+               by_adam + Settings{"parallel.strategy=zero1"},
+               by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
+               by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
+               Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"},
+               Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
   CAPTURE(settings);
   const Experiment experiment;
   const auto trained = [&](const std::string& name, bool with_loss) {

@@ -38,9 +38,9 @@ struct TravellingDescription {
 
 std::vector<std::byte> to_bytes(const engine::HeldState& held) {
   TravellingDescription description{.step = held.header.step,
-                          .epoch = held.header.epoch,
-                          .metadata = held.header.metadata,
-                          .parts = {}};
+                                    .epoch = held.header.epoch,
+                                    .metadata = held.header.metadata,
+                                    .parts = {}};
   for (const auto& [part, values] : held.parts)
     description.parts.push_back(
         {part.shard, part.what.name, to_string(part.what), part.what.elements});

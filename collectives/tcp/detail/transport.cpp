@@ -120,7 +120,8 @@ private:
     if (!met_)
       return meet();
     const auto& piece = flow_.received[taken_];
-    auto* const place = summed(taken_) ? transport_.scratch_.get() : memory_.received + piece.offset;
+    auto* const place =
+        summed(taken_) ? transport_.scratch_.get() : memory_.received + piece.offset;
     TROUPE_TRY(const auto count,
                from_->read(std::span{place, piece.bytes}.subspan(received_bytes_)));
     received_bytes_ += count;
@@ -186,8 +187,7 @@ private:
   Clock::time_point last_ = Clock::now(); ///< when something moved
 };
 
-Status Transport::run(const Flow& flow, const FlowMemory& memory, DType type,
-                      std::uint64_t slot) {
+Status Transport::run(const Flow& flow, const FlowMemory& memory, DType type, std::uint64_t slot) {
   const std::lock_guard lock{running_};
   TROUPE_TRY(aborted());
   if (flow.first.empty() && flow.received.empty())

@@ -310,8 +310,8 @@ TEST_CASE("traffic is what a rank has to send at least") {
   const auto scattered =
       sent_by([](auto& c, auto& s, auto& v) { c.reduce_scatter(s, v.data(), v.part(0, 100)); });
   CHECK(scattered == 1600 * 3 / 4);
-  const auto shifted =
-      sent_by([](auto& c, auto& s, auto& v) { c.shift(s, v.part(0, 100), v.part(200, 100).data, 2); });
+  const auto shifted = sent_by(
+      [](auto& c, auto& s, auto& v) { c.shift(s, v.part(0, 100), v.part(200, 100).data, 2); });
   CHECK(shifted == 400);
   CHECK(group[0].communicator->traffic().operations == 3);
 }
