@@ -7,9 +7,9 @@
 namespace troupe::collectives {
 
 std::string_view to_string(CallKind kind) {
-  constexpr std::array<std::string_view, 9> names = {"all_reduce", "reduce_scatter", "all_gather",
-                                                     "broadcast",  "reduce",         "gather",
-                                                     "send",       "receive",        "barrier"};
+  constexpr std::array<std::string_view, 10> names = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+      "gather",     "shift",          "send",       "receive",   "barrier"};
   static_assert(names.size() == static_cast<std::size_t>(CallKind::barrier) + 1);
   return names[static_cast<std::size_t>(kind)];
 }
@@ -36,6 +36,8 @@ std::uint64_t bytes_sent(const Call& call, int rank, int world_size) {
   case CallKind::reduce:
   case CallKind::gather:
     return root ? 0 : bytes;
+  case CallKind::shift:
+    return call.peer % world_size == 0 ? 0 : bytes;
   case CallKind::send:
     return bytes;
   case CallKind::receive:
@@ -79,6 +81,10 @@ void CallCommunicator::reduce(Stream& stream, const Values& values, int root) {
 
 void CallCommunicator::gather(Stream& stream, const Values& mine, void* all, int root) {
   make(stream, {.kind = CallKind::gather, .values = mine, .all = all, .peer = root});
+}
+
+void CallCommunicator::shift(Stream& stream, const Values& mine, void* received, int distance) {
+  make(stream, {.kind = CallKind::shift, .values = mine, .all = received, .peer = distance});
 }
 
 void CallCommunicator::send(Stream& stream, const Values& values, int to) {

@@ -15,6 +15,7 @@ enum class CallKind : std::uint8_t {
   broadcast,
   reduce,
   gather,
+  shift,
   send,
   receive,
   barrier
@@ -26,9 +27,10 @@ struct Call {
   /// Counts the collectives of the group; for send and receive, the calls from one rank to the
   /// other.
   std::int64_t sequence = 0;
-  Values values = {};  ///< as many on every rank
-  void* all = nullptr; ///< reduce_scatter, all_gather and gather: world_size times as many
-  int peer = -1;       ///< the root; for send and receive the other side
+  Values values = {}; ///< as many on every rank
+  /// reduce_scatter, all_gather and gather: world_size times as many; shift: as many, received
+  void* all = nullptr;
+  int peer = -1; ///< the root; for send and receive the other side; for shift the distance
 
   bool pairwise() const { return kind == CallKind::send || kind == CallKind::receive; }
   std::byte* data() const { return static_cast<std::byte*>(values.data); }
@@ -58,6 +60,7 @@ public:
   void broadcast(Stream& stream, const Values& values, int root) final;
   void reduce(Stream& stream, const Values& values, int root) final;
   void gather(Stream& stream, const Values& mine, void* all, int root) final;
+  void shift(Stream& stream, const Values& mine, void* received, int distance) final;
   void send(Stream& stream, const Values& values, int to) final;
   void receive(Stream& stream, const Values& values, int from) final;
   void barrier(Stream& stream) final;

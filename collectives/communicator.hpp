@@ -51,6 +51,8 @@ public:
   virtual void reduce(Stream& stream, const Values& values, int root) = 0;
   /// As all_gather, for the root alone; `all` may be null elsewhere.
   virtual void gather(Stream& stream, const Values& mine, void* all, int root) = 0;
+  /// received = `mine` of rank rank() - distance, round the ring; as many bytes.
+  virtual void shift(Stream& stream, const Values& mine, void* received, int distance) = 0;
   virtual void send(Stream& stream, const Values& values, int to) = 0;
   virtual void receive(Stream& stream, const Values& values, int from) = 0;
   /// Work enqueued from now on starts when every rank's stream has come this far.

@@ -1,5 +1,6 @@
 #include "generation.hpp"
 
+#include "exchange/all_loaded.hpp"
 #include "exchange/groups.hpp"
 #include "exchange/host_optimizer.hpp"
 #include "platforms/platforms.hpp"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <tuple>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -21,9 +23,7 @@ namespace {
 class Formation {
 public:
   explicit Formation(Generation& generation)
-      : generation_{generation}, job_{generation.job()}, strategy_{collectives::strategy_of(
-                                                             job_.config.parallel,
-                                                             generation.world_size)} {}
+      : generation_{generation}, job_{generation.job()}, strategy_{generation.strategy} {}
 
   Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
@@ -31,6 +31,8 @@ public:
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
       TROUPE_TRY(add_replica(index));
+    if (generation_.seat.generation.shards > 0 && meeting)
+      TROUPE_TRY(await_all_loaded(*meeting, generation_.seat, job_.config.cluster.timeouts));
     TROUPE_TRY(join_groups(*generation_.host->devices, generation_.replicas, strategy_,
                            {.generation = generation_.seat.generation,
                             .timeouts = job_.config.cluster.timeouts,
@@ -49,7 +51,7 @@ private:
 
   Generation& generation_;
   const Job& job_;
-  collectives::Strategy strategy_;
+  const collectives::Strategy& strategy_;
 };
 
 Status Formation::check_slices() const {
@@ -103,23 +105,28 @@ void Formation::add_streams(Replica& replica) const {
 
 Status Formation::add_state(Replica& replica) const {
   const auto& layout = replica.train().layout();
-  TROUPE_TRY(auto state,
-             ModelState::create(
-                 replica.device(), layout,
-                 {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-                  .accumulate = generation_.dealing.passes() > 1,
-                  .keeps_statistics = layout.statistic_elements > 0 &&
-                                      generation_.dealing.keeps_statistics(replica.rank),
-                  .commits_statistics = generation_.votes(),
-                  .loss_scale = job_.loss_scale,
-                  .stored = stored_type(job_.precision),
-                  .strategy = strategy_,
-                  .rank = replica.rank,
-                  .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
-                                                     layout.unit_names),
-                  .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
-                  .saves_part = job_.config.checkpoint.is_sharded(),
-                  .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training()}));
+  TROUPE_TRY(
+      auto state,
+      ModelState::create(
+          replica.device(), layout,
+          {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
+           .accumulate = generation_.dealing.passes() > 1,
+           .keeps_statistics =
+               layout.statistic_elements > 0 && generation_.dealing.keeps_statistics(replica.rank),
+           .commits_statistics = generation_.votes(),
+           .loss_scale = job_.loss_scale,
+           .stored = stored_type(job_.precision),
+           .strategy = strategy_,
+           .rank = replica.rank,
+           .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
+                                              layout.unit_names),
+           .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
+           .saves_part = job_.config.checkpoint.is_sharded(),
+           .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
+           .prepares = generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
+           .buddy_of = generation_.buddies
+                           ? std::optional{generation_.buddies.owner_of(replica.rank)}
+                           : std::nullopt}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());
@@ -152,6 +159,8 @@ Status Formation::add_fillers() {
 
 Generation::Generation(std::shared_ptr<Host> on, Seat given, metrics::Trace to)
     : host{std::move(on)}, seat{std::move(given)}, world_size{seat.generation.world_size()},
+      strategy{collectives::strategy_of(host->job->config.parallel, world_size)},
+      buddies{buddies_of(host->job->config.parallel, strategy, seat.generation)},
       dealing{static_cast<int>(host->slices), world_size}, trace{std::move(to)} {}
 
 Generation::~Generation() {
@@ -196,6 +205,10 @@ form_generation(const std::shared_ptr<Host>& host, const Seat& seat,
   auto generation = std::make_shared<Generation>(host, seat, trace);
   TROUPE_TRY(Formation{*generation}.run(meeting));
   host->state.reset();
+  const auto before = std::make_shared<const HeldStates>(
+      begun_with(std::exchange(host->held, {}), generation->first_step));
+  for (const auto& replica : generation->replicas)
+    replica->before = before;
   return generation;
 }
 

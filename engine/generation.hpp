@@ -3,6 +3,7 @@
 /// touching the host.
 #pragma once
 
+#include "buddies.hpp"
 #include "feeding/fillers.hpp"
 #include "host.hpp"
 #include "replica.hpp"
@@ -35,6 +36,8 @@ public:
   const std::shared_ptr<Host> host;
   const Seat seat;
   const int world_size;
+  const collectives::Strategy strategy;
+  const Buddies buddies;
   const data::Dealing dealing; ///< of the slices of a global batch
   const metrics::Trace trace;  ///< off unless it was asked for
   std::int64_t first_step = 0;
@@ -67,8 +70,8 @@ Status leave_state(const Generation& generation, std::int64_t step);
 bool is_whole(const Replica& replica);
 
 /// The same where other nodes may be gone, and streams have failed: of the step that the ranks of
-/// this node have come to, those that have come furthest. Leaves nothing where no rank has all of
-/// the state. Blocks.
+/// this node have come to, those that have come furthest. Where no rank has all of the state,
+/// leaves what each has of it (Host::held). Blocks.
 Status leave_own_state(const Generation& generation);
 
 } // namespace troupe::engine

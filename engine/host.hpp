@@ -2,6 +2,7 @@
 /// and the model's state while no generation has it.
 #pragma once
 
+#include "held_state.hpp"
 #include "job.hpp"
 #include "platforms/platform.hpp"
 
@@ -39,6 +40,8 @@ struct Host {
   /// The generation that is formed takes it, and may leave it again (leave_state): it is in one
   /// place only.
   StateSourcePtr state = nullptr;
+  /// What this node has of the state where the last generation had divided it.
+  HeldStates held = {};
   /// Of a run that begins, drawn from the seed as it is read.
   StateSourcePtr initial = nullptr;
   std::optional<metrics::RecomputeRecord> recompute = {}; ///< where it was asked for

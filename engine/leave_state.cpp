@@ -1,6 +1,7 @@
 // What a generation leaves to its host.
 #include "exchange/exchange.hpp"
 #include "generation.hpp"
+#include "leave_parts.hpp"
 
 #include "troupe/core/fail.hpp"
 
@@ -132,8 +133,12 @@ Status leave_own_state(const Generation& generation) {
     last = replica;
     reading = std::move(stream);
   }
-  if (!last)
+  if (!last) {
+    if (!generation.strategy.root_only) { // where rank 0 alone has all
+      TROUPE_TRY(generation.host->held, read_parts(generation));
+    }
     return {};
+  }
   TROUPE_TRY(auto whole, copy_of(*last, *reading, most));
   leave(generation, std::move(whole));
   return {};

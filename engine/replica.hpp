@@ -15,6 +15,9 @@ struct Replica {
   int rank = 0;
   std::shared_ptr<Equipment> equipment;
   std::shared_ptr<ModelState> state; ///< SHARD MANAGER
+  /// What its node held of the state before: until a step is committed, as other nodes may not have
+  /// come so far, and have nothing else to go on from. SHARD MANAGER lets it go.
+  std::shared_ptr<const HeldStates> before = nullptr;
   // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
   // the same shard of it (collectives/strategy.hpp). May be one and the same.
   std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;

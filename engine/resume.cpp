@@ -150,9 +150,9 @@ fs::path run_folder(const Config& config) {
   return fs::path{config.run.output} / config.run.name;
 }
 
-Beginning find_newest(const fs::path& folder) {
+Beginning find_newest(const fs::path& folder, Verify verify) {
   Beginning beginning;
-  auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid();
+  auto newest = CheckpointStore{folder / "checkpoints"}.newest_valid(verify);
   for (const auto& skipped : newest.skipped)
     beginning.notes.push_back(fmt::format("skipped: {}", skipped.to_string()));
   if (newest.entry) {

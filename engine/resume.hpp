@@ -24,8 +24,9 @@ std::map<std::string, std::string> checkpoint_metadata(const Config& config);
 /// runs/NAME
 std::filesystem::path run_folder(const Config& config);
 
-/// The newest valid checkpoint of a run's folder; no state: there is none. Blocks on files.
-Beginning find_newest(const std::filesystem::path& folder);
+/// The newest valid checkpoint of a run's folder, as far as it is verified; no state: there is
+/// none. Blocks on files.
+Beginning find_newest(const std::filesystem::path& folder, Verify verify = Verify::content);
 
 /// Obeys checkpoint.resume and model.pretrained. auto: the newest valid checkpoint of the run's
 /// folder; damaged ones are named in the notes and skipped. never: an earlier run of the same name

@@ -14,6 +14,17 @@ std::ptrdiff_t GenerationRecord::lacking() const {
   return std::ranges::count(nodes, true, &NodePlace::lacks_state);
 }
 
+std::size_t GenerationRecord::holder_of(std::int32_t shard, std::size_t node) const {
+  const auto holds = [&](std::size_t i) { return std::ranges::count(nodes[i].held, shard) > 0; };
+  if (holds(node))
+    return node;
+  std::vector<std::size_t> holders;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (holds(i))
+      holders.push_back(i);
+  return holders[(node + static_cast<std::size_t>(shard)) % holders.size()];
+}
+
 Seat seat_alone(std::int32_t workers, const std::string& host) {
   const NodePlace here{.address = {}, .host = host, .first_rank = 0, .workers = workers};
   return {.refused = {}, .generation = {.number = 1, .nodes = {here}}};

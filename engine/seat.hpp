@@ -25,20 +25,35 @@ struct Voter {
   }
 };
 
+/// What a node has of a state that a generation had divided.
+struct HeldShards {
+  std::int64_t step = -1; ///< the state is that after so many steps
+  bool applied = true;    ///< by a rank; else all that the last step needs was there
+  std::int32_t shards = 0;
+  std::vector<std::int32_t> held; ///< which of these
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, HeldShards& x) {
+    return f.object(x).fields(f.field("step", x.step), f.field("applied", x.applied),
+                              f.field("shards", x.shards), f.field("held", x.held));
+  }
+};
+
 /// Ranks [first_rank, first_rank + workers).
 struct NodePlace {
   std::string address, host;
   std::string data; ///< HOST:PORT where other nodes' ranks connect (collectives/tcp/data_plane.hpp)
   std::int32_t first_rank = 0, workers = 1;
-  bool lacks_state = false; ///< and gets it from GenerationRecord::source
-  std::string process = {}; ///< no other daemon has it
+  bool lacks_state = false;            ///< and gets it from GenerationRecord::source
+  std::vector<std::int32_t> held = {}; ///< of GenerationRecord::shards
+  std::string process = {};            ///< no other daemon has it
 
   template <class Inspector>
   friend bool inspect(Inspector& f, NodePlace& x) {
     return f.object(x).fields(f.field("address", x.address), f.field("host", x.host),
                               f.field("data", x.data), f.field("first_rank", x.first_rank),
                               f.field("workers", x.workers), f.field("lacks_state", x.lacks_state),
-                              f.field("process", x.process));
+                              f.field("held", x.held), f.field("process", x.process));
   }
 };
 
@@ -65,8 +80,11 @@ struct GenerationRecord {
   std::int64_t slices = 1;      ///< of a global batch, from the first generation on
   std::int64_t step = 0;        ///< its first
   std::int32_t source = 0;      ///< of `nodes`: the state that it goes on from is there
-  Change change = {};           ///< not of the first
-  std::string job = {};         ///< tells one from the next, where daemons outlive them
+  /// That the state it goes on from is divided into, each at the nodes that hold it; 0: it is not
+  /// divided, and at its source.
+  std::int32_t shards = 0;
+  Change change = {};                   ///< not of the first
+  std::string job = {};                 ///< tells one from the next, where daemons outlive them
   std::string writer = {};              ///< of the run's files: another one with each leader
   std::vector<Voter> voters = {};       ///< decide on the next; the first is the leader's
   std::vector<std::string> spares = {}; ///< addresses of nodes that wait for a place
@@ -80,15 +98,18 @@ struct GenerationRecord {
   const NodePlace& node_of(std::int32_t rank) const { return nodes[index_of(rank)]; }
   /// How many nodes get the state from the source.
   std::ptrdiff_t lacking() const;
+  /// Where a node finds a shard: its own, or one of those who hold it, not all the same one.
+  /// Precondition: some node does.
+  std::size_t holder_of(std::int32_t shard, std::size_t node) const;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, GenerationRecord& x) {
     return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
                               f.field("secret", x.secret), f.field("slices", x.slices),
                               f.field("step", x.step), f.field("source", x.source),
-                              f.field("change", x.change), f.field("job", x.job),
-                              f.field("writer", x.writer), f.field("voters", x.voters),
-                              f.field("spares", x.spares));
+                              f.field("shards", x.shards), f.field("change", x.change),
+                              f.field("job", x.job), f.field("writer", x.writer),
+                              f.field("voters", x.voters), f.field("spares", x.spares));
   }
 };
 

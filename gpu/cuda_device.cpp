@@ -183,6 +183,12 @@ void CudaDevice::count_update(Stream& stream, std::int64_t* steps) {
              [&](cudaStream_t s) { launch_count_update(s, steps, on.update_gate()); });
 }
 
+void CudaDevice::keep(Stream& stream, void* destination, const void* source, std::size_t bytes) {
+  auto& on = cuda_stream(stream);
+  on.enqueue("keep",
+             [&](cudaStream_t s) { launch_keep(s, destination, source, bytes, on.update_gate()); });
+}
+
 void CudaDevice::gate_updates(Stream& stream, const float* votes, float needed) {
   cuda_stream(stream).gate_updates(votes, needed);
 }

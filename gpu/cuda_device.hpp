@@ -67,6 +67,7 @@ public:
   void update_loss_scale(Stream& stream, const LossScaleOptions& options,
                          LossScaleState* state) override;
   void count_update(Stream& stream, std::int64_t* steps) override;
+  void keep(Stream& stream, void* destination, const void* source, std::size_t bytes) override;
   void gate_updates(Stream& stream, const float* votes, float needed) override;
 
 private:

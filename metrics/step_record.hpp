@@ -21,11 +21,12 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_gather,
   broadcast,
-  reduce
+  reduce,
+  buddy ///< gradients to who has a copy of a rank's shard
 };
 
-inline constexpr std::array<std::string_view, 5> collective_kind_names = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"};
+inline constexpr std::array<std::string_view, 6> collective_kind_names = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "buddy"};
 
 constexpr std::string_view to_string(CollectiveKind kind) {
   return collective_kind_names[static_cast<std::size_t>(kind)];

@@ -1,12 +1,10 @@
 #include "checkpoint_transfer.hpp"
 
+#include "detail/checked_chunks.hpp"
+
 #include "troupe/core/fail.hpp"
-#include "troupe/core/sha256.hpp"
 #include "troupe/metrics/readable.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <future>
 #include <latch>
 #include <vector>
@@ -16,9 +14,7 @@ namespace troupe::actors {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Digest = std::array<std::byte, 64>; // hex
 
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::chrono::seconds between_lines{2};
 /// For other nodes to get theirs: whether they live is seen elsewhere.
 constexpr std::chrono::hours long_time{24};
@@ -27,55 +23,15 @@ collectives::LinkName link(const engine::GenerationRecord& generation, std::int3
   return {.group = "checkpoint", .from = generation.source, .to = node};
 }
 
-Digest digest_of(std::span<const std::byte> bytes) {
-  Sha256 sha256;
-  sha256.update(bytes);
-  const auto text = sha256.hex_digest();
-  Digest digest;
-  std::memcpy(digest.data(), text.data(), digest.size());
-  return digest;
-}
-
 std::span<std::byte> one_byte(std::byte& byte) {
   return {&byte, 1};
 }
-
-/// A row of bytes, in chunks that go as soon as they are full.
-class Sender {
-public:
-  Sender(net::Connection& to, const net::Patience& patience) : to_{to}, patience_{patience} {
-    chunk_.reserve(chunk_bytes);
-  }
-
-  Status add(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto part = bytes.first(std::min(chunk_bytes - chunk_.size(), bytes.size()));
-      chunk_.insert(chunk_.end(), part.begin(), part.end());
-      bytes = bytes.subspan(part.size());
-      if (chunk_.size() == chunk_bytes)
-        TROUPE_TRY(finish());
-    }
-    return {};
-  }
-
-  Status finish() {
-    TROUPE_TRY(net::write_all(to_, digest_of(chunk_), patience_));
-    TROUPE_TRY(net::write_all(to_, chunk_, patience_));
-    chunk_.clear();
-    return {};
-  }
-
-private:
-  net::Connection& to_;
-  const net::Patience& patience_;
-  std::vector<std::byte> chunk_;
-};
 
 /// Until the node has said that it has all.
 Status send_to(net::Connection& to, const CheckpointPieces& pieces, const net::Patience& patience) {
   const auto size = pieces.bytes();
   TROUPE_TRY(net::write_all(to, std::as_bytes(std::span{&size, 1}), patience));
-  Sender sender{to, patience};
+  ChunkSender sender{to, patience};
   for (const auto& part : pieces.parts())
     TROUPE_TRY(sender.add(part));
   TROUPE_TRY(sender.finish());
@@ -83,38 +39,23 @@ Status send_to(net::Connection& to, const CheckpointPieces& pieces, const net::P
   return net::read_all(to, one_byte(has_it), patience);
 }
 
-/// The whole row, chunk by chunk.
-class Receiver {
+/// Tells a person how much of a row of so many bytes is there, now and then.
+class Progress {
 public:
-  Receiver(net::Connection& from, const net::Patience& patience, std::span<std::byte> to)
-      : from_{from}, patience_{patience}, to_{to} {}
+  Progress(std::size_t bytes, const std::function<void(const std::string&)>& say)
+      : bytes_{bytes}, say_{say} {}
 
-  Status run(const std::function<void(const std::string&)>& say) {
-    auto said = Clock::now();
-    for (std::size_t begin = 0; begin <= to_.size(); begin += chunk_bytes) {
-      const auto chunk = to_.subspan(begin, std::min(chunk_bytes, to_.size() - begin));
-      TROUPE_TRY(take(chunk));
-      if (Clock::now() < said + between_lines)
-        continue;
-      said = Clock::now();
-      say(fmt::format("fetching the checkpoint: {}%", (begin + chunk.size()) * 100 / to_.size()));
-    }
-    return {};
+  void operator()(std::size_t arrived) {
+    if (Clock::now() < said_ + between_lines)
+      return;
+    said_ = Clock::now();
+    say_(fmt::format("fetching the checkpoint: {}%", arrived * 100 / bytes_));
   }
 
 private:
-  Status take(std::span<std::byte> chunk) {
-    Digest digest;
-    TROUPE_TRY(net::read_all(from_, digest, patience_));
-    TROUPE_TRY(net::read_all(from_, chunk, patience_));
-    return digest == digest_of(chunk)
-               ? Status{}
-               : fail(Errc::corrupt, "a chunk of the checkpoint was damaged on its way");
-  }
-
-  net::Connection& from_;
-  const net::Patience& patience_;
-  std::span<std::byte> to_;
+  std::size_t bytes_;
+  const std::function<void(const std::string&)>& say_;
+  Clock::time_point said_ = Clock::now();
 };
 
 } // namespace
@@ -163,7 +104,7 @@ Result<Checkpoint> fetch_checkpoint(collectives::Meeting& meeting, const engine:
   const auto size = static_cast<std::size_t>(bytes);
   // Not make_shared, which would fill it with zeros first.
   const std::shared_ptr<std::byte[]> storage{new std::byte[size]};
-  TROUPE_TRY(Receiver(connection, patience, {storage.get(), size}).run(say));
+  TROUPE_TRY(receive_chunks(connection, {storage.get(), size}, patience, Progress{size, say}));
   TROUPE_TRY(auto checkpoint, join_pieces(storage, bytes));
   std::byte word{};
   TROUPE_TRY(net::write_all(connection, one_byte(word), patience));

@@ -18,11 +18,12 @@ struct StateOffer {
   std::int64_t step = -1; ///< after so many steps; below 0: it has none
   bool travels = false;   ///< else whoever has none finds it in the folder, or draws it
   engine::SharedFolder shared = {};
+  std::vector<engine::HeldShards> parts = {}; ///< beside that, of a state that was divided
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StateOffer& x) {
     return f.object(x).fields(f.field("step", x.step), f.field("travels", x.travels),
-                              f.field("shared", x.shared));
+                              f.field("shared", x.shared), f.field("parts", x.parts));
   }
 };
 

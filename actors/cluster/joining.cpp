@@ -97,7 +97,9 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                         .slices = [config = &applicant.config](
                                       std::int64_t workers) { return config->slices(workers); },
                         .say = applicant.say,
-                        .voter = applicant.voter};
+                        .voter = applicant.voter,
+                        .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides !=
+                                            Divided::nothing};
   if (after) {
     setup.before = after->last;
     setup.lost = after->lost;
@@ -216,6 +218,23 @@ Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_
       return failure(cause(applicant, place, sent.error()));
   }
   return own;
+}
+
+Result<SharedParts> share_parts(const Applicant& applicant, const Place& place,
+                                const engine::HeldStates& held) {
+  const auto& seat = place.seat;
+  const auto& timeouts = applicant.config.cluster.timeouts;
+  if (!seat.shared.probe.empty())
+    TROUPE_TRY(engine::enter_folder(checkpoints_of(applicant), seat.shared, seat.node));
+  const auto mine = engine::find_held(held, seat.generation.step, seat.generation.shards);
+  SharedParts shared;
+  if (mine && seat.generation.nodes.size() > 1)
+    shared.server = std::make_unique<PartsServer>(place.meeting, seat, mine, timeouts);
+  auto state = gather_parts(place.meeting, seat, mine, timeouts, applicant.say);
+  if (!state)
+    return failure(cause(applicant, place, state.error()));
+  shared.state = *std::move(state);
+  return shared;
 }
 
 Error cause(const Applicant& applicant, const Place& place, Error met) {

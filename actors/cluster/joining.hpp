@@ -4,6 +4,7 @@
 
 #include "../interfaces.hpp"
 #include "network.hpp"
+#include "parts_transfer.hpp"
 #include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/engine/resume.hpp"
 
@@ -78,6 +79,16 @@ Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy);
 /// enter_folder.
 Result<StateSourcePtr> share_state(const Applicant& applicant, const membership_actor& membership,
                                    const Place& place, const StateSourcePtr& own);
+
+struct SharedParts {
+  StateSourcePtr state = nullptr;
+  std::unique_ptr<PartsServer> server = nullptr; ///< null: nobody reads from this node
+};
+
+/// The same where nodes have the state only together: this one holds these parts of it. Values
+/// travel when they are read. Errors: as share_state.
+Result<SharedParts> share_parts(const Applicant& applicant, const Place& place,
+                                const engine::HeldStates& held);
 
 /// Why nodes did not connect: a connection that was closed is seen before it is known whose node
 /// has gone.

@@ -27,6 +27,9 @@ struct MembershipSetup {
   /// Where this node takes over from a leader that is gone: the last generation, and why.
   std::optional<engine::GenerationRecord> before = {};
   Error lost = {};
+  /// One leaves at a time, and none with a loss: each takes a part of the state along, of which
+  /// another node has the only copy.
+  bool leave_one_by_one = false;
 };
 
 ///   gathering --(all are there, and min_nodes)--> deciding --(a quorum of voters)--> connecting

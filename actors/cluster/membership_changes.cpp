@@ -42,7 +42,8 @@ void MembershipState::halt(const Error& reason, bool is_loss,
   }
   if (!is_loss)
     change_ = {.reason = reason.message};
-  let_leave();
+  if (!is_loss || !setup_.leave_one_by_one)
+    let_leave();
   coordinator_ = nullptr;
   for (const auto& member : members_) {
     if (member.seat)

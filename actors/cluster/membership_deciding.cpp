@@ -35,6 +35,10 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   change_.halt =
       std::chrono::duration<double>{std::chrono::steady_clock::now() - changing_}.count();
   record.change = change_;
+  if (const auto lost = roster_.lost(record); !lost.empty()) {
+    setup_.say(lost);
+    record.change.reason += "; " + lost;
+  }
   return record;
 }
 

@@ -162,7 +162,7 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
     return carry({Errc::invalid_input,
                   fmt::format("{} leads the job, which ends with it", member->address)});
   member->leaves = true;
-  if (phase_ == Phase::gathering)
+  if (phase_ == Phase::gathering && !setup_.leave_one_by_one)
     let_leave();
   if (phase_ == Phase::connecting) { // where it may wait for others
     self_->send(node, atom::abort_v, generation_->number, asked);
@@ -177,8 +177,11 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
 /// Those that were asked to, now that nothing is trained.
 void MembershipState::let_leave() {
   const auto leaves = [this] { return std::ranges::find(members_, true, &Member::leaves); };
-  for (auto member = leaves(); member != members_.end(); member = leaves())
+  for (auto member = leaves(); member != members_.end(); member = leaves()) {
     dismiss(member, {.result = {.status = "stopped"}});
+    if (setup_.leave_one_by_one)
+      return;
+  }
 }
 
 } // namespace troupe::actors

@@ -137,6 +137,7 @@ engine::GenerationRecord Roster::generation(std::int64_t number, std::string sec
          .process = node.process});
     rank += node.workers;
   }
+  choose_state(generation);
   return generation;
 }
 

@@ -49,15 +49,20 @@ public:
   /// "waiting for 1 more node (2 of 3: a:7401, b:7401)"; empty when complete.
   std::string waiting_for() const;
   /// The nodes in the order in which they were admitted, with the state of the first of those that
-  /// have come furthest. Precondition: there are some, none absent.
+  /// have come furthest; or with what they hold together of one that was divided, if that is all,
+  /// and no older. Precondition: there are some, none absent.
   engine::GenerationRecord generation(std::int64_t number, std::string secret,
                                       std::int64_t slices) const;
+  /// Why a generation goes back to an older state than nodes have parts of; empty: it does not.
+  std::string lost(const engine::GenerationRecord& generation) const;
   /// The offer of a generation's source.
   const StateOffer& offer(const engine::GenerationRecord& generation) const {
     return nodes_[static_cast<std::size_t>(generation.source)].offer;
   }
 
 private:
+  void choose_state(engine::GenerationRecord& generation) const;
+
   std::int32_t min_nodes_, max_nodes_;
   std::vector<NodeInfo> nodes_;
   std::set<std::string> absent_; ///< addresses

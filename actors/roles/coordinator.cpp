@@ -64,11 +64,12 @@ caf::result<void> CoordinatorState::halt() {
   return promise;
 }
 
-/// What is divided among ranks outlives the generation in a checkpoint alone.
+/// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
+/// state outlives the generation in a checkpoint alone.
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || writing_)
     return;
-  if (setup_.is_divided && saved_ < committed_ && setup_.plan.saves())
+  if (setup_.dies_with_a_node && saved_ < committed_ && setup_.plan.saves())
     return save_for_next();
   for (auto& promise : std::exchange(halts_, {}))
     promise.deliver();

@@ -34,8 +34,8 @@ struct CoordinatorSetup {
   metrics::EarlierRun before = {}; ///< the steps before first_step
   // Seconds that it took to form the generation.
   double heal = 0, connect = 0;
-  RunTotals totals = {};   ///< of the generations before
-  bool is_divided = false; ///< no rank has all of the state by itself
+  RunTotals totals = {};         ///< of the generations before
+  bool dies_with_a_node = false; ///< part of the state is on one node alone
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
   bool takes_over = false; ///< another led until now: what it has saved may be out of reach
   checkpointer_actor checkpointer; ///< rank 0's

@@ -59,6 +59,7 @@ Result<FormedPtr> FormerState::form() {
     host_->state = host_->initial;
   connecting_ = Clock::now();
   auto generation = engine::form_generation(host_, place_->seat, place_->meeting, setup_.trace);
+  server_.reset(); // all have what they need, or nobody will
   if (!generation)
     return failure(cause(applicant(), *place_, generation.error()));
   generation_ = std::move(*generation);
@@ -77,7 +78,6 @@ Result<FormedPtr> FormerState::watch() {
   return failure(place ? Error{Errc::internal, "a witness has got a seat"} : place.error());
 }
 
-/// What was divided among ranks is gone with those that are lost.
 void FormerState::halt(RunViewPtr view) {
   view_ = std::move(view);
   if (!generation_)
@@ -134,20 +134,50 @@ Status FormerState::come_together() {
   if (const auto written = write_members(engine::run_folder(config()), last_); !written)
     setup_.say(written.error().message);
   healing_ = Clock::now();
-  auto shared = share_state(applicant, joined_.membership, *place_, state());
-  if (!shared) {
+  if (auto shared = share(applicant); !shared) {
     if (!leads_ && shared.error().code == Errc::network) // the leader knows, or cannot be told
       place_.reset();
-    return failure(shared.error());
+    return shared;
   }
-  state() = std::move(*shared);
+  say_place();
+  return {};
+}
+
+Status FormerState::share(const Applicant& applicant) {
+  if (place_->seat.generation.shards > 0) {
+    TROUPE_TRY(auto shared,
+               share_parts(applicant, *place_, host_ ? host_->held : engine::HeldStates{}));
+    state() = std::move(shared.state);
+    server_ = std::move(shared.server);
+    return {};
+  }
+  if (holds_parts())
+    TROUPE_TRY(go_back());
+  TROUPE_TRY(state(), share_state(applicant, joined_.membership, *place_, state()));
+  return {};
+}
+
+/// What this node holds is not enough, with what others do. The leader has offered its newest
+/// checkpoint without having read it.
+Status FormerState::go_back() {
+  host_->held.clear();
+  if (leads_ && inherits_ && !newest_)
+    return nothing_to_go_on_from();
+  if (!leads_ || !newest_)
+    return {};
+  TROUPE_TRY(state(), open_state(*newest_));
+  return {};
+}
+
+void FormerState::say_place() const {
   const auto& seat = place_->seat;
   const auto& record = seat.generation;
   if (record.nodes.size() > 1 || !record.is_first())
     setup_.say(fmt::format("generation {} from step {}: node {} of {}, {} of {} workers",
                            record.number, record.step, seat.node + 1, record.nodes.size(),
                            seat.place().workers, record.world_size()));
-  return {};
+  if (const auto lacks = engine::lacks_copies(config().parallel, record); leads_ && !lacks.empty())
+    setup_.say(lacks);
 }
 
 /// Of the leader before, whose folder it may be too, this one takes what it has written, and the
@@ -229,19 +259,36 @@ Result<StateOffer> FormerState::offer(const Applicant& applicant) {
     joined_ = lead_job(applicant);
     return offer_beginning(applicant, beginning_);
   }
+  if (holds_parts()) // what was to be read from others is not there any more
+    state().reset();
+  TROUPE_TRY(auto offer, offer_whole(applicant));
+  if (holds_parts())
+    for (const auto& held : host_->held)
+      offer.parts.push_back(held->shards);
+  return offer;
+}
+
+tl::unexpected<Error> FormerState::nothing_to_go_on_from() const {
+  return fail(Errc::io,
+              "what the strategy divides has gone with {}, and {} has no checkpoint of the run: a "
+              "folder that all nodes share (run.output) would have",
+              last_.leader(), (engine::run_folder(config()) / "checkpoints").string());
+}
+
+Result<StateOffer> FormerState::offer_whole(const Applicant& applicant) {
   if (state())
     return StateOffer{.step = state()->header().step, .travels = true};
   if (!leads_)
     return StateOffer{};
-  const auto newest = engine::find_newest(engine::run_folder(config()));
+  // Beside parts it is read if it is needed.
+  const auto newest = engine::find_newest(engine::run_folder(config()),
+                                          holds_parts() ? Verify::sizes : Verify::content);
   for (const auto& note : newest.notes)
     setup_.say(note);
-  if (inherits_ && !newest.state && shown_)
-    return fail(Errc::io,
-                "what the strategy divides has gone with {}, and {} has no checkpoint of the run: "
-                "a folder that all nodes share (run.output) would have",
-                last_.leader(), (engine::run_folder(config()) / "checkpoints").string());
+  if (inherits_ && !newest.state && shown_ && !holds_parts())
+    return nothing_to_go_on_from();
   const auto& last = newest.state ? newest : first_;
+  newest_ = newest.state ? std::optional{newest.path} : std::nullopt;
   state() = last.state;
   return offer_beginning(applicant, last);
 }

@@ -66,6 +66,12 @@ private:
   bool is_orphan(const Error& error) const;
   Status claim_folder();
   Result<StateOffer> offer(const Applicant& applicant);
+  Result<StateOffer> offer_whole(const Applicant& applicant);
+  bool holds_parts() const { return host_ && !host_->held.empty(); }
+  Status share(const Applicant& applicant);
+  Status go_back();
+  tl::unexpected<Error> nothing_to_go_on_from() const;
+  void say_place() const;
   Status start_alone();
   Status prepare_host(std::int64_t slices, bool leads, bool is_alone);
   Status prepare_to_join(std::int64_t slices);
@@ -86,9 +92,11 @@ private:
   std::string claimed_;   ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
   engine::GenerationRecord last_{.number = 0}; ///< that this node had a seat in; 0: none
-  engine::Beginning beginning_;        ///< its state goes to the host
-  engine::Beginning first_;            ///< what the leader's first generation began with
-  std::shared_ptr<engine::Host> host_; ///< serves all generations
+  engine::Beginning beginning_;                 ///< its state goes to the host
+  engine::Beginning first_;                     ///< what the leader's first generation began with
+  std::optional<std::filesystem::path> newest_; ///< checkpoint that was offered beside parts
+  std::unique_ptr<PartsServer> server_;         ///< while others read what this node holds
+  std::shared_ptr<engine::Host> host_;          ///< serves all generations
   std::shared_ptr<engine::Generation> generation_;
   Clock::time_point healing_, connecting_; ///< since when
   RunViewPtr view_;                        ///< of the generation before

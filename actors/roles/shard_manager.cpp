@@ -20,6 +20,10 @@ std::chrono::nanoseconds covered(const std::vector<Span>& spans, std::chrono::na
   return sum;
 }
 
+bool reached(const EventPtr& event) {
+  return event->ready() && event->status();
+}
+
 bool same_pass(const Use& a, const Use& b) {
   return a.purpose == b.purpose && a.index == b.index;
 }
@@ -194,6 +198,7 @@ void ShardManagerState::finish_step(std::int64_t step) {
   auto& done = collectives_of(step);
   const auto& found = flights_[step].found;
   exchange_.finish_step(step, found.get(), done);
+  flights_[step].made = replica().communication->record();
   // The next forward begins with the first units.
   const auto& buckets = exchange_.plan().buckets;
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket)
@@ -229,13 +234,14 @@ void ShardManagerState::when_copied(std::int64_t step, std::shared_ptr<const voi
 
 void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& flight = flights_[step];
-  if (!flight.applied || !flight.worker)
+  if (!is_committed(flight))
     return;
   if (const auto sound = check_loss(flight); !sound) {
     self_->send(setup_.coordinator, atom::failed_v, flight.worker->loss);
     return fail(sound.error());
   }
   const auto report = report_of(flight);
+  replica().before.reset(); // all have come this far
   flights_.erase(step);
   self_->send(setup_.coordinator, atom::step_committed_v, report);
 }
@@ -243,6 +249,8 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
 StepReport ShardManagerState::report_of(const Flight& flight) const {
   StepReport report{.rank = replica().rank, .worker = *flight.worker};
   for (const auto& each : flight.collectives.done) {
+    if (!reached(each.end)) // the group has failed since
+      continue;
     auto& [bytes, time] = report.collectives[static_cast<std::size_t>(each.kind)];
     bytes += each.bytes;
     time += each.end->time() - each.begin->time();
@@ -277,7 +285,24 @@ void ShardManagerState::evaluate(std::int64_t step) {
   self_->send(worker_, atom::evaluate_v, step, replica().communication->record());
 }
 
+/// A step that was applied counts, also where the group has failed before its parameters were
+/// published: others may have voted for it and not heard so.
+bool ShardManagerState::is_committed(const Flight& flight) const {
+  return flight.worker && (flight.applied || (failed_ && flight.made && reached(flight.made)));
+}
+
+void ShardManagerState::report_what_was_made() {
+  failed_ = true;
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, flight] : flights_)
+    steps.push_back(step);
+  for (const auto step : steps)
+    commit_if_done(step);
+}
+
 void ShardManagerState::fail(Error error) {
+  if (error.code == Errc::collective)
+    report_what_was_made();
   error.where.actor = name;
   error.where.rank = replica().rank;
   if (error.where.step < 0)

@@ -39,6 +39,7 @@ private:
     std::optional<WorkerStep> worker;
     SpansPtr computing;
     bool applied = false;
+    EventPtr made; ///< its optimizer has run; what is published behind that may still fail
     std::shared_ptr<engine::StepFindings> found = std::make_shared<engine::StepFindings>();
   };
   /// The bucket that was opened last, what for, and when it can be used.
@@ -66,6 +67,8 @@ private:
   void publish(const collectives::Bucket& bucket, engine::Collectives& done);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const Flight& flight) const;
+  bool is_committed(const Flight& flight) const;
+  void report_what_was_made();
   Status check_loss(const Flight& flight) const;
   caf::result<void> abort(const Error& reason);
   void evaluate(std::int64_t step);
@@ -102,6 +105,7 @@ private:
   std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
+  bool failed_ = false;                                  ///< a collective has
   std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
   std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
   caf::typed_response_promise<void> aborted_;

@@ -63,6 +63,8 @@ public:
       return flow(chain_to(call_.peer, place_, bytes()), call_.data());
     case CallKind::gather:
       return gather();
+    case CallKind::shift:
+      return shift();
     case CallKind::send:
       return send();
     case CallKind::receive:
@@ -81,7 +83,8 @@ private:
   }
 
   Status flow(const Flow& flow, std::byte* memory) {
-    return transport_.run(flow, memory, call_.values.type, slot_of(call_, place_.rank) + part_++);
+    return transport_.run(flow, {memory, memory}, call_.values.type,
+                          slot_of(call_, place_.rank) + part_++);
   }
 
   Status reduce_scatter() {
@@ -100,6 +103,20 @@ private:
         TROUPE_TRY(flow({.from = rank, .received = cut(0, bytes())}, call_.part(rank)));
     }
     return {};
+  }
+
+  Status shift() {
+    const auto to = place_.wrap(place_.rank + call_.peer);
+    if (to == place_.rank || bytes() == 0) {
+      copy_bytes(call_.part(0), call_.data(), bytes());
+      return {};
+    }
+    const Flow both{.from = place_.wrap(place_.rank - call_.peer),
+                    .to = to,
+                    .first = cut(0, bytes()),
+                    .received = cut(0, bytes())};
+    return transport_.run(both, {call_.data(), call_.part(0)}, call_.values.type,
+                          slot_of(call_, place_.rank));
   }
 
   /// Done when the other has it, not when the system has taken it.

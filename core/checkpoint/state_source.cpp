@@ -45,6 +45,11 @@ std::optional<std::size_t> StateSource::find(std::string_view name) const {
   return *found;
 }
 
+Result<bool> StateSource::read_stored(std::size_t, const BlockedLayout&, std::size_t,
+                                      std::span<float>) const {
+  return false;
+}
+
 StateSourcePtr state_in_memory(Checkpoint checkpoint) {
   return std::make_shared<const StateInMemory>(std::move(checkpoint));
 }

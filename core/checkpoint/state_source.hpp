@@ -2,6 +2,7 @@
 /// a folder of files, or the seed.
 #pragma once
 
+#include "../device/blocked_layout.hpp"
 #include "../error.hpp"
 #include "checkpoint.hpp"
 
@@ -32,6 +33,10 @@ public:
   /// Fills `into` with a tensor's values in canonical layout (row-major), from its element `first`
   /// on. Blocks on files. Errors: io; corrupt where what is read now is not what was opened.
   virtual Status read(std::size_t tensor, std::size_t first, std::span<float> into) const = 0;
+  /// The same of a tensor that lies there as a device stores it, in this layout, from its stored
+  /// element `first` on: so a part of it can be read alone. False: it does not lie there so.
+  virtual Result<bool> read_stored(std::size_t tensor, const BlockedLayout& layout,
+                                   std::size_t first, std::span<float> into) const;
 
 private:
   CheckpointHeader header_;

@@ -165,7 +165,7 @@ std::vector<CheckpointStore::Entry> CheckpointStore::list() const {
   return entries;
 }
 
-CheckpointStore::Newest CheckpointStore::newest_valid() {
+CheckpointStore::Newest CheckpointStore::newest_valid(Verify verify) {
   Newest newest;
   if (std::error_code error; entries_in(folder_, error), error)
     newest.skipped.push_back({Errc::io, fmt::format("cannot read the folder {}: {}",
@@ -174,9 +174,10 @@ CheckpointStore::Newest CheckpointStore::newest_valid() {
     newest.skipped.push_back(
         {Errc::corrupt, fmt::format("{}: a checkpoint that was never finished", file.string())});
   for (auto& entry : list()) {
-    auto state = open_state(entry.path);
+    auto state = open_state(entry.path, verify);
     if (state) {
-      remember(entry);
+      if (verify == Verify::content)
+        remember(entry);
       newest.entry = std::move(entry);
       newest.state = std::move(*state);
       break;

@@ -53,8 +53,8 @@ public:
   /// All checkpoints by name, newest first, unread.
   std::vector<Entry> list() const;
 
-  /// Opens from the newest down until one is valid.
-  Newest newest_valid();
+  /// Opens from the newest down until one is valid, as far as it is verified.
+  Newest newest_valid(Verify verify = Verify::content);
 
   /// The link "best" leads to a checkpoint, which is not pruned.
   Status mark_best(std::int64_t step) const;

@@ -67,6 +67,7 @@ struct ParallelConfig {
   bool reshard_after_forward = true;
   bool no_sync = true;          ///< micro-batches are summed before gradients travel
   std::int64_t shard_group = 2; ///< hsdp: ranks that hold one copy together
+  std::string buddies = "auto"; ///< auto, on, off: copies of shards on other hosts
   WrapConfig wrap;
   MixedPrecisionConfig mixed_precision;
   OffloadConfig offload;

@@ -46,6 +46,11 @@ void add_strategy(std::vector<ConfigKey>& keys, ParallelConfig& c) {
                   &c.shard_group,
                   {.min = 2, .max = 1024},
                   "hsdp: workers that hold one copy of the state together"});
+  keys.push_back({"parallel.buddies", &c.buddies, one_of({"auto", "on", "off"}),
+                  "zero1, zero2, zero3, fsdp over several hosts: each worker's part of the state "
+                  "has a copy on another host, which is sent the worker's gradients, so that a "
+                  "lost host costs no step. auto: where the workers are on several hosts; on: "
+                  "refuse a config in which they never are"});
   keys.push_back({"parallel.wrap.policy", &c.wrap.policy,
                   one_of({"per_block", "size_based", "explicit"}),
                   "What zero3, fsdp and hsdp gather together: each block (stem, residual block, "

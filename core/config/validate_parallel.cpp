@@ -68,6 +68,11 @@ ConfigConflicts validate_slices(const Config& config) {
   return {};
 }
 
+/// "zero1, zero2, zero3, fsdp, hsdp"
+std::string dividing() {
+  return fmt::format("{}", fmt::join(strategy_names(Divided::optimizer), ", "));
+}
+
 /// "zero3, fsdp, hsdp"
 std::string dividing_parameters() {
   return fmt::format("{}", fmt::join(strategy_names(Divided::parameters), ", "));
@@ -100,6 +105,14 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
     found.push_back({{"parallel.mixed_precision.parameters", "parallel.strategy"},
                      fmt::format("{} gathers no parameters", facts.name),
                      "fp32, or strategy " + dividing_parameters()});
+  if (parallel.buddies == "on" && facts.divides == Divided::nothing)
+    found.push_back({{"parallel.buddies", "parallel.strategy"},
+                     fmt::format("{} divides nothing that could be lost with a host", facts.name),
+                     "auto, or strategy " + dividing()});
+  if (parallel.buddies == "on" && config.cluster.max_nodes < 2)
+    found.push_back({{"parallel.buddies", "cluster.max_nodes"},
+                     "one node has no other to keep copies on",
+                     "auto, or cluster.max_nodes: 2 or more"});
   if (config.model.sync_batch_norm && config.cluster.max_nodes > 1 &&
       takes_cuda(config.devices, capabilities))
     found.push_back({{"model.sync_batch_norm", "devices.kind", "cluster.max_nodes"},

@@ -167,7 +167,9 @@ public:
                                  LossScaleState* state) = 0;
   /// *steps += 1, in device memory: of those whose updates stand in front of it.
   virtual void count_update(Stream& stream, std::int64_t* steps) = 0;
-  /// The three above, where they are enqueued on this stream from now on, change nothing unless
+  /// Copies as `copy` does, what may be needed for the step under way after the stream has failed.
+  virtual void keep(Stream& stream, void* destination, const void* source, std::size_t bytes) = 0;
+  /// The four above, where they are enqueued on this stream from now on, change nothing unless
   /// *votes (device memory) is `needed` when the stream comes to them. A stream of the host fails
   /// here if it is not.
   virtual void gate_updates(Stream& stream, const float* votes, float needed) = 0;

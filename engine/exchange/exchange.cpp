@@ -116,6 +116,8 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done
   if (state().sums_shards())
     add_part(gradients, state().accumulated(bucket), mine.elements,
              static_cast<int>(pass % dealing.passes()), dealing.passes());
+  if (setup_.buddy_distance > 0 && dealing.ends_step(pass))
+    send_to_buddy(bucket, gradients, done);
   if (host_ && dealing.ends_step(pass))
     host_->fetch(bucket, done.step);
 }
@@ -207,12 +209,16 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
     find_overflow(done);
   if (measures_norm(step))
     find_norm(taken, found, done);
+  if (state().prepares())
+    state().prepare(stream());
   if (setup_.votes)
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
   for (const auto& piece : state().kept_pieces())
     apply(piece, taken);
+  if (state().buddy())
+    apply_to_copy(taken);
   auto* const scale = state().loss_scale();
   if (scale)
     replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);

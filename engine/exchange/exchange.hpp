@@ -45,6 +45,7 @@ struct ExchangeSetup {
   /// A step is applied after one vote of all ranks: where they are in several processes, of which
   /// one may die.
   bool votes = false;
+  int buddy_distance = 0; ///< to who has a copy of this rank's shard (buddies.hpp); 0: nobody
   std::optional<double> clip_norm = {}; ///< largest global norm of the averaged gradients
   std::int64_t norm_every = 0; ///< steps from one measured norm to the next; 0: only to clip
   std::optional<LossScaleOptions> loss_scale = {}; ///< as the state's, when it has one
@@ -80,6 +81,9 @@ public:
   /// Clips and applies what was not applied early, and ends the step of the loss scale; `found`
   /// must live until that is done.
   void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
+  /// Of a step that this rank has voted for (ModelState::prepares) and others have applied, applies
+  /// what they have; on streams of its own, as those of the generation have failed. Blocks.
+  Status roll_forward(std::int64_t step);
   /// Whether a bucket's new parameters are sent as soon as they are there, beside the rest of
   /// backward, and not beside the next forward.
   bool publishes_early(const collectives::Bucket& bucket, std::int64_t step) const;
@@ -111,6 +115,9 @@ private:
   void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
   /// `fresh` are the gradients of part `index` of a sum of `parts`.
   void add_part(float* fresh, float* sum, std::size_t elements, int index, int parts);
+  void send_to_buddy(const collectives::Bucket& bucket, const float* gradients, Collectives& done);
+  DType buddys_type() const;
+  Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;
   void vote(std::int64_t step, Collectives& done);
   void commit_statistics(std::int64_t step, Collectives& done);
@@ -118,6 +125,7 @@ private:
   bool measures_norm(std::int64_t step) const;
   void find_norm(const OptimizerArguments& arguments, StepFindings* found, Collectives& done);
   void apply(const OptimizerPiece& piece, const OptimizerArguments& arguments);
+  void apply_to_copy(const OptimizerArguments& arguments);
   void apply_on_host(const OptimizerArguments& taken, std::int64_t step);
   float* shard_of_parameters(const collectives::Bucket& bucket);
   const float* whole_piece(const collectives::Bucket& bucket, const float* kept,

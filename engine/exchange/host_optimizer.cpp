@@ -3,6 +3,9 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_device.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace troupe::engine {
 
 using collectives::Bucket;
@@ -45,6 +48,11 @@ void HostOptimizer::fetch(const Bucket& bucket, std::int64_t step) {
     return;
   copies().wait(replica_->communication->record());
   copy(bucket, "gradients of", const_cast<float*>(piece.host.gradients), piece.gradients, step);
+  if (const auto* const buddy = state().buddy()) {
+    const auto theirs = buddy->host_piece(bucket);
+    copy(bucket, "another's gradients of", const_cast<float*>(theirs.host.gradients),
+         theirs.gradients, step);
+  }
   fetched_[index_of(bucket)] = copies().record();
 }
 
@@ -67,7 +75,9 @@ void HostOptimizer::take_findings(bool votes) {
 
 void HostOptimizer::apply(const Bucket& bucket, const OptimizerArguments& arguments, bool clips,
                           std::int64_t step) {
-  const auto pieces = state().host_pieces(bucket);
+  auto pieces = state().host_pieces(bucket);
+  if (const auto* const buddy = state().buddy())
+    std::ranges::copy(buddy->host_pieces(bucket), std::back_inserter(pieces));
   if (pieces.empty())
     return;
   const auto& host = *state().host();

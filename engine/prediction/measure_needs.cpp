@@ -138,6 +138,7 @@ Result<WorkerNeeds> Measurement::needs() const {
                      .keeps_statistics =
                          layout.statistic_elements > 0 && dealing.keeps_statistics(0),
                      .votes = config_.cluster.min_nodes > 1,
+                     .workers_of_node = static_cast<int>(config_.devices.count),
                      .scales_loss = loss_scale_options(config_.precision).has_value(),
                      .snapshots = plan.saves_while_training(),
                      .saves_part = config_.checkpoint.is_sharded(),

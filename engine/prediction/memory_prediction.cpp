@@ -46,6 +46,33 @@ std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) 
          (needs.votes ? static_cast<std::size_t>(ModelState::committed_turns(strategy)) : 0);
 }
 
+/// Whether each worker keeps a copy of another one's shard: nodes have as many workers each.
+bool has_buddies(const WorkerNeeds& needs, const Strategy& strategy,
+                 const ParallelConfig& parallel) {
+  return needs.votes && parallel.buddies != "off" && strategy.shards > 1 &&
+         strategy.replicas() == 1;
+}
+
+/// A copy of a shard, with room for the gradients that keep it up; and on a GPU those that a step
+/// has to leave, of all shards here.
+void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
+                  const FlatPlan& plan, bool buddies) {
+  const auto shard = plan.shard_elements();
+  const auto kept = strategy.kept(shard);
+  if (buddies) {
+    of(bytes, MemoryKind::parameters) += sizeof(float) * kept;
+    of(bytes, MemoryKind::gradients) += sizeof(float) * shard;
+    of(bytes, MemoryKind::optimizer) += sizeof(float) * needs.optimizer_slots * kept;
+    if (strategy.offloads())
+      of(bytes, MemoryKind::pinned) += HostShard::bytes(shard - kept, needs.optimizer_slots);
+  }
+  const bool on_host = !needs.host_capacity;
+  if (on_host || !needs.votes || needs.workers_of_node >= strategy.shards)
+    return;
+  of(bytes, MemoryKind::gradients) += sizeof(float) * shard * (buddies ? 2 : 1);
+  of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
+}
+
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto part = [&plan](bool divided) {
     return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
@@ -129,6 +156,14 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
              ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
 }
 
+/// Of its part, to its buddy.
+std::uint64_t buddys_bytes(const WorkerNeeds& needs, const Strategy& strategy,
+                           const Travelling& elements) {
+  const bool adds = strategy.sums_shards() && needs.passes > 1;
+  return size_of(adds ? DType::f32 : strategy.reduced) * elements.trained /
+         static_cast<std::uint64_t>(strategy.shards);
+}
+
 /// With a vote: one value is summed up, and rank 0 sends its statistics.
 std::uint64_t voting_bytes(const WorkerNeeds& needs) {
   if (!needs.votes)
@@ -191,12 +226,16 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
       collectives::wrap_units(parallel, needs.unit_elements, needs.unit_names), needs.unit_elements,
       static_cast<std::size_t>(strategy.shards));
   const auto passes = static_cast<std::uint64_t>(needs.passes);
+  const auto elements = travelling(needs, plan);
+  const bool buddies = has_buddies(needs, strategy, parallel);
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan),
-                        .sent = sent_bytes(strategy, plan, travelling(needs, plan), passes) +
+                        .sent = sent_bytes(strategy, plan, elements, passes) +
+                                (buddies ? buddys_bytes(needs, strategy, elements) : 0) +
                                 2 * ring(passes * needs.statistics_bytes, needs.world_size) +
                                 voting_bytes(needs)};
+  add_recovery(prediction.bytes, needs, strategy, plan, buddies);
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity

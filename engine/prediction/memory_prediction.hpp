@@ -30,6 +30,7 @@ struct WorkerNeeds {
   std::int64_t passes = 1;         ///< a step
   bool keeps_statistics = false; ///< of slice 0, beside those of others (data/dealing.hpp); rank 0
   bool votes = false;            ///< workers are of several nodes (ADR 26)
+  int workers_of_node = 1;       ///< where they are
   bool scales_loss = false;
   bool snapshots = false;  ///< what is saved is copied first, to go on while that is written
   bool saves_part = false; ///< by every rank, of its part of a sharded checkpoint; else by rank 0

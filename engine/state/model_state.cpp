@@ -96,7 +96,9 @@ Status ModelState::allocate(const Options& options) {
   for (auto& buffer : optimizer_)
     if (kept_ > 0)
       TROUPE_TRY(take(buffer, kept_, MemoryKind::optimizer));
-  return strategy_.offloads() ? allocate_host({kept_, optimized}) : Status{};
+  if (strategy_.offloads())
+    TROUPE_TRY(allocate_host({kept_, optimized}));
+  return allocate_for_recovery(options);
 }
 
 Status ModelState::allocate_host(const HostShard::Range& range) {

@@ -1,9 +1,11 @@
 /// The flat buffers of one rank in its device's memory: what the SHARD MANAGER owns.
 #pragma once
 
+#include "buddy_shard.hpp"
 #include "detail/saved_state.hpp"
 #include "flat_gaps.hpp"
 #include "host_shard.hpp"
+#include "prepared.hpp"
 #include "rate_ranges.hpp"
 #include "snapshot.hpp"
 
@@ -46,10 +48,15 @@ public:
     /// Every rank saves its part of a sharded checkpoint; else rank 0 all of it.
     bool saves_part = false;
     bool snapshots = false; ///< memory for a copy of what this rank saves
+    /// What a step needs stays when the stream has failed (prepared), for who has not applied it
+    /// while others have.
+    bool prepares = false;
+    std::optional<int> buddy_of = {}; ///< the rank whose shard has its copy here
   };
 
-  /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps.
-  static constexpr std::size_t scratch_elements = 8;
+  /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps,
+  /// and of those that were prepared.
+  static constexpr std::size_t scratch_elements = 10;
   /// Of how many steps committed_statistics are kept: of those that may be under way, and of the
   /// one before them, which is the last that counts where none of them gets all votes.
   static std::int64_t committed_turns(const collectives::Strategy& strategy);
@@ -87,6 +94,10 @@ public:
   float* in_snapshot(const SavedRange& range) const;
   /// Where the copy has a bucket of an array.
   float* in_snapshot(std::size_t array, std::size_t bucket) const;
+  /// Enqueues a copy to the host's memory of a range of this rank's shard, or of its buddy's owner:
+  /// as its optimizer left it, whether others have been told or not.
+  void copy_of_shard(Stream& stream, const SavedRange& range, float* to) const;
+  void copy_of_buddy(Stream& stream, const SavedRange& range, float* to) const;
   static std::size_t snapshot_elements(std::size_t parameters, std::size_t statistics,
                                        std::size_t slots);
   /// Of the flat space, those that rank 0 writes.
@@ -96,6 +107,8 @@ public:
   CheckpointHeader describe(const std::optional<LossScaleState>& loss_scale) const;
   /// What this rank's file of a sharded checkpoint holds.
   std::vector<TensorPart> describe_part() const;
+  /// What pieces of this state hold.
+  std::vector<TensorPart> describe_pieces(std::span<const SavedPiece> pieces) const;
 
   const StorageLayout& layout() const { return layout_; }
   const collectives::FlatPlan& plan() const { return plan_; }
@@ -152,6 +165,8 @@ public:
   bool has_backward(const collectives::Bucket& bucket) const {
     return !rates_.is_frozen(0, bucket.offset + bucket.elements);
   }
+  /// The copy of another rank's shard; null: this rank keeps none.
+  const BuddyShard* buddy() const { return buddy_ ? &*buddy_ : nullptr; }
   /// Null unless the strategy offloads.
   const HostShard* host() const { return host_ ? &*host_ : nullptr; }
 
@@ -191,12 +206,25 @@ public:
   std::int64_t* steps() const {
     return reinterpret_cast<std::int64_t*>(scratch_->floats() + scratch_elements) - 1;
   }
+  /// The same of steps that this rank had all for: one more than steps(), where it has voted for
+  /// one and not applied it. Only with Options::prepares.
+  bool prepares() const { return prepares_; }
+  std::int64_t* prepared_steps() const { return steps() - 1; }
+  /// Enqueues, in front of a vote: that all is there, and where the device runs on behind a stream
+  /// that has failed, copies of it.
+  void prepare(Stream& stream) const;
+  const Prepared& prepared() const { return prepared_; }
+  /// This rank's part of a bucket's gradients, as they were prepared.
+  const float* prepared_gradients(const collectives::Bucket& bucket) const;
+  /// kept_pieces() with these.
+  std::vector<OptimizerPiece> prepared_pieces(const collectives::Bucket& bucket) const;
 
 private:
   /// An array of this rank: elements below `kept` lie on the device, the others in the host's
   /// memory.
   struct Destination {
-    bool divided = false; ///< it has a shard of each bucket; else all of them
+    bool divided = false;  ///< it has a shard of each bucket; else all of them
+    std::size_t shard = 0; ///< which
     const BufferPtr* device = nullptr;
     std::size_t kept = SIZE_MAX;
     float* host = nullptr;
@@ -206,6 +234,7 @@ private:
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
   Status allocate(const Options& options);
   Status allocate_host(const HostShard::Range& range);
+  Status allocate_for_recovery(const Options& options);
   void place_units();
   /// A bucket's elements in the space in which the optimizer's state lies.
   HostShard::Range range(const collectives::Bucket& bucket) const;
@@ -214,6 +243,7 @@ private:
   std::vector<OptimizerPiece>
   in_few_views(OptimizerViews (ModelState::*part)(const collectives::Bucket&) const) const;
   Status load_parameters(Stream& stream, const StateSource& source);
+  Status load_buddy(Stream& stream, const StateSource& source);
   Status load_loss_scale(Stream& stream, const CheckpointHeader& header);
   Status load_statistics(Stream& stream, const StateSource& source);
   Status load_array(Stream& stream, const StateSource& source, std::string_view state,
@@ -255,6 +285,9 @@ private:
   std::vector<float*> parameters_of_, gradients_of_; ///< by UnitId
   RateRanges rates_;
   std::vector<FlatGap> gaps_;
+  std::optional<BuddyShard> buddy_;
+  bool prepares_ = false;
+  Prepared prepared_;
 };
 
 /// Gives an executable all of the state's buffers.

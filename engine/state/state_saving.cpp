@@ -96,7 +96,11 @@ CheckpointHeader ModelState::describe(const std::optional<LossScaleState>& loss_
 }
 
 std::vector<TensorPart> ModelState::describe_part() const {
-  return saved_parts(saved_part_, optimizer_slots_);
+  return describe_pieces(saved_part_);
+}
+
+std::vector<TensorPart> ModelState::describe_pieces(std::span<const SavedPiece> pieces) const {
+  return saved_parts(pieces, optimizer_slots_);
 }
 
 } // namespace troupe::engine

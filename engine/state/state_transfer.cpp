@@ -49,21 +49,31 @@ Result<std::optional<std::size_t>> tensor_of(const StateSource& source, const Sl
   return number;
 }
 
+template <class Take>
+Status encode_whole(const StateSource& source, std::size_t tensor, const Slot& slot,
+                    std::size_t first, std::size_t end, const Take& take) {
+  std::vector<float> canonical(static_cast<std::size_t>(slot.shape.elements()));
+  TROUPE_TRY(source.read(tensor, 0, canonical));
+  std::vector<float> values(slot.elements);
+  slot.codec->encode(canonical, values);
+  return take(first, std::span{std::as_const(values)}.subspan(first, end - first));
+}
+
 /// Gives elements [first, end) of a tensor, as the device stores it, to `take`, piece by piece.
 template <class Take>
 Status read_stored(const StateSource& source, std::size_t tensor, const Slot& slot,
                    std::size_t first, std::size_t end, const Take& take) {
+  const auto layout = slot.codec ? std::optional{slot.codec->layout()} : std::nullopt;
   std::vector<float> values;
-  if (slot.codec) {
-    std::vector<float> canonical(static_cast<std::size_t>(slot.shape.elements()));
-    TROUPE_TRY(source.read(tensor, 0, canonical));
-    values.resize(slot.elements);
-    slot.codec->encode(canonical, values);
-    return take(first, std::span{values}.subspan(first, end - first));
-  }
   for (; first < end; first += values.size()) {
     values.resize(std::min(most_read, end - first));
-    TROUPE_TRY(source.read(tensor, first, values));
+    if (layout) {
+      TROUPE_TRY(const bool lies_so, source.read_stored(tensor, *layout, first, values));
+      if (!lies_so)
+        return encode_whole(source, tensor, slot, first, end, take);
+    } else {
+      TROUPE_TRY(source.read(tensor, first, values));
+    }
     TROUPE_TRY(take(first, std::span{std::as_const(values)}));
   }
   return {};
@@ -78,14 +88,18 @@ Status ModelState::load(Stream& stream, const StateSource& source) {
   for (std::size_t i = 0; i < optimizer_.size(); ++i)
     TROUPE_TRY(load_array(stream, source, optimizer_slots_[i],
                           {.divided = strategy_.divides_optimizer,
+                           .shard = shard_,
                            .device = &optimizer_[i],
                            .kept = host_ ? kept_ : SIZE_MAX,
                            .host = host_ ? host_->state(i) : nullptr}));
+  if (buddy_)
+    TROUPE_TRY(load_buddy(stream, source));
   TROUPE_TRY(load_loss_scale(stream, source.header()));
   device_.zero(stream, gradients_->data(), gradients_->bytes());
   constexpr float one = 1;
   device_.copy(stream, votes() + 1, &one, sizeof one);
-  device_.copy(stream, steps(), &source.header().step, sizeof(std::int64_t));
+  for (auto* const counted : {steps(), prepared_steps()})
+    device_.copy(stream, counted, &source.header().step, sizeof(std::int64_t));
   return stream.synchronize();
 }
 
@@ -93,6 +107,7 @@ Status ModelState::load_parameters(Stream& stream, const StateSource& source) {
   const bool all_on_device = !host_ || !strategy_.offloads_parameters;
   TROUPE_TRY(load_array(stream, source, "",
                         {.divided = strategy_.divides_parameters,
+                         .shard = shard_,
                          .device = &parameters_,
                          .kept = all_on_device ? SIZE_MAX : kept_,
                          .host = all_on_device ? nullptr : host_->parameters()}));
@@ -101,6 +116,7 @@ Status ModelState::load_parameters(Stream& stream, const StateSource& source) {
   // The host updates a copy of its own.
   return load_array(stream, source, "",
                     {.divided = strategy_.divides_optimizer,
+                     .shard = shard_,
                      .kept = kept_,
                      .host = host_->parameters(),
                      .host_alone = true});
@@ -115,7 +131,7 @@ Status ModelState::load_array(Stream& stream, const StateSource& source, std::st
     TROUPE_TRY(const auto tensor, tensor_of(source, slot, state));
     const auto& bucket = plan_.buckets[bucket_of(slot)];
     const auto begin = place_of(slot), shard = plan_.shard_elements(bucket);
-    const auto mine = to.divided ? bucket.offset + shard_ * shard : bucket.offset;
+    const auto mine = to.divided ? bucket.offset + to.shard * shard : bucket.offset;
     const auto first = std::max(begin, mine);
     const auto end = std::min(begin + slot.elements, mine + (to.divided ? shard : bucket.elements));
     if (!tensor || first >= end)

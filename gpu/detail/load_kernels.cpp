@@ -53,6 +53,8 @@ void launch_optimizers(CudaDevice& device, Stream& stream, const Parts& parts) {
     device.optimizer_step(stream, arguments, views, nullptr, nullptr);
   device.update_loss_scale(stream, {}, parts.scaler);
   device.count_update(stream, reinterpret_cast<std::int64_t*>(parts.norm));
+  device.keep(stream, parts.state0, parts.others, few * sizeof(float));
+  device.keep(stream, parts.state0, parts.others, sizeof(float));
 }
 
 void launch_sums(CudaStream& stream, const Parts& parts, std::span<const DType> types) {

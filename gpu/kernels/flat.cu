@@ -167,6 +167,26 @@ __global__ void count_update_kernel(std::int64_t* steps, UpdateGate gate) {
     ++*steps;
 }
 
+template <class Word>
+__global__ void __launch_bounds__(each_threads)
+    keep_kernel(Word* to, const Word* from, std::size_t words, UpdateGate gate) {
+  if (is_closed(gate))
+    return;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (auto i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words;
+       i += stride)
+    to[i] = from[i];
+}
+
+template <class Word>
+void launch_keep_words(cudaStream_t stream, void* to, const void* from, std::size_t bytes,
+                       const UpdateGate& gate) {
+  const auto words = bytes / sizeof(Word);
+  if (words > 0)
+    keep_kernel<<<grid_for(words), each_threads, 0, stream>>>(
+        static_cast<Word*>(to), static_cast<const Word*>(from), words, gate);
+}
+
 } // namespace
 
 void launch_cast(cudaStream_t stream, const void* from, DType from_type, void* to, DType to_type,
@@ -241,6 +261,14 @@ void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& optio
 
 void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateGate& gate) {
   count_update_kernel<<<1, 1, 0, stream>>>(steps, gate);
+}
+
+void launch_keep(cudaStream_t stream, void* destination, const void* source, std::size_t bytes,
+                 const UpdateGate& gate) {
+  if (bytes % sizeof(uint4) == 0 && aligned_for_packs(destination, source))
+    launch_keep_words<uint4>(stream, destination, source, bytes, gate);
+  else
+    launch_keep_words<std::uint32_t>(stream, destination, source, bytes, gate);
 }
 
 } // namespace troupe::gpu

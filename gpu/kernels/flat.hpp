@@ -47,5 +47,8 @@ void launch_update_loss_scale(cudaStream_t stream, const LossScaleOptions& optio
                               LossScaleState* state, const UpdateGate& gate = {});
 /// *steps += 1; not behind a closed gate.
 void launch_count_update(cudaStream_t stream, std::int64_t* steps, const UpdateGate& gate = {});
+/// Copies whole words of four bytes; not behind a closed gate.
+void launch_keep(cudaStream_t stream, void* destination, const void* source, std::size_t bytes,
+                 const UpdateGate& gate = {});
 
 } // namespace troupe::gpu

@@ -123,3 +123,65 @@ TEST_CASE("a node that left can come again") {
   CHECK_FALSE(roster.complete());
   CHECK(admit(roster, node("b:1")));
 }
+
+namespace {
+
+using Parts = std::vector<engine::HeldShards>;
+
+/// What three nodes hold; the first also has a checkpoint after 40 steps.
+Roster with_parts(const std::vector<Parts>& parts) {
+  Roster roster{1, 3};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto info = node(std::string(1, static_cast<char>('a' + i)) + ":1");
+    if (i == 0)
+      info.offer = {.step = 40, .travels = true};
+    info.offer.parts = parts[i];
+    REQUIRE(admit(roster, info));
+  }
+  return roster;
+}
+
+} // namespace
+
+TEST_CASE("nodes go on from the furthest state of which they hold all parts together") {
+  const auto roster = with_parts({{{50, true, 3, {0, 2}}}, {{50, true, 3, {1, 0}}}, {}});
+  const auto generation = roster.generation(2, "secret", 6);
+  CHECK(generation.step == 50);
+  CHECK(generation.shards == 3);
+  CHECK(generation.lacking() == 0); // nobody is sent a whole one
+  CHECK(generation.nodes[0].held == std::vector<std::int32_t>{0, 2});
+  CHECK(generation.nodes[1].held == std::vector<std::int32_t>{1, 0});
+  CHECK(generation.nodes[2].held.empty());
+  CHECK(roster.lost(generation).empty());
+}
+
+TEST_CASE("a step that one node has applied the others can, and one that none has is dropped") {
+  const engine::HeldShards before{50, true, 2, {0}}, prepared{51, false, 2, {0}};
+  const auto ahead = with_parts({{before, prepared}, {{51, true, 2, {1}}}});
+  CHECK(ahead.generation(2, "secret", 6).step == 51);
+  const auto even = with_parts({{before, prepared}, {{50, true, 2, {1}}, {51, false, 2, {1}}}});
+  CHECK(even.generation(2, "secret", 6).step == 50);
+}
+
+TEST_CASE("where a part is on no node the job goes back to the checkpoint, and says so") {
+  const auto roster = with_parts({{{50, true, 3, {0}}}, {{50, true, 3, {1, 0}}}});
+  const auto generation = roster.generation(2, "secret", 6);
+  CHECK(generation.step == 40);
+  CHECK(generation.shards == 0);
+  CHECK(generation.nodes[1].lacks_state);
+  CHECK(roster.lost(generation) ==
+        "part 3 of 3 of the state after 50 steps is on no node any more: the job goes on from the "
+        "last checkpoint, after 40");
+}
+
+TEST_CASE("parts of generations that divided the state differently do not make one") {
+  const auto roster = with_parts({{{50, true, 3, {0, 2}}}, {{50, true, 2, {1}}}});
+  CHECK(roster.generation(2, "secret", 6).step == 40);
+}
+
+TEST_CASE("an older state than the checkpoint's is not gone back to") {
+  const auto roster = with_parts({{{30, true, 1, {0}}}, {}});
+  const auto generation = roster.generation(2, "secret", 6);
+  CHECK(generation.step == 40);
+  CHECK(roster.lost(generation).empty());
+}

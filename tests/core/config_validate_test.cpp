@@ -429,6 +429,18 @@ TEST_CASE("names are pinned where there are certificates, and are not empty") {
                      "not empty"));
 }
 
+TEST_CASE("buddies that can never be are refused where they are asked for") {
+  CHECK(conflict({"parallel.buddies=on", "parallel.strategy=ddp", "cluster.max_nodes=2"}) ==
+        "parallel.buddies: ddp divides nothing that could be lost with a host; allowed: auto, or "
+        "strategy zero1, zero2, zero3, fsdp, hsdp");
+  CHECK(conflict({"parallel.buddies=on", "parallel.strategy=zero1"}) ==
+        "parallel.buddies: one node has no other to keep copies on; allowed: auto, or "
+        "cluster.max_nodes: 2 or more");
+  CHECK(
+      problems(synthetic, {"parallel.buddies=on", "parallel.strategy=zero1", "cluster.max_nodes=2"})
+          .empty());
+}
+
 TEST_CASE("a config made in code gets the same checks") {
   const auto models = nn::model_catalogue();
   const auto everything = Capabilities::all();

@@ -78,6 +78,22 @@ TEST_CASE("workers of several nodes also send their votes, and the first one its
   CHECK(predict(needs, parallel("ddp")).sent == of_one_node + 2 * 3 + 1000);
 }
 
+TEST_CASE("with buddies a worker sends its part of the gradients once more") {
+  auto needs = large();
+  const auto of = [&](const char* strategy, const std::string& buddies) {
+    auto config = parallel(strategy);
+    config.buddies = buddies;
+    return predict(needs, config).sent;
+  };
+  for (const char* strategy : {"zero1", "zero2", "zero3"})
+    CHECK(of(strategy, "auto") == of(strategy, "off")); // on one node there are none
+  needs.votes = true;
+  for (const char* strategy : {"zero1", "zero2", "zero3"})
+    CHECK(of(strategy, "auto") == of(strategy, "off") + 25e6 * 4 / 4);
+  for (const char* strategy : {"ddp", "hsdp"})
+    CHECK(of(strategy, "auto") == of(strategy, "off"));
+}
+
 TEST_CASE("what is frozen is neither reduced nor published, and gathered for forward alone") {
   auto frozen = large();
   frozen.unit_frozen.assign(25, false);
@@ -102,8 +118,11 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const auto offload =
       GENERATE(OffloadConfig{}, OffloadConfig{"optimizer", 1}, OffloadConfig{"optimizer", 0.3},
                OffloadConfig{"parameters", 1}, OffloadConfig{"parameters", 0.3});
-  CAPTURE(name, accumulates, communicates_once, votes, travels_in, offload.target, offload.ratio);
+  const std::string buddies = GENERATE("auto", "off");
+  CAPTURE(name, accumulates, communicates_once, votes, travels_in, offload.target, offload.ratio,
+          buddies);
   auto config = parallel(name);
+  config.buddies = buddies;
   if (offload.target == "parameters" && !config.divides_parameters())
     return; // is refused
   config.offload = offload;
@@ -132,7 +151,10 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
        .loss_scale = LossScaleOptions{},
        .strategy = collectives::strategy_of(config, needs.world_size),
        .rank = 1,
-       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names)});
+       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .prepares = votes,
+       .buddy_of = votes && buddies == "auto" && name.starts_with("zero") ? std::optional{0}
+                                                                          : std::nullopt});
   REQUIRE(state);
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {

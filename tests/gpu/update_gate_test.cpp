@@ -32,9 +32,9 @@ constexpr std::size_t elements = 10;
 const OptimizerArguments plain_sgd, momentum_sgd{.momentum = 0.9f},
     adam{.kind = OptimizerKind::adam};
 
-/// What an optimizer changes.
+/// What an optimizer changes, and a copy of the gradients.
 struct Trained {
-  float *parameters, *gradients, *state0, *state1;
+  float *parameters, *gradients, *state0, *state1, *kept;
   LossScaleState* scaler;
   std::int64_t* steps;
 };
@@ -57,6 +57,7 @@ struct UpdateGates : GpuFixture {
             values(normal_values(elements, 2)),
             values(normal_values(elements, 3)),
             values(Floats(elements, 0.5f)),
+            values(Floats(elements)),
             scaler,
             steps};
   }
@@ -73,17 +74,20 @@ struct UpdateGates : GpuFixture {
       step(on, t, arguments);
     device().update_loss_scale(on, {}, t.scaler);
     device().count_update(on, t.steps);
+    constexpr std::size_t packed = 8; // and single words
+    device().keep(on, t.kept, t.gradients, packed * sizeof(float));
+    device().keep(on, t.kept + packed, t.gradients + packed, (elements - packed) * sizeof(float));
   }
 
   struct State {
-    std::array<Floats, 3> values;
+    std::array<Floats, 4> values;
     LossScaleState scaler;
     std::int64_t steps = 0;
     bool operator==(const State&) const = default;
   };
   State state_of(const Trained& t) {
     State state{{download(t.parameters, elements), download(t.state0, elements),
-                 download(t.state1, elements)}};
+                 download(t.state1, elements), download(t.kept, elements)}};
     device().copy(stream(), &state.scaler, t.scaler, sizeof state.scaler);
     device().copy(stream(), &state.steps, t.steps, sizeof state.steps);
     REQUIRE(stream().synchronize());
@@ -125,6 +129,7 @@ TEST_CASE_METHOD(UpdateGates, "behind a wait that ends well all is trained") {
   REQUIRE(on->synchronize());
   train(stream(), beside);
   CHECK(state_of(behind) == state_of(beside));
+  CHECK(state_of(behind).values.back() == download(behind.gradients, elements));
 }
 
 TEST_CASE_METHOD(UpdateGates,

@@ -73,8 +73,7 @@ TEST_CASE("the job goes on without a node that is lost, and with it when it is s
   CHECK(recoveries[1].at("detect_seconds") == (signal == SIGKILL ? 0 : 2));
   CHECK(recoveries[1].at("world_size") == 2);
   for (const auto& recovery : recoveries)
-    if (strategy == "ddp" || recovery.at("is_loss") == false)
-      CHECK(recovery.at("steps_repeated") == 0);
+    CHECK(recovery.at("steps_repeated") == 0);
   if (signal == SIGSTOP) { // it hears that it was given up
     second.send(SIGCONT);
     CHECK(second.wait().code == 1);
@@ -116,6 +115,51 @@ TEST_CASE("after a loss, losses stay within what the order of sums makes of them
                                          alone));
         return largest_difference(next_ten(run), alone) / spread;
       }) <= 2);
+}
+
+TEST_CASE("a node that is lost with its buddy costs the steps since the last checkpoint") {
+  const Experiment experiment;
+  Daemons daemons{experiment, "nodes",
+                  for_nodes(3, "zero2") + Settings{"data.slices=6", "train.epochs=100000",
+                                                   "checkpoint.every=1000000 steps",
+                                                   "cluster.min_nodes=1"}};
+  auto& leader = daemons.lead();
+  std::array others = {&daemons.join(), &daemons.join()};
+  const auto run = experiment.run("nodes");
+  REQUIRE(becomes_true([&] {
+    const auto changes = run.recoveries();
+    return !changes.empty() && changes.back().at("world_size") == 3;
+  }));
+  check_goes_on(run);
+  for (auto* node : others) // so that neither comes together with the leader before it is killed
+    node->send(SIGSTOP);
+  for (auto* node : others)
+    node->kill();
+  const std::string said =
+      "is on no node any more: the job begins again, as there is no checkpoint";
+  REQUIRE(leader.prints(said));
+  REQUIRE(becomes_true([&] { return run.recoveries().back().at("world_size") == 1; }));
+  check_goes_on(run);
+  CHECK(stop(leader).code == 0);
+  const auto change = run.recoveries().back();
+  CHECK(has(change.at("reason").get<std::string>(), said));
+  CHECK(change.at("step") == 0);
+  CHECK(change.at("steps_repeated") > 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(run.steps_done()));
+}
+
+TEST_CASE("where what a node holds has no copy, that is said when the job begins") {
+  const Experiment experiment;
+  const auto [more, why] =
+      GENERATE(std::pair{Settings{"parallel.buddies=off"}, "parallel.buddies is off"},
+               std::pair{Settings{"devices.count=1"}, ""});
+  Daemons daemons{experiment, "nodes", for_nodes(2, "zero1") + more};
+  auto& leader = daemons.lead();
+  daemons.join();
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(has(leader.out(), std::string{why} + ": when a node is lost, the job goes on from the last "
+                                             "checkpoint") == (*why != '\0'));
+  CHECK(stop(leader).code == 0);
 }
 
 TEST_CASE("what is lost while the others come together is lost, too") {

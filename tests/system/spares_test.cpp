@@ -17,8 +17,8 @@ Settings for_three(const Settings& more) {
 }
 
 Settings up_to_three(const std::string& strategy) {
-  return for_nodes(3, strategy) +
-         Settings{"cluster.min_nodes=1", "data.slices=6", "train.epochs=100000"};
+  return for_nodes(3, strategy) + Settings{"cluster.min_nodes=1", "data.slices=6",
+                                           "train.epochs=100000", "checkpoint.every=never"};
 }
 
 const Settings by_adam = {"train.optimizer.name=adam", "train.optimizer.lr=0.001",
@@ -34,10 +34,13 @@ bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
 
 TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
           "that lost none") {
-  const auto settings =
-      for_three(GENERATE(Settings{}, by_adam + Settings{"precision.mode=amp_fp16"},
-                         by_adam + Settings{"parallel.strategy=zero1"},
-                         Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"}));
+  const auto settings = for_three(
+      GENERATE(Settings{}, by_adam + Settings{"precision.mode=amp_fp16"},
+               by_adam + Settings{"parallel.strategy=zero1"},
+               by_adam + Settings{"parallel.strategy=zero2", "train.clip_grad_norm=1"},
+               by_adam + Settings{"parallel.strategy=zero1", "parallel.offload.target=optimizer"},
+               Settings{"parallel.strategy=zero3", "precision.mode=amp_fp16"},
+               Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
   CAPTURE(settings);
   const Experiment experiment;
   const auto trained = [&](const std::string& name, bool with_loss) {
@@ -56,6 +59,8 @@ TEST_CASE("with a spare in the place of a node that is lost, a run ends with the
     REQUIRE(leader.prints(name + ": completed"));
     CHECK(stop(leader).code == 0);
     CHECK(run.recoveries().size() == (with_loss ? 1 : 0));
+    for (const auto& recovery : run.recoveries())
+      CHECK(recovery.at("steps_repeated") == 0);
     return run;
   };
   const auto disturbed = trained("disturbed", true), whole = trained("whole", false);

@@ -86,6 +86,8 @@ ncclResult_t NcclConnection::begin(const Call& call) {
     return library.reduce(data, data, elements, type, ncclSum, call.peer, communicator_, stream);
   case CallKind::gather:
     return gather(call);
+  case CallKind::shift:
+    return shift(call);
   case CallKind::send:
     return library.send(data, elements, type, call.peer, communicator_, stream);
   case CallKind::receive:
@@ -108,6 +110,24 @@ ncclResult_t NcclConnection::gather(const Call& call) {
   for (int rank = 0; call.peer == options_.rank && rank < options_.world_size; ++rank)
     if (result == ncclSuccess)
       result = library.receive(call.part(rank), elements, type, rank, communicator_, stream);
+  const auto ended = library.group_end();
+  return result == ncclSuccess ? ended : result;
+}
+
+ncclResult_t NcclConnection::shift(const Call& call) {
+  const auto& library = owner_->library();
+  const auto& [data, elements, dtype] = call.values;
+  const auto type = nccl_type(dtype);
+  auto* const stream = gpu::cuda_stream(*stream_).handle();
+  const int ranks = options_.world_size;
+  const auto rank_at = [&](int distance) {
+    return ((options_.rank + distance) % ranks + ranks) % ranks;
+  };
+  if (const auto started = library.group_start(); started != ncclSuccess)
+    return started;
+  auto result = library.send(data, elements, type, rank_at(call.peer), communicator_, stream);
+  if (result == ncclSuccess)
+    result = library.receive(call.all, elements, type, rank_at(-call.peer), communicator_, stream);
   const auto ended = library.group_end();
   return result == ncclSuccess ? ended : result;
 }

@@ -53,6 +53,7 @@ private:
   Status settle(std::string_view operation, std::chrono::milliseconds limit) const;
   ncclResult_t begin(const Call& call);
   ncclResult_t gather(const Call& call);
+  ncclResult_t shift(const Call& call);
   void abort_now();
 
   std::shared_ptr<NcclOwner> owner_;

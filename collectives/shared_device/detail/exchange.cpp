@@ -31,6 +31,8 @@ public:
     case CallKind::broadcast:
     case CallKind::receive:
       return move(mine.data(), peer().data(), mine.values.bytes());
+    case CallKind::shift:
+      return move(mine.part(0), source_of_shift().data(), mine.values.bytes());
     case CallKind::send:
     case CallKind::barrier:
       return;
@@ -40,6 +42,10 @@ public:
 private:
   const Call& of(int rank) const { return calls_[static_cast<std::size_t>(rank)]; }
   const Call& peer() const { return of(calls_[me_].peer); }
+  const Call& source_of_shift() const {
+    const auto ranks = static_cast<int>(calls_.size());
+    return of(((rank_ - calls_[me_].peer) % ranks + ranks) % ranks);
+  }
 
   /// Null pointers are fine, and values that lie where they shall be.
   void move(std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -38,7 +38,8 @@ Transport::~Transport() = default;
 /// A flow on its way, on one thread: while a piece is added, the system sends and receives others.
 class Transport::Run {
 public:
-  Run(Transport& transport, const Flow& flow, std::byte* memory, DType type, std::uint64_t slot)
+  Run(Transport& transport, const Flow& flow, const FlowMemory& memory, DType type,
+      std::uint64_t slot)
       : transport_{transport}, flow_{flow}, memory_{memory}, type_{type},
         sent_heading_{slot, bytes_of(flow.first, flow.first.size()) +
                                 bytes_of(flow.received, flow.forwarded)},
@@ -103,7 +104,8 @@ private:
       return count > 0;
     }
     const auto& piece = outgoing(sent_);
-    const std::span bytes{memory_ + piece.offset, piece.bytes};
+    auto* const memory = sent_ < flow_.first.size() ? memory_.first : memory_.received;
+    const std::span bytes{memory + piece.offset, piece.bytes};
     TROUPE_TRY(const auto count, to_->write(bytes.subspan(sent_bytes_)));
     sent_bytes_ += count;
     if (sent_bytes_ == piece.bytes)
@@ -118,7 +120,8 @@ private:
     if (!met_)
       return meet();
     const auto& piece = flow_.received[taken_];
-    auto* const place = summed(taken_) ? transport_.scratch_.get() : memory_ + piece.offset;
+    auto* const place =
+        summed(taken_) ? transport_.scratch_.get() : memory_.received + piece.offset;
     TROUPE_TRY(const auto count,
                from_->read(std::span{place, piece.bytes}.subspan(received_bytes_)));
     received_bytes_ += count;
@@ -141,7 +144,7 @@ private:
 
   void take(const Piece& piece) {
     if (summed(taken_))
-      collectives::add(type_, memory_ + piece.offset, transport_.scratch_.get(),
+      collectives::add(type_, memory_.received + piece.offset, transport_.scratch_.get(),
                        piece.bytes / size_of(type_));
     ++taken_, received_bytes_ = 0;
   }
@@ -172,7 +175,7 @@ private:
 
   Transport& transport_;
   const Flow& flow_;
-  std::byte* memory_;
+  FlowMemory memory_;
   DType type_;
   Heading sent_heading_, expected_, heading_ = {};
   net::Connection *to_ = nullptr, *from_ = nullptr;
@@ -184,7 +187,7 @@ private:
   Clock::time_point last_ = Clock::now(); ///< when something moved
 };
 
-Status Transport::run(const Flow& flow, std::byte* memory, DType type, std::uint64_t slot) {
+Status Transport::run(const Flow& flow, const FlowMemory& memory, DType type, std::uint64_t slot) {
   const std::lock_guard lock{running_};
   TROUPE_TRY(aborted());
   if (flow.first.empty() && flow.received.empty())

@@ -25,6 +25,11 @@ struct TcpOptions {
   int world_size() const { return static_cast<int>(endpoints.size()); }
 };
 
+/// What the pieces of a flow lie in; may be one and the same.
+struct FlowMemory {
+  std::byte *first = nullptr, *received = nullptr;
+};
+
 /// Once one rank has failed, it closes its connections, and so the others fail too.
 class Transport {
 public:
@@ -34,10 +39,9 @@ public:
   Transport& operator=(const Transport&) = delete;
 
   Place place() const { return {options_.rank, options_.world_size()}; }
-  /// Blocks until the flow is done, one flow at a time. `memory` is what its pieces lie in. Flows
-  /// that meet must have the same `slot`: what is not the same part of the same call has another,
-  /// and is refused.
-  Status run(const Flow& flow, std::byte* memory, DType type, std::uint64_t slot);
+  /// Blocks until the flow is done, one flow at a time. Flows that meet must have the same `slot`:
+  /// what is not the same part of the same call has another, and is refused.
+  Status run(const Flow& flow, const FlowMemory& memory, DType type, std::uint64_t slot);
   /// From now on, waits so long for a peer.
   void set_timeout(std::chrono::milliseconds timeout) { options_.timeout = timeout; }
   /// May be called from any thread.

@@ -33,16 +33,27 @@ SavedPart SavedPart::whole(const collectives::FlatPlan& plan) {
   return part;
 }
 
+SavedPart SavedPart::of_shard(const collectives::FlatPlan& plan, std::size_t shard) {
+  SavedPart part;
+  for (const auto& bucket : plan.buckets) {
+    const auto elements = plan.shard_elements(bucket);
+    part.add({bucket.offset + shard * elements, elements});
+  }
+  return part;
+}
+
 SavedPart SavedPart::of_rank(const collectives::FlatPlan& plan,
                              const collectives::Strategy& strategy, int rank) {
   SavedPart part;
-  for (const auto& bucket : plan.buckets) {
-    auto cut = cut_of(plan, strategy, rank, bucket);
-    cut.place = part.elements_;
-    part.elements_ += cut.elements;
-    part.cuts_.push_back(cut);
-  }
+  for (const auto& bucket : plan.buckets)
+    part.add(cut_of(plan, strategy, rank, bucket));
   return part;
+}
+
+void SavedPart::add(Cut cut) {
+  cut.place = elements_;
+  elements_ += cut.elements;
+  cuts_.push_back(cut);
 }
 
 } // namespace troupe::engine

@@ -19,6 +19,8 @@ public:
 
   /// All of it, in its own order.
   static SavedPart whole(const collectives::FlatPlan& plan);
+  /// All that a rank holds of it: one shard of each bucket.
+  static SavedPart of_shard(const collectives::FlatPlan& plan, std::size_t shard);
   /// What a rank of a sharded checkpoint writes, of what it holds: its shard, divided among the
   /// replicas that hold the same. Together all ranks' parts are the flat space.
   static SavedPart of_rank(const collectives::FlatPlan& plan, const collectives::Strategy& strategy,
@@ -31,6 +33,7 @@ public:
 
 private:
   SavedPart() = default;
+  void add(Cut cut);
 
   std::vector<Cut> cuts_;
   std::size_t elements_ = 0;

@@ -139,6 +139,23 @@ void check_pairs(Group& group, DType type, std::size_t elements) {
     REQUIRE(in[rank].read() == whole_numbers((rank + ranks - 1) % ranks, elements));
 }
 
+/// All at once; nobody's own values change.
+void check_shift(Group& group, DType type, std::size_t elements, int distance) {
+  const auto ranks = group.size();
+  const auto mine =
+      values_of(group, type, [&](std::size_t rank) { return whole_numbers(rank, elements); });
+  const auto received = values_of(group, type, [&](std::size_t) { return Numbers(elements); });
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    group[rank].communicator->shift(*group[rank].stream, mine[rank].values(), received[rank].data(),
+                                    distance);
+  group.finish();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto from = (rank + ranks - static_cast<std::size_t>(distance) % ranks) % ranks;
+    REQUIRE(received[rank].read() == whole_numbers(from, elements));
+    REQUIRE(mine[rank].read() == whole_numbers(rank, elements));
+  }
+}
+
 } // namespace
 
 TEST_CASE("all_reduce gives every rank the sum") {
@@ -178,6 +195,13 @@ TEST_CASE("send and receive work round a ring") {
   const int world = GENERATE(2, 3, 8);
   Group group{any_backend(world), world};
   for_types_and_sizes([&](DType type, std::size_t n) { check_pairs(group, type, n); });
+}
+
+TEST_CASE("shift gives every rank's values to the one that far on, whatever lies between") {
+  const int world = GENERATE(1, 2, 3, 5);
+  Group group{any_backend(world), world};
+  for (int distance = 0; distance <= world; ++distance)
+    for_types_and_sizes([&](DType type, std::size_t n) { check_shift(group, type, n, distance); });
 }
 
 TEST_CASE("sums are the same bits on every rank and every run") {
@@ -286,5 +310,8 @@ TEST_CASE("traffic is what a rank has to send at least") {
   const auto scattered =
       sent_by([](auto& c, auto& s, auto& v) { c.reduce_scatter(s, v.data(), v.part(0, 100)); });
   CHECK(scattered == 1600 * 3 / 4);
-  CHECK(group[0].communicator->traffic().operations == 2);
+  const auto shifted = sent_by(
+      [](auto& c, auto& s, auto& v) { c.shift(s, v.part(0, 100), v.part(200, 100).data, 2); });
+  CHECK(shifted == 400);
+  CHECK(group[0].communicator->traffic().operations == 3);
 }

@@ -1,0 +1,23 @@
+/// What a node says of the parts that it holds of a divided state, to one that lacks them.
+#pragma once
+
+#include "troupe/core/checkpoint/tensor_part.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/engine/held_state.hpp"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace troupe::actors {
+
+struct PartsDescription {
+  CheckpointHeader header; ///< without tensors
+  std::vector<engine::HeldTensorPart> parts;
+};
+
+std::vector<std::byte> to_bytes(const engine::HeldState& held);
+/// Error: corrupt.
+Result<PartsDescription> parse_parts(std::span<const std::byte> bytes);
+
+} // namespace troupe::actors

@@ -1,0 +1,35 @@
+/// What passes between a node that lacks parts of a divided state and one that holds them.
+#pragma once
+
+#include "troupe/collectives/tcp/data_plane.hpp"
+#include "troupe/engine/seat.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+namespace troupe::actors {
+
+/// Of one part, whose place in the description is its number.
+struct PartRequest {
+  std::uint64_t part = 0, first = 0, elements = 0;
+};
+
+/// Whether others live is seen elsewhere.
+inline constexpr std::chrono::hours parts_patience{24};
+
+inline collectives::LinkName parts_link(std::size_t from, std::size_t to) {
+  return {.group = "parts",
+          .from = static_cast<std::int32_t>(from),
+          .to = static_cast<std::int32_t>(to)};
+}
+
+/// Whether a node reads any shard from another.
+inline bool reads_from(const engine::GenerationRecord& generation, std::size_t node,
+                       std::size_t other) {
+  for (std::int32_t shard = 0; node != other && shard < generation.shards; ++shard)
+    if (generation.holder_of(shard, node) == other)
+      return true;
+  return false;
+}
+
+} // namespace troupe::actors

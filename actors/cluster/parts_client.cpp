@@ -1,0 +1,150 @@
+#include "detail/checked_chunks.hpp"
+#include "detail/parts_description.hpp"
+#include "detail/parts_link.hpp"
+#include "parts_transfer.hpp"
+
+#include "troupe/core/checkpoint/state_in_parts.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <mutex>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Longer descriptions are of no model.
+constexpr std::uint64_t longest_description = std::uint64_t{1} << 30;
+
+/// A node that holds parts; one asks it at a time.
+class Holder {
+public:
+  Holder(net::Connection connection, std::shared_ptr<collectives::Meeting> meeting,
+         std::chrono::milliseconds timeout)
+      : connection_{std::move(connection)}, meeting_{std::move(meeting)}, timeout_{timeout} {}
+
+  Result<PartsDescription> description() {
+    const auto patience = meeting_->patience(timeout_);
+    std::uint64_t size = 0;
+    TROUPE_TRY(net::read_all(connection_, std::as_writable_bytes(std::span{&size, 1}), patience));
+    if (size > longest_description)
+      return fail(Errc::corrupt, "a description of {} bytes was announced", size);
+    std::vector<std::byte> bytes(size);
+    TROUPE_TRY(receive_chunks(connection_, bytes, patience));
+    return parse_parts(bytes);
+  }
+
+  Status read(const PartRequest& request, std::span<float> into) {
+    const std::lock_guard lock{mutex_};
+    const auto patience = meeting_->patience(timeout_);
+    TROUPE_TRY(net::write_all(connection_, std::as_bytes(std::span{&request, 1}), patience));
+    return receive_chunks(connection_, std::as_writable_bytes(into), patience);
+  }
+
+private:
+  std::mutex mutex_;
+  net::Connection connection_;
+  std::shared_ptr<collectives::Meeting> meeting_;
+  std::chrono::milliseconds timeout_;
+};
+
+class RemoteValues final : public PartValues {
+public:
+  RemoteValues(std::shared_ptr<Holder> holder, std::uint64_t part)
+      : holder_{std::move(holder)}, part_{part} {}
+
+  Status read(std::size_t first, std::span<float> into) const override {
+    return holder_->read({part_, first, into.size()}, into);
+  }
+
+private:
+  std::shared_ptr<Holder> holder_;
+  std::uint64_t part_;
+};
+
+class LocalValues final : public PartValues {
+public:
+  LocalValues(std::shared_ptr<const engine::HeldState> held, std::span<const float> values)
+      : held_{std::move(held)}, values_{values} {}
+
+  Status read(std::size_t first, std::span<float> into) const override {
+    std::ranges::copy(values_.subspan(first, into.size()), into.begin());
+    return {};
+  }
+
+private:
+  std::shared_ptr<const engine::HeldState> held_; ///< keeps them
+  std::span<const float> values_;
+};
+
+/// Takes each shard from where this node is to read it, and statistics from the first that says
+/// anything.
+class Gatherer {
+public:
+  Gatherer(const engine::GenerationRecord& generation, std::size_t node)
+      : generation_{generation}, node_{node} {}
+
+  template <class Values>
+  Status add(std::size_t holder, const CheckpointHeader& header,
+             std::span<const engine::HeldTensorPart> parts, const Values& values_of) {
+    if (header.step != generation_.step)
+      return fail(Errc::corrupt, "node {} has parts of the state of step {}, not of {}", holder + 1,
+                  header.step, generation_.step);
+    const bool is_first = parts_.empty();
+    if (is_first)
+      header_ = header;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (parts[i].is_statistic() ? is_first
+                                  : generation_.holder_of(parts[i].shard, node_) == holder)
+        parts_.push_back({parts[i].what, values_of(i)});
+    return {};
+  }
+
+  Result<StateSourcePtr> finish() { return state_in_parts(header_, std::move(parts_)); }
+
+private:
+  const engine::GenerationRecord& generation_;
+  std::size_t node_;
+  CheckpointHeader header_;
+  std::vector<PartOfState> parts_;
+};
+
+Status add_own(Gatherer& gatherer, std::size_t node,
+               const std::shared_ptr<const engine::HeldState>& held) {
+  std::vector<engine::HeldTensorPart> parts;
+  for (const auto& part : held->parts)
+    parts.push_back(part.what);
+  return gatherer.add(node, held->header, parts, [&](std::size_t i) {
+    return std::make_shared<LocalValues>(held, held->parts[i].values);
+  });
+}
+
+} // namespace
+
+Result<StateSourcePtr> gather_parts(const std::shared_ptr<collectives::Meeting>& meeting,
+                                    const engine::Seat& seat,
+                                    const std::shared_ptr<const engine::HeldState>& held,
+                                    const TimeoutsConfig& timeouts,
+                                    const std::function<void(const std::string&)>& say) {
+  const auto& generation = seat.generation;
+  const auto me = static_cast<std::size_t>(seat.node);
+  Gatherer gatherer{generation, me};
+  if (held)
+    TROUPE_TRY(add_own(gatherer, me, held));
+  for (std::size_t node = 0; node < generation.nodes.size(); ++node) {
+    if (!reads_from(generation, me, node))
+      continue;
+    const auto& from = generation.nodes[node];
+    say(fmt::format("reading parts of the state from {}", from.address));
+    TROUPE_TRY(auto connection,
+               meeting->connect(*parse_endpoint(from.data), parts_link(me, node), timeouts.quorum));
+    const auto holder =
+        std::make_shared<Holder>(std::move(connection), meeting, timeouts.collective);
+    TROUPE_TRY(const auto description, holder->description());
+    TROUPE_TRY(gatherer.add(node, description.header, description.parts, [&](std::size_t i) {
+      return std::make_shared<RemoteValues>(holder, i);
+    }));
+  }
+  return gatherer.finish();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,88 @@
+// Which state a generation goes on from: what nodes hold of a divided one counts where together
+// they hold all of it.
+#include "roster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace troupe::actors {
+
+namespace {
+
+using engine::HeldShards;
+using Nodes = std::vector<NodeInfo>;
+
+/// Of a state of which some rank is known to have made the last step.
+struct Candidate {
+  std::int64_t step = -1;
+  std::int32_t shards = 0;
+
+  auto operator<=>(const Candidate&) const = default;
+};
+
+bool is_of(const HeldShards& held, const Candidate& candidate) {
+  return held.step == candidate.step && held.shards == candidate.shards;
+}
+
+std::set<Candidate, std::greater<>> candidates(const Nodes& nodes) {
+  std::set<Candidate, std::greater<>> found;
+  for (const auto& node : nodes)
+    for (const auto& held : node.offer.parts)
+      if (held.applied)
+        found.insert({held.step, held.shards});
+  return found;
+}
+
+std::vector<std::int32_t> held_by(const NodeInfo& node, const Candidate& candidate) {
+  for (const auto& held : node.offer.parts)
+    if (is_of(held, candidate))
+      return held.held;
+  return {};
+}
+
+/// The first shard that no node has; none: all are there.
+std::optional<std::int32_t> missing(const Nodes& nodes, const Candidate& candidate) {
+  std::set<std::int32_t> there;
+  for (const auto& node : nodes)
+    for (const auto shard : held_by(node, candidate))
+      there.insert(shard);
+  for (std::int32_t shard = 0; shard < candidate.shards; ++shard)
+    if (!there.contains(shard))
+      return shard;
+  return std::nullopt;
+}
+
+} // namespace
+
+void Roster::choose_state(engine::GenerationRecord& generation) const {
+  for (const auto& candidate : candidates(nodes_)) {
+    if (candidate.step < generation.step)
+      return;
+    if (missing(nodes_, candidate))
+      continue;
+    generation.step = candidate.step;
+    generation.shards = candidate.shards;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      generation.nodes[i].lacks_state = false;
+      generation.nodes[i].held = held_by(nodes_[i], candidate);
+    }
+    return;
+  }
+}
+
+std::string Roster::lost(const engine::GenerationRecord& generation) const {
+  const auto offered = candidates(nodes_);
+  if (generation.shards > 0 || offered.empty() || offered.begin()->step <= generation.step)
+    return {};
+  const auto& furthest = *offered.begin();
+  const auto shard = missing(nodes_, furthest);
+  return fmt::format("part {} of {} of the state after {} steps is on no node any more: the job {}",
+                     shard.value_or(0) + 1, furthest.shards, furthest.step,
+                     generation.step > 0 ? fmt::format("goes on from the last checkpoint, after {}",
+                                                       generation.step)
+                                         : "begins again, as there is no checkpoint");
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,105 @@
+// What a rank keeps so that others can go on without it, or it with them: a copy of another rank's
+// shard, and what a step needs that it has voted for.
+#include "model_state.hpp"
+
+#include "troupe/core/fail.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+using collectives::Bucket;
+
+Status ModelState::allocate_for_recovery(const Options& options) {
+  if (options.buddy_of) {
+    TROUPE_TRY(auto buddy, BuddyShard::allocate(device_, plan_, rates_,
+                                                {.shard = static_cast<std::size_t>(
+                                                     strategy_.shard_of(*options.buddy_of)),
+                                                 .kept = kept_,
+                                                 .slots = optimizer_slots_.size(),
+                                                 .offloads = strategy_.offloads()}));
+    buddy_.emplace(std::move(buddy));
+  }
+  prepares_ = options.prepares;
+  if (!prepares_ || device_.info().on_host)
+    return {};
+  const auto bytes = plan_.shard_elements() * sizeof(float);
+  TROUPE_TRY(prepared_.gradients, device_.allocate(bytes, MemoryKind::gradients));
+  if (buddy_) {
+    TROUPE_TRY(prepared_.buddys, device_.allocate(bytes, MemoryKind::gradients));
+  }
+  TROUPE_TRY(prepared_.findings,
+             device_.allocate(Prepared::findings_elements * sizeof(float), MemoryKind::workspace));
+  return {};
+}
+
+void ModelState::prepare(Stream& stream) const {
+  if (prepared_.gradients) {
+    for (const auto& bucket : plan_.buckets)
+      device_.keep(stream, prepared_.gradients->floats() + plan_.shard_offset(bucket),
+                   piece(bucket).gradients, plan_.shard_elements(bucket) * sizeof(float));
+    if (buddy_)
+      device_.keep(stream, prepared_.buddys->data(), buddy_->gradients(),
+                   prepared_.buddys->bytes());
+    device_.keep(stream, prepared_.clip_factor(), clip_factor(), sizeof(float));
+    if (scaler_)
+      device_.keep(stream, prepared_.loss_scale(), loss_scale(), sizeof(LossScaleState));
+  }
+  device_.count_update(stream, prepared_steps());
+}
+
+const float* ModelState::prepared_gradients(const Bucket& bucket) const {
+  return prepared_.gradients ? prepared_.gradients->floats() + plan_.shard_offset(bucket)
+                             : piece(bucket).gradients;
+}
+
+std::vector<OptimizerPiece> ModelState::prepared_pieces(const Bucket& bucket) const {
+  auto views = kept_piece(bucket);
+  views.gradients = prepared_gradients(bucket);
+  return rates_.cut(views, flat_place(bucket));
+}
+
+Status ModelState::load_buddy(Stream& stream, const StateSource& source) {
+  const auto* const host = buddy_->host();
+  const auto load = [&](std::string_view state, const BufferPtr& device, float* offloaded) {
+    return load_array(stream, source, state,
+                      {.divided = true,
+                       .shard = buddy_->shard(),
+                       .device = &device,
+                       .kept = host ? buddy_->kept() : SIZE_MAX,
+                       .host = offloaded});
+  };
+  TROUPE_TRY(load("", buddy_->parameters(), host ? host->parameters() : nullptr));
+  for (std::size_t slot = 0; slot < optimizer_slots_.size(); ++slot)
+    TROUPE_TRY(
+        load(optimizer_slots_[slot], buddy_->state(slot), host ? host->state(slot) : nullptr));
+  return {};
+}
+
+void ModelState::copy_of_shard(Stream& stream, const SavedRange& saved, float* to) const {
+  const auto& bucket = plan_.buckets[bucket_of(*saved.slot)];
+  const auto before = range(bucket).first, inside = place_of(saved) - flat_place(bucket);
+  const auto first = before + inside, end = first + saved.elements;
+  const auto cut = host_ ? std::clamp(kept_, first, end) : end;
+  const bool parameters = saved.array == parameters_array;
+  const auto slot = saved.array - first_optimizer_array;
+  if (cut > first) {
+    const auto views = piece(bucket);
+    const float* const from =
+        parameters ? views.parameters + inside : optimizer_[slot]->floats() + first;
+    device_.copy(stream, to, from, (cut - first) * sizeof(float));
+  }
+  if (cut == end)
+    return;
+  const float* const offloaded = parameters ? host_->parameters() : host_->state(slot);
+  device_.copy(stream, to + (cut - first), offloaded + (cut - kept_), (end - cut) * sizeof(float));
+}
+
+void ModelState::copy_of_buddy(Stream& stream, const SavedRange& saved, float* to) const {
+  const bool parameters = saved.array == parameters_array;
+  buddy_->copy(device_, stream,
+               parameters ? std::nullopt : std::optional{saved.array - first_optimizer_array},
+               plan_.buckets[bucket_of(*saved.slot)], place_of(saved), saved.elements, to);
+}
+
+} // namespace troupe::engine
