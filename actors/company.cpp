@@ -120,17 +120,18 @@ Status Company::publish() {
 }
 
 voter_actor Company::spawn_voter() {
-  VoterSetup setup{.self = {address_, process_},
-                   .detection = config_.cluster.timeouts.detection,
-                   .meet =
-                       [this](const std::string& address, const voter_actor& voter) {
-                         introduce(
-                             {system_, network_, config_.cluster.timeouts.detection},
-                             {address_, process_}, voter, address);
-                       },
-                   .moved = [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
-                     caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
-                   }};
+  VoterSetup setup{
+      .self = {address_, process_},
+      .detection = config_.cluster.timeouts.detection,
+      .meet =
+          [this](const std::string& address, const voter_actor& voter) {
+            introduce({system_, network_, config_.cluster.timeouts.detection}, {address_, process_},
+                      voter, address);
+          },
+      .moved =
+          [node = caf::actor_cast<caf::strong_actor_ptr>(node_)](const std::string& address) {
+            caf::anon_send(caf::actor_cast<node_actor>(node), atom::lead_v, address);
+          }};
   return system_.spawn<voter_actor::stateful_impl<VoterState>>(std::move(setup));
 }
 

@@ -190,8 +190,8 @@ using voter_actor = caf::typed_actor<
     // This node has lost the leader of this generation.
     caf::result<void>(atom::failed, std::int64_t generation),
     // At which address do nodes come together after this generation, and what is the last record?
-    // Answered when that is known; of one below 0 at once, with no address where it is not. Error: the
-    // job has ended.
+    // Answered when that is known; of one below 0 at once, with no address where it is not. Error:
+    // the job has ended.
     caf::result<std::string, engine::GenerationRecord>(atom::lead, std::int64_t generation),
     // The job has ended for this node.
     caf::result<void>(atom::finish),

@@ -104,12 +104,11 @@ struct GenerationRecord {
 
   template <class Inspector>
   friend bool inspect(Inspector& f, GenerationRecord& x) {
-    return f.object(x).fields(f.field("number", x.number), f.field("nodes", x.nodes),
-                              f.field("secret", x.secret), f.field("slices", x.slices),
-                              f.field("step", x.step), f.field("source", x.source),
-                              f.field("shards", x.shards), f.field("change", x.change),
-                              f.field("job", x.job), f.field("writer", x.writer),
-                              f.field("voters", x.voters), f.field("spares", x.spares));
+    return f.object(x).fields(
+        f.field("number", x.number), f.field("nodes", x.nodes), f.field("secret", x.secret),
+        f.field("slices", x.slices), f.field("step", x.step), f.field("source", x.source),
+        f.field("shards", x.shards), f.field("change", x.change), f.field("job", x.job),
+        f.field("writer", x.writer), f.field("voters", x.voters), f.field("spares", x.spares));
   }
 };
 

@@ -29,13 +29,15 @@ Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& addre
   Result<JobPlace> found;
   caf::scoped_actor self{applicant.system};
   self->request(*daemon, limit, atom::join_v)
-      .receive([&](const membership_actor& membership,
-                   const std::string& leader) { found = JobPlace{membership, leader}; },
-               [&](const caf::error& error) {
-                 found = fail(Errc::network, "{} knows of no job: {}", address,
-                              error == caf::sec::runtime_error ? "it has not found one itself"
-                                                               : caf::to_string(error));
-               });
+      .receive(
+          [&](const membership_actor& membership, const std::string& leader) {
+            found = JobPlace{membership, leader};
+          },
+          [&](const caf::error& error) {
+            found = fail(Errc::network, "{} knows of no job: {}", address,
+                         error == caf::sec::runtime_error ? "it has not found one itself"
+                                                          : caf::to_string(error));
+          });
   return found;
 }
 

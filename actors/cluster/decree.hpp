@@ -1,6 +1,7 @@
 /// One decision among a few voters, of which any may fail, and whose messages may be lost, repeated
-/// and late: single-decree Paxos (L. Lamport, "Paxos Made Simple", 2001, section 2). A class without
-/// actors, clocks or files: what one voter has promised and accepted, and what it asks of others.
+/// and late: single-decree Paxos (L. Lamport, "Paxos Made Simple", 2001, section 2). A class
+/// without actors, clocks or files: what one voter has promised and accepted, and what it asks of
+/// others.
 #pragma once
 
 #include "quorum.hpp"

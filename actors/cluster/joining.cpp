@@ -89,24 +89,24 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after) {
   const auto& cluster = applicant.config.cluster;
-  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-                        .quorum = cluster.timeouts.quorum,
-                        .form = cluster.timeouts.form,
-                        .detection = cluster.timeouts.detection,
-                        .slices = [config = &applicant.config](
-                                      std::int64_t workers) { return config->slices(workers); },
-                        .say = applicant.say,
-                        .voter = applicant.voter,
-                        .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides !=
-                                            Divided::nothing};
+  MembershipSetup setup{
+      .min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+      .quorum = cluster.timeouts.quorum,
+      .form = cluster.timeouts.form,
+      .detection = cluster.timeouts.detection,
+      .slices = [config =
+                     &applicant.config](std::int64_t workers) { return config->slices(workers); },
+      .say = applicant.say,
+      .voter = applicant.voter,
+      .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides != Divided::nothing};
   if (after) {
     setup.before = after->last;
     setup.lost = after->lost;
   }
-  return {applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(
-              std::move(setup)),
-          applicant.info.address};
+  return {
+      applicant.system.spawn<membership_actor::stateful_impl<MembershipState>>(std::move(setup)),
+      applicant.info.address};
 }
 
 Result<StateOffer> offer_beginning(const Applicant& applicant, const engine::Beginning& beginning) {

@@ -20,9 +20,9 @@ struct Applicant {
   caf::actor_system& system;
   const Config& config;
   const NetworkOptions& network;
-  node_actor node;   ///< this daemon's
-  voter_actor voter; ///< the same
-  NodeInfo info;   ///< of it
+  node_actor node;                ///< this daemon's
+  voter_actor voter;              ///< the same
+  NodeInfo info;                  ///< of it
   std::vector<std::string> known; ///< addresses of nodes that it has trained with
   std::shared_ptr<collectives::DataPlane> data_plane;
   std::function<void(const std::string&)> say; ///< tells a person what is waited for
@@ -68,8 +68,8 @@ Result<Place> join_job(const Applicant& applicant, JobPlace& job);
 /// attempt may have more luck; stopped, when somebody asked for it.
 Result<Place> take_seat(const Applicant& applicant, const JobPlace& job);
 
-/// Where the nodes of a job come together whose leader is gone: at a node that was elected, or in the
-/// job that they have begun since. Where that is this one there is no MEMBERSHIP yet, and the
+/// Where the nodes of a job come together whose leader is gone: at a node that was elected, or in
+/// the job that they have begun since. Where that is this one there is no MEMBERSHIP yet, and the
 /// vacancy has what it is to go on after. Tries until the quorum timeout. Errors: network, stopped.
 Result<JobPlace> find_successor(const Applicant& applicant, Vacancy& vacancy);
 

@@ -11,18 +11,16 @@ namespace {
 /// Blocks. Errors: those of connect(), network where it does not answer.
 Status meet(const Caller& caller, const engine::Voter& self, const voter_actor& voter,
             const std::string& address) {
-  TROUPE_TRY(const auto daemon, connect(caller.system, *parse_endpoint(address), caller.network,
-                                        caller.limit));
+  TROUPE_TRY(const auto daemon,
+             connect(caller.system, *parse_endpoint(address), caller.network, caller.limit));
   Status met;
   caf::scoped_actor here{caller.system};
   here->request(daemon, caller.limit, atom::join_v, self, peer_actor{voter})
-      .receive(
-          [&](const engine::Voter& who, const peer_actor& peer) {
-            caf::anon_send(voter, atom::join_v, who, peer);
-          },
-          [&](const caf::error& error) {
-            met = fail(Errc::network, "{} is not met: {}", address, caf::to_string(error));
-          });
+      .receive([&](const engine::Voter& who,
+                   const peer_actor& peer) { caf::anon_send(voter, atom::join_v, who, peer); },
+               [&](const caf::error& error) {
+                 met = fail(Errc::network, "{} is not met: {}", address, caf::to_string(error));
+               });
   return met;
 }
 

@@ -207,7 +207,9 @@ void MembershipState::stop() {
 
 std::string MembershipState::status(const member_actor& node) {
   if (find_spare(witnesses_, node) != witnesses_.end())
-    return members_.empty() ? "" : fmt::format("a witness of the job that {} leads", members_.front().address);
+    return members_.empty()
+               ? ""
+               : fmt::format("a witness of the job that {} leads", members_.front().address);
   if (const auto spare = find_spare(spares_, node); spare != spares_.end())
     return "waiting as a spare: " + lacks_place(spare->info.workers);
   if (phase_ == Phase::connecting && fetched_ < generation_->lacking())

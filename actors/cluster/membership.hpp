@@ -34,7 +34,8 @@ struct MembershipSetup {
 
 ///   gathering --(all are there, and min_nodes)--> deciding --(a quorum of voters)--> connecting
 ///       ^  a node that goes is forgotten                                               | (lead)
-///       +------ a node goes, or another comes: all halt, and come again ----------- training --> ended
+///       +------ a node goes, or another comes: all halt, and come again ----------- training -->
+///       ended
 ///
 /// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
 /// is; a later one saves what there is, and ends the job. Who comes when all places are taken is a
@@ -124,12 +125,12 @@ private:
   Spares witnesses_;                       ///< the same; they vote, and train nothing
   std::vector<caf::actor_addr> dismissed_; ///< nodes that the others went on without
   Phase phase_ = Phase::gathering;
-  std::int64_t rounds_ = 0; ///< of gathering
+  std::int64_t rounds_ = 0;                            ///< of gathering
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since it was proposed
-  bool inherits_ = false; ///< those whom another has led come together here
+  bool inherits_ = false;        ///< those whom another has led come together here
   coordinator_actor coordinator_;
   std::vector<caf::typed_response_promise<coordinator_actor>> followers_; ///< wait for it
   std::ptrdiff_t fetched_ = 0;                     ///< nodes that lacked the state, and have it

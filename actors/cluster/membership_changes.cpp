@@ -56,8 +56,7 @@ void MembershipState::halt(const Error& reason, bool is_loss,
 }
 
 bool MembershipState::changes_wanted() const {
-  return lacks_voter() ||
-         std::ranges::any_of(members_, [](const Member& member) {
+  return lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
            return member.seat.has_value() || member.leaves;
          });
 }
@@ -97,9 +96,8 @@ void MembershipState::change_when_wanted() {
 /// Whether it was a spare or a witness.
 bool MembershipState::forget_waiting(const caf::down_msg& down) {
   for (auto* those : {&spares_, &witnesses_}) {
-    const auto gone = std::ranges::find_if(*those, [&](const Spare& spare) {
-      return spare.member.node.address() == down.source;
-    });
+    const auto gone = std::ranges::find_if(
+        *those, [&](const Spare& spare) { return spare.member.node.address() == down.source; });
     if (gone == those->end())
       continue;
     setup_.say(fmt::format("node {}, a {}, is gone", gone->info.address,

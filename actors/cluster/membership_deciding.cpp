@@ -76,9 +76,10 @@ void MembershipState::not_decided(const Error& error) {
 void MembershipState::await_decision(std::int64_t generation) {
   if (phase_ != Phase::deciding || ended_ || generation != proposed_->number)
     return;
-  Error error{Errc::network, fmt::format("fewer than a quorum of the {} nodes that decide who takes "
-                                         "part were here within cluster.timeouts.quorum",
-                                         generation_->voters.size())};
+  Error error{Errc::network,
+              fmt::format("fewer than a quorum of the {} nodes that decide who takes "
+                          "part were here within cluster.timeouts.quorum",
+                          generation_->voters.size())};
   setup_.say(error.message);
   tell_end(failed_end(std::move(error)), [] {});
 }
@@ -117,9 +118,9 @@ std::ptrdiff_t MembershipState::place_of(const std::string& address) const {
   if (members_.empty())
     return 0;
   const auto own = address.empty() ? order(members_.front().address) : order(address);
-  const auto after = std::ranges::find_if(members_.begin() + 1, members_.end(), [&](const Member& member) {
-    return order(member.address) > own;
-  });
+  const auto after =
+      std::ranges::find_if(members_.begin() + 1, members_.end(),
+                           [&](const Member& member) { return order(member.address) > own; });
   return after - members_.begin();
 }
 

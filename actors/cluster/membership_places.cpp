@@ -46,7 +46,8 @@ Status MembershipState::check(const NodeInfo& info, const member_actor& node, bo
 
 /// A person learns more from what is wrong with a node's config than from that it comes too late.
 Error MembershipState::refusal(const NodeInfo& info) const {
-  const auto same = has_begun() && !roster_.nodes().empty() ? roster_.check_same_job(info) : Status{};
+  const auto same =
+      has_begun() && !roster_.nodes().empty() ? roster_.check_same_job(info) : Status{};
   return same ? *closed_ : same.error();
 }
 
@@ -109,8 +110,8 @@ void MembershipState::take_in(Spare node) {
 
 /// Who had a place has it again; who had none waits until it is known who does not come.
 void MembershipState::take_in_heir(Spare node) {
-  const bool had_place = std::ranges::count(generation_->nodes, node.info.address,
-                                            &engine::NodePlace::address) > 0;
+  const bool had_place =
+      std::ranges::count(generation_->nodes, node.info.address, &engine::NodePlace::address) > 0;
   if (had_place || members_.empty())
     give_place(place_of(node.info.address), std::move(node));
   else

@@ -54,9 +54,8 @@ Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
     if (first)
       applicant.say(why + "; trying again");
     if (Clock::now() > end)
-      return fail(Errc::network,
-                  "{}, not within cluster.timeouts.quorum; without them: remove {}", why,
-                  (engine::run_folder(applicant.config) / "members.json").string());
+      return fail(Errc::network, "{}, not within cluster.timeouts.quorum; without them: remove {}",
+                  why, (engine::run_folder(applicant.config) / "members.json").string());
     if (applicant.stopped_within(pause_between_attempts))
       return fail(Errc::stopped, "asked to stop before others could be asked");
   }

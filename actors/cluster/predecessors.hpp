@@ -12,7 +12,6 @@ namespace troupe::actors {
 /// Empty: this node may begin one, because those who do not say that they have none are too few to
 /// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may
 /// go on and cannot be asked; stopped.
-Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
-                                                 const Members& before);
+Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant, const Members& before);
 
 } // namespace troupe::actors

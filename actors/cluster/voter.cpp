@@ -19,28 +19,28 @@ VoterState::VoterState(voter_actor::pointer self, VoterSetup setup)
 
 voter_actor::behavior_type VoterState::make_behavior() {
   self_->set_down_handler([this](const caf::down_msg& down) { peer_down(down); });
-  return {[this](atom::vote, const Record& last, std::int64_t ballot) {
-            return vote(last, ballot);
-          },
-          [this](atom::propose, const Record& last, const RecordProposal& proposal) {
-            return accept(last, proposal);
-          },
-          [this](atom::decided, const Record& record) { learn(record); },
-          [this](atom::lead, const Record& last, const std::string& address) {
-            gather_at(last, address);
-          },
-          [this](atom::join, const engine::Voter& who, const peer_actor& peer) {
-            return meet(who, peer);
-          },
-          [this](atom::done, const std::string& address) { dialled_.erase(address); },
-          [this](atom::propose, const Record& record) { return propose(record); },
-          [this](atom::form) { announce(); },
-          [this](atom::failed, std::int64_t generation) {
-            if (last_ && last_->number == generation)
-              lose_leader();
-          },
-          [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
-          [this](atom::finish) { end(); }, [this](atom::status) { return status(); }};
+  return {
+      [this](atom::vote, const Record& last, std::int64_t ballot) { return vote(last, ballot); },
+      [this](atom::propose, const Record& last, const RecordProposal& proposal) {
+        return accept(last, proposal);
+      },
+      [this](atom::decided, const Record& record) { learn(record); },
+      [this](atom::lead, const Record& last, const std::string& address) {
+        gather_at(last, address);
+      },
+      [this](atom::join, const engine::Voter& who, const peer_actor& peer) {
+        return meet(who, peer);
+      },
+      [this](atom::done, const std::string& address) { dialled_.erase(address); },
+      [this](atom::propose, const Record& record) { return propose(record); },
+      [this](atom::form) { announce(); },
+      [this](atom::failed, std::int64_t generation) {
+        if (last_ && last_->number == generation)
+          lose_leader();
+      },
+      [this](atom::lead, std::int64_t generation) { return leader_after(generation); },
+      [this](atom::finish) { end(); },
+      [this](atom::status) { return status(); }};
 }
 
 /// What is decided on is what follows the last record that both know. One that is news to this node
@@ -159,8 +159,8 @@ void VoterState::campaign_in(std::chrono::milliseconds delay) {
 
 /// A witness votes, but has nothing to lead with.
 void VoterState::campaign() {
-  const bool trains =
-      last_ && std::ranges::count(last_->nodes, setup_.self.address, &engine::NodePlace::address) > 0;
+  const bool trains = last_ && std::ranges::count(last_->nodes, setup_.self.address,
+                                                  &engine::NodePlace::address) > 0;
   const bool contests = wish_ && leads();
   if (!decree_ || has_ended_ || !trains || !(contests || (has_lost_leader_ && gathers_at_.empty())))
     return;

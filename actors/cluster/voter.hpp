@@ -1,5 +1,5 @@
-/// VOTER: this daemon's voice in who takes part in a job. It outlives generations and their leaders,
-/// and knows what was decided last.
+/// VOTER: this daemon's voice in who takes part in a job. It outlives generations and their
+/// leaders, and knows what was decided last.
 #pragma once
 
 #include "../interfaces.hpp"
@@ -104,7 +104,7 @@ private:
   voter_actor::pointer self_;
   VoterSetup setup_;
   LostNodes lost_;
-  std::optional<Record> last_; ///< that was decided
+  std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
   bool has_lost_leader_ = false;
   std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet

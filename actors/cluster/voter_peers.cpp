@@ -35,9 +35,8 @@ const peer_actor* VoterState::peer_of(const engine::Voter& voter) const {
 }
 
 void VoterState::peer_down(const caf::down_msg& down) {
-  const auto gone = std::ranges::find_if(peers_, [&](const auto& peer) {
-    return peer.second.voter.address() == down.source;
-  });
+  const auto gone = std::ranges::find_if(
+      peers_, [&](const auto& peer) { return peer.second.voter.address() == down.source; });
   if (gone == peers_.end())
     return;
   const auto address = gone->first;

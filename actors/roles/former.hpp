@@ -91,7 +91,7 @@ private:
   bool inherits_ = false; ///< another has led before, and there was no generation since
   std::string claimed_;   ///< as which writer (GenerationRecord) the run's folder is ours
   std::optional<Place> place_;
-  engine::GenerationRecord last_{.number = 0}; ///< that this node had a seat in; 0: none
+  engine::GenerationRecord last_{.number = 0};  ///< that this node had a seat in; 0: none
   engine::Beginning beginning_;                 ///< its state goes to the host
   engine::Beginning first_;                     ///< what the leader's first generation began with
   std::optional<std::filesystem::path> newest_; ///< checkpoint that was offered beside parts

@@ -19,8 +19,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         follow(leader);
       },
       [this](atom::alive, const std::string& address) { view_->show_heartbeat(address); },
-      [this](atom::fetch,
-             const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryPart> {
+      [this](atom::fetch, const metrics::HistoryPlace& there) -> caf::result<metrics::HistoryPart> {
         auto& follower = followers_.emplace_back(
             Follower{there, self_->make_response_promise<metrics::HistoryPart>()});
         auto lines = follower.lines;

@@ -39,9 +39,9 @@ node_actor::behavior_type NodeState::make_behavior() {
         identity_ = self;
         voter_ = voter;
       },
-      [this](atom::vote) { return identity_; },
-      [this](atom::stop) { stop(); }, [this](atom::leave) { return leave_others(); },
-      [this](atom::done) { end(); }, [this](atom::status) { return status(); });
+      [this](atom::vote) { return identity_; }, [this](atom::stop) { stop(); },
+      [this](atom::leave) { return leave_others(); }, [this](atom::done) { end(); },
+      [this](atom::status) { return status(); });
 }
 
 caf::result<membership_actor, std::string> NodeState::membership() const {

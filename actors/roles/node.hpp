@@ -28,8 +28,8 @@ struct NodeSetup {
 /// Goes through generations: form, which is FORMER's, train, then either halt, which ends in the
 /// next one, or ended, which ends the job (conclude). The node that leads spawns the COORDINATOR;
 /// the others learn of it, and of both ends, from MEMBERSHIP, without which (`troupe train`) there
-/// is one node alone. Where that is gone the generation is over, too, and VOTER knows where the next
-/// one comes together.
+/// is one node alone. Where that is gone the generation is over, too, and VOTER knows where the
+/// next one comes together.
 class NodeState {
 public:
   static inline const char* name = "node";

@@ -188,8 +188,8 @@ CheckpointStore::Newest CheckpointStore::newest_valid(Verify verify) {
 }
 
 Status CheckpointStore::mark_best(std::int64_t step) const {
-  const auto temporary = (drafts_.empty() ? folder_ : drafts_) /
-                         fmt::format("{}.tmp-{}", best_link, ::getpid());
+  const auto temporary =
+      (drafts_.empty() ? folder_ : drafts_) / fmt::format("{}.tmp-{}", best_link, ::getpid());
   std::error_code error;
   fs::remove(temporary, error);
   fs::create_directory_symlink(path_of(step).filename(), temporary, error);

@@ -18,8 +18,8 @@ namespace troupe {
 /// Blocks on files; owned by one actor. Touches only its own files in the folder.
 class CheckpointStore {
 public:
-  /// The folder need not exist yet. `drafts`: where checkpoints are written, which must (drafts.hpp);
-  /// empty: beside their names.
+  /// The folder need not exist yet. `drafts`: where checkpoints are written, which must
+  /// (drafts.hpp); empty: beside their names.
   explicit CheckpointStore(std::filesystem::path folder, std::filesystem::path drafts = {});
 
   struct Entry {

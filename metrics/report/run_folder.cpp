@@ -21,8 +21,8 @@ Errc code_of(const std::error_code& error) {
 /// Opens a file of lines, of which those stay that come before the run's first step.
 template <class Record>
 Result<JsonLines> open_lines(const std::filesystem::path& path,
-                             std::optional<Record> (*parse)(std::string_view),
-                             Recollection& before, const RunWriter& writer) {
+                             std::optional<Record> (*parse)(std::string_view), Recollection& before,
+                             const RunWriter& writer) {
   const auto keep = [&](std::string_view line) {
     const auto record = parse(line);
     return record && before.add(*record);
@@ -50,8 +50,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
                    std::move(before), writer.drafts);
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
-  TROUPE_TRY(
-      write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
+  TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
   TROUPE_TRY(folder.write(run));
   return folder;
 }

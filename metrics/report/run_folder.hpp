@@ -60,8 +60,9 @@ public:
 private:
   RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, JsonLines recoveries,
             Recollection before, std::filesystem::path drafts)
-      : path_(std::move(path)), drafts_(std::move(drafts)), steps_(std::move(steps)), epochs_(std::move(epochs)),
-        recoveries_(std::move(recoveries)), before_(std::move(before)) {}
+      : path_(std::move(path)), drafts_(std::move(drafts)), steps_(std::move(steps)),
+        epochs_(std::move(epochs)), recoveries_(std::move(recoveries)), before_(std::move(before)) {
+  }
 
   std::filesystem::path path_, drafts_;
   JsonLines steps_, epochs_, recoveries_;

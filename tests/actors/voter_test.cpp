@@ -95,8 +95,9 @@ private:
     daemon->voter = test::spawn_state<VoterState, voter_actor>(
         system, VoterSetup{.self = identity(address),
                            .detection = 2s,
-                           .meet = [this, address](const std::string& other,
-                                                   const voter_actor&) { meet(address, other); }});
+                           .meet = [this, address](const std::string& other, const voter_actor&) {
+                             meet(address, other);
+                           }});
     daemons_[address] = daemon;
   }
 
@@ -221,7 +222,9 @@ TEST_CASE("whoever is lost at whatever moment: one record for each generation, a
   for (std::uint64_t seed = 0; seed < 10000; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random{seed};
-    const auto below = [&](int end) { return std::uniform_int_distribution<int>{0, end - 1}(random); };
+    const auto below = [&](int end) {
+      return std::uniform_int_distribution<int>{0, end - 1}(random);
+    };
     const int nodes = 2 + below(4);
     Town town{nodes, below(2)};
     for (int events = below(4); events >= 0; --events) {

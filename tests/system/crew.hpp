@@ -18,8 +18,8 @@ class Crew {
 public:
   /// `shared`: all write to one folder of runs; else each has its own, as if on a host of its own.
   Crew(const Experiment& experiment, std::string run, int nodes, Settings settings, bool shared)
-      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)},
-        shared_{shared} {
+      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings)}, shared_{
+                                                                                           shared} {
     std::vector<net::Listener> taken; // at the same time, so that they are different
     for (int i = 0; i < nodes; ++i) {
       taken.push_back(*net::listen_on({"127.0.0.1", 0}));
@@ -51,8 +51,9 @@ public:
 
   /// What a node answers to `troupe status --json`; null: nothing.
   nlohmann::json status(int node) const {
-    const auto asked =
-        RunningProgram{{TROUPE_PROGRAM, "status", address(node), "--json", "--timeout", "2s"}}.wait();
+    const auto asked = RunningProgram{
+        {TROUPE_PROGRAM, "status", address(node), "--json", "--timeout",
+         "2s"}}.wait();
     return nlohmann::json::parse(asked.out, nullptr, false);
   }
   /// The node that leads, as this one says; -1: it does not know.

@@ -80,7 +80,8 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
   std::optional<metrics::RunFolder> folder;
   std::optional<metrics::EventFile> board;
   if (leads) {
-    TROUPE_TRY(folder, metrics::RunFolder::open(job.config.run.output, info, options.config_text, writer));
+    TROUPE_TRY(folder,
+               metrics::RunFolder::open(job.config.run.output, info, options.config_text, writer));
   }
   if (leads && job.config.run.tensorboard) {
     TROUPE_TRY(board, metrics::EventFile::create(folder->tensorboard(), info));

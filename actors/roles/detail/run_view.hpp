@@ -31,8 +31,8 @@ std::shared_ptr<spdlog::logger> make_run_logger(metrics::Screen& screen, const R
 class RunView {
 public:
   /// The node that leads keeps the run's folder. `is_first`: a person has not been told of the run
-  /// yet. `takes_over`: another process has led until now. The exposition outlives the view. Errors:
-  /// io or no_space for the folder.
+  /// yet. `takes_over`: another process has led until now. The exposition outlives the view.
+  /// Errors: io or no_space for the folder.
   static Result<std::unique_ptr<RunView>> open(const engine::Job& job, const metrics::RunInfo& info,
                                                const engine::Seat& seat, bool is_first,
                                                bool takes_over, const RunOptions& options,
