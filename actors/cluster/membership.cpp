@@ -115,8 +115,9 @@ void MembershipState::seat_members() {
                                        .shared = shared});
     member->seat.reset();
   }
-  for (const auto& spare : spares_)
-    self_->send(spare.member.node, atom::decided_v, *generation_);
+  for (const auto* those : {&spares_, &witnesses_})
+    for (const auto& waiting : *those)
+      self_->send(waiting.member.node, atom::decided_v, *generation_);
 }
 
 void MembershipState::refuse_all(const Error& error) {

@@ -28,7 +28,8 @@ struct VoterSetup {
 };
 
 /// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
-/// their own: of two the one with the smaller address makes it, so that they do not make two.
+/// their own: of two the one with the smaller address makes it, so that they do not make two, and the
+/// other after a while.
 ///
 ///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
 ///    ^                                                                         |
@@ -110,6 +111,7 @@ private:
   std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses
+  std::map<std::string, int> missed_; ///< how often a node was waited for, by address
   std::vector<Candidate> candidates_;
   std::optional<caf::typed_response_promise<std::string, Record>> asker_;
   std::optional<Wish> wish_;

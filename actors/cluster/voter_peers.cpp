@@ -11,6 +11,7 @@ caf::result<engine::Voter, peer_actor> VoterState::meet(const engine::Voter& who
       known == peers_.end() || known->second.voter != peer)
     lost_.watch(peer);
   peers_[who.address] = {who.process, peer};
+  missed_.erase(who.address);
   if (last_)
     tell(who, peer);
   return {setup_.self, peer_actor{self_}};
@@ -67,11 +68,12 @@ std::set<std::string> VoterState::others() const {
 }
 
 void VoterState::meet_others() {
+  constexpr int patience = 2; // the other may not know that it is to make the connection
   bool is_missing = false;
   for (const auto& address : others())
     if (!peers_.contains(address)) {
       is_missing = true;
-      if (setup_.self.address < address)
+      if (setup_.self.address < address || missed_[address]++ >= patience)
         dial(address);
     }
   if (is_missing)

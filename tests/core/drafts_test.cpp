@@ -1,0 +1,93 @@
+// What a writer that has lost a run's folder can still do there: nothing.
+#include "scratch_folder.hpp"
+
+#include "troupe/core/atomic_file.hpp"
+#include "troupe/core/checkpoint/store.hpp"
+#include "troupe/core/checkpoint/write_state.hpp"
+#include "troupe/core/drafts.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// A process that writes a run.
+struct Writer {
+  Writer(const std::filesystem::path& run, const std::string& name)
+      : drafts{drafts_of(run, name)}, store{run / "checkpoints", drafts} {
+    REQUIRE(claim_drafts(run, name));
+  }
+
+  /// All but its name.
+  void begin(std::int64_t step, float value) {
+    const auto folder = store.begin(step);
+    REQUIRE(folder);
+    const std::vector<float> values(16, value);
+    const Checkpoint checkpoint{
+        .step = step, .epoch = 0, .metadata = {}, .tensors = {{"w", {16}, values}}};
+    auto writer = StateWriter::full(*folder, state_in_memory(checkpoint)->header());
+    REQUIRE(writer);
+    REQUIRE(writer->append(values));
+    const auto files = writer->commit();
+    REQUIRE(files);
+    manifest = {.step = step, .epoch = 0, .metadata = {}, .files = *files};
+  }
+  auto finish() { return store.finish(manifest); }
+
+  std::filesystem::path drafts;
+  CheckpointStore store;
+  Manifest manifest;
+};
+
+float value_of(CheckpointStore& store) {
+  const auto newest = store.newest_valid();
+  REQUIRE(newest.state);
+  return read_whole(*newest.state)->tensors.front().values.front();
+}
+
+} // namespace
+
+TEST_CASE("a checkpoint is written among the drafts, and then has its name") {
+  const ScratchFolder run;
+  Writer writer{run.path(), "1-a"};
+  writer.begin(7, 1);
+  CHECK(writer.store.list().empty());
+  REQUIRE(writer.finish());
+  CHECK(value_of(writer.store) == 1);
+  CHECK(std::filesystem::is_empty(writer.drafts));
+}
+
+TEST_CASE("who has lost the folder finishes no checkpoint, and begins none") {
+  const ScratchFolder run;
+  Writer before{run.path(), "1-a"};
+  before.begin(7, 1);
+  Writer now{run.path(), "2-b"};
+  SECTION("the new writer has none of that step") {
+    CHECK_FALSE(before.finish());
+    CHECK(now.store.list().empty());
+  }
+  SECTION("the new writer has") {
+    now.begin(7, 2);
+    REQUIRE(now.finish());
+    CHECK_FALSE(before.finish());
+    CHECK(value_of(now.store) == 2);
+  }
+  CHECK_FALSE(before.store.begin(8));
+  CHECK_FALSE(before.store.mark_best(7));
+  CHECK_FALSE(std::filesystem::exists(before.drafts));
+}
+
+TEST_CASE("who has lost the folder replaces no file") {
+  const ScratchFolder run;
+  const Writer before{run.path(), "1-a"};
+  auto late = AtomicFile::create(run / "report.html", before.drafts);
+  REQUIRE(late);
+  REQUIRE(late->write("of the first"));
+  const Writer now{run.path(), "2-b"};
+  REQUIRE(write_file_atomically(run / "report.html", "of the second", now.drafts));
+  CHECK_FALSE(late->commit());
+  CHECK_FALSE(write_file_atomically(run / "report.html", "of the first", before.drafts));
+  CHECK(read_bytes(run / "report.html") == "of the second");
+}

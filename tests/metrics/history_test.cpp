@@ -1,0 +1,62 @@
+// The lines of a run at a node that may lead it one day.
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/report/history.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <string>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+
+namespace {
+
+/// Asks until there is nothing more.
+void follow(KeptHistory& kept, const std::filesystem::path& run, const std::string& opening) {
+  for (auto part = read_history(run, opening, kept.place()); !part.bytes.empty();
+       part = read_history(run, opening, kept.place()))
+    REQUIRE(kept.add(part));
+}
+
+} // namespace
+
+TEST_CASE("what a run has written is kept elsewhere, part by part, and handed over") {
+  const ScratchFolder leaders, followers;
+  std::string steps;
+  for (int i = 0; i < 20000; ++i)
+    steps += "{\"step\": " + std::to_string(i) + "}\n";
+  write_bytes(leaders / "events.jsonl", steps.substr(0, 1000));
+  write_bytes(leaders / "epochs.jsonl", "{}\n");
+  KeptHistory kept{followers.path()};
+  follow(kept, leaders.path(), "1");
+  write_bytes(leaders / "events.jsonl", steps);
+  follow(kept, leaders.path(), "1");
+  write_bytes(followers / "events.jsonl", "of another run");
+
+  REQUIRE(kept.hand_over());
+  CHECK(read_bytes(followers / "events.jsonl") == steps);
+  CHECK(read_bytes(followers / "epochs.jsonl") == "{}\n");
+  CHECK_FALSE(std::filesystem::exists(followers / ".history"));
+}
+
+TEST_CASE("lines of a folder that was opened again are kept from the first on") {
+  const ScratchFolder leaders, followers;
+  write_bytes(leaders / "events.jsonl", "first\nsecond\nthird\n");
+  KeptHistory kept{followers.path()};
+  follow(kept, leaders.path(), "1");
+  write_bytes(leaders / "events.jsonl", "first\nother\n");
+  follow(kept, leaders.path(), "2");
+  REQUIRE(kept.hand_over());
+  CHECK(read_bytes(followers / "events.jsonl") == "first\nother\n");
+}
+
+TEST_CASE("a part that does not follow what is kept is not taken") {
+  const ScratchFolder folder;
+  KeptHistory kept{folder.path()};
+  REQUIRE(kept.add({"1", 0, 0, "first\n"}));
+  REQUIRE(kept.add({"1", 0, 100, "late\n"}));
+  REQUIRE(kept.add({"1", 7, 0, "of no file\n"}));
+  CHECK(kept.place().bytes[0] == 6);
+}
