@@ -145,6 +145,20 @@ TEST_CASE("who has said a wrong hello is not kept, and drives out nobody who kno
   }
 }
 
+TEST_CASE("a flood of strangers leaves everybody time to say hello") {
+  const Certificates certificates;
+  Loopback ranks{2, certificates.of("node")};
+  const net::NoSigpipe no_sigpipe;
+  auto connecting = std::async(std::launch::async, [&] {
+    return ranks.meet(0)->connect(ranks.endpoints[1], one_way, patience);
+  });
+  std::vector<net::Descriptor> strangers; // more than there is room for, all the time
+  for (int i = 0; i < 1000; ++i)
+    strangers.push_back(stranger_at(ranks.endpoints[1]));
+  CHECK(ranks.meet(1)->accept(one_way, patience));
+  CHECK(connecting.get());
+}
+
 TEST_CASE("a certificate for a name that is not pinned does not connect, to either side") {
   const Certificates certificates;
   const auto of = [&](const std::string& who, const std::string& name) {

@@ -48,8 +48,7 @@ struct Ports {
 /// Somebody who sends frames to a node's ports, one a connection.
 class Attacker {
 public:
-  Attacker(HostileFrames frames, Ports ports)
-      : frames_{std::move(frames)}, ports_{std::move(ports)} {}
+  Attacker(const HostileFrames& frames, Ports ports) : frames_{frames}, ports_{std::move(ports)} {}
 
   void send(int count) {
     for (int i = 0; i < count; ++i) {

@@ -30,9 +30,9 @@ std::filesystem::path config_for_launchers(const Experiment& experiment) {
 /// A job's processes, started as a launcher does: each by the same command.
 class Launched {
 public:
-  Launched(const Experiment& scratch, std::string launcher, Settings settings)
-      : experiment_{{}, config_for_launchers(scratch)}, launcher_{std::move(launcher)},
-        settings_{std::move(settings)} {}
+  Launched(const Experiment& scratch, const std::string& launcher, Settings settings)
+      : experiment_{{}, config_for_launchers(scratch)}, launcher_{launcher}, settings_{std::move(
+                                                                                 settings)} {}
 
   /// `under`: what starts it elsewhere.
   RunningProgram& start(const Variables& variables, const std::vector<std::string>& under = {}) {

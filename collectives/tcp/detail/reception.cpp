@@ -16,7 +16,10 @@ namespace {
 
 constexpr int most_in_queue = 1024; ///< that are not accepted yet
 constexpr std::size_t most_guests = 256, most_early = 256, most_admitted = 4096;
-constexpr std::chrono::milliseconds pause{50};
+constexpr std::chrono::milliseconds pause{20};
+/// Which everybody has for a hello, however many others come: with TLS it takes a few round trips,
+/// and the time of a processor that is busy with others' handshakes.
+constexpr std::chrono::milliseconds fair_time{1000};
 /// For somebody here to ask for who has said hello: more than any group waits for its ranks.
 constexpr std::chrono::minutes longest_wait{30};
 
@@ -66,11 +69,17 @@ void Reception::await() {
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(latest - Clock::now());
   ::poll(waiting.data(), waiting.size(), std::max(0, static_cast<int>(left.count())));
+  auto polled = waiting.begin() + 2;
+  for (auto& guest : guests_)
+    guest.ready = (polled++)->revents != 0;
 }
 
 void Reception::accept() {
   full_ = false;
   while (true) {
+    full_ = !has_room();
+    if (full_)
+      return;
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     net::Descriptor socket{
@@ -80,10 +89,12 @@ void Reception::accept() {
       return;
     }
     make_room(guests_, most_guests);
+    const auto now = Clock::now();
     guests_.push_back(
         {{std::move(socket), tls(), net::Side::accepts, "a process that has connected"},
          host_of(address, size),
-         Clock::now() + patience_});
+         now,
+         now + patience_});
   }
 }
 
@@ -101,6 +112,8 @@ void Reception::listen_to_guests() {
 
 /// Whether there is more to hear.
 bool Reception::listen_to(Guest& guest) const {
+  if (!guest.ready)
+    return Clock::now() < guest.latest;
   const auto count = guest.connection.read(std::span{guest.hello}.subspan(guest.said));
   if (!count)
     return false;
@@ -144,15 +157,24 @@ Reception::Clock::time_point Reception::forget_early() {
   return early_.empty() ? Clock::time_point::max() : early_.front().latest;
 }
 
-void Reception::make_room(Guests& guests, std::size_t most) {
-  if (guests.size() < most)
-    return;
+Reception::Guests::iterator Reception::first_to_go(Guests& guests) {
   std::map<std::string_view, std::size_t> sent;
   for (const auto& guest : guests)
     ++sent[guest.from];
   const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto whose = std::ranges::max_element(sent, by_count)->first;
-  guests.erase(std::ranges::find(guests, whose, &Guest::from));
+  return std::ranges::find(guests, whose, &Guest::from);
+}
+
+/// Or whoever would have to go has had his time.
+bool Reception::has_room() {
+  return guests_.size() < most_guests ||
+         Clock::now() - first_to_go(guests_)->since >= std::min(fair_time, patience_);
+}
+
+void Reception::make_room(Guests& guests, std::size_t most) {
+  if (guests.size() == most)
+    guests.erase(first_to_go(guests));
 }
 
 std::optional<net::Connection> Reception::take(const Hello& hello,

@@ -28,7 +28,8 @@ using Hello = std::array<std::byte, 48>;
 /// One thread. Who does not say hello in time is sent away; so is who shows another pass, unless
 /// one like that is expected soon after: others may hear of a generation first. Where there are too
 /// many it is the oldest of the address that has sent most who goes, so that a stranger drives out
-/// strangers.
+/// strangers; but nobody goes before he has had time for a hello: others wait meanwhile until they
+/// are accepted.
 class Reception {
 public:
   Reception(net::Listener listener, net::TlsContext tls, std::chrono::milliseconds patience);
@@ -51,9 +52,11 @@ private:
   struct Guest {
     net::Connection connection;
     std::string from;         ///< the other end's address, without its port
+    Clock::time_point since;  ///< he has been accepted
     Clock::time_point latest; ///< for the whole hello; then, to be expected; then, to be asked for
     Hello hello = {};
     std::size_t said = 0; ///< bytes of it
+    bool ready = true;    ///< there may be more to hear
   };
   using Guests = std::list<Guest>;
   void serve();
@@ -64,7 +67,9 @@ private:
   void admit(Guest&& guest);
   bool is_expected(const Guest& guest) const;
   Clock::time_point forget_early();
+  bool has_room();
   static void make_room(Guests& guests, std::size_t most);
+  static Guests::iterator first_to_go(Guests& guests);
 
   net::Descriptor listener_;
   std::uint16_t port_;
@@ -72,7 +77,7 @@ private:
   std::chrono::milliseconds patience_;
   net::Wakeup closing_;
   std::atomic<bool> closed_ = false;
-  bool full_ = false; ///< the process is out of descriptors: asking again at once would spin
+  bool full_ = false; ///< no more can be accepted now: asking again at once would spin
   Guests guests_;
   std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
