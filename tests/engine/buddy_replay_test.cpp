@@ -212,7 +212,12 @@ public:
     for (const auto& bucket : exchange_->plan().buckets)
       exchange_->publish(bucket, done_);
   }
-  Status end() { return exchange_->last_stream().synchronize(); }
+  /// The host's optimizer is waited for where something is published, or here.
+  Status end() {
+    const auto ended = exchange_->last_stream().synchronize();
+    const auto updated = replica_->updates ? replica_->updates->synchronize() : Status{};
+    return ended ? updated : ended;
+  }
   void turn_deaf() { group_->turn_deaf(state().votes()); }
   /// As what is enqueued behind a step that has failed does on CUDA.
   void spoil_gradients() {
