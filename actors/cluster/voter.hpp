@@ -28,8 +28,8 @@ struct VoterSetup {
 };
 
 /// All nodes of a generation know its voters, and voters know all nodes, each by a connection of
-/// their own: of two the one with the smaller address makes it, so that they do not make two, and the
-/// other after a while.
+/// their own: of two the one with the smaller address makes it, so that they do not make two, and
+/// the other after a while.
 ///
 ///   led --(the leader is gone)--> leaderless --(a quorum promises)--> elected, or another is
 ///    ^                                                                         |
