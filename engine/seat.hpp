@@ -4,7 +4,6 @@
 
 #include "troupe/core/error.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +16,7 @@ namespace troupe::engine {
 struct Voter {
   std::string address, process;
 
-  auto operator<=>(const Voter&) const = default;
+  bool operator==(const Voter&) const = default;
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Voter& x) {

@@ -7,11 +7,11 @@
 #include "quorum.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace troupe::actors {
@@ -25,7 +25,10 @@ struct Proposal {
   Ballot ballot = 0;
   Value value = {};
 
-  auto operator<=>(const Proposal&) const = default;
+  bool operator==(const Proposal&) const = default;
+  bool operator<(const Proposal& other) const {
+    return std::tie(ballot, value) < std::tie(other.ballot, other.value);
+  }
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Proposal& x) {
@@ -40,7 +43,10 @@ struct Promise {
   bool is_granted = false;
   std::optional<Proposal<Value>> accepted = {};
 
-  auto operator<=>(const Promise&) const = default;
+  bool operator<(const Promise& other) const {
+    return std::tie(ballot, is_granted, accepted) <
+           std::tie(other.ballot, other.is_granted, other.accepted);
+  }
 
   template <class Inspector>
   friend bool inspect(Inspector& f, Promise& x) {
@@ -123,9 +129,14 @@ public:
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;
   }
 
-  auto operator<=>(const Decree&) const = default;
+  /// Some order, for who keeps many of them.
+  bool operator<(const Decree& other) const { return all() < other.all(); }
 
 private:
+  auto all() const {
+    return std::tie(promised_, accepted_, ballot_, promises_, acceptances_, bound_, proposed_);
+  }
+
   void begin(Ballot ballot) {
     ballot_ = ballot;
     promises_.clear();

@@ -2,6 +2,7 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/units.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <vector>
 
 using namespace troupe::actors;
@@ -22,14 +23,19 @@ struct Messages {
   std::set<Proposal<Value>> proposals;
   std::set<std::pair<std::size_t, Ballot>> acceptances;
 
-  auto operator<=>(const Messages&) const = default;
+  bool operator<(const Messages& other) const {
+    return std::tie(campaigns, promises, proposals, acceptances) <
+           std::tie(other.campaigns, other.promises, other.proposals, other.acceptances);
+  }
 };
 
 struct World {
   std::vector<Decree<Value>> voters;
   Messages sent;
 
-  auto operator<=>(const World&) const = default;
+  bool operator<(const World& other) const {
+    return std::tie(voters, sent) < std::tie(other.voters, other.sent);
+  }
 };
 
 class Exploration {

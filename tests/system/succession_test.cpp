@@ -45,7 +45,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   const bool shared = GENERATE(true, false);
   CAPTURE(shared);
   const Experiment experiment;
-  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=80"}, shared};
+  Crew crew{experiment, "nodes", 3, for_crew(3) + Settings{"train.epochs=50"}, shared};
   crew.start_all();
   REQUIRE(becomes_true([&] { return crew.members(0) == 3 && crew.run(0).steps_done() > 40; }));
   const auto before = crew.run(0).losses();
@@ -62,7 +62,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(crew[0].wait().code == 0);
   CHECK(crew[3 - heir].wait().code == 0);
   CHECK(stop(crew[heir]).code == 0);
-  check_lines(run, 80 * 8, 1);
+  check_lines(run, 50 * 8, 1);
   const auto losses = run.losses();
   CHECK(std::vector(losses.begin(), losses.begin() + 40) ==
         std::vector(before.begin(), before.begin() + 40));
@@ -74,7 +74,7 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(lost->at("reason") ==
         "node " + crew.address(0) + ", which led the job, is gone: its connection was closed");
   CHECK(lost->at("steps_repeated") == 0);
-  CHECK(run.newest_checkpoint().step == 80 * 8);
+  CHECK(run.newest_checkpoint().step == 50 * 8);
   CHECK_FALSE(run.has("members.json"));
 }
 
