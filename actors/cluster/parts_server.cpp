@@ -79,8 +79,9 @@ private:
   std::jthread thread_; ///< last: it uses the others
 };
 
-PartsServer::PartsServer(std::shared_ptr<collectives::Meeting> meeting, const engine::Seat& seat,
-                         std::shared_ptr<const engine::HeldState> held,
+PartsServer::PartsServer(const std::shared_ptr<collectives::Meeting>& meeting,
+                         const engine::Seat& seat,
+                         const std::shared_ptr<const engine::HeldState>& held,
                          const TimeoutsConfig& timeouts) {
   const auto me = static_cast<std::size_t>(seat.node);
   for (std::size_t node = 0; node < seat.generation.nodes.size(); ++node)

@@ -19,8 +19,8 @@ namespace troupe::actors {
 /// of the generation are connected, which they are when they have what they need.
 class PartsServer {
 public:
-  PartsServer(std::shared_ptr<collectives::Meeting> meeting, const engine::Seat& seat,
-              std::shared_ptr<const engine::HeldState> held, const TimeoutsConfig& timeouts);
+  PartsServer(const std::shared_ptr<collectives::Meeting>& meeting, const engine::Seat& seat,
+              const std::shared_ptr<const engine::HeldState>& held, const TimeoutsConfig& timeouts);
   ~PartsServer();
   PartsServer(const PartsServer&) = delete;
   PartsServer& operator=(const PartsServer&) = delete;

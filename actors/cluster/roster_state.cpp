@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace troupe::actors {
 
@@ -19,7 +20,9 @@ struct Candidate {
   std::int64_t step = -1;
   std::int32_t shards = 0;
 
-  auto operator<=>(const Candidate&) const = default;
+  bool operator>(const Candidate& other) const {
+    return std::tie(step, shards) > std::tie(other.step, other.shards);
+  }
 };
 
 bool is_of(const HeldShards& held, const Candidate& candidate) {

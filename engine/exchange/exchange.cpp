@@ -14,10 +14,8 @@ Exchange::Exchange(ExchangeSetup setup)
     host_.emplace(setup_.replica, setup_.host_rows);
 }
 
-/// `of`: what is sent, where that is no bucket.
-template <class Call>
 void Exchange::collective(collectives::Communicator& communicator, CollectiveKind kind,
-                          std::size_t bytes, Collectives& done, const Call& call,
+                          std::size_t bytes, Collectives& done, const std::function<void()>& call,
                           std::string_view of) {
   const auto before = communicator.traffic().bytes;
   auto begin = stream().record();

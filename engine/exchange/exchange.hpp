@@ -107,9 +107,10 @@ private:
   Replica& replica() const { return *setup_.replica; }
   ModelState& state() const { return *setup_.replica->state; }
   Stream& stream() const { return *setup_.replica->communication; }
-  template <class Call>
+  /// `of`: what is sent, where that is no bucket.
   void collective(collectives::Communicator& communicator, metrics::CollectiveKind kind,
-                  std::size_t bytes, Collectives& done, const Call& call, std::string_view of = "");
+                  std::size_t bytes, Collectives& done, const std::function<void()>& call,
+                  std::string_view of = "");
   collectives::Values shard_on_wire(std::size_t elements, DType type) const;
   void reduce_shards(const collectives::Bucket& bucket, float* mine, Collectives& done);
   void reduce_replicas(float* gradients, std::size_t elements, Collectives& done);
