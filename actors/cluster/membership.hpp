@@ -93,6 +93,7 @@ private:
   void seat_members();
   void inherit();
   void await_heirs();
+  void fill_after_leader();
   std::ptrdiff_t place_of(const std::string& address) const;
   void refuse_all(const Error& error);
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
