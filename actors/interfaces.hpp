@@ -168,8 +168,10 @@ using peer_actor = caf::typed_actor<
     caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
     // This is decided.
     caf::result<void>(atom::decided, engine::GenerationRecord record),
-    // The generation after this one comes together at the node of this address.
-    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address)>;
+    // The generation after this one comes together at the node of this address, which was elected
+    // by this ballot; of two such nodes the one with the higher ballot counts.
+    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address,
+                      std::int64_t ballot)>;
 
 /// VOTER: one per daemon; decides with those of other nodes what generation follows the last, and
 /// who leads when its leader is gone.
@@ -178,7 +180,8 @@ using voter_actor = caf::typed_actor<
     caf::result<Consent>(atom::vote, engine::GenerationRecord last, std::int64_t ballot),
     caf::result<std::int64_t>(atom::propose, engine::GenerationRecord last, RecordProposal record),
     caf::result<void>(atom::decided, engine::GenerationRecord record),
-    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address),
+    caf::result<void>(atom::lead, engine::GenerationRecord last, std::string address,
+                      std::int64_t ballot),
     // Another node's VOTER can be asked from now on; answered by this one.
     caf::result<engine::Voter, peer_actor>(atom::join, engine::Voter who, peer_actor peer),
     // The attempt to meet that of this address is over.

@@ -14,8 +14,15 @@ namespace troupe {
 /// RUN/.drafts-WRITER
 std::filesystem::path drafts_of(const std::filesystem::path& run, std::string_view writer);
 
-/// Makes the writer's folder, empty, and removes those of all others. The run's folder exists.
-/// Blocks. Errors: io, no_space.
-Status claim_drafts(const std::filesystem::path& run, std::string_view writer);
+enum class Claim {
+  begins,    ///< a job: nobody else has the right
+  takes_over ///< from another leader of the job; a later one may have done so meanwhile
+};
+
+/// Makes the writer's folder, empty, and removes those of all others. A writer's name begins with
+/// the number of its generation, so that of two that take over at any pace the later one has it.
+/// The run's folder exists. Blocks. Errors: io, no_space; network: a later one has it.
+Status claim_drafts(const std::filesystem::path& run, std::string_view writer,
+                    Claim claim = Claim::begins);
 
 } // namespace troupe

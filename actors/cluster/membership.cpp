@@ -85,13 +85,15 @@ void MembershipState::await_enough(std::int64_t round) {
 
 void MembershipState::form_if_complete() {
   const bool saves = has_begun() && stopping_; // what there is
-  if (phase_ == Phase::gathering && roster_.absent().empty() && (roster_.has_enough() || saves))
+  if (phase_ != Phase::gathering || !roster_.absent().empty())
+    return;
+  fill_after_leader();
+  if (roster_.has_enough() || saves)
     form();
 }
 
 void MembershipState::form() {
-  if (std::exchange(inherits_, false))
-    fill(place_of(""));
+  fill_after_leader();
   auto record = next_record();
   if (!record)
     return refuse_all(record.error());

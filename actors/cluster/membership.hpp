@@ -93,6 +93,7 @@ private:
   void seat_members();
   void inherit();
   void await_heirs();
+  void fill_after_leader();
   std::ptrdiff_t place_of(const std::string& address) const;
   void refuse_all(const Error& error);
   void halt(const Error& reason, bool is_loss, std::chrono::milliseconds detected_after = {});
@@ -102,6 +103,7 @@ private:
   void change_when_wanted();
   Error wanted_change() const;
   void member_down(const caf::down_msg& down);
+  void lose(Members::iterator member, const Error& error);
   void forget(Members::iterator member);
   Error refusal(const NodeInfo& info) const;
   void tell_ranks(const Error& error);
@@ -123,7 +125,7 @@ private:
   Members members_;                        ///< in the order of their ranks; the first leads
   Spares spares_;                          ///< in the order in which they came
   Spares witnesses_;                       ///< the same; they vote, and train nothing
-  std::vector<caf::actor_addr> dismissed_; ///< nodes that the others went on without
+  std::vector<caf::actor_addr> dismissed_; ///< nodes that were sent away
   Phase phase_ = Phase::gathering;
   std::int64_t rounds_ = 0;                            ///< of gathering
   std::optional<engine::GenerationRecord> generation_; ///< the last one

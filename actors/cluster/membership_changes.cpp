@@ -138,8 +138,15 @@ void MembershipState::member_down(const caf::down_msg& down) {
   setup_.say(error.message);
   unexplained_ = 0;
   const auto detected_after = lost_.was_silent(gone->node.node()) ? setup_.detection : 0ms;
-  dismiss(gone, failed_end(error));
+  lose(gone, error);
   halt(error, true, detected_after);
+}
+
+/// It may live, and be cut off: then it comes again when it can.
+void MembershipState::lose(Members::iterator member, const Error& error) {
+  if (member->seat)
+    member->seat->deliver(engine::Seat{.refused = error});
+  forget(member);
 }
 
 void MembershipState::forget(Members::iterator member) {
@@ -151,7 +158,7 @@ void MembershipState::forget(Members::iterator member) {
   fill(place);
 }
 
-/// The others go on without it. Should it live, it is told so, and not admitted again: its daemon
+/// The others go on without it, though it lives: it is told so, and not admitted again. Its daemon
 /// ends.
 void MembershipState::dismiss(Members::iterator member, const JobEnd& end) {
   if (member->seat)

@@ -108,6 +108,12 @@ void MembershipState::await_heirs() {
   form_if_complete();
 }
 
+/// It is known now who of those that had places does not come.
+void MembershipState::fill_after_leader() {
+  if (std::exchange(inherits_, false))
+    fill(place_of(""));
+}
+
 /// In the order of ranks, among those that have come: the leader's comes first, the others' as it
 /// was. A spare ("") has the place that the leader leaves when it moves to the first.
 std::ptrdiff_t MembershipState::place_of(const std::string& address) const {

@@ -25,8 +25,8 @@ voter_actor::behavior_type VoterState::make_behavior() {
         return accept(last, proposal);
       },
       [this](atom::decided, const Record& record) { learn(record); },
-      [this](atom::lead, const Record& last, const std::string& address) {
-        gather_at(last, address);
+      [this](atom::lead, const Record& last, const std::string& address, std::int64_t ballot) {
+        gather_at(last, address, ballot);
       },
       [this](atom::join, const engine::Voter& who, const peer_actor& peer) {
         return meet(who, peer);
@@ -69,6 +69,7 @@ void VoterState::adopt(const Record& record) {
   has_ended_ = has_ended_ && last_->job == record.job;
   last_ = record;
   has_lost_leader_ = false;
+  yielded_ = 0;
   decree_.reset();
   if (const auto index = own_vote(record)) {
     decree_.emplace(record.voters.size(), *index);
@@ -76,7 +77,7 @@ void VoterState::adopt(const Record& record) {
       decree_->begin_first();
   }
   answer_candidates();
-  move_to(record.leader());
+  move_to(record.leader(), 0);
   meet_others();
   self_->run_delayed(setup_.detection, [this, number = record.number] {
     if (last_->number == number && !leads() && !peers_.contains(last_->leader()))
@@ -102,11 +103,12 @@ caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
   return promise;
 }
 
-/// Who may be elected by it is left alone for a while.
+/// Who may be elected by it is left alone for a while, and longer each time: else two that need
+/// longer than that until others can come to them could be elected in turn for ever.
 Consent VoterState::consent(Ballot ballot) {
   const auto promise = decree_->promise(ballot);
   if (promise.is_granted && has_lost_leader_)
-    campaign_in(setup_.detection);
+    campaign_in(setup_.detection * ++yielded_);
   return {.promise = promise};
 }
 
@@ -121,15 +123,25 @@ Ballot VoterState::accept(const Record& last, const RecordProposal& proposal) {
   return is_about(last) ? decree_->accept(proposal) : -1;
 }
 
-void VoterState::gather_at(const Record& last, const std::string& address) {
-  if (is_about(last) || (last_ && last_->job == last.job && last_->number == last.number)) {
-    has_lost_leader_ = true;
-    move_to(address);
-  }
+/// Two may have been elected, the one while the other was still busy with the leader's loss: were
+/// each to go to the other, nobody would lead.
+void VoterState::gather_at(const Record& last, const std::string& address, Ballot ballot) {
+  const bool is_last =
+      is_about(last) || (last_ && last_->job == last.job && last_->number == last.number);
+  if (!is_last || ballot < gathers_by_)
+    return;
+  has_lost_leader_ = true;
+  move_to(address, ballot);
 }
 
-void VoterState::move_to(const std::string& address) {
+void VoterState::forget_place() {
+  gathers_at_.clear();
+  gathers_by_ = 0;
+}
+
+void VoterState::move_to(const std::string& address, Ballot ballot) {
   gathers_at_ = address;
+  gathers_by_ = ballot;
   if (asker_)
     std::exchange(asker_, std::nullopt)->deliver(address, *last_);
   setup_.moved(address);
@@ -139,7 +151,7 @@ void VoterState::lose_leader() {
   if (has_lost_leader_ || !last_ || leads())
     return;
   has_lost_leader_ = true;
-  gathers_at_.clear();
+  forget_place();
   answer_candidates();
   campaign_in(turn());
 }
@@ -196,7 +208,7 @@ void VoterState::go_on_if_elected() {
   else if (wish_)
     put_to_vote(wish_->record);
   else
-    move_to(setup_.self.address);
+    move_to(setup_.self.address, *decree_->ballot());
 }
 
 /// The first generation of a job has nobody before it who could decide.
@@ -242,7 +254,7 @@ void VoterState::lose_vote() {
   if (leads())
     return campaign_in(setup_.detection / 4);
   refuse_wish();
-  gathers_at_.clear();
+  forget_place();
   campaign_in(setup_.detection);
 }
 
@@ -270,10 +282,10 @@ void VoterState::refuse_wish() {
 
 /// To all that can be reached, from the first on.
 void VoterState::announce() {
-  if (!last_ || leads())
+  if (!gathers_here()) // any more
     return;
   for (const auto& [address, peer] : peers_)
-    self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address);
+    self_->send(peer.voter, atom::lead_v, *last_, setup_.self.address, gathers_by_);
 }
 
 caf::result<std::string, engine::GenerationRecord>

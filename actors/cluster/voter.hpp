@@ -66,7 +66,7 @@ private:
   Consent consent(Ballot ballot);
   Ballot accept(const Record& last, const RecordProposal& proposal);
   void learn(const Record& record);
-  void gather_at(const Record& last, const std::string& address);
+  void gather_at(const Record& last, const std::string& address, Ballot ballot);
   caf::result<engine::Voter, peer_actor> meet(const engine::Voter& who, const peer_actor& peer);
   void tell(const engine::Voter& who, const peer_actor& peer);
   // What this node asks.
@@ -89,7 +89,8 @@ private:
   void lose_vote();
   void settle_if_decided();
   void refuse_wish();
-  void move_to(const std::string& address);
+  void move_to(const std::string& address, Ballot ballot);
+  void forget_place();
   void answer_candidates();
   void meet_others();
   void meet_again_later();
@@ -108,7 +109,9 @@ private:
   std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
   bool has_lost_leader_ = false;
+  int yielded_ = 0;        ///< how often it has promised another what it could have asked for
   std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
+  Ballot gathers_by_ = 0;  ///< that it was elected by
   std::map<std::string, Peer> peers_; ///< by address
   std::set<std::string> dialled_;     ///< addresses
   std::map<std::string, int> missed_; ///< how often a node was waited for, by address

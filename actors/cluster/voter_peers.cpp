@@ -21,7 +21,7 @@ caf::result<engine::Voter, peer_actor> VoterState::meet(const engine::Voter& who
 void VoterState::tell(const engine::Voter& who, const peer_actor& peer) {
   self_->send(peer, atom::decided_v, *last_);
   if (gathers_here())
-    self_->send(peer, atom::lead_v, *last_, setup_.self.address);
+    self_->send(peer, atom::lead_v, *last_, setup_.self.address, gathers_by_);
   const auto vote = std::ranges::find(last_->voters, who);
   if (vote != last_->voters.end() && decree_ && decree_->proposed())
     ask_to_accept(static_cast<std::size_t>(vote - last_->voters.begin()));
@@ -47,7 +47,7 @@ void VoterState::peer_down(const caf::down_msg& down) {
   if (address == last_->leader() && gathers_at_ == address) {
     lose_leader();
   } else if (address == gathers_at_) { // before it could propose anything, or have it decided
-    gathers_at_.clear();
+    forget_place();
     campaign_in(turn());
   }
   meet_again_later();

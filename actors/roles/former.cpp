@@ -129,8 +129,6 @@ Status FormerState::come_together() {
     TROUPE_TRY(find_job(applicant));
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, find_place(applicant));
-  TROUPE_TRY(claim_folder());
-  last_ = place_->seat.generation;
   if (const auto written = write_members(engine::run_folder(config()), last_); !written)
     setup_.say(written.error().message);
   healing_ = Clock::now();
@@ -182,22 +180,22 @@ void FormerState::say_place() const {
 
 /// Of the leader before, whose folder it may be too, this one takes what it has written, and the
 /// right to write more.
-Status FormerState::claim_folder() {
-  const auto& writer = place_->seat.generation.writer;
-  if (!leads_ || writer == claimed_)
+Status FormerState::claim_folder(const engine::GenerationRecord& record,
+                                 const std::string& before) {
+  if (!leads_ || record.writer == claimed_)
     return {};
   const auto folder = engine::run_folder(config());
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
-  const bool is_shared = std::filesystem::exists(drafts_of(folder, last_.writer), error);
+  const bool is_shared = std::filesystem::exists(drafts_of(folder, before), error);
   if (!inherits_)
     TROUPE_TRY(metrics::check_unwritten(folder));
-  TROUPE_TRY(claim_drafts(folder, writer));
+  TROUPE_TRY(claim_drafts(folder, record.writer, inherits_ ? Claim::takes_over : Claim::begins));
   if (inherits_ && !is_shared && view_)
     TROUPE_TRY(view_->hand_over_history());
-  claimed_ = writer;
+  claimed_ = record.writer;
   return {};
 }
 
@@ -218,11 +216,20 @@ Status FormerState::find_job(const Applicant& applicant) {
 
 /// Where the leader is lost, at the one that follows it, or as that.
 Result<Place> FormerState::find_place(Applicant& applicant) {
-  auto place = enter_job(applicant);
+  auto place = with_folder(enter_job(applicant));
   while (!place && is_orphan(place.error())) {
     TROUPE_TRY(follow_or_lead(applicant, place.error()));
-    place = take_seat(applicant, joined_);
+    place = with_folder(take_seat(applicant, joined_));
   }
+  return place;
+}
+
+/// A leader that was stopped meanwhile may come too late for the run's folder: then another leads.
+Result<Place> FormerState::with_folder(Result<Place> place) {
+  if (!place)
+    return place;
+  const auto before = std::exchange(last_, place->seat.generation);
+  TROUPE_TRY(claim_folder(last_, before.writer));
   return place;
 }
 
@@ -243,8 +250,9 @@ Status FormerState::follow_or_lead(Applicant& applicant, const Error& lost) {
     caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
   Vacancy vacancy{last_, lost};
   TROUPE_TRY(joined_, find_successor(applicant, vacancy));
-  if (!joined_.membership) {
-    leads_ = inherits_ = true;
+  inherits_ = !joined_.membership;
+  if (inherits_) {
+    leads_ = true;
     joined_ = lead_job(applicant, vacancy);
     setup_.say(fmt::format("this node leads the job from now on, after {}", vacancy.last.leader()));
   }

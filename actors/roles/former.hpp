@@ -64,7 +64,8 @@ private:
   Result<Place> enter_job(const Applicant& applicant);
   Status follow_or_lead(Applicant& applicant, const Error& lost);
   bool is_orphan(const Error& error) const;
-  Status claim_folder();
+  Result<Place> with_folder(Result<Place> place);
+  Status claim_folder(const engine::GenerationRecord& record, const std::string& before);
   Result<StateOffer> offer(const Applicant& applicant);
   Result<StateOffer> offer_whole(const Applicant& applicant);
   bool holds_parts() const { return host_ && !host_->held.empty(); }

@@ -150,6 +150,13 @@ struct Cluster : Deterministic {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);
     scheduler.run();
   }
+  /// It lives, and is not reached any more.
+  void cut_off(const std::string& address) {
+    caf::anon_send(
+        caf::actor_cast<caf::actor>(membership),
+        caf::down_msg{stubs.at(address).address(), caf::exit_reason::remote_link_unreachable});
+    scheduler.run();
+  }
   /// One that was stuck when this generation was halted.
   void come_again(const std::string& address, std::int64_t generation) {
     self->send(stubs.at(address), atom::halt_v, generation, Error{});

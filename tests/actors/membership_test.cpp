@@ -223,6 +223,20 @@ TEST_CASE("when a node goes in the middle of the job, the others come again with
   CHECK(cluster.told->failures.empty());
 }
 
+TEST_CASE("a node that was cut off, and lives, takes part again as soon as it comes") {
+  Cluster cluster{2};
+  const auto a = cluster.join("a:1"), b = cluster.join("b:1");
+  cluster.lead();
+  cluster.cut_off("b:1");
+  CHECK(a->halted->message == "node b:1 (rank 1) is gone: its connection was closed");
+  CHECK_FALSE(b->end);
+  cluster.come_again("b:1", 1);
+  REQUIRE(b->seat);
+  CHECK_FALSE(b->seat->refused);
+  CHECK(b->seat->generation.number == 2);
+  CHECK(a->seat->generation.world_size() == 2);
+}
+
 TEST_CASE("without min_nodes the others are waited for, and then what there is is saved") {
   const bool comes_back = GENERATE(true, false);
   Cluster cluster{2};

@@ -15,9 +15,9 @@ namespace {
 
 /// A process that writes a run.
 struct Writer {
-  Writer(const std::filesystem::path& run, const std::string& name)
+  Writer(const std::filesystem::path& run, const std::string& name, Claim claim = Claim::begins)
       : drafts{drafts_of(run, name)}, store{run / "checkpoints", drafts} {
-    REQUIRE(claim_drafts(run, name));
+    REQUIRE(claim_drafts(run, name, claim));
   }
 
   /// All but its name.
@@ -63,7 +63,7 @@ TEST_CASE("who has lost the folder finishes no checkpoint, and begins none") {
   const ScratchFolder run;
   Writer before{run.path(), "1-a"};
   before.begin(7, 1);
-  Writer now{run.path(), "2-b"};
+  Writer now{run.path(), "2-b", Claim::takes_over};
   SECTION("the new writer has none of that step") {
     CHECK_FALSE(before.finish());
     CHECK(now.store.list().empty());
@@ -79,13 +79,35 @@ TEST_CASE("who has lost the folder finishes no checkpoint, and begins none") {
   CHECK_FALSE(std::filesystem::exists(before.drafts));
 }
 
+TEST_CASE("who takes over too late gets nothing, and takes nothing away") {
+  const ScratchFolder run;
+  REQUIRE(claim_drafts(run.path(), "2-a"));
+  Writer later{run.path(), "10-c", Claim::takes_over};
+  later.begin(7, 1);
+  const auto late = claim_drafts(run.path(), "9-b", Claim::takes_over);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == Errc::network);
+  CHECK_FALSE(std::filesystem::exists(drafts_of(run.path(), "9-b")));
+  CHECK_FALSE(std::filesystem::exists(drafts_of(run.path(), "2-a")));
+  REQUIRE(later.finish());
+  CHECK(value_of(later.store) == 1);
+}
+
+TEST_CASE("who begins a job has the folder, whatever a job before has left there") {
+  const ScratchFolder run;
+  REQUIRE(claim_drafts(run.path(), "12-a"));
+  REQUIRE(claim_drafts(run.path(), "1-b"));
+  CHECK_FALSE(std::filesystem::exists(drafts_of(run.path(), "12-a")));
+  CHECK(std::filesystem::exists(drafts_of(run.path(), "1-b")));
+}
+
 TEST_CASE("who has lost the folder replaces no file") {
   const ScratchFolder run;
   const Writer before{run.path(), "1-a"};
   auto late = AtomicFile::create(run / "report.html", before.drafts);
   REQUIRE(late);
   REQUIRE(late->write("of the first"));
-  const Writer now{run.path(), "2-b"};
+  const Writer now{run.path(), "2-b", Claim::takes_over};
   REQUIRE(write_file_atomically(run / "report.html", "of the second", now.drafts));
   CHECK_FALSE(late->commit());
   CHECK_FALSE(write_file_atomically(run / "report.html", "of the first", before.drafts));

@@ -26,6 +26,11 @@ class Chaos(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         self.assertEqual(ended.stdout.count(" equal "), 4)
 
+    def test_the_leader_is_lost_or_stopped(self):
+        ended = chaos("--point", "in vote", "--point", "stop: checkpoint", "--point", "stop: take over", "--victim", "0")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertEqual(ended.stdout.count(" equal "), 3)
+
     def test_a_point_that_is_not_reached(self):
         ended = chaos("--point", "reduce-scatter", "--strategy", "ddp")  # which has none
         self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "experiment.hpp"
+#include "namespaces.hpp"
 
 #include "troupe/core/net/socket.hpp"
 
@@ -27,8 +28,19 @@ public:
     }
     nodes_.resize(addresses_.size());
   }
+  /// Each on a host of its own: node 0 on host 1.
+  Crew(const Experiment& experiment, std::string run, const Namespaces& hosts, Settings settings,
+       bool shared)
+      : experiment_{experiment}, run_{std::move(run)}, settings_{std::move(settings) +
+                                                                 Settings{"cluster.insecure=true"}},
+        shared_{shared}, hosts_{&hosts} {
+    for (int host = 1; host <= hosts.count(); ++host)
+      addresses_.push_back(hosts.at(host, 7401));
+    nodes_.resize(addresses_.size());
+  }
 
   int size() const { return static_cast<int>(nodes_.size()); }
+  bool is_shared() const { return shared_; }
   const std::string& address(int node) const { return addresses_.at(index(node)); }
   RunningProgram& operator[](int node) { return *nodes_.at(index(node)); }
 
@@ -38,7 +50,7 @@ public:
     if (!shared_)
       all.push_back("run.output=" + output(node).string());
     nodes_.at(index(node)) =
-        std::make_unique<RunningProgram>(experiment_.command("node", run_, all + more));
+        std::make_unique<RunningProgram>(on(node, experiment_.command("node", run_, all + more)));
     return (*this)[node];
   }
   /// All, in order: the job begins with the first.
@@ -51,9 +63,9 @@ public:
 
   /// What a node answers to `troupe status --json`; null: nothing.
   nlohmann::json status(int node) const {
-    const auto asked = RunningProgram{
-        {TROUPE_PROGRAM, "status", address(node), "--json", "--timeout",
-         "2s"}}.wait();
+    const auto asked = RunningProgram{on(node, {TROUPE_PROGRAM, "status", address(node), "--json",
+                                                "--timeout", "2s"})}
+                           .wait();
     return nlohmann::json::parse(asked.out, nullptr, false);
   }
   /// The node that leads, as this one says; -1: it does not know.
@@ -76,6 +88,10 @@ private:
   std::filesystem::path output(int node) const {
     return shared_ ? experiment_.output() : experiment_ / ("node" + std::to_string(node));
   }
+  /// On the node's host.
+  std::vector<std::string> on(int node, std::vector<std::string> command) const {
+    return hosts_ != nullptr ? hosts_->on(node + 1, std::move(command)) : command;
+  }
   std::string list() const {
     std::string all;
     for (const auto& address : addresses_)
@@ -87,6 +103,7 @@ private:
   std::string run_;
   Settings settings_;
   bool shared_;
+  const Namespaces* hosts_ = nullptr; ///< none: all on this one
   std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<RunningProgram>> nodes_;
 };

@@ -15,7 +15,7 @@ namespace troupe::testing {
 
 class Namespaces {
 public:
-  explicit Namespaces(int hosts) {
+  explicit Namespaces(int hosts) : count_{hosts} {
     const auto up = tool("up", {std::to_string(hosts)});
     made_ = up.code;
     network_ = up.out.substr(0, up.out.find('\n'));
@@ -30,10 +30,10 @@ public:
     REQUIRE((made_ == 0 || made_ == not_here));
     return made_ == 0;
   }
+  int count() const { return count_; }
   /// Of host 1, 2, ...
-  std::string at(int host, int port) const {
-    return network_ + "." + std::to_string(host) + ":" + std::to_string(port);
-  }
+  std::string ip(int host) const { return network_ + "." + std::to_string(host); }
+  std::string at(int host, int port) const { return ip(host) + ":" + std::to_string(port); }
   /// The command, on host 1, 2, ...
   std::vector<std::string> on(int host, std::vector<std::string> command) const {
     command.insert(command.begin(),
@@ -48,6 +48,7 @@ private:
     return RunningProgram{words}.wait();
   }
 
+  int count_;
   std::string prefix_ = "t" + std::to_string(::getpid());
   int made_ = 0; ///< exit code
   std::string network_;

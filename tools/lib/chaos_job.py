@@ -133,6 +133,14 @@ class Daemon:
         found = re.search(r"daemon at (\S+)\n", self.said())
         return found[1] if found else None
 
+    def generation(self):
+        """The last one that it had a place in."""
+        return max(map(int, re.findall(r"generation (\d+) from step", self.said())), default=0)
+
+    def led(self):
+        """The last generation in which it had the first place; 0: none."""
+        return max(map(int, re.findall(r"generation (\d+) from step \d+: node 1 of", self.said())), default=0)
+
     def runs(self):
         return self.process.poll() is None
 
@@ -156,16 +164,16 @@ def has_failed(daemons):
 
 
 class Job:
-    """Daemons are the leader, and those that follow in the order of their ranks."""
+    """Daemons are the first leader, and those that follow in the order of their ranks."""
 
-    def __init__(self, program, folder, settings, nodes=NODES):
+    def __init__(self, program, folder, settings, nodes=NODES, shares_folder=False):
         self.program = program
         self.folder = pathlib.Path(folder)
         self.settings = settings
         self.nodes = nodes
         self.daemons = []
         self.others = []  # spares, and who joins while the others train
-        self.shares_folder = settings.get("checkpoint.state") == "sharded"
+        self.shares_folder = shares_folder or settings.get("checkpoint.state") == "sharded"
 
     def __enter__(self):
         own = dict(self.settings)
@@ -241,22 +249,29 @@ class Job:
             whole = file.read().split(b"\n")[:-1]
         return json.loads(whole[-1])["step"] + 1 if len(whole) > 1 else len(whole)
 
+    def leader(self):
+        """Of those that run, who has last said that it has the first place; before anybody has, the first."""
+        running = [daemon for daemon in self.daemons if daemon.runs()] or self.daemons
+        return max(running, key=lambda daemon: daemon.led())
+
     def is_over(self):
-        return (self.run() / "summary.json").exists() or not self.daemons[0].runs()
+        return (self.run() / "summary.json").exists() or not self.leader().runs()
 
     def reach(self, step):
         until(lambda: self.steps() >= step or self.is_over(), f"step {step}")
         if self.is_over():
-            self.daemons[0].fail(f"had no step {step}")
+            self.leader().fail(f"had no step {step}")
 
     def end(self, lost=()):
         """All of its steps; then those that were not lost end as they should."""
-        others = [daemon for daemon in self.daemons[1:] + self.joined() if daemon not in lost]
-        self.advance(others)
-        for daemon in others:
-            daemon.expect(0)
-        self.daemons[0].signal(signal.SIGTERM)
-        self.daemons[0].expect(0)
+        left = [daemon for daemon in self.daemons + self.joined() if daemon not in lost]
+        self.advance(left)
+        leader = self.leader()
+        for daemon in left:
+            if daemon is not leader:
+                daemon.expect(0)
+        leader.signal(signal.SIGTERM)
+        leader.expect(0)
         return json.loads((self.run() / "summary.json").read_text())
 
     def joined(self):

@@ -3,6 +3,9 @@ import dataclasses
 
 TRAINING, RECOVERY = "while all train", "after a loss, while the others come together again"
 JOINING, ARRIVAL = "while it joins", "while another joins"
+STOPPED = "while all train, and goes on when another leads"
+# Victims beside followers, which are 1 and more: the node that leads, one that is not chosen yet, and who leads when the leader is lost.
+LEADER, FREE, HEIR = 0, -1, -2
 ENGINE, ACTORS, COLLECTIVES = "troupe::engine::", "troupe::actors::", "troupe::collectives::"
 # A generation's roles begin: what is entered from then on is entered by its first step.
 BEGIN = ACTORS + "NodeState::spawn_workers"
@@ -22,6 +25,7 @@ class Point:
     after: str = ""  # the victim is held here first, so that it is the entry after this one
     split: bool = False  # what loses the first node: one that dies in its vote, so that others are a step ahead of the leader
     victim: int = 2  # as a rule
+    leads: bool = True  # a node that leads comes there as well
 
 
 def training(name, function, what, **more):
@@ -38,6 +42,12 @@ def arrival(name, function, what, **more):
 
 def joining(name, function, what, **more):
     return Point(name, JOINING, (function,), what, **more)
+
+
+def stopped(name, function, what, **more):
+    """With steps left when it goes on, and weights that have not settled by then."""
+    slow = {"train.optimizer.lr": 0.05, "train.max_steps": 8000, "cluster.timeouts.detection": "2s"}
+    return Point(name, STOPPED, (function,), what, settings=slow, **{"victim": LEADER, **more})
 
 
 OPTIMIZERS = tuple(f"troupe::cpu::{level}::optimizer_step" for level in ("baseline", "v3", "v4"))
@@ -96,7 +106,7 @@ POINTS = [
     recovery("connect", COLLECTIVES + "Meeting::connect", "it connects with a neighbour"),
     recovery("accept", COLLECTIVES + "Meeting::accept", "it waits for a neighbour"),
     recovery("show", ACTORS + "RunView::begin_steps", "its METRICS are to begin"),
-    recovery("lead", ACTORS + "NodeState::follow", "it asks for the COORDINATOR"),
+    recovery("lead", ACTORS + "NodeState::follow", "it asks for the COORDINATOR", leads=False),
     recovery("begin", BEGIN, "its roles are to begin"),
     recovery("first gradients", ENGINE + "Exchange::accumulate", "it is in the first step", after=BEGIN),
     recovery("first vote", VOTE, "it has not voted in the first step", after=BEGIN),
@@ -104,8 +114,8 @@ POINTS = [
     Point("first update", RECOVERY, OPTIMIZERS, "it applies the first step", after=BEGIN),
     recovery("send", ACTORS + "send_checkpoint", "it is to give the leader the state", split=True, victim=1),
     recovery("sending", HASH, "it gives the leader the state", split=True, victim=1, after=ACTORS + "send_checkpoint"),
-    recovery("fetch the newest", ACTORS + "fetch_checkpoint", "it is to get the newest checkpoint", strategy="zero1", settings=ALONE),
-    recovery("fetching the newest", ACTORS + "join_pieces", "it has got the newest checkpoint", strategy="zero3", settings=ALONE),
+    recovery("fetch the newest", ACTORS + "fetch_checkpoint", "it is to get the newest checkpoint", strategy="zero1", settings=ALONE, leads=False),
+    recovery("fetching the newest", ACTORS + "join_pieces", "it has got the newest checkpoint", strategy="zero3", settings=ALONE, leads=False),
     recovery("enter the folder", ENGINE + "enter_folder", "it opens the newest checkpoint", strategy="zero3", settings=SHARDED | ALONE),
     arrival("save for another", ENGINE + "Exchange::gather_saved", "it gives its part of a checkpoint", strategy="zero1", settings=ALONE),
     arrival("parts with another", ACTORS + "gather_parts", "it is to read from others what it lacks", strategy="zero3"),
@@ -127,5 +137,12 @@ POINTS = [
     joining("first forming", ENGINE + "form_generation", "it forms its first generation"),
     joining("first view", ACTORS + "RunView::open", "its METRICS are to begin"),
     joining("first begin", BEGIN, "its roles are to begin"),
+    stopped("stop: file", "troupe::AtomicFile::commit", "a file of the run is to get its name"),
+    stopped("stop: checkpoint", "troupe::rename_folder_atomically", "a checkpoint is to get its name"),
+    stopped("stop: begin", "troupe::CheckpointStore::begin", "it begins a checkpoint"),
+    stopped("stop: prune", "troupe::CheckpointStore::prune", "older checkpoints are to be removed"),
+    stopped("stop: a line", "troupe::metrics::JsonLines::append", "the line of a step is to be written"),
+    stopped("stop: vote", VOTE, "gradients are there, it has not voted"),
+    stopped("stop: take over", "troupe::claim_drafts", "it is to take over the run's folder from the leader, which is dead", victim=HEIR),
 ]
 BY_NAME = {point.name: point for point in POINTS}

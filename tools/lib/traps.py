@@ -1,4 +1,4 @@
-"""Ends or holds another process where it enters a function, by what is written over the function's first bytes.
+"""Ends, holds or stops another process where it enters a function, by what is written over the function's first bytes.
 
 For Linux on x86-64, and root. The process is not traced: it runs as fast as ever until it comes there. A function that was
 inlined everywhere has no entry; who waits for one that is never entered has to have a limit.
@@ -97,6 +97,10 @@ class Code:
     def is_holding(self):
         with Stopped(self.pid):
             return any(place in self.held for place in places(self.pid))
+
+    def stop(self):
+        """All of its threads, where it is held. A release lets it go on."""
+        os.kill(self.pid, signal.SIGSTOP)
 
     def release(self):
         with Stopped(self.pid):

@@ -1,0 +1,50 @@
+/// What hosts do not hear of each other for a while.
+#pragma once
+
+#include "namespaces.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+/// What one host sends to another is lost.
+struct Deaf {
+  int from, to; ///< 1, 2, ...
+};
+
+/// Packets are dropped where they come in: no side is told, as when a cable is cut.
+class Cut {
+public:
+  Cut(const Namespaces& hosts, const std::vector<Deaf>& deaf) : hosts_{hosts} {
+    for (const auto& one : deaf)
+      unheard_[one.to] += (unheard_[one.to].empty() ? "" : ", ") + hosts.ip(one.from);
+    for (const auto& [host, from] : unheard_)
+      filter(host, "add table inet cut; "
+                   "add chain inet cut in { type filter hook input priority filter; }; "
+                   "add rule inet cut in ip saddr { " +
+                       from + " } drop");
+  }
+  Cut(const Cut&) = delete;
+  Cut& operator=(const Cut&) = delete;
+  ~Cut() { heal(); }
+
+  void heal() {
+    for (const auto& [host, from] : unheard_)
+      filter(host, "delete table inet cut");
+    unheard_.clear();
+  }
+
+private:
+  void filter(int host, const std::string& rules) const {
+    CHECK(RunningProgram{hosts_.on(host, {"/usr/sbin/nft", rules})}.wait().code == 0);
+  }
+
+  const Namespaces& hosts_;
+  std::map<int, std::string> unheard_; ///< addresses, by who does not hear them
+};
+
+} // namespace troupe::testing
