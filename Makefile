@@ -1,6 +1,6 @@
 # One entry for what one does with this tree; the work is in tools/, CMakePresets.json and ctest.
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos asan tsan lint format bench gpu-bundle package install install-development clean
+.PHONY: help bootstrap configure build tests everything demo test test-long fuzz test-emulated chaos soak asan tsan lint format bench gpu-bundle package install install-development clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz       tests that give mutated files to what reads files, $(FUZZ) of each kind; FUZZ=1000: so many"
 	@echo "make test-emulated  the tests labelled gpu on a GPU in software, held up at random; SEEDS=10: ten times"
 	@echo "make chaos      kill daemons at every named point of the code, and disturb them otherwise; needs root, about an hour"
+	@echo "make soak       something happens to a job of six hosts again and again; needs root, 40 minutes"
 	@echo "make build      set up, build build/release/app/troupe"
 	@echo "make asan       the tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan       the tests under ThreadSanitizer"
@@ -78,6 +79,9 @@ chaos: build
 	@tools/chaos --all
 	@tools/chaos --all --check state --precision amp_fp16 --optimizer adamw
 	@tools/false-alarms
+
+soak: build
+	@tools/soak
 
 asan: bootstrap
 	@cmake --preset debug >/dev/null

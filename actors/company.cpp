@@ -4,6 +4,7 @@
 #include "cluster/linger.hpp"
 #include "cluster/meeting.hpp"
 #include "cluster/network.hpp"
+#include "cluster/predecessors.hpp"
 #include "cluster/voter.hpp"
 #include "interfaces.hpp"
 #include "roles/former.hpp"
@@ -65,6 +66,7 @@ public:
   }
 
   const node_actor& node() const { return node_; }
+  bool may_begin() const { return actors::may_begin(config_.cluster, address_); }
 
   /// Listens at cluster.listen. Its address is then this node's name.
   Status publish();
@@ -180,12 +182,13 @@ Result<metrics::RunSummary> take_part(const Config& config, const RunOptions& op
     // A process that was asked to stop before the job began has done what it was asked.
     if (outcome.error->code != Errc::stopped)
       return failure(*std::move(outcome.error));
+    company.log().info("{}", outcome.error->message);
     summary = {engine::run_info(config)};
     summary.status = "stopped";
   }
   // A job that has failed is begun again by whoever supervises the daemons, all of them.
-  const bool leads = config.cluster.join.empty();
-  if (options.daemon && options.stays && leads && outcome.formed && summary.status != "failed")
+  if (options.daemon && options.stays && company.may_begin() && outcome.formed &&
+      summary.status != "failed")
     drain->wait();
   return std::move(summary);
 }
@@ -256,6 +259,8 @@ Result<metrics::RunSummary> run_company(const Config& config, const RunOptions& 
                   *exposition,
                   {.run = config.run.name,
                    .detection = config.cluster.timeouts.detection,
+                   .form = config.cluster.timeouts.form,
+                   .ends_for_all = !options.stays,
                    .stopped = [drain] { drain->note(); },
                    .data_plane = std::move(data_plane),
                    .row = trace.track(engine::node_rows, NodeState::name)}};

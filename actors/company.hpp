@@ -19,8 +19,8 @@ struct RunOptions {
   std::string version;     ///< of the program
   std::string config_text; ///< the resolved config, kept with the run
   std::string trace = {};  ///< file for a timeline (metrics/trace.hpp); empty: none
-  /// `troupe node`: answers status and stop at cluster.listen; one that leads stays after a job
-  /// that has not failed, until it is asked to drain, if it `stays`.
+  /// `troupe node`: answers status and stop at cluster.listen; one that may begin a job stays after
+  /// one that has not failed, until it is asked to drain, if it `stays`.
   bool daemon = false;
   bool witness = false; ///< one that trains nothing, and has a vote in who takes part
   bool stays = true; ///< that one: whoever has launched it together with others waits for its end

@@ -148,8 +148,9 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::stop),
     // The same, and the job has failed, for this reason.
     caf::result<void>(atom::stop, Error reason),
-    // Another generation is wanted: answered when no step is under way, and none begins.
-    caf::result<void>(atom::halt),
+    // Another generation is wanted: answered when no step is under way, and none begins, and when
+    // all are saved, if `save`.
+    caf::result<void>(atom::halt, bool save),
     // The generation is over: what fails from now on is of no account.
     caf::result<void>(atom::abort),
     // Nothing of it runs any more: records what has been reported, and answers with what the next
@@ -190,6 +191,8 @@ using voter_actor = caf::typed_actor<
     caf::result<void>(atom::propose, engine::GenerationRecord record),
     // The same: nodes can come to it.
     caf::result<void>(atom::form),
+    // This node leads no more, and takes part in deciding who does; answered when that is decided.
+    caf::result<void>(atom::leave),
     // This node has lost the leader of this generation.
     caf::result<void>(atom::failed, std::int64_t generation),
     // At which address do nodes come together after this generation, and what is the last record?
@@ -233,7 +236,8 @@ using membership_actor = caf::typed_actor<
     caf::result<void>(atom::finish, JobEnd end),
     // Finish the steps under way, save, end; or no longer wait for nodes.
     caf::result<void>(atom::stop),
-    // This node leaves between two steps, and the others go on. Error: it leads them.
+    // This node leaves between two steps, and the others go on. Where it leads, answered when they
+    // have been made, with the last message. Error: it leads, and the others could not go on.
     caf::result<void>(atom::leave, member_actor node),
     // What this node waits for; empty when all are there.
     caf::result<std::string>(atom::status, member_actor node)>;
@@ -243,8 +247,9 @@ using membership_actor = caf::typed_actor<
 using former_actor = caf::typed_actor<
     // Comes together with the other nodes, opens, compiles, connects. Errors are carried.
     caf::result<FormedPtr>(atom::form),
-    // Drops the generation; answered when nothing of it runs any more.
-    caf::result<void>(atom::release),
+    // The job has ended, for all or for this node alone: drops the generation; answered when
+    // nothing of it runs any more.
+    caf::result<void>(atom::release, bool for_all),
     // The same, but keeps the state that this node has of it, and the run's view, for the next one.
     caf::result<void>(atom::halt, RunViewPtr view)>;
 
@@ -273,9 +278,9 @@ using node_actor = caf::typed_actor<
     caf::result<engine::Voter>(atom::vote),
     // Drain: the job finishes its steps, saves and ends.
     caf::result<void>(atom::stop),
-    // Drain this node alone: the others go on. Error: it leads them.
+    // Drain this node alone: the others go on. Error: they could not.
     caf::result<void>(atom::leave),
-    // This daemon is to end: as `leave`, and where it leads as `stop`.
+    // This daemon is to end: as `leave`, and where the others could not go on as `stop`.
     caf::result<void>(atom::done),
     // Where the job stands.
     caf::result<JobStatus>(atom::status)>;

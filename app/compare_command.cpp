@@ -187,10 +187,7 @@ Status write_tables(const fs::path& folder, const metrics::Comparison& compariso
 
 /// Without a title when no row could even begin.
 Result<metrics::Comparison> compare(const CompareArguments& arguments, const Catalogue& catalogue) {
-  std::error_code error;
-  fs::create_directories(arguments.output, error);
-  if (error)
-    return fail(Errc::io, "cannot make the folder {}: {}", arguments.output, error.message());
+  TROUPE_TRY(make_folders(arguments.output));
   metrics::Comparison comparison{
       .title = {}, .runs = {}, .machine = this_machine(), .version = TROUPE_VERSION};
   const auto rows = arguments.strategies.size() * arguments.precisions.size();

@@ -19,10 +19,7 @@ namespace troupe::app {
 namespace {
 
 Status write_pages(const std::vector<ManualPage>& pages, const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
+  TROUPE_TRY(make_folders(folder));
   for (const auto& page : pages)
     TROUPE_TRY(write_file_atomically(folder / page.file(), page.text));
   return {};

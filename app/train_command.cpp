@@ -89,6 +89,10 @@ int train(const TrainArguments& arguments, const Catalogue& catalogue) {
   }
   config->cluster.join.insert(config->cluster.join.end(), arguments.join.begin(),
                               arguments.join.end());
+  if (arguments.witness && config->cluster.join.empty()) {
+    complain("--witness: of which job? Name its nodes: --join HOST:PORT, or cluster.join");
+    return wrong_input;
+  }
   StopSignals signals{config->cluster.timeouts.drain};
   actors::RunOptions options;
   options.quiet = arguments.quiet;

@@ -141,6 +141,14 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
   return file.commit();
 }
 
+Status make_folders(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? fail(code_of(error.value()), "cannot make the folder {}: {}",
+                      echoed(folder.string()), error.message())
+               : Status{};
+}
+
 Status rename_folder_atomically(const std::filesystem::path& from,
                                 const std::filesystem::path& to) {
   const auto failed = [&](int number) {

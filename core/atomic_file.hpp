@@ -54,6 +54,9 @@ private:
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
                              const std::filesystem::path& drafts = {});
 
+/// The folder and those that it is in, where they are not there yet. Errors: no_space, io.
+Status make_folders(const std::filesystem::path& folder);
+
 /// Gives a folder that is finished its name; what stood there before is deleted. Where the file
 /// system can exchange names, one of the two is there at any moment.
 Status rename_folder_atomically(const std::filesystem::path& from, const std::filesystem::path& to);

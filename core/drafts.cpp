@@ -70,6 +70,11 @@ fs::path drafts_of(const fs::path& run, std::string_view writer) {
   return run / fmt::format("{}{}", drafts_prefix, writer);
 }
 
+void withdraw_drafts(const fs::path& run, std::string_view writer) {
+  std::error_code ignored; // the next one that writes there removes it
+  fs::remove_all(drafts_of(run, writer), ignored);
+}
+
 /// It is made before others are looked for: of two that do so at least one sees the other.
 Status claim_drafts(const fs::path& run, std::string_view writer, Claim claim) {
   const auto own = drafts_of(run, writer);

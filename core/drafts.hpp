@@ -25,4 +25,7 @@ enum class Claim {
 Status claim_drafts(const std::filesystem::path& run, std::string_view writer,
                     Claim claim = Claim::begins);
 
+/// The writer has written all that it wanted to: its folder goes, if it is there yet.
+void withdraw_drafts(const std::filesystem::path& run, std::string_view writer);
+
 } // namespace troupe

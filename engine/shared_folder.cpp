@@ -35,11 +35,7 @@ tl::unexpected<Error> not_shared(const fs::path& folder, std::string_view reason
 
 Result<SharedFolder> offer_folder(const fs::path& checkpoints, const Beginning& beginning) {
   SharedFolder shared{.probe = probe_name(), .checkpoint = {}};
-  std::error_code error;
-  fs::create_directories(checkpoints, error);
-  if (error)
-    return fail(Errc::io, "cannot make the folder {}: {}", escaped(checkpoints.string()),
-                error.message());
+  TROUPE_TRY(make_folders(checkpoints));
   TROUPE_TRY(write_file_atomically(checkpoints / shared.probe, "all nodes see this\n"));
   if (!beginning.path.empty())
     shared.checkpoint = beginning.path.parent_path() == checkpoints

@@ -11,8 +11,6 @@ namespace troupe::actors {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Errors: network where it is worth trying again, because nothing listens there or the daemon has
 /// no job yet; invalid_input for what time does not mend: another version, a certificate refused.
 Result<JobPlace> ask_daemon(const Applicant& applicant, const std::string& address) {
@@ -69,13 +67,12 @@ Result<Succession> ask_voter(const Applicant& applicant, std::int64_t generation
 
 bool may_go_on(const Applicant& applicant, const engine::Voter& voter) {
   const auto limit = applicant.config.cluster.timeouts.detection;
-  const auto begin = Clock::now();
   const auto endpoint = *parse_endpoint(voter.address);
-  if (const auto socket = net::connect_to(endpoint, limit); !socket)
-    return Clock::now() - begin >= limit; // else the host says that nothing listens there
+  if (net::is_refused(endpoint, limit))
+    return false;
   auto daemon = connect(applicant.system, endpoint, applicant.network, limit);
   if (!daemon)
-    return false; // it is something else
+    return true; // it may be stopped, or cut off
   bool is_same = true;
   caf::scoped_actor self{applicant.system};
   self->request(*daemon, limit, atom::vote_v)

@@ -16,8 +16,8 @@ inline constexpr std::chrono::milliseconds pause_between_attempts{250};
 /// for what time does not mend: another version, a certificate refused.
 Result<JobPlace> ask_for_job(const Applicant& applicant, const std::string& address);
 
-/// Whether a daemon that does not say of a job may yet take part in deciding on one: it cannot be
-/// asked, or is the same process as then.
+/// Whether a daemon that does not say of a job may yet take part in deciding on one: it is the same
+/// process as then, or does not say so. Its host knows if nothing listens there.
 bool may_go_on(const Applicant& applicant, const engine::Voter& voter);
 
 /// Where nodes come together, and after which generation. No leader: nobody knows yet.

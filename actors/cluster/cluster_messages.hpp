@@ -53,13 +53,14 @@ struct NodeInfo {
 struct JobEnd {
   metrics::RunResult result;
   std::optional<Error> error = {};
+  bool for_all = true; ///< else the others go on without the node that is told
 
   template <class Inspector>
   friend bool inspect(Inspector& f, JobEnd& x) {
     auto& r = x.result;
     return f.object(x).fields(
-        f.field("status", r.status), f.field("error", x.error), f.field("steps", r.steps),
-        f.field("epochs", r.epochs), f.field("seconds", r.seconds),
+        f.field("status", r.status), f.field("error", x.error), f.field("for_all", x.for_all),
+        f.field("steps", r.steps), f.field("epochs", r.epochs), f.field("seconds", r.seconds),
         f.field("samples_per_second", r.samples_per_second), f.field("loss", r.loss),
         f.field("accuracy", r.accuracy), f.field("parameters_sha256", r.parameters_sha256));
   }

@@ -9,6 +9,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/core/net/socket.hpp"
 #include "troupe/core/units.hpp"
+#include "troupe/engine/buddies.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
 #include <algorithm>
@@ -99,7 +100,11 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                      &applicant.config](std::int64_t workers) { return config->slices(workers); },
       .say = applicant.say,
       .voter = applicant.voter,
-      .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides != Divided::nothing};
+      .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides != Divided::nothing,
+      .lacks_copies =
+          [config = &applicant.config](const engine::GenerationRecord& record) {
+            return engine::lacks_copies(config->parallel, record);
+          }};
   if (after) {
     setup.before = after->last;
     setup.lost = after->lost;

@@ -41,10 +41,7 @@ Status write_members(const std::filesystem::path& folder, const engine::Generati
     file["nodes"].push_back(to_json({place.address, place.process}));
   for (const auto& voter : record.voters)
     file["voters"].push_back(to_json(voter));
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
+  TROUPE_TRY(make_folders(folder));
   return write_file_atomically(file_in(folder), file.dump(1) + "\n");
 }
 

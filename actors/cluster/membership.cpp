@@ -99,6 +99,7 @@ void MembershipState::form() {
     return refuse_all(record.error());
   phase_ = Phase::deciding;
   proposed_ = *std::move(record);
+  shared_ = roster_.offer(*proposed_).shared;
   changed_.reset();
   if (!setup_.voter)
     return decided();
@@ -106,7 +107,6 @@ void MembershipState::form() {
 }
 
 void MembershipState::seat_members() {
-  const auto& shared = roster_.offer(*generation_).shared;
   for (std::size_t i = 0; i < generation_->nodes.size(); ++i) {
     const auto member = find(generation_->nodes[i].address);
     if (member == members_.end() || !member->seat)
@@ -114,7 +114,7 @@ void MembershipState::seat_members() {
     member->seat->deliver(engine::Seat{.refused = {},
                                        .generation = *generation_,
                                        .node = static_cast<std::int32_t>(i),
-                                       .shared = shared});
+                                       .shared = shared_});
     member->seat.reset();
   }
   for (const auto* those : {&spares_, &witnesses_})
@@ -167,6 +167,8 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
       end.result.status == "failed"
           ? Error{Errc::network, "the job has failed, and its nodes end"}
           : Error{Errc::stopped, fmt::format("the job has ended already: {}", end.result.status)};
+  if (leaver_)
+    std::exchange(leaver_, std::nullopt)->deliver(carry(*closed_));
   const auto open = std::make_shared<std::ptrdiff_t>(std::ssize(members_));
   const auto answered = [open, told] {
     if (--*open == 0)
@@ -183,6 +185,9 @@ void MembershipState::tell_end(const JobEnd& end, const std::function<void()>& t
     self_->request(member.node, setup_.detection, atom::finish_v, end)
         .then(once, [once](const caf::error&) { once(); });
   }
+  for (const auto* those : {&spares_, &witnesses_})
+    for (const auto& waiting : *those)
+      self_->send(waiting.member.node, atom::finish_v, end);
   refuse_spares(*closed_);
   if (members_.empty())
     told();

@@ -24,12 +24,17 @@ struct MembershipSetup {
   std::function<std::int64_t(std::int64_t workers)> slices = [](auto workers) { return workers; };
   std::function<void(const std::string&)> say; ///< tells a person who is missing
   voter_actor voter = {};                      ///< this node's; null: nobody else decides
-  /// Where this node takes over from a leader that is gone: the last generation, and why.
+  /// Where this node takes over from a leader that is gone: the last generation, and why; stopped:
+  /// it has left.
   std::optional<engine::GenerationRecord> before = {};
   Error lost = {};
   /// One leaves at a time, and none with a loss: each takes a part of the state along, of which
   /// another node has the only copy.
   bool leave_one_by_one = false;
+  /// Why a part of a generation's state would go with a node; empty: it is on another one, too.
+  std::function<std::string(const engine::GenerationRecord&)> lacks_copies = [](const auto&) {
+    return std::string{};
+  };
 };
 
 ///   gathering --(all are there, and min_nodes)--> deciding --(a quorum of voters)--> connecting
@@ -39,7 +44,8 @@ struct MembershipSetup {
 ///
 /// Each time round is a generation. Without min_nodes within the quorum timeout the first one never
 /// is; a later one saves what there is, and ends the job. Who comes when all places are taken is a
-/// spare, and has the ranks of the next one that goes.
+/// spare, and has the ranks of the next one that goes. When the leader is to leave the others,
+/// MEMBERSHIP ends between two steps, and another node's takes over.
 class MembershipState {
 public:
   static inline const char* name = "membership";
@@ -76,6 +82,9 @@ private:
   void refuse_spares(const Error& error);
   caf::result<void> leave(const member_actor& node);
   void let_leave();
+  caf::result<void> leave_as_leader();
+  std::string lacks_successor() const;
+  void hand_over();
   Members::iterator find(std::string_view address);
   Members::iterator find(const member_actor& node);
   std::int64_t next_number() const;
@@ -86,6 +95,7 @@ private:
   void form_if_complete();
   void form();
   Result<engine::GenerationRecord> next_record();
+  std::vector<engine::Voter> voters() const;
   void decide(const engine::GenerationRecord& record);
   void decided();
   void not_decided(const Error& error);
@@ -111,7 +121,7 @@ private:
   caf::result<coordinator_actor> leader();
   caf::result<void> fail(std::int64_t generation, const Error& error);
   bool goes_on_after(const Error& error);
-  void dismiss(Members::iterator member, const JobEnd& end);
+  void dismiss(Members::iterator member, JobEnd end);
   void tell_end(const JobEnd& end, const std::function<void()>& told);
   caf::result<void> finish(const JobEnd& end);
   void stop();
@@ -130,6 +140,7 @@ private:
   std::int64_t rounds_ = 0;                            ///< of gathering
   std::optional<engine::GenerationRecord> generation_; ///< the last one
   std::optional<engine::GenerationRecord> proposed_;   ///< while it is decided on
+  engine::SharedFolder shared_;                        ///< of the last one
   std::string writer_;           ///< GenerationRecord::writer, once there is a first record
   std::optional<Error> changed_; ///< what has changed since it was proposed
   bool inherits_ = false;        ///< those whom another has led come together here
@@ -141,6 +152,7 @@ private:
   std::optional<Error> closed_;                    ///< why nobody is admitted any more
   std::optional<Error> unstarted_;                 ///< why the ranks will not all be connected
   std::optional<Error> ending_;                    ///< why the job is saved and ends
+  std::optional<caf::typed_response_promise<void>> leaver_; ///< the leader's, which waits to leave
   int unexplained_ = 0; ///< generations that ended though no node was lost, since steps were made
   bool stopping_ = false, ended_ = false;
 };

@@ -2,7 +2,6 @@
 #include "membership.hpp"
 
 #include "carried_error.hpp"
-#include "voters.hpp"
 
 #include <fmt/format.h>
 
@@ -56,18 +55,14 @@ void MembershipState::halt(const Error& reason, bool is_loss,
 }
 
 bool MembershipState::changes_wanted() const {
-  return lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
+  return leaver_ || lacks_voter() || std::ranges::any_of(members_, [](const Member& member) {
            return member.seat.has_value() || member.leaves;
          });
 }
 
 /// A witness has come that could vote, and does not yet.
 bool MembershipState::lacks_voter() const {
-  std::vector<NodeInfo> witnesses;
-  for (const auto& witness : witnesses_)
-    witnesses.push_back(witness.info);
-  const auto wanted = choose_voters(roster_.nodes(), witnesses);
-  return !witnesses_.empty() && wanted != generation_->voters;
+  return !witnesses_.empty() && voters() != generation_->voters;
 }
 
 Error MembershipState::wanted_change() const {
@@ -84,11 +79,12 @@ void MembershipState::change_when_wanted() {
   if (phase_ != Phase::training || !changes_wanted())
     return;
   changing_ = steady_clock::now();
-  self_->request(coordinator_, caf::infinite, atom::halt_v)
+  self_->request(coordinator_, caf::infinite, atom::halt_v, leaver_.has_value())
       .then(
           [this, number = generation_->number] {
-            if (phase_ == Phase::training && generation_->number == number)
-              halt(wanted_change(), false);
+            if (phase_ != Phase::training || generation_->number != number)
+              return;
+            leaver_ ? hand_over() : halt(wanted_change(), false);
           },
           [](const caf::error&) {}); // it is over in any case
 }
@@ -160,7 +156,8 @@ void MembershipState::forget(Members::iterator member) {
 
 /// The others go on without it, though it lives: it is told so, and not admitted again. Its daemon
 /// ends.
-void MembershipState::dismiss(Members::iterator member, const JobEnd& end) {
+void MembershipState::dismiss(Members::iterator member, JobEnd end) {
+  end.for_all = false;
   if (member->seat)
     member->seat->deliver(
         engine::Seat{.refused = end.error.value_or(Error{Errc::stopped, "asked to leave"})});

@@ -26,10 +26,7 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
   if (writer_.empty())
     writer_ = fmt::format("{}-{}", record.number, roster_.nodes().front().process.substr(0, 8));
   record.writer = writer_;
-  std::vector<NodeInfo> witnesses;
-  for (const auto& witness : witnesses_)
-    witnesses.push_back(witness.info);
-  record.voters = choose_voters(roster_.nodes(), witnesses);
+  record.voters = voters();
   for (const auto& spare : spares_)
     record.spares.push_back(spare.info.address);
   change_.halt =
@@ -40,6 +37,13 @@ Result<engine::GenerationRecord> MembershipState::next_record() {
     record.change.reason += "; " + lost;
   }
   return record;
+}
+
+std::vector<engine::Voter> MembershipState::voters() const {
+  std::vector<NodeInfo> witnesses;
+  for (const auto& witness : witnesses_)
+    witnesses.push_back(witness.info);
+  return choose_voters(roster_.nodes(), witnesses);
 }
 
 /// Others may come and go meanwhile: what is decided is one thing, who is there another.
@@ -88,7 +92,7 @@ void MembershipState::await_decision(std::int64_t generation) {
 void MembershipState::inherit() {
   generation_ = setup_.before;
   inherits_ = true;
-  change_ = {.reason = setup_.lost.message, .is_loss = true};
+  change_ = {.reason = setup_.lost.message, .is_loss = setup_.lost.code != Errc::stopped};
   changing_ = std::chrono::steady_clock::now();
   for (const auto& place : generation_->nodes)
     if (place.address != generation_->leader())

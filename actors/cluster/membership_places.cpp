@@ -53,14 +53,13 @@ Error MembershipState::refusal(const NodeInfo& info) const {
 
 /// Who has its name may be found to be dead.
 Status MembershipState::check_later(const NodeInfo& info) const {
-  if (!roster_.nodes().empty())
-    TROUPE_TRY(roster_.check_same_job(info));
+  if (roster_.nodes().empty())
+    return {}; // it will lead
+  TROUPE_TRY(roster_.check_same_job(info));
   const auto has_name = [&](const Spare& spare) { return spare.info.address == info.address; };
   if (std::ranges::count(members_, info.address, &Member::address) > 0 ||
       std::ranges::any_of(spares_, has_name))
     return troupe::fail(Errc::network, "{} takes part already", info.address);
-  if (roster_.nodes().empty())
-    return {}; // it will lead
   if (const auto leaders = roster_.nodes().front().workers;
       leaders + info.workers > generation_->slices)
     return troupe::fail(Errc::invalid_input,
@@ -160,8 +159,7 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
   if (member == members_.end())
     return caf::unit; // the others go on without it already
   if (member == members_.begin())
-    return carry({Errc::invalid_input,
-                  fmt::format("{} leads the job, which ends with it", member->address)});
+    return leave_as_leader();
   member->leaves = true;
   if (phase_ == Phase::gathering && !setup_.leave_one_by_one)
     let_leave();
@@ -173,6 +171,39 @@ caf::result<void> MembershipState::leave(const member_actor& node) {
   change_when_wanted();
   form_if_complete();
   return caf::unit;
+}
+
+caf::result<void> MembershipState::leave_as_leader() {
+  if (const auto lacks = lacks_successor(); !lacks.empty())
+    return carry({Errc::invalid_input, fmt::format("{} leads the job, which would end with it: {}",
+                                                   members_.front().address, lacks)});
+  leaver_ = self_->make_response_promise<void>();
+  change_when_wanted();
+  return *leaver_;
+}
+
+/// Why the others could not go on without the leader; empty: they can.
+std::string MembershipState::lacks_successor() const {
+  if (ended_ || stopping_ || ending_ || !has_begun() || phase_ == Phase::gathering)
+    return "it does not train";
+  if (generation_->voters.size() < 2)
+    return "no other node can lead it";
+  const auto leave = std::ranges::count(members_, true, &Member::leaves);
+  if (std::ssize(members_) + std::ssize(spares_) - leave <= setup_.min_nodes)
+    return "cluster.min_nodes would not be left";
+  return setup_.lacks_copies(*generation_);
+}
+
+/// All steps that were begun are made, and saved: who leads next may leave at the same moment. With
+/// this MEMBERSHIP the others lose the leader.
+void MembershipState::hand_over() {
+  auto leaver = *std::exchange(leaver_, std::nullopt);
+  if (const auto lacks = lacks_successor(); !lacks.empty()) { // since it was asked
+    leaver.deliver(carry({Errc::invalid_input, lacks}));
+    return halt({Errc::network, "no other node can lead any more"}, false);
+  }
+  leaver.deliver();
+  self_->quit(caf::exit_reason::user_shutdown);
 }
 
 /// Those that were asked to, now that nothing is trained.

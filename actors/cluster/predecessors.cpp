@@ -30,6 +30,11 @@ std::vector<engine::Voter> others(const Applicant& applicant, const Members& bef
 
 } // namespace
 
+bool may_begin(const ClusterConfig& cluster, const std::string& address) {
+  const auto& join = cluster.join;
+  return join.empty() || (join.size() > 1 && join.front() == address);
+}
+
 Result<std::optional<JobPlace>> find_running_job(const Applicant& applicant,
                                                  const Members& before) {
   const auto end = Clock::now() + applicant.config.cluster.timeouts.quorum;

@@ -8,6 +8,10 @@
 
 namespace troupe::actors {
 
+/// Whether the node of this address is to begin a job where others go on with none: it was told of
+/// no others, or of several, itself first.
+bool may_begin(const ClusterConfig& cluster, const std::string& address);
+
 /// The job that those go on with whom this node trained with before, or whom it was told to join.
 /// Empty: this node may begin one, because those who do not say that they have none are too few to
 /// go on by themselves. Blocks, and asks until the quorum timeout. Errors: network, where they may

@@ -8,12 +8,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-using namespace std::chrono_literals;
-
-} // namespace
-
 VoterState::VoterState(voter_actor::pointer self, VoterSetup setup)
     : self_{self}, setup_{std::move(setup)}, lost_{self, setup_.detection} {}
 
@@ -34,6 +28,7 @@ voter_actor::behavior_type VoterState::make_behavior() {
       [this](atom::done, const std::string& address) { dialled_.erase(address); },
       [this](atom::propose, const Record& record) { return propose(record); },
       [this](atom::form) { announce(); },
+      [this](atom::leave) { return leave(); },
       [this](atom::failed, std::int64_t generation) {
         if (last_ && last_->number == generation)
           lose_leader();
@@ -77,6 +72,8 @@ void VoterState::adopt(const Record& record) {
       decree_->begin_first();
   }
   answer_candidates();
+  if (leaver_.pending())
+    leaver_.deliver();
   move_to(record.leader(), 0);
   meet_others();
   self_->run_delayed(setup_.detection, [this, number = record.number] {
@@ -90,37 +87,6 @@ std::optional<std::size_t> VoterState::own_vote(const Record& record) const {
   if (own == record.voters.end())
     return std::nullopt;
   return static_cast<std::size_t>(own - record.voters.begin());
-}
-
-caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
-  if (!is_about(last))
-    return Consent{.newer = last_};
-  const bool asks_leader = ballot % std::ssize(last_->voters) == 0;
-  if (asks_leader || has_lost_leader_)
-    return consent(ballot);
-  auto promise = self_->make_response_promise<Consent>();
-  candidates_.push_back({last.number, ballot, promise});
-  return promise;
-}
-
-/// Who may be elected by it is left alone for a while, and longer each time: else two that need
-/// longer than that until others can come to them could be elected in turn for ever.
-Consent VoterState::consent(Ballot ballot) {
-  const auto promise = decree_->promise(ballot);
-  if (promise.is_granted && has_lost_leader_)
-    campaign_in(setup_.detection * ++yielded_);
-  return {.promise = promise};
-}
-
-void VoterState::answer_candidates() {
-  for (auto& candidate : std::exchange(candidates_, {}))
-    candidate.consent.deliver(decree_ && last_->number == candidate.generation
-                                  ? consent(candidate.ballot)
-                                  : Consent{.newer = last_});
-}
-
-Ballot VoterState::accept(const Record& last, const RecordProposal& proposal) {
-  return is_about(last) ? decree_->accept(proposal) : -1;
 }
 
 /// Two may have been elected, the one while the other was still busy with the leader's loss: were
@@ -147,139 +113,6 @@ void VoterState::move_to(const std::string& address, Ballot ballot) {
   setup_.moved(address);
 }
 
-void VoterState::lose_leader() {
-  if (has_lost_leader_ || !last_ || leads())
-    return;
-  has_lost_leader_ = true;
-  forget_place();
-  answer_candidates();
-  campaign_in(turn());
-}
-
-/// The first voters go first, so that they do not disturb each other.
-std::chrono::milliseconds VoterState::turn() const {
-  const auto index = last_ ? own_vote(*last_).value_or(0) : 0;
-  return index < 2 ? 0ms : setup_.detection / 4 * static_cast<int>(index - 1);
-}
-
-void VoterState::campaign_in(std::chrono::milliseconds delay) {
-  self_->run_delayed(delay, [this, planned = ++campaigns_] {
-    if (planned == campaigns_)
-      campaign();
-  });
-}
-
-/// A witness votes, but has nothing to lead with.
-void VoterState::campaign() {
-  const bool trains = last_ && std::ranges::count(last_->nodes, setup_.self.address,
-                                                  &engine::NodePlace::address) > 0;
-  const bool contests = wish_ && leads();
-  if (!decree_ || has_ended_ || !trains || !(contests || (has_lost_leader_ && gathers_at_.empty())))
-    return;
-  const auto ballot = decree_->campaign();
-  for (std::size_t i = 0; i < last_->voters.size(); ++i)
-    if (const auto* peer = peer_of(last_->voters[i]))
-      self_->request(*peer, caf::infinite, atom::vote_v, *last_, ballot)
-          .then(
-              [this, i, number = last_->number](const Consent& consent) {
-                if (last_->number == number)
-                  count(i, consent);
-              },
-              [](const caf::error&) {}); // it is gone
-  go_on_if_elected();
-  campaign_in(setup_.detection);
-}
-
-void VoterState::count(std::size_t voter, const Consent& consent) {
-  if (consent.newer)
-    return learn(*consent.newer);
-  if (!decree_)
-    return;
-  decree_->note(voter, consent.promise);
-  go_on_if_elected();
-}
-
-/// Whose ballot may decide, but what an earlier one may have decided comes first.
-void VoterState::go_on_if_elected() {
-  if (!decree_->may_propose() || decree_->proposed())
-    return;
-  if (const auto* bound = decree_->bound())
-    put_to_vote(*bound);
-  else if (wish_)
-    put_to_vote(wish_->record);
-  else
-    move_to(setup_.self.address, *decree_->ballot());
-}
-
-/// The first generation of a job has nobody before it who could decide.
-caf::result<void> VoterState::propose(const Record& record) {
-  if (record.voters.empty() || !last_ || last_->job != record.job) {
-    adopt(record);
-    return caf::unit;
-  }
-  if (!decree_ || !decree_->may_propose() || record.number <= last_->number)
-    return carry({Errc::network, "another node leads the job now"});
-  wish_ = {record, self_->make_response_promise<void>()};
-  auto promise = wish_->decided;
-  put_to_vote(record);
-  return promise;
-}
-
-void VoterState::put_to_vote(const Record& record) {
-  decree_->propose(record);
-  for (std::size_t i = 0; i < last_->voters.size(); ++i)
-    ask_to_accept(i);
-  settle_if_decided();
-}
-
-void VoterState::ask_to_accept(std::size_t voter) {
-  const auto* peer = peer_of(last_->voters[voter]);
-  if (peer == nullptr)
-    return; // until it is met
-  self_->request(*peer, caf::infinite, atom::propose_v, *last_, *decree_->proposed())
-      .then(
-          [this, voter, number = last_->number](std::int64_t ballot) {
-            if (last_->number != number || !decree_ || !decree_->proposed())
-              return;
-            if (ballot > decree_->proposed()->ballot)
-              return lose_vote();
-            decree_->note(voter, ballot);
-            settle_if_decided();
-          },
-          [](const caf::error&) {});
-}
-
-/// Another has been promised more. The leader asks again; who was elected leaves it to the other.
-void VoterState::lose_vote() {
-  if (leads())
-    return campaign_in(setup_.detection / 4);
-  refuse_wish();
-  forget_place();
-  campaign_in(setup_.detection);
-}
-
-void VoterState::settle_if_decided() {
-  if (!decree_ || decree_->decided() == nullptr)
-    return;
-  const auto record = *decree_->decided();
-  auto wish = std::exchange(wish_, std::nullopt);
-  adopt(record);
-  for (const auto& [address, peer] : peers_)
-    self_->send(peer.voter, atom::decided_v, record);
-  if (!wish)
-    return;
-  if (wish->record.secret == record.secret)
-    wish->decided.deliver();
-  else
-    wish->decided.deliver(carry({Errc::network, "another generation was decided already"}));
-}
-
-void VoterState::refuse_wish() {
-  if (wish_)
-    std::exchange(wish_, std::nullopt)
-        ->decided.deliver(carry({Errc::network, "another node leads the job now"}));
-}
-
 /// To all that can be reached, from the first on.
 void VoterState::announce() {
   if (!gathers_here()) // any more
@@ -299,6 +132,20 @@ VoterState::leader_after(std::int64_t generation) {
   if (generation < 0)
     return {std::string{}, Record{}};
   return asker_.emplace(self_->make_response_promise<std::string, Record>());
+}
+
+/// The others lose it, too: exactly half of them cannot decide without this one.
+caf::result<void> VoterState::leave() {
+  if (!leads())
+    return caf::unit;
+  leaver_ = self_->make_response_promise<void>();
+  if (!std::exchange(has_left_, true)) {
+    refuse_wish();
+    has_lost_leader_ = true;
+    forget_place();
+    answer_candidates();
+  }
+  return leaver_;
 }
 
 /// This node is not one of those any more who go on.

@@ -5,8 +5,6 @@
 #include "../interfaces.hpp"
 #include "lost_nodes.hpp"
 
-#include "troupe/metrics/trace.hpp"
-
 #include <chrono>
 #include <functional>
 #include <map>
@@ -73,6 +71,7 @@ private:
   caf::result<void> propose(const Record& record);
   void announce();
   caf::result<std::string, Record> leader_after(std::int64_t generation);
+  caf::result<void> leave();
   void end();
   std::string status() const;
 
@@ -109,6 +108,8 @@ private:
   std::optional<Record> last_;           ///< that was decided
   std::optional<Decree<Record>> decree_; ///< on the next; empty: this node has no vote in it
   bool has_lost_leader_ = false;
+  bool has_left_ = false;                    ///< led, and does not any more
+  caf::typed_response_promise<void> leaver_; ///< waits for its successor
   int yielded_ = 0;        ///< how often it has promised another what it could have asked for
   std::string gathers_at_; ///< where the next generation comes together; empty: nobody knows yet
   Ballot gathers_by_ = 0;  ///< that it was elected by

@@ -46,8 +46,9 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         ending_ = reason;
         stop();
       },
-      [this](atom::halt) { return halt(); }, [this](atom::abort) { is_void_ = true; },
-      [this](atom::release) { return release(); }, [this](atom::status) { return status(); });
+      [this](atom::halt, bool save) { return halt(save); },
+      [this](atom::abort) { is_void_ = true; }, [this](atom::release) { return release(); },
+      [this](atom::status) { return status(); });
 }
 
 void CoordinatorState::stop() {
@@ -57,7 +58,8 @@ void CoordinatorState::stop() {
 }
 
 /// Answered by grant(), when training is about to go on.
-caf::result<void> CoordinatorState::halt() {
+caf::result<void> CoordinatorState::halt(bool save) {
+  halts_saved_ = halts_saved_ || save;
   auto& promise = halts_.emplace_back(self_->make_response_promise<void>());
   if (phase_ == Phase::training)
     grant();
@@ -69,7 +71,7 @@ caf::result<void> CoordinatorState::halt() {
 void CoordinatorState::answer_halts() {
   if (committed_ != granted_ || writing_)
     return;
-  if (setup_.dies_with_a_node && saved_ < committed_ && setup_.plan.saves())
+  if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
     return save_for_next();
   for (auto& promise : std::exchange(halts_, {}))
     promise.deliver();

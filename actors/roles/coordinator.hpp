@@ -111,7 +111,7 @@ private:
   void finish();
   void tell_workers_status();
   void stop();
-  caf::result<void> halt();
+  caf::result<void> halt(bool save);
   void answer_halts();
   void save_for_next();
   RunTotalsPtr release();
@@ -144,6 +144,7 @@ private:
   std::map<std::int64_t, std::vector<StepReport>> reports_;
   std::vector<EvaluationReport> evaluations_;
   std::vector<caf::typed_response_promise<void>> halts_; ///< wait for the steps under way
+  bool halts_saved_ = false;                             ///< and for all of them to be on a disk
   bool is_void_ = false;                                 ///< the generation is over
   bool reported_ = false;                                ///< to MEMBERSHIP: that a rank has failed
   metrics::StepSums epoch_;

@@ -1,12 +1,9 @@
 #include "former.hpp"
 
 #include "../cluster/carried_error.hpp"
-#include "../cluster/predecessors.hpp"
-#include "../cluster/roster.hpp"
 #include "metrics_role.hpp"
 #include "traced.hpp"
 
-#include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/shared_folder.hpp"
 
@@ -39,10 +36,10 @@ former_actor::behavior_type FormerState::make_behavior() {
         give_up(formed.error());
         return carry(formed.error());
       },
-      [this](atom::release) {
+      [this](atom::release, bool for_all) {
         generation_.reset();
-        if (is_daemon())
-          forget_members(engine::run_folder(config()));
+        if (for_all && is_daemon())
+          forget_job();
       },
       [this](atom::halt, const RunViewPtr& view) { halt(view); });
 }
@@ -68,16 +65,6 @@ Result<FormedPtr> FormerState::form() {
   return show();
 }
 
-/// A seat is never for a witness: this ends when the job does.
-Result<FormedPtr> FormerState::watch() {
-  setup_.exposition.enter(metrics::JobPhase::waiting);
-  setup_.say("this node is a witness: it votes on who takes part, and trains nothing");
-  auto applicant = this->applicant();
-  applicant.info.workers = 0;
-  const auto place = join_job(applicant, joined_);
-  return failure(place ? Error{Errc::internal, "a witness has got a seat"} : place.error());
-}
-
 void FormerState::halt(RunViewPtr view) {
   view_ = std::move(view);
   if (!generation_)
@@ -95,32 +82,6 @@ Status FormerState::start_alone() {
   return {};
 }
 
-Applicant FormerState::applicant() {
-  Applicant applicant{.system = self_->system(),
-                      .config = setup_.config,
-                      .network = setup_.network,
-                      .node = setup_.node,
-                      .voter = setup_.voter,
-                      .info = {.address = setup_.address,
-                               .host = engine::host_name(),
-                               .version = setup_.options.version,
-                               .process = setup_.process,
-                               .workers = static_cast<std::int32_t>(config().devices.count),
-                               .job = shared_settings(config())},
-                      .data_plane = setup_.data_plane,
-                      .say = setup_.say,
-                      .stopped_within = setup_.stopped_within,
-                      .prepare = [this](std::int64_t slices) { return prepare_to_join(slices); }};
-  const auto before = read_members(engine::run_folder(config()));
-  applicant.info.generation = std::max(last_.number, before.generation);
-  for (const auto& node : before.nodes)
-    applicant.known.push_back(node.address);
-  if (setup_.data_plane)
-    applicant.info.data =
-        to_string({parse_endpoint(setup_.address)->host, setup_.data_plane->port()});
-  return applicant;
-}
-
 Status FormerState::come_together() {
   place_.reset();
   setup_.exposition.enter(metrics::JobPhase::waiting);
@@ -129,8 +90,7 @@ Status FormerState::come_together() {
     TROUPE_TRY(find_job(applicant));
   TROUPE_TRY(applicant.info.offer, offer(applicant));
   TROUPE_TRY(place_, find_place(applicant));
-  if (const auto written = write_members(engine::run_folder(config()), last_); !written)
-    setup_.say(written.error().message);
+  remember_members();
   healing_ = Clock::now();
   if (auto shared = share(applicant); !shared) {
     if (!leads_ && shared.error().code == Errc::network) // the leader knows, or cannot be told
@@ -176,88 +136,6 @@ void FormerState::say_place() const {
                            seat.place().workers, record.world_size()));
   if (const auto lacks = engine::lacks_copies(config().parallel, record); leads_ && !lacks.empty())
     setup_.say(lacks);
-}
-
-/// Of the leader before, whose folder it may be too, this one takes what it has written, and the
-/// right to write more.
-Status FormerState::claim_folder(const engine::GenerationRecord& record,
-                                 const std::string& before) {
-  if (!leads_ || record.writer == claimed_)
-    return {};
-  const auto folder = engine::run_folder(config());
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(Errc::io, "cannot make the folder {}: {}", folder.string(), error.message());
-  const bool is_shared = std::filesystem::exists(drafts_of(folder, before), error);
-  if (!inherits_)
-    TROUPE_TRY(metrics::check_unwritten(folder));
-  TROUPE_TRY(claim_drafts(folder, record.writer, inherits_ ? Claim::takes_over : Claim::begins));
-  if (inherits_ && !is_shared && view_)
-    TROUPE_TRY(view_->hand_over_history());
-  claimed_ = record.writer;
-  return {};
-}
-
-/// Who would begin a job asks first whether others go on with it. Leaves it open where this node
-/// was told to join others, which may not be there yet.
-Status FormerState::find_job(const Applicant& applicant) {
-  const auto& join = config().cluster.join;
-  const bool begins = join.empty() || (join.size() > 1 && join.front() == applicant.info.address);
-  if (!begins)
-    return {};
-  TROUPE_TRY(const auto found,
-             find_running_job(applicant, read_members(engine::run_folder(config()))));
-  if (found)
-    joined_ = *found;
-  leads_ = !found;
-  return {};
-}
-
-/// Where the leader is lost, at the one that follows it, or as that.
-Result<Place> FormerState::find_place(Applicant& applicant) {
-  auto place = with_folder(enter_job(applicant));
-  while (!place && is_orphan(place.error())) {
-    TROUPE_TRY(follow_or_lead(applicant, place.error()));
-    place = with_folder(take_seat(applicant, joined_));
-  }
-  return place;
-}
-
-/// A leader that was stopped meanwhile may come too late for the run's folder: then another leads.
-Result<Place> FormerState::with_folder(Result<Place> place) {
-  if (!place)
-    return place;
-  const auto before = std::exchange(last_, place->seat.generation);
-  TROUPE_TRY(claim_folder(last_, before.writer));
-  return place;
-}
-
-/// Of the job that this node takes part in already, or that it comes to.
-Result<Place> FormerState::enter_job(const Applicant& applicant) {
-  if (leads_ || last_.number > 0)
-    return take_seat(applicant, joined_);
-  return join_job(applicant, joined_);
-}
-
-/// Whether others can tell where the job goes on.
-bool FormerState::is_orphan(const Error& error) const {
-  return error.code == Errc::network && setup_.voter && last_.voters.size() > 1;
-}
-
-Status FormerState::follow_or_lead(Applicant& applicant, const Error& lost) {
-  if (std::exchange(leads_, false)) // of which the others know nothing any more
-    caf::anon_send_exit(joined_.membership, caf::exit_reason::user_shutdown);
-  Vacancy vacancy{last_, lost};
-  TROUPE_TRY(joined_, find_successor(applicant, vacancy));
-  inherits_ = !joined_.membership;
-  if (inherits_) {
-    leads_ = true;
-    joined_ = lead_job(applicant, vacancy);
-    setup_.say(fmt::format("this node leads the job from now on, after {}", vacancy.last.leader()));
-  }
-  TROUPE_TRY(applicant.info.offer, offer(applicant));
-  return {};
 }
 
 Result<StateOffer> FormerState::offer(const Applicant& applicant) {
@@ -360,8 +238,6 @@ Result<FormedPtr> FormerState::show() {
 
 /// This node cannot do its part: the others need not wait for it.
 void FormerState::give_up(Error error) {
-  if (error.code == Errc::stopped)
-    setup_.say(error.message);
   if (!joined_.membership || !place_)
     return;
   error.where.node = setup_.address;

@@ -66,6 +66,9 @@ private:
   bool is_orphan(const Error& error) const;
   Result<Place> with_folder(Result<Place> place);
   Status claim_folder(const engine::GenerationRecord& record, const std::string& before);
+  bool writes_here(const std::string& writer) const;
+  void remember_members() const;
+  void forget_job() const;
   Result<StateOffer> offer(const Applicant& applicant);
   Result<StateOffer> offer_whole(const Applicant& applicant);
   bool holds_parts() const { return host_ && !host_->held.empty(); }

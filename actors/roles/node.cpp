@@ -177,6 +177,8 @@ void NodeState::form_next() {
     return release(ended_);
   if (end_) // since then
     return tell_outcome(*end_);
+  if (hands_over_)
+    return leave_to_others();
   coordinator_ = nullptr;
   formed_.reset();
   const auto then = [this] { form(); }; // which says so, if FORMER has died
@@ -271,10 +273,14 @@ Error NodeState::died(std::string_view role, const caf::error& reason, int rank)
 }
 
 void NodeState::lost_leader(const caf::error& reason) {
-  Error error{Errc::network, fmt::format("node {}, which led the job, is gone: {}", leader_,
-                                         lost_.why(membership_.node(), reason))};
-  error.where.node = leader_;
-  lost_leader(error);
+  if (reason == caf::exit_reason::user_shutdown)
+    return lost_leader(Error{Errc::stopped,
+                             fmt::format("node {}, which led the job, has left it", leader_),
+                             {.node = leader_}});
+  lost_leader(Error{Errc::network,
+                    fmt::format("node {}, which led the job, is gone: {}", leader_,
+                                lost_.why(membership_.node(), reason)),
+                    {.node = leader_}});
 }
 
 /// It may go while this node still waits for its seat, or later. Where nobody can take its place
@@ -355,28 +361,50 @@ void NodeState::stop() {
 }
 
 void NodeState::end() {
-  if (!membership_ || leader_ == identity_.address)
+  if (!membership_ || (setup_.ends_for_all && leader_ == identity_.address))
     return stop();
-  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
-      .then([] {}, [](const caf::error&) {}); // it leads no more: nobody misses this node
-  setup_.stopped();
+  ask_to_leave([] {},
+               [this](const caf::error&) {
+                 if (leader_ == identity_.address)
+                   stop();
+               });
+  if (leader_ != identity_.address)
+    setup_.stopped();
 }
 
-/// Who leads others cannot.
 caf::result<void> NodeState::leave_others() {
   if (!membership_) {
     stop();
     return caf::unit;
   }
   auto promise = self_->make_response_promise<void>();
+  ask_to_leave([promise]() mutable { promise.deliver(); },
+               [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+void NodeState::ask_to_leave(std::function<void()> left,
+                             std::function<void(const caf::error&)> refused) {
   self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
       .then(
-          [this, promise]() mutable {
+          [this, left = std::move(left), led = leader_ == identity_.address] {
+            hands_over_ = led;
             setup_.stopped();
-            promise.deliver();
+            left();
           },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
-  return promise;
+          std::move(refused));
+}
+
+/// They may need this node's vote to decide who leads.
+void NodeState::leave_to_others() {
+  const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
+      RunOutcome{.summary = {},
+                 .error = Error{Errc::stopped, "this node has left the job, and another leads it"},
+                 .formed = false});
+  const auto then = [this, outcome] { release(outcome); };
+  self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
+    then();
+  });
 }
 
 caf::result<JobStatus> NodeState::status() {
@@ -438,9 +466,8 @@ void NodeState::abort_ranks(const Error& reason, const std::function<void()>& th
 void NodeState::release(const RunOutcomePtr& outcome) {
   end_ranks();
   const auto answer = [this, outcome] { outcome_.deliver(outcome); };
-  self_->request(former_, caf::infinite, atom::release_v).then(answer, [answer](const caf::error&) {
-    answer();
-  });
+  self_->request(former_, caf::infinite, atom::release_v, end_ ? end_->for_all : !hands_over_)
+      .then(answer, [answer](const caf::error&) { answer(); });
 }
 
 void NodeState::end_ranks() {

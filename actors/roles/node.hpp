@@ -19,7 +19,9 @@ namespace troupe::actors {
 struct NodeSetup {
   std::string run;                           ///< its name
   std::chrono::milliseconds detection{5000}; ///< without a sign of life, a node is dead
-  std::function<void()> stopped;             ///< called when somebody asks the node to stop
+  std::chrono::milliseconds form{30000};     ///< for nodes to come together again
+  bool ends_for_all = false;     ///< it was launched with the others, and is asked to end with them
+  std::function<void()> stopped; ///< called when somebody asks the node to stop
   /// By which ranks connect to those of other nodes; null where there is one node alone.
   std::shared_ptr<collectives::DataPlane> data_plane = nullptr;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -87,6 +89,8 @@ private:
   void lost_coordinator(const Error& error);
   void stop();
   caf::result<void> leave_others();
+  void ask_to_leave(std::function<void()> left, std::function<void(const caf::error&)> refused);
+  void leave_to_others();
   void end();
   caf::result<JobStatus> status();
   void ask_voter(caf::typed_response_promise<JobStatus> promise);
@@ -118,6 +122,7 @@ private:
   RunOutcomePtr ended_;       ///< how the job did, where this node leads
   std::optional<JobEnd> end_; ///< of a job that another node leads
   bool stopping_ = false;     ///< asked before there was a COORDINATOR
+  bool hands_over_ = false;   ///< it has led, and leaves the others
   std::int64_t seat_of_ = 0;  ///< the generation of the last seat; 0: it has none
   std::int64_t known_ = 0;    ///< the last generation that it had a seat in
   std::size_t voters_ = 0;    ///< of that one

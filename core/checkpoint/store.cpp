@@ -84,14 +84,6 @@ tl::unexpected<Error> not_made(const fs::path& folder, const std::error_code& er
               "cannot make the folder {}: {}", folder.string(), error.message());
 }
 
-Status make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return not_made(folder, error);
-  return {};
-}
-
 /// A folder loses its name first, so that half of one is never taken for a checkpoint.
 Status remove_checkpoint(const fs::path& path) {
   auto doomed = path;
@@ -125,7 +117,7 @@ fs::path CheckpointStore::partial_of(std::int64_t step) const {
 /// The folder of drafts is not made: who has no right to write any more has none.
 Result<fs::path> CheckpointStore::begin(std::int64_t step) const {
   const auto partial = partial_of(step);
-  TROUPE_TRY(make_folder(folder_));
+  TROUPE_TRY(make_folders(folder_));
   std::error_code error;
   fs::create_directory(partial, error);
   if (error)
@@ -149,7 +141,7 @@ void CheckpointStore::abandon(std::int64_t step) const {
 }
 
 Result<CheckpointStore::Entry> CheckpointStore::save(const Checkpoint& checkpoint) {
-  TROUPE_TRY(make_folder(folder_));
+  TROUPE_TRY(make_folders(folder_));
   Entry entry{checkpoint.step, path_of(checkpoint.step)};
   TROUPE_TRY(write_state(entry.path, *state_in_memory(checkpoint)));
   remember(entry);

@@ -103,16 +103,31 @@ Descriptor open_connection(const addrinfo& address, std::chrono::milliseconds ti
   return socket;
 }
 
-Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds timeout,
-                            const Wakeup* cancelled) {
+struct Attempt {
+  Descriptor socket;   ///< invalid: no address could be connected to
+  int number = 0;      ///< errno's, of the last; 0: there was no address
+  std::string problem; ///< in words
+};
+
+Attempt try_all(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+                const Wakeup* cancelled) {
   const auto [addresses, problem] = look_up(endpoint, 0);
-  auto why = problem;
+  Attempt last{.socket = {}, .problem = problem};
   for (const auto* address = addresses.get(); address; address = address->ai_next) {
     if (auto socket = open_connection(*address, timeout, cancelled))
-      return socket;
-    why = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);
+      return {.socket = std::move(socket), .problem = {}};
+    last.number = errno;
+    last.problem = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);
   }
-  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), why);
+  return last;
+}
+
+Result<Descriptor> open_any(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+                            const Wakeup* cancelled) {
+  auto attempt = try_all(endpoint, timeout, cancelled);
+  if (attempt.socket)
+    return std::move(attempt.socket);
+  return fail(Errc::network, "cannot connect to {}: {}", to_string(endpoint), attempt.problem);
 }
 
 /// Empty, with errno set, where there is no way.
@@ -162,6 +177,10 @@ Result<std::string> own_address_towards(const Endpoint& endpoint) {
     why = std::strerror(errno);
   }
   return fail(Errc::network, "no way from here to {}: {}", endpoint.host, why);
+}
+
+bool is_refused(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+  return try_all(endpoint, timeout, nullptr).number == ECONNREFUSED;
 }
 
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout) {

@@ -30,6 +30,10 @@ Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::millisecond
 Result<Descriptor> connect_to(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                               const Wakeup& cancelled);
 
+/// Whether that host says that nothing listens there. Not where there is no answer or no way to it:
+/// somebody may live there.
+bool is_refused(const Endpoint& endpoint, std::chrono::milliseconds timeout);
+
 /// This host's address on the way there, as numbers; nothing is sent. Error: network.
 Result<std::string> own_address_towards(const Endpoint& endpoint);
 

@@ -60,6 +60,9 @@ void HostOptimizer::take_findings(bool votes) {
   auto& device = replica_->device();
   auto& stream = *replica_->communication;
   const auto& host = *state().host();
+  for (const auto& updated : updated_) // which may have read what was found of the step before
+    if (updated)
+      stream.wait(updated);
   device.copy(stream, host.clip_factor(), state().clip_factor(), sizeof(float));
   if (const auto* const scale = state().loss_scale())
     device.copy(stream, host.loss_scale(), scale, sizeof *scale);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <utility>
 
 namespace troupe::metrics {
 
@@ -19,42 +20,55 @@ double since_epoch(std::chrono::system_clock::time_point time) {
 } // namespace
 
 struct Registry::Values : Families {
+  void tell_as(bool leader);
   void set_process(const ProcessUse& use);
   void set_time_left();
 
   std::mutex changing; ///< nobody reads two phases, or none; guards what follows
+  bool leads = false;  ///< the job
   double operations_per_step = 0;
   std::int64_t steps_done = 0, steps_left = 0;
   double seconds_trained = 0; ///< with evaluations and pauses
 };
 
-Registry::Registry(const RunInfo& run, bool leads)
-    : values_(std::make_unique<Values>()), leads_(leads) {
+Registry::Registry(const RunInfo& run, bool leads) : values_(std::make_unique<Values>()) {
   auto& v = *values_;
   v.set(names::build_info, 1, {run.version});
   v.set(names::run_info, 1,
         {run.name, run.model, run.dataset, to_string(run.strategy), run.precision});
-  for (const auto& metric : names::all)
-    if (leads && metric.teller == Teller::leader && metric.type != MetricType::gauge &&
-        metric.labels.front().empty())
-      v.begin(metric);
+  v.tell_as(leads);
   v.begin(names::unreadable_samples);
 }
 
 Registry::~Registry() = default;
 
-void Registry::begin(const RunInfo& run) {
+/// What was counted for the job before another led it is not what that one counts on from.
+void Registry::Values::tell_as(bool leader) {
+  if (std::exchange(leads, leader) == leader)
+    return;
+  for (const auto& metric : names::all) {
+    if (metric.teller != Teller::leader)
+      continue;
+    if (!leader)
+      forget(metric);
+    else if (metric.type != MetricType::gauge && metric.labels.front().empty())
+      begin(metric);
+  }
+}
+
+void Registry::begin(const RunInfo& run, bool leads) {
   auto& v = *values_;
+  const std::lock_guard lock{v.changing};
+  v.tell_as(leads);
   v.set(names::start_time, since_epoch(run.started));
   v.set(names::world_size, run.world_size);
-  if (!leads_)
+  if (!leads)
     return;
   v.set(names::step, static_cast<double>(run.first_step));
   v.set(names::last_step, static_cast<double>(run.total_steps));
   v.set(names::checkpoint_step, static_cast<double>(run.first_step));
   if (run.checkpoint_interval > 0)
     v.set(names::checkpoint_interval, static_cast<double>(run.checkpoint_interval));
-  const std::lock_guard lock{v.changing};
   v.operations_per_step = run.operations_per_step;
   v.steps_left = run.total_steps - run.first_step;
 }

@@ -34,14 +34,14 @@ struct LoaderSample {
 /// sees only the rise of what was there before. Any thread may call anything.
 class Registry {
 public:
-  /// Of `run` only what its config says need be known.
+  /// Of `run` only what its config says need be known, and of who leads what it does.
   explicit Registry(const RunInfo& run, bool leads = true);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
   ~Registry();
 
-  /// All of the run is known now.
-  void begin(const RunInfo& run);
+  /// All of the run is known now, and whether this node leads it from now on.
+  void begin(const RunInfo& run, bool leads);
   void record(const StepRecord& step);
   void record(const EpochRecord& epoch);
   void record(const WorkerSummary& worker);
@@ -69,7 +69,6 @@ public:
 private:
   struct Values;
   std::unique_ptr<Values> values_;
-  const bool leads_;
 };
 
 } // namespace troupe::metrics

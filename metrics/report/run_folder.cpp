@@ -5,7 +5,6 @@
 
 #include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
 
 #include <system_error>
 #include <utility>
@@ -13,10 +12,6 @@
 namespace troupe::metrics {
 
 namespace {
-
-Errc code_of(const std::error_code& error) {
-  return error == std::errc::no_space_on_device ? Errc::no_space : Errc::io;
-}
 
 /// Opens a file of lines, of which those stay that come before the run's first step.
 template <class Record>
@@ -36,11 +31,7 @@ Result<JsonLines> open_lines(const std::filesystem::path& path,
 Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const RunInfo& run,
                                   std::string_view config_yaml, const RunWriter& writer) {
   auto path = output / run.name;
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error)
-    return fail(code_of(error), "cannot make the folder {}: {}", echoed(path.string()),
-                error.message());
+  TROUPE_TRY(make_folders(path));
   Recollection before{run};
   TROUPE_TRY(auto steps, open_lines(path / run_files::steps, parse_step, before, writer));
   TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before, writer));
@@ -48,6 +39,7 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
              open_lines(path / run_files::recoveries, parse_recovery, before, writer));
   RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(recoveries),
                    std::move(before), writer.drafts);
+  std::error_code error;
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
   TROUPE_TRY(write_file_atomically(folder.path_ / run_files::config, config_yaml, writer.drafts));
@@ -69,6 +61,12 @@ Status RunFolder::append(const EpochRecord& epoch) {
 
 Status RunFolder::append(const RecoveryRecord& recovery) {
   return recoveries_.append(to_json(recovery));
+}
+
+Status RunFolder::settle() {
+  for (auto* lines : {&steps_, &epochs_, &recoveries_})
+    TROUPE_TRY(lines->settle());
+  return {};
 }
 
 Status RunFolder::write(const RunInfo& run) const {

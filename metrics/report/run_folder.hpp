@@ -51,6 +51,10 @@ public:
   Status append(const EpochRecord& epoch);
   Status append(const RecoveryRecord& recovery);
 
+  /// Lines that found no room are written with the next one, or now. Error: of the first that
+  /// cannot be.
+  Status settle();
+
   // Each whole or not at all.
   Status write(const RunInfo& run) const;
   Status write(const RunSummary& summary) const;

@@ -2,6 +2,7 @@
 
 #include "detail/event.hpp"
 
+#include "troupe/core/atomic_file.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 
@@ -41,11 +42,7 @@ void add(std::vector<Scalar>& scalars, const char* tag, const std::optional<doub
 } // namespace
 
 Result<EventFile> EventFile::create(const std::filesystem::path& folder, const RunInfo& run) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(errc_of(error.value()), "cannot make the folder {}: {}", echoed(folder.string()),
-                error.message());
+  TROUPE_TRY(make_folders(folder));
   const auto now = system_clock::now();
   for (int number = 0;; ++number) {
     const auto path = folder / file_name(run.host, now, number);

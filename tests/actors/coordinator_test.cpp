@@ -187,7 +187,7 @@ TEST_CASE("another generation waits for the steps under way, and none begins") {
   company.start();
   bool quiet = false;
   company.system.spawn([&](caf::event_based_actor* membership) {
-    membership->request(company.coordinator, caf::infinite, atom::halt_v).then([&] {
+    membership->request(company.coordinator, caf::infinite, atom::halt_v, false).then([&] {
       quiet = true;
     });
   });

@@ -48,7 +48,7 @@ struct Workshop {
   }
   void release() {
     caf::scoped_actor self{*system};
-    self->request(former, caf::infinite, atom::release_v)
+    self->request(former, caf::infinite, atom::release_v, true)
         .receive([] {}, [](const caf::error& error) { FAIL(caf::to_string(error)); });
   }
   /// NODE does this when it ends.
@@ -134,7 +134,5 @@ TEST_CASE("asked to stop before a device is prepared, a former says so and forms
   REQUIRE_FALSE(formed);
   CHECK(formed.error().code == Errc::stopped);
   CHECK(workshop.times_formed == 0);
-  REQUIRE_FALSE(workshop.said.empty());
-  CHECK(workshop.said.back() == formed.error().message);
   caf::anon_send_exit(workshop.former, caf::exit_reason::user_shutdown);
 }

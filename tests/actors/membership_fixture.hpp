@@ -94,11 +94,15 @@ struct DaemonStub {
 struct Told {
   std::vector<Error> failures;
   std::optional<Error> ending;
-  int stops = 0, halts = 0;
+  int stops = 0, halts = 0, saves = 0;
 };
 
 struct Cluster : Deterministic {
-  explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0) {
+  /// `decides`: a VOTER does, and takes a moment.
+  explicit Cluster(std::int32_t min_nodes, std::int32_t max_nodes = 0, bool decides = false) {
+    if (decides)
+      voter = spawn_stub<voter_actor>(
+          system, [](atom::propose, const engine::GenerationRecord&) { return caf::unit; });
     membership = spawn_state<MembershipState, membership_actor>(
         system, MembershipSetup{.min_nodes = min_nodes,
                                 .max_nodes = std::max(min_nodes, max_nodes),
@@ -106,13 +110,15 @@ struct Cluster : Deterministic {
                                 .form = 20s,
                                 .detection = 5s,
                                 .slices = [](std::int64_t) { return 12; },
-                                .say = [this](const std::string& text) { said.push_back(text); }});
+                                .say = [this](const std::string& text) { said.push_back(text); },
+                                .voter = voter});
   }
   ~Cluster() {
     for (const auto& [address, stub] : stubs)
       self->send_exit(stub, caf::exit_reason::kill);
     self->send_exit(coordinator, caf::exit_reason::kill);
     self->send_exit(membership, caf::exit_reason::kill);
+    self->send_exit(voter, caf::exit_reason::kill);
     scheduler.run();
   }
   /// It asks for a seat when messages are run.
@@ -144,7 +150,11 @@ struct Cluster : Deterministic {
     coordinator = spawn_stub<coordinator_actor>(
         system, [this](atom::failed, const Error& error) { told->failures.push_back(error); },
         [this](atom::stop, const Error& reason) { told->ending = reason; },
-        [this](atom::stop) { ++told->stops; }, [this](atom::halt) { ++told->halts; });
+        [this](atom::stop) { ++told->stops; },
+        [this](atom::halt, bool save) {
+          ++told->halts;
+          told->saves += save ? 1 : 0;
+        });
   }
   void kill(const std::string& address) {
     self->send_exit(stubs.at(address), caf::exit_reason::kill);
@@ -184,6 +194,7 @@ struct Cluster : Deterministic {
     scheduler.run();
   }
 
+  voter_actor voter;
   membership_actor membership;
   coordinator_actor coordinator;
   std::map<std::string, member_actor> stubs;

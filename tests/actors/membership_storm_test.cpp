@@ -18,7 +18,8 @@ constexpr int min_nodes = 2, max_nodes = 3, names = 6;
 
 class Storm {
 public:
-  explicit Storm(std::uint64_t seed) : random_{seed} {
+  explicit Storm(std::uint64_t seed)
+      : random_{seed}, cluster_{min_nodes, max_nodes, seed % 2 == 1} {
     cluster_.spawn_coordinator();
     start(0); // it leads
     cluster_.scheduler.run();
@@ -155,7 +156,7 @@ private:
   }
 
   std::mt19937_64 random_;
-  Cluster cluster_{min_nodes, max_nodes};
+  Cluster cluster_;
   std::map<std::string, std::shared_ptr<test::Applicant>> nodes_; ///< those that live
   std::int64_t steps_ = 0;
 };

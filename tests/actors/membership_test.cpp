@@ -128,15 +128,41 @@ TEST_CASE("a node that is asked to leaves between two steps, and the others go o
   CHECK(a->seat->generation.number == 2);
 }
 
-TEST_CASE("the leader cannot leave alone") {
-  Cluster cluster{1, 2};
+TEST_CASE("the leader cannot leave when the others could not go on") {
+  const bool is_alone = GENERATE(true, false);
+  CAPTURE(is_alone);
+  Cluster cluster{is_alone ? 1 : 2, 3, true};
   const auto a = cluster.join("a:1");
+  if (!is_alone)
+    cluster.join("b:1");
   cluster.lead();
   const auto refused = cluster.leave("a:1");
   REQUIRE(refused);
   CHECK(refused->code == Errc::invalid_input);
-  CHECK(refused->message == "a:1 leads the job, which ends with it");
+  CHECK(refused->message ==
+        (is_alone
+             ? "a:1 leads the job, which would end with it: no other node can lead it"
+             : "a:1 leads the job, which would end with it: cluster.min_nodes would not be left"));
+  CHECK(cluster.told->halts == 0);
   CHECK_FALSE(a->end);
+}
+
+TEST_CASE("the leader leaves between two steps, and with it MEMBERSHIP") {
+  Cluster cluster{1, 2, true};
+  cluster.join("a:1");
+  const auto b = cluster.join("b:1");
+  cluster.lead(); // b comes into the next generation
+  cluster.tell(atom::lead_v, cluster.coordinator);
+  cluster.told->halts = 0;
+  const bool has_ended = GENERATE(false, true);
+  if (has_ended)
+    cluster.tell(atom::finish_v, JobEnd{.result = {.status = "completed"}});
+  const auto refused = cluster.leave("a:1");
+  CHECK(refused.has_value() == has_ended);
+  CHECK(cluster.told->saves == (has_ended ? 0 : 1)); // who leads next may leave, too
+  CHECK(b->end.has_value() == has_ended);
+  const auto later = cluster.join("c:1");
+  CHECK(later->seat.has_value() == has_ended); // with why it gets none
 }
 
 TEST_CASE("who is asked to leave while nodes come together, or connect, leaves at once") {

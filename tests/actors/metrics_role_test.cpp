@@ -316,15 +316,27 @@ TEST_CASE("how long messages wait is sampled every second, by role") {
   CHECK(messages() == second + 1); // the tick
 }
 
-TEST_CASE("a full disk does not end a run, which has failed all the same when it has ended") {
+TEST_CASE("lines that a full disk has no room for are written when it has") {
   Audience audience;
   audience.commit(0);
   {
     const test::FullDisk full{64};
     audience.commit(1);
   }
+  CHECK(std::ranges::count(audience.file("events.jsonl"), '\n') == 1);
   audience.commit(2);
-  CHECK(audience.shows("troupe_steps_total 3"));
+  CHECK(std::ranges::count(audience.file("events.jsonl"), '\n') == 3);
+  CHECK(audience.finish("completed").summary.status == "completed");
+}
+
+TEST_CASE("a full disk does not end a run, which has failed all the same when it has ended") {
+  Audience audience;
+  for (int step = 0; step < 20; ++step)
+    audience.commit(step);
+  const test::FullDisk full{4096}; // room for a summary, and none for more steps
+  audience.commit(20);
+  audience.commit(21);
+  CHECK(audience.shows("troupe_steps_total 22"));
   const auto outcome = audience.finish("completed");
   CHECK(outcome.summary.status == "failed");
   REQUIRE(outcome.error);

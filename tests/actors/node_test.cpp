@@ -117,7 +117,7 @@ struct Follower : test::Deterministic {
           return FormedPtr{std::make_shared<const Formed>(
               Formed{.generation = generation, .info = generation->info(), .metrics = metrics})};
         },
-        [this](atom::release) { ++releases; });
+        [this](atom::release, bool) { ++releases; });
     node = test::spawn_state<NodeState, node_actor>(system, NodeSetup{.stopped = [] {}});
     self->send(node, atom::join_v, membership, std::string{"a:1"}, NodeInfo{.address = "b:1"});
     scheduler.run();

@@ -78,7 +78,7 @@ inline former_actor spawn_former(
         return FormedPtr{std::make_shared<const Formed>(
             Formed{.generation = *generation, .info = (*generation)->info(), .metrics = metrics})};
       },
-      [host, generation](atom::release) {
+      [host, generation](atom::release, bool) {
         std::ignore = engine::leave_state(**generation, host->job->plan.total_steps());
         generation->reset();
       });

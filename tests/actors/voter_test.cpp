@@ -5,6 +5,7 @@
 #include "troupe/actors/cluster/voter.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,18 @@ public:
     self->send_exit(daemons_.at(address)->voter, caf::exit_reason::kill);
     daemons_.erase(address);
   }
+  /// Who leads leaves the others, which lose its MEMBERSHIP.
+  void leave() {
+    const auto leader = last().leader();
+    daemons_.at(leader)->leaves = true;
+    system.spawn([this, leader](caf::event_based_actor* node) {
+      node->request(daemons_.at(leader)->voter, caf::infinite, atom::leave_v).then([this] {
+        has_left = true;
+      });
+    });
+    for (const auto& [address, daemon] : daemons_)
+      self->send(daemon->voter, atom::failed_v, last().number);
+  }
   bool lives(const std::string& address) const { return daemons_.contains(address); }
   std::size_t living() const { return daemons_.size(); }
 
@@ -81,13 +94,14 @@ public:
   }
 
   std::map<std::int64_t, Record> decided;                ///< by number
+  bool has_left = false;                                 ///< the leader may go
   bool is_forked = false;                                ///< two records of one number were decided
   std::map<std::string, std::chrono::milliseconds> busy; ///< how long each is with all it does
 
 private:
   struct Daemon {
     voter_actor voter;
-    bool trains = true;
+    bool trains = true, leaves = false;
     std::string gathers_at = {}; ///< as its VOTER has told last
   };
 
@@ -123,7 +137,9 @@ private:
     record.job = "job";
     std::vector<engine::Voter> witnesses;
     for (const auto& [address, daemon] : daemons_)
-      if (daemon->trains && address != leader)
+      if (daemon->leaves)
+        continue;
+      else if (daemon->trains && address != leader)
         record.nodes.push_back({.address = address, .process = identity(address).process});
       else if (!daemon->trains)
         witnesses.push_back(identity(address));
@@ -228,6 +244,18 @@ TEST_CASE("of two nodes the one that follows is no majority, but with a witness"
   three.pass(5s);
   CHECK(three.last().number == 2);
   CHECK(three.last().leader() == name(1));
+}
+
+TEST_CASE("a leader that leaves goes when another leads") {
+  const int nodes = GENERATE(1, 2, 3);
+  CAPTURE(nodes);
+  Town town{nodes};
+  town.leave();
+  town.pass(1s);
+  CHECK(town.has_left == (nodes > 1));
+  CHECK(town.last().number == (nodes > 1 ? 2 : 1));
+  CHECK(town.last().leader() == name(nodes > 1 ? 1 : 0));
+  CHECK(std::ssize(town.last().nodes) == std::max(1, nodes - 1));
 }
 
 TEST_CASE("a witness leads nobody") {

@@ -40,7 +40,7 @@ std::string to_string(MetricType type) {
 
 /// Everything that can be recorded, once.
 void record_all(Registry& registry) {
-  registry.begin(small_run());
+  registry.begin(small_run(), true);
   registry.record(small_step(0));
   registry.record(small_epoch(0));
   registry.record(small_worker(0));
@@ -112,7 +112,7 @@ TEST_CASE("a node that leads counts from zero; of what has no value yet nothing 
 
 TEST_CASE("a node that follows tells what is its own, and nothing of the job's") {
   Registry registry(small_run(), false);
-  registry.begin(small_run());
+  registry.begin(small_run(), false);
   registry.set_phase(JobPhase::training);
   registry.record(small_worker(1));
   std::set<std::string> told;
@@ -127,6 +127,23 @@ TEST_CASE("a node that follows tells what is its own, and nothing of the job's")
                     "troupe_memory_limit_bytes", "troupe_peak_operations_per_second",
                     "troupe_rank_step_seconds_total", "troupe_rank_steps_total",
                     "troupe_loader_ready_batches", "troupe_unreadable_samples_total"});
+}
+
+TEST_CASE("who leads from now on tells of the whole job, and who no longer does of itself alone") {
+  Registry registry(small_run(), false);
+  registry.begin(small_run(), false);
+  const auto of_a_follower = declared(registry.text());
+  registry.begin(small_run(), true);
+  CHECK(has_line(registry, "troupe_steps_total 0"));
+  CHECK(has_line(registry, "troupe_step 0"));
+  registry.record(small_step(0));
+  registry.record(small_epoch(0));
+  CHECK(has_line(registry, "troupe_steps_total 1"));
+  CHECK(has(registry.text(), "troupe_loss{set=\"test\"}"));
+  registry.begin(small_run(), false);
+  CHECK(declared(registry.text()) == of_a_follower);
+  registry.begin(small_run(), true);
+  CHECK(has_line(registry, "troupe_steps_total 0"));
 }
 
 TEST_CASE("what cannot be read is counted up to its total") {
@@ -186,7 +203,7 @@ TEST_CASE("the loss that ends a run is shown, though its step is not counted") {
 
 TEST_CASE("the time left follows from what the steps took, with evaluations and pauses") {
   Registry registry(small_run());
-  registry.begin(small_run());
+  registry.begin(small_run(), true);
   CHECK_FALSE(has(registry.text(), "troupe_time_left_seconds"));
   registry.record(small_step(0));
   CHECK(has_line(registry, "troupe_time_left_seconds 3.625")); // 29 of 0.125 s
@@ -201,7 +218,7 @@ TEST_CASE("the time left follows from what the steps took, with evaluations and 
 
 TEST_CASE("operations are those of the steps that were made") {
   Registry registry(small_run());
-  registry.begin(small_run());
+  registry.begin(small_run(), true);
   registry.record(small_step(0));
   registry.record(small_step(1));
   CHECK(has_line(registry, "troupe_operations_total 10000000000"));
@@ -211,7 +228,7 @@ TEST_CASE("a checkpoint has a size, a time and a pause, and a run begins at one"
   auto run = small_run();
   run.first_step = 7;
   Registry registry(run);
-  registry.begin(run);
+  registry.begin(run, true);
   CHECK(has_line(registry, "troupe_checkpoint_step 7"));
   CHECK(has_line(registry, "troupe_checkpoint_interval_steps 10"));
   CHECK_FALSE(has(registry.text(), "troupe_checkpoint_time_seconds"));
@@ -228,7 +245,7 @@ TEST_CASE("a run that writes no checkpoints has no interval of them") {
   auto run = small_run();
   run.checkpoint_interval = 0;
   Registry registry(run);
-  registry.begin(run);
+  registry.begin(run, true);
   CHECK_FALSE(has(registry.text(), "troupe_checkpoint_interval_steps"));
 }
 

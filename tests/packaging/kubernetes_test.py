@@ -50,6 +50,7 @@ def check_names(known):
         (template["metadata"]["annotations"]["prometheus.io/port"] != str(ports["metrics"]), "Prometheus would ask another port"),
         (template["spec"]["terminationGracePeriodSeconds"] < seconds + 15, "pods are killed while they drain"),
         (node["cluster"]["max_nodes"] != pods["spec"]["replicas"], "max_nodes is not the number of replicas"),
+        (node["cluster"]["join"] != [f"{pods['metadata']['name']}-{i}.{service['metadata']['name']}:{ports['cluster']}" for i in range(pods["spec"]["replicas"])], "pods would not find each other"),
         ([node["cluster"][key] for key in ("listen", "data_port")] != [f"0.0.0.0:{ports['cluster']}", ports["data"]], "the config has other ports"),
     ):
         if wrong:
@@ -96,7 +97,7 @@ class Cluster:
         spec, volumes, hosts = known["StatefulSet"]["spec"], Volumes(scratch, known), Hosts()
         names = [f"{known['StatefulSet']['metadata']['name']}-{i}" for i in range(spec["replicas"])]
         self.pods = [Pod(name, spec["template"]["spec"], volumes.of_pod(name), scratch / name, hosts) for name in names]
-        self.run = scratch / "runs-troupe-0/fashion"
+        self.leads(self.pods[0])
 
     def namespaces(self, *words):
         return subprocess.run([ROOT / "tools/network-namespaces", words[0], self.prefix, *words[1:]], check=False, text=True, stdout=subprocess.PIPE)
@@ -104,13 +105,24 @@ class Cluster:
     def start(self, pod, host):
         pod.start(f"{self.prefix}-{host}", f"{self.network}.{host}")
 
+    def leads(self, pod):
+        self.leader, self.run = pod, pod.sources["runs"] / "fashion"
+
     def steps(self):
         return (self.run / "events.jsonl").read_text(encoding="utf-8").count("\n") if (self.run / "events.jsonl").exists() else 0
+
+    def another_leads(self):
+        """That one alone tells how far the job is to go."""
+        others = [pod for pod in self.pods if pod is not self.leader]
+        tells = [pod for pod in others if "troupe_last_step " in pod.ask("/metrics")[1]]
+        if tells:
+            self.leads(tells[0])
+        return tells
 
     def trains_with(self, workers):
         """So many, and makes steps."""
         def has():
-            found = re.search(r"^troupe_world_size (\d+)$", self.pods[0].ask("/metrics")[1], re.MULTILINE)
+            found = re.search(r"^troupe_world_size (\d+)$", self.leader.ask("/metrics")[1], re.MULTILINE)
             return found and int(found[1]) == workers
         until(f"{workers} workers train", has)
         before = self.steps()
@@ -140,14 +152,29 @@ def live(cluster):
     cluster.trains_with(3)
     until("pod 1 is ready again", lambda: second.kubelet.ready)
 
-    before = cluster.steps()
-    if code := third.delete():
-        die(f"{third.name} ends with {code}")
+    leader.kill()
+    until("another pod leads", cluster.another_leads)
     cluster.trains_with(2)
-    if code := leader.delete():  # which saves, and ends the job
+    cluster.start(leader, 1)
+    cluster.trains_with(3)
+
+    leader = cluster.leader
+    if code := leader.delete():
         die(f"{leader.name} ends with {code}")
-    if code := second.wait():
-        die(f"{second.name} ends with {code}")
+    until("another pod leads", cluster.another_leads)
+    cluster.trains_with(2)
+    cluster.start(leader, 3)
+    cluster.trains_with(3)
+
+    before = cluster.steps()
+    leader, following, last = cluster.leader, *(pod for pod in cluster.pods if pod is not cluster.leader)
+    if code := following.delete():
+        die(f"{following.name} ends with {code}")
+    cluster.trains_with(2)
+    if code := leader.delete():  # which saves, and ends the job: fewer than min_nodes are left
+        die(f"{leader.name} ends with {code}")
+    if code := last.wait():
+        die(f"{last.name} ends with {code}")
     if cluster.steps() <= before or not list((cluster.run / "checkpoints").glob("step-*")):
         die("the job was not saved")
     if failed := [f"{pod.name}: {pod.kubelet.failed} has failed" for pod in cluster.pods if pod.kubelet.failed]:

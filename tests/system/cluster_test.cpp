@@ -186,7 +186,7 @@ TEST_CASE("over TLS, who asks a node and goes away takes no other connection wit
           0);
   const auto before = run.steps_done();
   CHECK(becomes_true([&] { return run.steps_done() > before + 20; }, 30s));
-  CHECK(stop(leader).code == 0);
+  CHECK(terminate(leader).code == 0);
   CHECK(run.summary().at("status") == "stopped");
 }
 

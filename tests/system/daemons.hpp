@@ -54,10 +54,16 @@ private:
   std::list<RunningProgram> programs_;
 };
 
-/// A leader stays until it is asked to go.
-inline Ended stop(RunningProgram& leader) {
-  leader.send(SIGTERM);
-  return leader.wait();
+/// Takes this node out.
+inline Ended terminate(RunningProgram& node) {
+  node.send(SIGTERM);
+  return node.wait();
+}
+
+/// Ends the job on all nodes; one that may begin a job stays when it has ended until it is asked.
+inline Ended stop(RunningProgram& node) {
+  RunningProgram{{TROUPE_PROGRAM, "stop", daemon_address(node)}}.wait();
+  return node.wait();
 }
 
 } // namespace troupe::testing

@@ -157,7 +157,7 @@ private:
             line)
           different.push_back(line);
     }
-    CHECK(different == std::vector<nlohmann::json>{});
+    CHECK(nlohmann::json(different) == nlohmann::json::array());
   }
 
   Counting experiment_;

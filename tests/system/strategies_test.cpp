@@ -151,8 +151,9 @@ TEST_CASE("measuring the gradient's norm changes no bit, and all strategies find
       check_same(measured, experiment.completed(strategy + offload + " plain", settings));
       const auto norms = norms_of(measured);
       REQUIRE(norms.size() == expected.size());
+      // Of later steps the parameters differ, by what rounding has become.
       for (std::size_t i = 0; i < norms.size(); ++i)
-        CHECK(norms[i] == Catch::Approx(expected[i]).epsilon(1e-5));
+        CHECK(norms[i] == Catch::Approx(expected[i]).epsilon(i == 0 ? 1e-5 : 1e-3));
     }
 }
 

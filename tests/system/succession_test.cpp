@@ -59,9 +59,9 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
 
   const auto run = crew.run(heir);
   REQUIRE(crew[heir].prints("nodes: completed"));
-  CHECK(crew[0].wait().code == 0);
+  CHECK(crew[heir].wait().code == 0);
   CHECK(crew[3 - heir].wait().code == 0);
-  CHECK(stop(crew[heir]).code == 0);
+  CHECK(stop(crew[0]).code == 0);
   check_lines(run, 50 * 8, 1);
   const auto losses = run.losses();
   CHECK(std::vector(losses.begin(), losses.begin() + 40) ==
@@ -76,6 +76,42 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
   CHECK(lost->at("steps_repeated") == 0);
   CHECK(run.newest_checkpoint().step == 50 * 8);
   CHECK_FALSE(run.has("members.json"));
+}
+
+TEST_CASE("a leader that is asked to leave does so between two steps, and the others go on") {
+  const bool by_signal = GENERATE(true, false);
+  const bool divides = GENERATE(true, false);
+  CAPTURE(by_signal, divides);
+  const Counting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  const int nodes = divides ? 3 : 2;
+  Crew crew{experiment, "nodes", nodes,
+            quick_timeouts + experiment.own +
+                Settings{divides ? "parallel.strategy=zero1" : "parallel.strategy=ddp",
+                         "cluster.min_nodes=1", "cluster.max_nodes=" + std::to_string(nodes)},
+            true};
+  crew.start_all();
+  const auto run = crew.run(0);
+  REQUIRE(becomes_true([&] { return crew.members(0) == crew.size() && run.steps_done() > 40; }));
+  if (by_signal)
+    crew[0].send(SIGTERM);
+  else
+    CHECK(RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(0), "--node"}}.wait().code == 0);
+  const auto left = crew[0].wait();
+  CHECK(left.code == 0);
+  CHECK(has(left.out, "this node has left the job, and another leads it"));
+  crew.start(0); // it follows
+  REQUIRE(becomes_true([&] { return run.has("summary.json"); }));
+  CHECK(run.summary().at("status") == "completed");
+  CHECK(run.digest() == alone);
+  CHECK(run.column<std::int64_t>("step") == all_steps(20 * Counting::samples / 6));
+  const auto changes = run.recoveries();
+  const auto change = std::ranges::find(
+      changes, "node " + crew.address(0) + ", which led the job, has left it",
+      [](const auto& line) { return line.at("reason").template get<std::string>(); });
+  REQUIRE(change != changes.end());
+  CHECK(change->at("is_loss") == false);
+  CHECK(change->at("steps_repeated") == 0);
 }
 
 TEST_CASE("each sample is applied once an epoch, whoever is lost meanwhile, leaders too") {

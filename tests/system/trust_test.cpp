@@ -34,7 +34,7 @@ TEST_CASE(
   is_told(pinned(ours.of("node"), "other"), "its name is none of cluster.tls.names");
   CHECK(leader.running());
   CHECK(daemons.join(pinned(ours.of("node"), "other, node")).wait().code == 0);
-  CHECK(stop(leader).code == 0);
+  CHECK(terminate(leader).code == 0);
   CHECK(experiment.run("nodes").summary().at("status") == "completed");
 }
 
@@ -46,5 +46,5 @@ TEST_CASE("a node with certificates takes no daemon without for its leader") {
   const auto ended = daemons.join(settings_of(certificates.of("node"))).wait();
   CHECK(ended.code == 2);
   CHECK(has(ended.err, "if it is a daemon, its config has no cluster.tls"));
-  CHECK(stop(leader).code == 0);
+  CHECK(terminate(leader).code == 0);
 }

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import run_files
 import traps
 
 LIMIT = 60  # seconds that anything may take
@@ -234,20 +235,10 @@ class Job:
         return self.folder / "leader/job"
 
     def lines(self, name):
-        """Those that are whole."""
-        path = self.run() / name
-        text = path.read_text() if path.exists() else ""
-        return [json.loads(line) for line in text.split("\n")[:-1]]
+        return run_files.lines(self.run(), name)
 
     def steps(self):
-        """That the last whole line counts: all are read in the end."""
-        path = self.run() / "events.jsonl"
-        if not path.exists():
-            return 0
-        with open(path, "rb") as file:
-            file.seek(max(0, path.stat().st_size - 8192))
-            whole = file.read().split(b"\n")[:-1]
-        return json.loads(whole[-1])["step"] + 1 if len(whole) > 1 else len(whole)
+        return run_files.steps(self.run())
 
     def leader(self):
         """Of those that run, who has last said that it has the first place; before anybody has, the first."""

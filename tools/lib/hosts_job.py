@@ -1,4 +1,4 @@
-"""A job of several daemons that trains ResNet-20 until it is ended, each on a host of its own (tools/network-namespaces; needs root)."""
+"""A job of several daemons that trains until it is ended, each on a host of its own (tools/network-namespaces; needs root)."""
 import datetime
 import json
 import os
@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
+import run_files
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMESPACES = ROOT / "tools/network-namespaces"
 LIMIT = 120  # seconds that anything may take
-COMMON = {
+RESNET = {
     "model.name": "resnet20",
     "data.dataset": "synthetic",
     "data.synthetic_samples": 12800,
@@ -22,6 +24,8 @@ COMMON = {
     "train.evaluate_every": 0,
     "checkpoint.every": "50 steps",
     "checkpoint.keep": 1,
+}
+COMMON = {
     "run.name": "job",
     "parallel.strategy": "ddp",
     "devices.kind": "cpu",
@@ -31,16 +35,27 @@ COMMON = {
     "cluster.min_nodes": 2,
     "cluster.insecure": "true",
 }
+LOSS = """
+table inet loss {
+  chain in {
+    type filter hook input priority filter;
+    numgen random mod 100 < 5 counter drop
+  }
+}
+"""
 
 
 class HostsJob:
-    """Host 1 leads. `settings`: beside what makes the job one."""
+    """Host 1 leads at first. `settings`: beside what makes the job one. `config`: with what it trains, instead of a ResNet-20.
+    `shares_folder`: all write where host 1 does, and any may lead."""
 
-    def __init__(self, build, folder, hosts, rate="1gbit", settings=None):
+    def __init__(self, build, folder, hosts, rate="1gbit", settings=None, config=None, shares_folder=False):
         self.program = build / "app/troupe"
         self.folder = pathlib.Path(folder)
         self.hosts = hosts
-        self.settings = settings or {}
+        self.settings = (settings or {}) if config else RESNET | (settings or {})
+        self.config = config or ROOT / "configs/debug.yaml"
+        self.shares_folder = shares_folder
         self.prefix = f"re{os.getpid()}"
         up = subprocess.run([NAMESPACES, "up", self.prefix, str(hosts), rate], check=True, capture_output=True, text=True)
         self.network = up.stdout.strip()
@@ -59,18 +74,22 @@ class HostsJob:
         """A command that runs there."""
         return ["ip", "netns", "exec", f"{self.prefix}-{host}", *map(str, words)]
 
+    def address(self, host):
+        return f"{self.network}.{host}:7401"
+
     def start(self, host):
         own = {
             **COMMON,
             "cluster.max_nodes": self.hosts,
-            "cluster.listen": f"{self.network}.{host}:7401",
-            "run.output": self.folder / str(host),
+            "cluster.listen": self.address(host),
+            "run.output": self.folder / ("1" if self.shares_folder else str(host)),
             **self.settings,
         }
-        words = [self.program, "node", ROOT / "configs/debug.yaml", "--quiet"]
+        words = [self.program, "node", self.config, "--quiet"]
         for key, value in own.items():
             words += ["--set", f"{key}={value}"]
-        words += [] if host == 1 else ["--join", f"{self.network}.1:7401"]
+        for other in range(1, self.hosts + 1) if self.shares_folder else {1} - {host}:
+            words += ["--join", self.address(other)]
         log = open(self.folder / f"log{host}", "a", encoding="utf-8")
         self.nodes[host] = subprocess.Popen(self.on(host, *words), stdout=log, stderr=log)
 
@@ -78,28 +97,48 @@ class HostsJob:
         """Returns when all train; those that come late are recoveries, too."""
         for host in range(1, self.hosts + 1):
             self.start(host)
-        self.until(lambda: (lines := self.lines("recoveries.jsonl")) and json.loads(lines[-1])["world_size"] == self.hosts)
+        self.until(lambda: (lines := self.lines("recoveries.jsonl")) and lines[-1]["world_size"] == self.hosts)
 
     def until(self, condition, pause=0.02):
         end = time.time() + LIMIT
         while not condition():
-            if time.time() > end or self.nodes[1].poll() is not None:
+            if time.time() > end or all(node.poll() is not None for node in self.nodes.values()):
                 sys.exit(f"{pathlib.Path(sys.argv[0]).name}: the job does not go on: {(self.folder / 'log1').read_text()[-2000:]}")
             time.sleep(pause)
 
+    def run(self):
+        """Its folder, as host 1 has it."""
+        return self.folder / "1/job"
+
     def lines(self, name):
-        file = self.folder / "1/job" / name
-        return file.read_text().splitlines() if file.exists() else []
+        return run_files.lines(self.run(), name)
 
     def recovery(self, number):
         """The numberth change of membership, once its first step is done: its line, and when that was written."""
         self.until(lambda: len(self.lines("recoveries.jsonl")) >= number, pause=0.005)
-        line = json.loads(self.lines("recoveries.jsonl")[number - 1])
+        line = self.lines("recoveries.jsonl")[number - 1]
         return line, datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
 
     def wait_for_steps(self, count):
-        first = len(self.lines("events.jsonl"))
-        self.until(lambda: len(self.lines("events.jsonl")) >= first + count)
+        first = run_files.steps(self.run())
+        self.until(lambda: run_files.steps(self.run()) >= first + count)
+
+    def leader(self):
+        """Its host, as any that answers says; None: nobody does."""
+        for host in self.nodes:
+            words = [self.program, "status", self.address(host), "--json", "--timeout", "1s"]
+            asked = subprocess.run(words, capture_output=True, text=True, check=False)
+            nodes = json.loads(asked.stdout)["nodes"] if asked.returncode == 0 else []
+            if nodes:
+                return next(other for other in self.nodes if self.address(other) == nodes[0]["address"])
+        return None
+
+    def lose_packets(self, host):
+        """5 of 100 that come to it."""
+        subprocess.run(self.on(host, "nft", "-f", "-"), input=LOSS, text=True, check=True)
+
+    def lose_no_packets(self, host):
+        subprocess.run(self.on(host, "nft", "delete", "table", "inet", "loss"), check=True)
 
     def link(self, host, state):
         subprocess.run(["ip", "link", "set", f"{self.prefix}-{host}-v", state], check=True)

@@ -90,7 +90,8 @@ Result<std::unique_ptr<RunView>> RunView::open(const engine::Job& job, const met
       new RunView{options, exposition, std::move(folder), std::move(board)}};
   if (leads)
     view->opening_ = fmt::format("{}-{}", record.writer, record.number);
-  else if (has_vote(seat) && !std::filesystem::exists(writer.drafts))
+  else if (std::error_code ignored;
+           has_vote(seat) && !std::filesystem::exists(writer.drafts, ignored))
     view->kept_.emplace(job.folder);
   if (is_first)
     view->introduce(job, info);
@@ -136,7 +137,7 @@ void RunView::begin(const engine::Job& job, const metrics::RunInfo& info, std::i
 
 void RunView::begin_steps(const metrics::RunInfo& info, std::int64_t generation) {
   first_step_ = next_step_ = info.first_step;
-  exposition_.registry().begin(info);
+  exposition_.registry().begin(info, folder_.has_value());
   exposition_.registry().set_generation(generation);
   write_report();
 }
@@ -185,7 +186,7 @@ void RunView::show(const metrics::StepRecord& step) {
   exposition_.live().record(step);
   console_.show(step);
   if (folder_)
-    keep_first_failure(folder_->append(step));
+    note_line(folder_->append(step));
   if (board_)
     keep_first_failure(board_->append(step));
 }
@@ -197,7 +198,7 @@ void RunView::show(const metrics::RecoveryRecord& recovery) {
   exposition_.registry().record(recovery);
   exposition_.live().record(recovery);
   if (folder_)
-    keep_first_failure(folder_->append(recovery));
+    note_line(folder_->append(recovery));
 }
 
 void RunView::show(const metrics::EpochRecord& epoch) {
@@ -205,7 +206,7 @@ void RunView::show(const metrics::EpochRecord& epoch) {
   exposition_.live().record(epoch);
   console_.show(epoch);
   if (folder_)
-    keep_first_failure(folder_->append(epoch));
+    note_line(folder_->append(epoch));
   if (board_)
     keep_first_failure(board_->append(epoch));
   write_report_after(short_pause);
@@ -297,6 +298,8 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     outcome.summary.error = error.to_string();
     outcome.error = std::move(error);
   };
+  if (folder_)
+    keep_first_failure(folder_->settle());
   if (lost_)
     fail(*lost_);
   const auto unreadable = count_unreadable();
@@ -313,6 +316,8 @@ RunOutcome RunView::finish(RunOutcome outcome) {
     fail(written.error());
     show_end(outcome.summary);
   }
+  if (kept_)
+    kept_->remove();
   if (outcome.error)
     exposition_.fail(outcome.error->code);
   exposition_.enter(metrics::ended_as(outcome.summary.status));
@@ -337,6 +342,13 @@ void RunView::keep_first_failure(const Status& written) {
   warn_once(written);
   if (!written && !lost_)
     lost_ = written.error();
+}
+
+void RunView::note_line(const Status& written) {
+  if (!written && written.error().code == Errc::no_space)
+    warn_once(written);
+  else
+    keep_first_failure(written);
 }
 
 void RunView::warn_once(const Status& status) {

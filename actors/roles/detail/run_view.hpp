@@ -93,8 +93,10 @@ private:
   /// Unless one was written within that time.
   void write_report_after(std::chrono::seconds pause);
   data::UnreadableFiles::Counts count_unreadable() const;
-  /// A full disk must not end a run: it fails when it has come to its end.
+  /// A disk that cannot be written to must not end a run: it fails when it has come to its end.
   void keep_first_failure(const Status& written);
+  /// A line that found no room is written later.
+  void note_line(const Status& written);
 
   metrics::Screen screen_;
   std::shared_ptr<spdlog::logger> log_;

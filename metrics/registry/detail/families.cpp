@@ -84,6 +84,15 @@ void Families::forget(const MetricName& metric, LabelValues labels) {
   gauges_.at(metric.name).forget(labels);
 }
 
+void Families::forget(const MetricName& metric) {
+  if (metric.type == MetricType::gauge)
+    gauges_.at(metric.name).forget_all();
+  else if (metric.type == MetricType::counter)
+    counters_.at(metric.name).forget_all();
+  else
+    histograms_.at(metric.name).forget_all();
+}
+
 void Families::add(const MetricName& metric, double amount, LabelValues labels) {
   auto& counter = counters_.at(metric.name).value(labels);
   if (std::isfinite(amount) && amount > 0)

@@ -26,6 +26,9 @@ public:
   /// It is told no more.
   void forget(const MetricName& metric, LabelValues labels);
 
+  /// Of any type, with whatever labels: it is told no more.
+  void forget(const MetricName& metric);
+
   // Of counters. One to which a NaN or an infinity was added would keep it: that is left out.
   void add(const MetricName& metric, double amount, LabelValues labels = {});
   /// Follows a total that is counted elsewhere.

@@ -52,6 +52,13 @@ public:
     }
   }
 
+  void forget_all() {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [labels, value] : series_)
+      values_.Remove(value);
+    series_.clear();
+  }
+
   /// Nothing where there is no value.
   void write(std::string& text) const {
     const std::lock_guard lock{mutex_};

@@ -90,9 +90,23 @@ Status JsonLines::cut(const std::function<bool(std::string_view)>& keep) {
 }
 
 Status JsonLines::append(std::string_view object) {
-  std::string line(object);
-  line += '\n';
-  std::string_view left = line;
+  constexpr std::size_t most = 16 << 20; // a disk that is full for an hour
+  waiting_.append(object).push_back('\n');
+  auto written = write_waiting();
+  if (!written && waiting_.size() > most) {
+    waiting_.clear();
+    dropped_ = written.error();
+  }
+  return written;
+}
+
+Status JsonLines::settle() {
+  TROUPE_TRY(write_waiting());
+  return dropped_ ? Status{failure(*dropped_)} : Status{};
+}
+
+Status JsonLines::write_waiting() {
+  std::string_view left = waiting_;
   while (!left.empty()) {
     const auto count = ::write(file_.number(), left.data(), left.size());
     if (count < 0 && errno == EINTR)
@@ -107,7 +121,8 @@ Status JsonLines::append(std::string_view object) {
     }
     left.remove_prefix(static_cast<std::size_t>(count));
   }
-  size_ += std::ssize(line);
+  size_ += std::ssize(waiting_);
+  waiting_.clear();
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,18 +31,24 @@ public:
   /// Lines that were kept.
   std::int64_t kept() const { return kept_; }
 
-  /// An object without its line's end. After an error the file ends with the last whole line.
+  /// An object without its line's end. After an error the file ends with the last whole line, and
+  /// this one waits for the next attempt.
   Status append(std::string_view object);
+  /// Writes what waits. Error: it cannot be written yet, or was too much to wait (16 MiB).
+  Status settle();
 
 private:
   JsonLines(std::filesystem::path path, net::Descriptor file)
       : path_(std::move(path)), file_(std::move(file)) {}
   Status cut(const std::function<bool(std::string_view)>& keep);
+  Status write_waiting();
 
   std::filesystem::path path_;
   net::Descriptor file_;
   std::int64_t size_ = 0; ///< bytes of whole lines
   std::int64_t kept_ = 0;
+  std::string waiting_;          ///< lines that are not written
+  std::optional<Error> dropped_; ///< why there are fewer of them than there were
 };
 
 /// Error: invalid_input, where another process has the file open as JsonLines.
