@@ -2,6 +2,7 @@
 /// started again as it was, also the one that leads.
 #pragma once
 
+#include "daemons.hpp"
 #include "experiment.hpp"
 #include "namespaces.hpp"
 
@@ -58,6 +59,9 @@ public:
     for (int node = 0; node < size(); ++node)
       start(node);
   }
+
+  /// After the job's end: the first stays until it is asked to go.
+  Ended end(int node) { return node == 0 ? terminate((*this)[0]) : (*this)[node].wait(); }
 
   RunFiles run(int node) const { return RunFiles{output(node) / run_}; }
 

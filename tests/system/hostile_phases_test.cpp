@@ -143,7 +143,7 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is") {
   CHECK(goes_on(run));
   CHECK(becomes_true([&] { return open_sockets(leader) <= connected; }));
   const auto peak = peak_memory(leader);
-  CHECK(stop(leader).code == 0);
+  CHECK(terminate(leader).code == 0);
   CHECK(spare.wait().code == 0);
   CHECK(run.recoveries().size() == 1);
 
@@ -164,5 +164,5 @@ TEST_CASE("ten thousand hostile frames in each phase leave a job as it is") {
   CHECK(answers(third, shown));
   CHECK(becomes_true([&] { return open_sockets(undisturbed) <= ended; }));
   CHECK(peak_memory(undisturbed) - usual <= most_growth);
-  CHECK(stop(undisturbed).code == 0);
+  CHECK(terminate(undisturbed).code == 0);
 }

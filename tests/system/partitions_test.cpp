@@ -81,7 +81,7 @@ public:
     const auto run = crew_.run(leader_);
     CHECK(stop(crew_[leader_]).code == 0);
     for (const int node : others())
-      CHECK(crew_[node].wait().code == 0);
+      CHECK(crew_.end(node).code == 0);
     const auto steps = run.summary().at("steps").get<std::int64_t>();
     check_lines(run, steps);
     check_histories();

@@ -59,9 +59,8 @@ TEST_CASE("when the leader is killed another goes on with the run, its lines and
 
   const auto run = crew.run(heir);
   REQUIRE(crew[heir].prints("nodes: completed"));
-  CHECK(crew[heir].wait().code == 0);
-  CHECK(crew[3 - heir].wait().code == 0);
-  CHECK(stop(crew[0]).code == 0);
+  for (const int node : {heir, 3 - heir, 0})
+    CHECK(crew.end(node).code == 0);
   check_lines(run, 50 * 8, 1);
   const auto losses = run.losses();
   CHECK(std::vector(losses.begin(), losses.begin() + 40) ==
