@@ -67,7 +67,8 @@ void VoterState::campaign() {
   const bool trains = last_ && std::ranges::count(last_->nodes, setup_.self.address,
                                                   &engine::NodePlace::address) > 0;
   const bool contests = wish_ && leads();
-  if (!decree_ || has_ended_ || has_left_ || !trains || !(contests || (has_lost_leader_ && gathers_at_.empty())))
+  if (!decree_ || has_ended_ || has_left_ || !trains ||
+      !(contests || (has_lost_leader_ && gathers_at_.empty())))
     return;
   const auto ballot = decree_->campaign();
   for (std::size_t i = 0; i < last_->voters.size(); ++i)
