@@ -1,0 +1,159 @@
+// How a node's part in a job ends: with the job, or when it leaves the others.
+#include "node.hpp"
+
+
+namespace troupe::actors {
+
+void NodeState::ended(const RunOutcomePtr& outcome) {
+  ended_ = outcome;
+  if (!membership_)
+    return conclude(outcome);
+  // This daemon may go once the others know: they would take its end for a failure.
+  const auto answer = [this, outcome] {
+    if (!is_halted(seat_of_)) // else the generation is let go of already, and that concludes
+      conclude(outcome);
+  };
+  self_
+      ->request(membership_, caf::infinite, atom::finish_v,
+                JobEnd{.result = outcome->summary, .error = outcome->error})
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+void NodeState::finish(const JobEnd& end) {
+  if (formed_ && generation().seat.leads() && coordinator_)
+    return; // this end is its COORDINATOR's
+  if (end_)
+    return; // nothing that is lost after the end was needed any more
+  end_ = end;
+  if (voter_)
+    self_->send(voter_, atom::finish_v);
+  if (formed_ && !is_halted(generation().seat.generation.number))
+    tell_outcome(end);
+}
+
+void NodeState::tell_outcome(const JobEnd& end) {
+  RunOutcome outcome{.summary = {formed_->info}, .error = end.error};
+  static_cast<metrics::RunResult&>(outcome.summary) = end.result;
+  if (end.error)
+    outcome.summary.error = end.error->to_string();
+  const RunOutcomePtr shared = std::make_shared<const RunOutcome>(std::move(outcome));
+  const auto answer = [this](const RunOutcomePtr& ended) { conclude(ended); };
+  self_->request(formed_->metrics, caf::infinite, atom::finish_v, shared)
+      .then(answer, [answer, shared](const caf::error&) { answer(shared); });
+}
+
+void NodeState::stop() {
+  stopping_ = true;
+  if (membership_)
+    self_->send(membership_, atom::stop_v);
+  else if (coordinator_)
+    self_->send(coordinator_, atom::stop_v);
+  setup_.stopped();
+}
+
+void NodeState::end() {
+  if (!membership_ || (setup_.ends_for_all && leader_ == identity_.address))
+    return stop();
+  ask_to_leave([] {},
+               [this](const caf::error&) {
+                 if (leader_ == identity_.address)
+                   stop();
+               });
+  if (leader_ != identity_.address)
+    setup_.stopped();
+}
+
+caf::result<void> NodeState::leave_others() {
+  if (!membership_) {
+    stop();
+    return caf::unit;
+  }
+  auto promise = self_->make_response_promise<void>();
+  ask_to_leave([promise]() mutable { promise.deliver(); },
+               [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+void NodeState::ask_to_leave(std::function<void()> left,
+                             std::function<void(const caf::error&)> refused) {
+  self_->request(membership_, caf::infinite, atom::leave_v, member_actor{node_actor{self_}})
+      .then(
+          [this, left = std::move(left), led = leader_ == identity_.address] {
+            hands_over_ = led;
+            setup_.stopped();
+            left();
+          },
+          std::move(refused));
+}
+
+/// They may need this node's vote to decide who leads.
+void NodeState::leave_to_others() {
+  const RunOutcomePtr outcome = std::make_shared<const RunOutcome>(
+      RunOutcome{.summary = {},
+                 .error = Error{Errc::stopped, "this node has left the job, and another leads it"},
+                 .formed = false});
+  const auto then = [this, outcome] { release(outcome); };
+  self_->request(voter_, setup_.form, atom::leave_v).then(then, [then](const caf::error&) {
+    then();
+  });
+}
+
+/// The way out of a generation that ends the job.
+void NodeState::conclude(const RunOutcomePtr& outcome) {
+  if (!outcome->error)
+    return release(outcome);
+  cancel_connecting(generation().seat.generation.number, *outcome->error);
+  abort_ranks(*outcome->error, [this, outcome] { release(outcome); });
+}
+
+/// Without this, ranks that wait for a failed one would wait for the timeout.
+void NodeState::abort_ranks(const Error& reason, const std::function<void()>& then) {
+  const auto waiting = std::make_shared<std::size_t>(shard_managers_.size());
+  const auto answered = [waiting, then] {
+    if (--*waiting == 0)
+      then();
+  };
+  if (shard_managers_.empty())
+    return then();
+  for (const auto& shard_manager : shard_managers_)
+    self_->request(shard_manager, caf::infinite, atom::abort_v, reason)
+        .then(answered, [answered](const caf::error&) { answered(); });
+}
+
+/// All that runs must have ended before anybody hears that the job has.
+void NodeState::release(const RunOutcomePtr& outcome) {
+  end_ranks();
+  const auto answer = [this, outcome] { outcome_.deliver(outcome); };
+  self_->request(former_, caf::infinite, atom::release_v, end_ ? end_->for_all : !hands_over_)
+      .then(answer, [answer](const caf::error&) { answer(); });
+}
+
+void NodeState::end_ranks() {
+  shard_managers_.clear();
+  std::erase_if(roles_, [this](const Role& role) {
+    const bool stays = role.actor.address() == coordinator_.address() ||
+                       role.actor.address() == formed_->metrics.address();
+    if (!stays) {
+      ending_.push_back(role.actor.address());
+      self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+    }
+    return !stays;
+  });
+}
+
+void NodeState::when_ended(std::function<void()> then) {
+  if (ending_.empty())
+    return then();
+  when_ended_ = std::move(then);
+}
+
+void NodeState::end_all() {
+  end_ranks();
+  for (const auto& role : roles_)
+    self_->send_exit(role.actor, caf::exit_reason::user_shutdown);
+  formed_.reset(); // FORMER drops the generation after this, so that its last owner is not NODE
+  if (former_)
+    self_->send_exit(former_, caf::exit_reason::user_shutdown);
+}
+
+} // namespace troupe::actors
