@@ -112,10 +112,11 @@ struct Attempt {
 Attempt try_all(const Endpoint& endpoint, std::chrono::milliseconds timeout,
                 const Wakeup* cancelled) {
   const auto [addresses, problem] = look_up(endpoint, 0);
-  Attempt last{.socket = {}, .problem = problem};
+  Attempt last;
+  last.problem = problem;
   for (const auto* address = addresses.get(); address; address = address->ai_next) {
     if (auto socket = open_connection(*address, timeout, cancelled))
-      return {.socket = std::move(socket), .problem = {}};
+      return {.socket = std::move(socket), .number = 0, .problem = {}};
     last.number = errno;
     last.problem = errno == ETIMEDOUT ? "no answer" : std::strerror(errno);
   }
