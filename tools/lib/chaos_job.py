@@ -257,12 +257,10 @@ class Job:
         """All of its steps; then those that were not lost end as they should."""
         left = [daemon for daemon in self.daemons + self.joined() if daemon not in lost]
         self.advance(left)
-        leader = self.leader()
         for daemon in left:
-            if daemon is not leader:
-                daemon.expect(0)
-        leader.signal(signal.SIGTERM)
-        leader.expect(0)
+            if daemon is self.daemons[0]:  # which stays until it is asked to go
+                daemon.signal(signal.SIGTERM)
+            daemon.expect(0)
         return json.loads((self.run() / "summary.json").read_text())
 
     def joined(self):
