@@ -9,9 +9,19 @@ namespace troupe::actors {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+Consent refused_for(const std::optional<engine::GenerationRecord>& newer) {
+  Consent consent;
+  consent.newer = newer;
+  return consent;
+}
+
+} // namespace
+
 caf::result<Consent> VoterState::vote(const Record& last, Ballot ballot) {
   if (!is_about(last))
-    return Consent{.newer = last_};
+    return refused_for(last_);
   const bool asks_leader = ballot % std::ssize(last_->voters) == 0;
   if (asks_leader || has_lost_leader_)
     return consent(ballot);
@@ -33,7 +43,7 @@ void VoterState::answer_candidates() {
   for (auto& candidate : std::exchange(candidates_, {}))
     candidate.consent.deliver(decree_ && last_->number == candidate.generation
                                   ? consent(candidate.ballot)
-                                  : Consent{.newer = last_});
+                                  : refused_for(last_));
 }
 
 Ballot VoterState::accept(const Record& last, const RecordProposal& proposal) {
