@@ -111,10 +111,10 @@ void MembershipState::take_in(Spare node) {
 void MembershipState::take_in_heir(Spare node) {
   const bool had_place =
       std::ranges::count(generation_->nodes, node.info.address, &engine::NodePlace::address) > 0;
-  if (had_place || members_.empty())
-    give_place(place_of(node.info.address), std::move(node));
-  else
-    spares_.push_back(std::move(node));
+  if (!had_place && !members_.empty())
+    return spares_.push_back(std::move(node));
+  const auto place = place_of(node.info.address);
+  give_place(place, std::move(node));
 }
 
 void MembershipState::give_place(std::ptrdiff_t place, Spare node) {
