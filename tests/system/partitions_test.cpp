@@ -103,9 +103,10 @@ private:
   }
   /// How many steps each has written; a shared file is not theirs.
   std::vector<std::size_t> lines_of(const std::vector<int>& nodes) const {
-    std::vector<std::size_t> counts;
-    for (const int node : nodes)
-      counts.push_back(crew_.is_shared() ? 0 : crew_.run(node).events().size());
+    std::vector<std::size_t> counts(nodes.size());
+    std::ranges::transform(nodes, counts.begin(), [this](int node) {
+      return crew_.is_shared() ? 0 : crew_.run(node).events().size();
+    });
     return counts;
   }
 
@@ -138,7 +139,8 @@ private:
     for (const auto& change : run.recoveries())
       if (has(change.at("reason").get<std::string>(), "which led the job"))
         std::erase(missing, change.at("step").get<std::int64_t>() - 1);
-    CHECK(missing == std::vector<std::int64_t>{});
+    CAPTURE(missing);
+    CHECK(missing.empty());
   }
 
   /// What the files of all nodes say of a step, and of a generation, is the same.
@@ -157,7 +159,8 @@ private:
             line)
           different.push_back(line);
     }
-    CHECK(nlohmann::json(different) == nlohmann::json::array());
+    CAPTURE(different);
+    CHECK(different.empty());
   }
 
   Counting experiment_;
