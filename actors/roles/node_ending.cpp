@@ -1,7 +1,6 @@
 // How a node's part in a job ends: with the job, or when it leaves the others.
 #include "node.hpp"
 
-
 namespace troupe::actors {
 
 void NodeState::ended(const RunOutcomePtr& outcome) {
