@@ -83,15 +83,15 @@ TEST_CASE("a leader that is asked to leave does so between two steps, and the ot
   CAPTURE(by_signal, divides);
   const Counting experiment;
   const auto alone = experiment.completed("alone", experiment.own).digest();
-  const int nodes = divides ? 3 : 2;
-  Crew crew{experiment, "nodes", nodes,
+  const std::size_t nodes = divides ? 3 : 2;
+  Crew crew{experiment, "nodes", static_cast<int>(nodes),
             quick_timeouts + experiment.own +
                 Settings{divides ? "parallel.strategy=zero1" : "parallel.strategy=ddp",
                          "cluster.min_nodes=1", "cluster.max_nodes=" + std::to_string(nodes)},
             true};
   crew.start_all();
   const auto run = crew.run(0);
-  REQUIRE(becomes_true([&] { return crew.members(0) == crew.size() && run.steps_done() > 40; }));
+  REQUIRE(becomes_true([&] { return crew.members(0) == nodes && run.steps_done() > 40; }));
   if (by_signal)
     crew[0].send(SIGTERM);
   else
