@@ -152,7 +152,9 @@ TEST_CASE("frozen modules and learning rates of modules are PyTorch's") {
       INFO(name);
       const auto samples = digest.at("samples").get<std::vector<float>>();
       const auto error = distance(golden_samples(run.tensor(name)), samples);
-      CHECK(error <= (run.is_frozen(name) ? 1e-7 : 10 * allowed + 1e-4));
+      // AdamW's first updates have the size of the rate, whatever the gradient's: where rounding
+      // turns the sign of a small one, that is the difference.
+      CHECK(error <= (run.is_frozen(name) ? 1e-7 : 10 * allowed + 1e-3));
     }
   }
 }
