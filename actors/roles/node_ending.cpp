@@ -50,6 +50,7 @@ void NodeState::stop() {
   setup_.stopped();
 }
 
+/// Where a node that follows is refused, MEMBERSHIP is gone: it ends all the same.
 void NodeState::end() {
   if (!membership_ || (setup_.ends_for_all && leader_ == identity_.address))
     return stop();

@@ -184,7 +184,18 @@ TEST_CASE("with a witness the one of two nodes that follows outlives the leader"
   CHECK(becomes_true([&] {
     return crew.status(2).at("phase") == "a witness of the job that " + crew.address(1) + " leads";
   }));
+  const auto refused = RunningProgram{{TROUPE_PROGRAM, "stop", crew.address(1), "--node"}}.wait();
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, crew.address(1) + " leads the job, which would end with it"));
+  CHECK(crew[1].running());
   CHECK(stop(crew[1]).code == 0);
   CHECK(crew[2].wait().code == 0);
   CHECK_FALSE(crew.run(2).has("events.jsonl"));
+}
+
+TEST_CASE("a witness that is told of no node is refused") {
+  const Experiment experiment;
+  const auto ended = RunningProgram{experiment.command("node", "nodes", {"--witness"})}.wait();
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "--witness: of which job?"));
 }
