@@ -35,7 +35,7 @@ struct Nobody {
             [](atom::failed, double) {},
             [](atom::stop) {},
             [](atom::stop, const Error&) {},
-            [](atom::halt) {},
+            [](atom::halt, bool) {},
             [](atom::abort) {},
             [](atom::release) { return RunTotalsPtr{}; },
             [](atom::status) { return JobStatus{}; }};
