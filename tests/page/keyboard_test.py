@@ -1,7 +1,7 @@
 """Everything that a pointer does, keys do, too; what they lead to is said."""
 
 import documents
-from support import PageTest, main, section, text_of
+from support import PageTest, main, percent, section, text_of
 
 SAID = "document.getElementById('announcer').textContent"
 
@@ -40,7 +40,7 @@ class Keyboard(PageTest):
         focus(page, "Loss")
         page.press("Home")
         value = page.run(f"{section('Accuracy')}.querySelector('.legend b').textContent")
-        self.assertEqual(value, f"{100 * document['steps']['accuracy'][0]:.1f}%")
+        self.assertEqual(value, percent(document["steps"]["accuracy"][0]))
         self.assertEqual(page.run(f"{section('Accuracy')}.querySelectorAll('.cursor').length"), 1)
 
     def test_a_pointer_shows_the_point_below_it(self):

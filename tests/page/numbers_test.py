@@ -1,7 +1,7 @@
 """What the page says is what the document says."""
 
 import documents
-from support import PageTest, main, rows_of, section, text_in, text_of
+from support import PageTest, main, percent, rows_of, section, text_in, text_of
 
 
 class Numbers(PageTest):
@@ -37,7 +37,7 @@ class Numbers(PageTest):
         document = documents.run(points=10)
         page = self.standing(document)
         self.assertIn(f"loss {document['steps']['loss'][-1]:.4f}", text_in(page, "Loss"))
-        self.assertIn(f"accuracy {100 * document['steps']['accuracy'][-1]:.1f}%", text_in(page, "Accuracy"))
+        self.assertIn(f"accuracy {percent(document['steps']['accuracy'][-1])}", text_in(page, "Accuracy"))
 
     def test_epochs_newest_first(self):
         rows = rows_of(self.standing(documents.run()), "Epochs")

@@ -4,7 +4,7 @@ import json
 import subprocess
 import urllib.request
 
-from support import PROGRAM, main, rows_of, text_in, text_of
+from support import PROGRAM, main, percent, rows_of, text_in, text_of
 from training import SMALL, TrainingTest
 
 
@@ -34,7 +34,7 @@ class Real(TrainingTest):
         self.assertEqual(summary["status"], "completed")
         page.wait("document.querySelector('.badge').innerText.includes('completed')")
         self.assertEqual(text_of(page, "[data-tile=Loss] strong"), loss(summary["loss"]))
-        self.assertEqual(text_of(page, "[data-tile='Test accuracy'] strong"), f"{100 * summary['accuracy']:.1f}%")
+        self.assertEqual(text_of(page, "[data-tile='Test accuracy'] strong"), percent(summary["accuracy"]))
         page.problems[:] = [problem for problem in page.problems if "ERR_" not in problem]
 
         # What it leaves is the same page, with the same numbers, that asks for nothing.

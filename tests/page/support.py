@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from decimal import ROUND_HALF_UP, Decimal
 
 from browser import Browser
 
@@ -30,6 +31,11 @@ def live_page():
 def standing_page(document):
     text = json.dumps(document).encode()
     return subprocess.run([PRINT_PAGE, "standing"], input=text, capture_output=True, check=True).stdout
+
+
+def percent(ratio):
+    """As the page writes it: JavaScript rounds what lies in the middle up, Python to the even digit."""
+    return f"{Decimal(100 * ratio).quantize(Decimal('0.1'), ROUND_HALF_UP)}%"
 
 
 class PageTest(unittest.TestCase):
