@@ -45,7 +45,7 @@ std::string readable_bytes(double bytes) {
 std::string readable_seconds(double seconds) {
   if (!std::isfinite(seconds))
     return fmt::format("{}", seconds);
-  if (seconds < 1)
+  if (seconds < 0.9995) // more would be "1e+03 ms"
     return fmt::format("{:.3g} ms", 1000 * seconds);
   if (seconds < 60)
     return fmt::format("{:.3g} s", seconds);
@@ -68,7 +68,7 @@ std::string readable_number(double value) {
   const double size = std::abs(value);
   if (size >= 1e6)
     return fmt::format("{:.4g}M", value / 1e6);
-  if (size >= 1e4)
+  if (size >= 9999.5) // which four digits would write as "1e+04"
     return fmt::format("{:.4g}k", value / 1e3);
   return fmt::format("{:.4g}", value);
 }

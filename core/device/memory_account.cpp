@@ -34,7 +34,7 @@ std::string describe_bytes(std::size_t bytes) {
   constexpr std::array<std::string_view, 5> names = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < names.size(); ++unit)
+  for (; value >= 999.5 && unit + 1 < names.size(); ++unit)
     value /= 1024;
   return fmt::format("{:.3g} {}", value, names[unit]);
 }

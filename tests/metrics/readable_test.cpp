@@ -18,6 +18,10 @@ TEST_CASE("numbers are written as people read them") {
   CHECK(readable_bytes(512) == "512 B");
   CHECK(readable_bytes(1536.0 * 1024 * 1024) == "1.5 GiB");
   CHECK(readable_seconds(0.0123) == "12.3 ms");
+  CHECK(readable_seconds(0.9994) == "999 ms");
+  CHECK(readable_seconds(0.9996) == "1 s");
+  CHECK(readable_number(9999) == "9999");
+  CHECK(readable_number(9999.7) == "10k");
   CHECK(readable_seconds(750) == "12 min 30 s");
   CHECK(readable_seconds(3900) == "1 h 05 min");
   CHECK(readable_clock(45) == "0:45");
