@@ -106,6 +106,9 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::done, std::int64_t step),
     // From its own stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
+    // Within a round of steps: have all ranks come to one state, behind `steps` steps; answered
+    // when it is there.
+    caf::result<void>(atom::meet, std::int64_t steps),
     // Make the statistics equal on all ranks, then let the worker evaluate what `steps` steps made.
     caf::result<void>(atom::evaluate, std::int64_t steps),
     // Copy what this rank saves of the state after `steps` steps, or give rank 0 what the strategy

@@ -137,6 +137,7 @@ struct StepReport {
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
+  double drift = -1; ///< as metrics::StepRecord has it; below 0: ranks were not averaged
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -144,7 +145,8 @@ struct StepReport {
         f.field("rank", x.rank), f.field("worker", x.worker), f.field("collectives", x.collectives),
         f.field("overlapped", x.overlapped), f.field("memory", x.memory),
         f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
-        f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths));
+        f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths),
+        f.field("drift", x.drift));
   }
 };
 

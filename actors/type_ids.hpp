@@ -126,6 +126,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, vote)
   CAF_ADD_ATOM(troupe, troupe::atom, propose)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)
+  CAF_ADD_ATOM(troupe, troupe::atom, meet)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -14,12 +14,25 @@ std::size_t Strategy::kept(std::size_t elements) const {
   return kept / shard_alignment * shard_alignment;
 }
 
+namespace {
+
+OptimizerAtRound at_round(std::string_view word) {
+  return word == "reset"      ? OptimizerAtRound::reset
+         : word == "averaged" ? OptimizerAtRound::averaged
+                              : OptimizerAtRound::kept;
+}
+
+} // namespace
+
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   const auto& facts = facts_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
                     .shards = static_cast<int>(parallel.shards(world_size)),
                     .root_only = facts.root_only && world_size > 1,
                     .policy = facts.policy,
+                    .rounds = {.steps = parallel.rounds.local_steps,
+                               .after = parallel.rounds.after,
+                               .optimizer = at_round(parallel.rounds.momentum)},
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
   strategy.offloads_parameters = parallel.offload.target == "parameters";

@@ -12,17 +12,29 @@
 
 namespace troupe::collectives {
 
+/// What becomes of the optimizer's state where a round ends: each rank keeps its own, it is zero
+/// again, or that of all ranks is averaged.
+enum class OptimizerAtRound : std::uint8_t { kept, reset, averaged };
+
 /// ZeRO's stages (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 /// Parameter Models", SC 2020, section 5) divide the optimizer's state, then gradients too, then
 /// parameters too. Ranks [k * shards, (k + 1) * shards) hold one copy of the state together; the
 /// copies are replicas of each other.
 struct Strategy {
+  /// Where ranks do not meet in every step.
+  struct Rounds {
+    std::int64_t steps = 1; ///< of a round
+    std::int64_t after = 0; ///< steps before the first one
+    OptimizerAtRound optimizer = OptimizerAtRound::kept;
+  };
+
   int world_size = 1;
   int shards = 1; ///< 1: nothing is divided
   bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
   /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_policy.hpp
+  Rounds rounds = {};
   /// Gathered parameters go after forward, and are gathered again for backward.
   bool reshard_after_forward = true;
   /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
@@ -37,6 +49,8 @@ struct Strategy {
   /// Buckets whose parameters are gathered, or whose gradients are under way, at a time.
   std::size_t alive = 2;
 
+  /// Whether each rank may have a state of its own for a while.
+  bool trains_apart() const { return policy != StepPolicy::every_step && world_size > 1; }
   /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.
   bool sums_shards() const { return divides_gradients && !communicates_once; }
   int shard_of(int rank) const { return rank % shards; }

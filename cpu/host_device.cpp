@@ -75,6 +75,15 @@ void HostDevice::add(Stream& stream, float* destination, const float* source,
   });
 }
 
+void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      kernels().scale(values + begin, factor, end - begin);
+    });
+    return {};
+  });
+}
+
 void HostDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
   if (type == DType::f32)
     return;

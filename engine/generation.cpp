@@ -46,6 +46,7 @@ private:
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
+  bool keeps_statistics(int rank) const;
   Status add_state(Replica& replica) const;
   Status add_fillers();
 
@@ -103,6 +104,12 @@ void Formation::add_streams(Replica& replica) const {
     add_host_streams(replica, threads);
 }
 
+/// Where each rank trains by itself, each has a first slice of its own.
+bool Formation::keeps_statistics(int rank) const {
+  const auto& dealing = generation_.dealing;
+  return strategy_.trains_apart() ? dealing.slices_of(rank) > 1 : dealing.keeps_statistics(rank);
+}
+
 Status Formation::add_state(Replica& replica) const {
   const auto& layout = replica.train().layout();
   TROUPE_TRY(
@@ -111,9 +118,8 @@ Status Formation::add_state(Replica& replica) const {
           replica.device(), layout,
           {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
            .accumulate = generation_.dealing.passes() > 1,
-           .keeps_statistics =
-               layout.statistic_elements > 0 && generation_.dealing.keeps_statistics(replica.rank),
-           .commits_statistics = generation_.votes(),
+           .keeps_statistics = layout.statistic_elements > 0 && keeps_statistics(replica.rank),
+           .commits_statistics = generation_.votes() && !strategy_.trains_apart(),
            .loss_scale = job_.loss_scale,
            .stored = stored_type(job_.precision),
            .strategy = strategy_,
@@ -126,7 +132,8 @@ Status Formation::add_state(Replica& replica) const {
            .prepares = generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
            .buddy_of = generation_.buddies
                            ? std::optional{generation_.buddies.owner_of(replica.rank)}
-                           : std::nullopt}));
+                           : std::nullopt,
+           .keeps_base = generation_.votes() && strategy_.trains_apart()}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());

@@ -126,6 +126,7 @@ Status leave_own_state(const Generation& generation) {
     if (!is_whole(*replica))
       continue;
     auto stream = replica->device().create_stream({.name = "leaving"});
+    replica->state->return_to_base(*stream);
     TROUPE_TRY(const auto steps, steps_of(*replica, *stream));
     if (steps <= most)
       continue;

@@ -118,6 +118,11 @@ void CudaDevice::add(Stream& stream, float* destination, const float* source,
   });
 }
 
+void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
+  cuda_stream(stream).enqueue("scale",
+                              [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });
+}
+
 void CudaDevice::round(Stream& stream, float* values, DType type, std::size_t elements) {
   if (type != DType::f32)
     cuda_stream(stream).enqueue("round",

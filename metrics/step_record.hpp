@@ -60,6 +60,9 @@ struct StepRecord {
   /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
   /// step.
   std::optional<double> gradient_norm = {};
+  /// Where workers trained apart and were averaged at the end of this step: the root mean square of
+  /// how far their parameters were from the mean, as a part of its norm.
+  std::optional<double> drift = {};
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
   std::int64_t scale_growths = 0; ///< of the whole run: the scale rose

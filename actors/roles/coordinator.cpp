@@ -12,8 +12,8 @@ namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
     : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step}, epoch_{setup_.before.epoch},
-      totals_{setup_.totals}, summary_{setup_.info} {
+      committed_{setup_.first_step}, granted_{setup_.first_step}, agreed_{setup_.first_step},
+      epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
   summary_.checkpoints = totals_.summary.checkpoints;
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
   summary_.checkpoint = totals_.summary.checkpoint;
@@ -69,7 +69,7 @@ caf::result<void> CoordinatorState::halt(bool save) {
 /// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
 /// state outlives the generation in a checkpoint alone.
 void CoordinatorState::answer_halts() {
-  if (committed_ != granted_ || writing_)
+  if (committed_ != granted_ || writing_ || !meet())
     return;
   if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
     return save_for_next();
@@ -179,6 +179,8 @@ void CoordinatorState::commit(const StepReport& report) {
   reports_.erase(step);
   const auto paused = pause();
   committed_ = step + 1;
+  if (setup_.agree(step))
+    agreed_ = committed_;
   if (committed_ == paused)
     reach_pause();
   else
@@ -226,7 +228,30 @@ void CoordinatorState::record_recovery() {
           .first_step = seconds(Clock::now() - made_)})});
 }
 
+/// Whether all ranks have one state; else they come to one, and what asked is asked again.
+bool CoordinatorState::meet() {
+  if (agreed_ == committed_)
+    return true;
+  if (std::exchange(meeting_, true))
+    return false;
+  auto left = std::make_shared<std::size_t>(members_.size());
+  for (const auto& [rank, member] : members_)
+    self_->request(member.shard_manager, caf::infinite, atom::meet_v, committed_)
+        .then(
+            [this, left] {
+              if (--*left > 0 || phase_ == Phase::ended)
+                return;
+              meeting_ = false;
+              agreed_ = committed_;
+              halts_.empty() ? reach_pause() : answer_halts();
+            },
+            [](const caf::error&) {}); // the rank has failed, and says so itself
+  return false;
+}
+
 void CoordinatorState::reach_pause() {
+  if (!meet())
+    return;
   if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
     enter(Phase::evaluating);
     evaluation_begin_ = Clock::now();

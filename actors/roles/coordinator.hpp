@@ -28,7 +28,10 @@ struct CoordinatorSetup {
   std::string data = {}; ///< its fingerprint
   /// When a collective fails, how long it may take to learn which node is gone.
   std::chrono::milliseconds detection{5000};
-  std::int64_t window = 1; ///< steps that may be under way (collectives/step_policy.hpp)
+  // collectives/step_policy.hpp
+  std::int64_t window = 1; ///< steps that may be under way
+  /// Whether all ranks have one state behind it.
+  std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::EarlierRun before = {}; ///< the steps before first_step
@@ -92,6 +95,7 @@ private:
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   void reach_pause();
+  bool meet();
   void count_evaluation(const EvaluationReport& report);
   void record_epoch(const EvaluationReport* test);
   void note_results(const engine::TestResults& results);
@@ -133,6 +137,8 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
+  std::int64_t agreed_;             ///< steps after which all ranks last had one state
+  bool meeting_ = false;            ///< they are coming to one
   bool writing_ = false;            ///< a snapshot: there is memory for one
   bool save_due_ = false;           ///< when that is written
   bool save_wanted_ = false;        ///< whatever step it is

@@ -129,7 +129,7 @@ checkpointer_actor NodeState::checkpointer_of(const std::shared_ptr<engine::Repl
 
 void NodeState::lead() {
   const auto& job = generation().job();
-  const auto& state = *generation().replicas.front()->state;
+  const auto& rules = collectives::rules_of(generation().strategy.policy);
   const auto totals =
       totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, formed_->best}};
   checkpointer_ = spawn_checkpointer(generation().replicas.front());
@@ -141,7 +141,9 @@ void NodeState::lead() {
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .detection = job.config.cluster.timeouts.detection,
-                       .window = collectives::rules_of(state.strategy().policy).window,
+                       .window = rules.window(generation().strategy),
+                       .agree = [&rules, strategy = generation().strategy](
+                                    std::int64_t step) { return rules.agree(strategy, step); },
                        .learning_rate = job.learning_rate,
                        .info = formed_->info,
                        .before = formed_->before.value_or(totals.run),

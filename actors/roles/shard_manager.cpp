@@ -24,6 +24,13 @@ bool reached(const EventPtr& event) {
   return event->ready() && event->status();
 }
 
+/// How far ranks were from their mean: root mean square, as a part of the mean's norm.
+double drift_of(const engine::StepFindings& found) {
+  if (found.square_of_mean <= 0)
+    return -1;
+  return std::sqrt(std::max(0.0, found.mean_square - found.square_of_mean) / found.square_of_mean);
+}
+
 bool same_pass(const Use& a, const Use& b) {
   return a.purpose == b.purpose && a.index == b.index;
 }
@@ -55,6 +62,7 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
+      [this](atom::meet, std::int64_t steps) { return meet(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) { return save(step); },
       [this](atom::save, std::int64_t step, std::uint64_t piece) {
@@ -183,7 +191,7 @@ void ShardManagerState::finish_bucket(Pass pass, const collectives::Bucket& buck
                                       const EventPtr& event) {
   const auto step = dealing().step_of(pass);
   const bool last = dealing().ends_step(pass);
-  if (exchange_.meets(pass))
+  if (exchange_.sums(pass))
     exchange_.reduce(bucket, pass, collectives_of(step));
   last_reduced_ = replica().communication->record();
   if (last && exchange_.applies_early(step))
@@ -261,6 +269,7 @@ StepReport ShardManagerState::report_of(const Flight& flight) const {
       flight.worker->statistics_bytes;
   report.memory = replica().device().memory();
   report.squared_norm = flight.found->squared_norm;
+  report.drift = drift_of(*flight.found);
   if (replica().state->loss_scale()) {
     const auto& scaler = flight.found->loss_scale;
     report.loss_scale = scaler.scale;
@@ -278,6 +287,13 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
                        fmt::format("the loss is {}, and the loss scale has fallen to {}",
                                    flight.worker->loss, flight.found->loss_scale.scale),
                        {.step = flight.worker->step}});
+}
+
+caf::result<void> ShardManagerState::meet(std::int64_t steps) {
+  exchange_.meet(steps - 1);
+  auto promise = self_->make_response_promise<void>();
+  when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
+  return promise;
 }
 
 void ShardManagerState::evaluate(std::int64_t step) {

@@ -71,6 +71,7 @@ private:
   void report_what_was_made();
   Status check_loss(const Flight& flight) const;
   caf::result<void> abort(const Error& reason);
+  caf::result<void> meet(std::int64_t steps);
   void evaluate(std::int64_t step);
   caf::result<void> save(std::int64_t step);
   caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);

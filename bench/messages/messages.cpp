@@ -30,6 +30,7 @@ struct Server {
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
+            [](atom::meet, std::int64_t) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
             [](atom::save, std::int64_t, std::uint64_t) { return PartOutcome{}; },

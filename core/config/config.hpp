@@ -59,6 +59,15 @@ struct OffloadConfig {
   bool operator==(const OffloadConfig&) const = default;
 };
 
+/// Training in rounds, between which workers do not meet (local_sgd).
+struct RoundsConfig {
+  std::int64_t local_steps = 16; ///< of a round
+  std::int64_t after = 0;        ///< steps before the first round, in all of which workers meet
+  std::string momentum = "kept"; ///< at the end of a round: kept, reset, averaged
+
+  bool operator==(const RoundsConfig&) const = default;
+};
+
 struct ParallelConfig {
   StrategyKind strategy = StrategyKind::single;
   std::uint64_t bucket_size = 25u << 20;
@@ -71,6 +80,7 @@ struct ParallelConfig {
   WrapConfig wrap;
   MixedPrecisionConfig mixed_precision;
   OffloadConfig offload;
+  RoundsConfig rounds;
 
   bool offloads() const { return offload.target != "none"; }
   bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }

@@ -87,12 +87,27 @@ void add_offload(std::vector<ConfigKey>& keys, OffloadConfig& c) {
        "How much of it, from what backward completes first; the rest stays on the device"});
 }
 
+void add_rounds(std::vector<ConfigKey>& keys, RoundsConfig& c) {
+  keys.push_back({"parallel.local_steps", &c.local_steps, count_to(1e9),
+                  "local_sgd: steps that each worker makes by itself, on its own slices, before "
+                  "parameters are averaged"});
+  keys.push_back({"parallel.local_after",
+                  &c.after,
+                  {.min = 0, .max = 1e12},
+                  "local_sgd: steps at the beginning in which gradients are averaged, as with ddp "
+                  "(post-local SGD)"});
+  keys.push_back({"parallel.local_momentum", &c.momentum, one_of({"kept", "reset", "averaged"}),
+                  "local_sgd: what becomes of the optimizer's state where parameters are averaged: "
+                  "each worker keeps its own, begins afresh, or all get the average"});
+}
+
 } // namespace
 
 void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& c) {
   add_strategy(keys, c);
   add_mixed_precision(keys, c.mixed_precision);
   add_offload(keys, c.offload);
+  add_rounds(keys, c.rounds);
 }
 
 } // namespace troupe

@@ -13,7 +13,17 @@
 
 namespace troupe {
 
-enum class StrategyKind : std::uint8_t { single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp };
+enum class StrategyKind : std::uint8_t {
+  single,
+  dp,
+  ddp,
+  zero1,
+  zero2,
+  zero3,
+  fsdp,
+  hsdp,
+  local_sgd
+};
 
 /// What is divided among workers: ZeRO's stages, each with what the ones before it divide.
 enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
@@ -22,7 +32,7 @@ enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
 /// When ranks meet (collectives/step_policy.hpp).
-enum class StepPolicy : std::uint8_t { every_step };
+enum class StepPolicy : std::uint8_t { every_step, local_sgd };
 
 struct StrategyFacts {
   StrategyKind kind;
@@ -81,6 +91,10 @@ inline constexpr std::array strategies = {
                   .help = "as zero3, within groups of workers",
                   .divides = Divided::parameters,
                   .group = ShardGroup::configured},
+    StrategyFacts{.kind = StrategyKind::local_sgd,
+                  .name = "local_sgd",
+                  .help = "each worker trains by itself, and all are averaged every local_steps",
+                  .policy = StepPolicy::local_sgd},
 };
 
 constexpr const StrategyFacts& facts_of(StrategyKind kind) {

@@ -78,6 +78,33 @@ std::string dividing_parameters() {
   return fmt::format("{}", fmt::join(strategy_names(Divided::parameters), ", "));
 }
 
+/// What averaging takes no part in.
+ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
+  if (facts_of(parallel.strategy).policy == StepPolicy::every_step)
+    return {};
+  ConfigConflicts found;
+  if (config.model.sync_batch_norm)
+    found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
+                     "workers that train apart do not sum each other's batch statistics",
+                     "false, or another strategy"});
+  if (parallel.mixed_precision.reduce != "fp32" || parallel.mixed_precision.buffers != "fp32")
+    found.push_back({{"parallel.mixed_precision.reduce", "parallel.mixed_precision.buffers",
+                      "parallel.strategy"},
+                     "parameters and statistics are averaged in fp32",
+                     "fp32, or another strategy"});
+  if (parallel.offloads())
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     "workers that are averaged have their state on their devices",
+                     "none, or another strategy"});
+  const auto& optimizer = config.train.optimizer;
+  if (parallel.rounds.momentum != "kept" && optimizer.name == "sgd" && optimizer.momentum == 0)
+    found.push_back({{"parallel.local_momentum", "train.optimizer.momentum"},
+                     fmt::format("sgd without momentum has no state that could be {}",
+                                 parallel.rounds.momentum),
+                     "kept, or a momentum"});
+  return found;
+}
+
 } // namespace
 
 ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
@@ -119,6 +146,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      "CUDA workers of several nodes cannot synchronize batch norm yet",
                      "false; devices.kind: cpu; one node"});
   std::ranges::move(validate_slices(config), std::back_inserter(found));
+  std::ranges::move(validate_rounds(parallel, config), std::back_inserter(found));
   return found;
 }
 

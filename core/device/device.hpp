@@ -137,6 +137,8 @@ public:
   /// destination += source.
   virtual void add(Stream& stream, float* destination, const float* source,
                    std::size_t elements) = 0;
+  /// values *= factor.
+  virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
   /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to
   /// infinity.
   virtual void round(Stream& stream, float* values, DType type, std::size_t elements) = 0;

@@ -8,6 +8,11 @@ void add(float* __restrict destination, const float* __restrict source, std::siz
     destination[i] += source[i];
 }
 
+void scale(float* values, float factor, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] *= factor;
+}
+
 double squared_norm(const OptimizerArguments& arguments, const float* gradients,
                     std::size_t elements) {
   const auto a = arguments; // a copy: its values stay in registers

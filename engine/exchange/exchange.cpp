@@ -76,7 +76,7 @@ void Exchange::accumulate(UnitId unit, std::int64_t pass) {
     return;
   const auto turn = setup_.dealing.turn(replica().rank, pass);
   const auto elements = state().layout().unit_elements[static_cast<std::size_t>(unit)];
-  if (turn < 0 && meets(pass)) // the others' gradients are added to what lies there
+  if (turn < 0 && sums(pass)) // the others' gradients are added to what lies there
     replica().device().zero(stream(), state().gradients(unit), elements * sizeof(float));
   else if (turn >= 0 && !state().sums_shards())
     add_part(state().gradients(unit), state().accumulated(unit), elements, turn,
@@ -164,7 +164,8 @@ bool Exchange::measures_norm(std::int64_t step) const {
 
 bool Exchange::applies_early(std::int64_t step) const {
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  return beside_backward && !setup_.votes && !measures_norm(step) && !state().loss_scale();
+  const bool votes = setup_.votes && sums_step(step);
+  return beside_backward && !votes && !measures_norm(step) && !state().loss_scale();
 }
 
 /// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
@@ -177,7 +178,9 @@ bool Exchange::publishes_early(const Bucket& bucket, std::int64_t step) const {
 
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
   auto arguments = setup_.optimizer(step);
-  arguments.gradient_scale = static_cast<float>(1.0 / setup_.dealing.slices());
+  const auto& dealing = setup_.dealing;
+  arguments.gradient_scale = static_cast<float>(
+      1.0 / (sums_step(step) ? dealing.slices() : dealing.slices_of(replica().rank)));
   return arguments;
 }
 
@@ -199,7 +202,14 @@ void Exchange::apply(const OptimizerPiece& piece, const OptimizerArguments& argu
 
 void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& done) {
   if (applies_early(step))
-    return replica().device().count_update(stream(), state().steps());
+    replica().device().count_update(stream(), state().steps());
+  else
+    apply_together(step, found, done);
+  if (strategy().trains_apart() && rules_.agree(strategy(), step))
+    end_round(step, found, done);
+}
+
+void Exchange::apply_together(std::int64_t step, StepFindings* found, Collectives& done) {
   const auto taken = arguments(step);
   const auto span =
       setup_.row.span(stream(), {metrics::SpanKind::optimizer, "optimizer", "", step});
@@ -209,7 +219,7 @@ void Exchange::finish_step(std::int64_t step, StepFindings* found, Collectives& 
     find_norm(taken, found, done);
   if (state().prepares())
     state().prepare(stream());
-  if (setup_.votes)
+  if (setup_.votes && sums_step(step))
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
@@ -241,6 +251,8 @@ void Exchange::vote(std::int64_t step, Collectives& done) {
   auto& world = *replica().world;
   if (state().commits_statistics())
     commit_statistics(step, done);
+  else if (sums_step(step))
+    share_statistics(); // what a base keeps is the job's
   state().vote(stream());
   collective(
       world, CollectiveKind::all_reduce, sizeof(float), done,

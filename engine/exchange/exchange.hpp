@@ -37,6 +37,9 @@ struct StepFindings {
   /// Squared global norm of the gradient, before it was clipped by that; below 0: not measured.
   /// Where one rank alone has the sums (Strategy::root_only), only its own is right.
   double squared_norm = -1;
+  /// Where ranks were averaged (Exchange::finish_step): the mean of the squared norms of their
+  /// parameters, and the squared norm of the mean. They differ by how far the ranks were apart.
+  double mean_square = -1, square_of_mean = -1;
 };
 
 struct ExchangeSetup {
@@ -68,8 +71,8 @@ public:
   /// the sum where the fresh ones were. In an empty pass there are none.
   void accumulate(UnitId unit, std::int64_t pass);
   /// Whether a pass's gradients, with those before it, are to be reduced.
-  bool meets(std::int64_t pass) const {
-    return rules_.meets(strategy(), setup_.dealing.ends_step(pass));
+  bool sums(std::int64_t pass) const {
+    return rules_.sums(strategy(), setup_.dealing.step_of(pass), setup_.dealing.ends_step(pass));
   }
   /// Sums a bucket's gradients over ranks, each its shard where they are divided, and over passes
   /// that came this way.
@@ -78,9 +81,11 @@ public:
   /// asked of all gradients together.
   bool applies_early(std::int64_t step) const;
   void apply(const collectives::Bucket& bucket, std::int64_t step);
-  /// Clips and applies what was not applied early, and ends the step of the loss scale; `found`
-  /// must live until that is done.
+  /// Clips and applies what was not applied early, ends the step of the loss scale, and a round
+  /// that ends with it; `found` must live until that is done.
   void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
+  /// Behind this step, within a round: all ranks have one state, the mean of theirs.
+  void meet(std::int64_t step);
   /// Of a step that this rank has voted for (ModelState::prepares) and others have applied, applies
   /// what they have; on streams of its own, as those of the generation have failed. Blocks.
   Status roll_forward(std::int64_t step);
@@ -120,6 +125,15 @@ private:
   DType buddys_type() const;
   Status roll_forward_on_host(const OptimizerArguments& taken, Stream& stream);
   OptimizerArguments arguments(std::int64_t step) const;
+  /// Whether a step's gradients are those of all ranks.
+  bool sums_step(std::int64_t step) const { return rules_.sums(strategy(), step, true); }
+  void apply_together(std::int64_t step, StepFindings* found, Collectives& done);
+  void end_round(std::int64_t step, StepFindings* found, Collectives& done);
+  void average(collectives::OptimizerAtRound optimizer, StepFindings* found, Collectives& done);
+  void average(float* values, std::size_t elements, Collectives& done, std::string_view what);
+  void average_optimizer(collectives::OptimizerAtRound how, Collectives& done);
+  void add_squared_parameters(double weight);
+  double weight() const;
   void vote(std::int64_t step, Collectives& done);
   void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);

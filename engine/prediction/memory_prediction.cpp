@@ -43,7 +43,10 @@ std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
 /// Buffers of all statistics.
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
-         (needs.votes ? static_cast<std::size_t>(ModelState::committed_turns(strategy)) : 0);
+         (!needs.votes ? 0
+          : strategy.trains_apart()
+              ? 1 // of the base
+              : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
 }
 
 /// Whether each worker keeps a copy of another one's shard: nodes have as many workers each.
@@ -71,6 +74,17 @@ void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& 
     return;
   of(bytes, MemoryKind::gradients) += sizeof(float) * shard * (buddies ? 2 : 1);
   of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
+}
+
+/// What workers that train apart can go back to, where others may go on from it.
+void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
+              const FlatPlan& plan) {
+  if (!needs.votes || !strategy.trains_apart())
+    return;
+  of(bytes, MemoryKind::parameters) += sizeof(float) * plan.elements;
+  of(bytes, MemoryKind::optimizer) += sizeof(float) * needs.optimizer_slots * plan.elements +
+                                      (needs.scales_loss ? sizeof(LossScaleState) : 0);
+  of(bytes, MemoryKind::workspace) += sizeof(std::int64_t);
 }
 
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
@@ -156,6 +170,15 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
              ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
 }
 
+/// At the end of a round: what is averaged, and a vote.
+std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
+                          const Travelling& elements) {
+  const bool optimizer = strategy.rounds.optimizer == collectives::OptimizerAtRound::averaged;
+  const auto averaged = elements.trained + needs.statistic_elements +
+                        (optimizer ? needs.optimizer_slots * plan.elements : 0);
+  return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
+}
+
 /// Of its part, to its buddy.
 std::uint64_t buddys_bytes(const WorkerNeeds& needs, const Strategy& strategy,
                            const Travelling& elements) {
@@ -230,12 +253,17 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   const bool buddies = has_buddies(needs, strategy, parallel);
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
-                        .bytes = state_bytes(needs, strategy, plan),
-                        .sent = sent_bytes(strategy, plan, elements, passes) +
-                                (buddies ? buddys_bytes(needs, strategy, elements) : 0) +
-                                2 * ring(passes * needs.statistics_bytes, needs.world_size) +
-                                voting_bytes(needs)};
+                        .bytes = state_bytes(needs, strategy, plan)};
+  if (strategy.trains_apart())
+    prediction.sent = round_bytes(needs, strategy, plan, elements) /
+                      static_cast<std::uint64_t>(strategy.rounds.steps);
+  else
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
+                      (buddies ? buddys_bytes(needs, strategy, elements) : 0) +
+                      2 * ring(passes * needs.statistics_bytes, needs.world_size) +
+                      voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, buddies);
+  add_base(prediction.bytes, needs, strategy, plan);
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity
@@ -253,6 +281,8 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
     like.offload = {};
     if (!like.divides_parameters())
       like.mixed_precision.parameters = "fp32"; // the others refuse it
+    if (facts.policy != StepPolicy::every_step)
+      like.mixed_precision = {};
     predictions.push_back(predict(needs, like));
   }
   if (parallel.offloads())

@@ -98,6 +98,8 @@ Status ModelState::allocate(const Options& options) {
       TROUPE_TRY(take(buffer, kept_, MemoryKind::optimizer));
   if (strategy_.offloads())
     TROUPE_TRY(allocate_host({kept_, optimized}));
+  if (options.keeps_base)
+    TROUPE_TRY(allocate_base());
   return allocate_for_recovery(options);
 }
 
@@ -139,7 +141,7 @@ void ModelState::restore_statistics(Stream& stream) const {
 }
 
 std::int64_t ModelState::committed_turns(const collectives::Strategy& strategy) {
-  return collectives::rules_of(strategy.policy).window + 1;
+  return collectives::rules_of(strategy.policy).window(strategy) + 1;
 }
 
 float* ModelState::committed_statistics(std::int64_t step) const {
@@ -178,7 +180,8 @@ HostShard::Range ModelState::range(const collectives::Bucket& bucket) const {
 }
 
 void ModelState::write(const ParameterCopies& copies) {
-  if (!strategy_.divides_optimizer && !strategy_.root_only && !strategy_.offloads())
+  if (!strategy_.divides_optimizer && !strategy_.root_only && !strategy_.offloads() &&
+      !strategy_.trains_apart())
     copies_ = copies;
 }
 

@@ -8,6 +8,7 @@
 #include "prepared.hpp"
 #include "rate_ranges.hpp"
 #include "snapshot.hpp"
+#include "state_base.hpp"
 
 #include "troupe/collectives/strategy.hpp"
 #include "troupe/core/checkpoint/state_source.hpp"
@@ -52,6 +53,7 @@ public:
     /// while others have.
     bool prepares = false;
     std::optional<int> buddy_of = {}; ///< the rank whose shard has its copy here
+    bool keeps_base = false; ///< a copy of what all ranks had, while each has a state of its own
   };
 
   /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps,
@@ -172,6 +174,13 @@ public:
 
   /// Room for a whole bucket in the narrower type in which it travels; null when all do in f32.
   std::byte* wire() const { return wire_ ? wire_->data() : nullptr; }
+  /// Enqueues: the state is all ranks' as it is now; and that of this rank is again what it was
+  /// then. Nothing without Options::keeps_base.
+  void keep_base(Stream& stream) const;
+  void return_to_base(Stream& stream) const;
+  /// All of the optimizer's values on this rank's device, by slot.
+  std::vector<std::span<float>> optimizer_arrays() const;
+
   /// Which shard of each bucket is this rank's.
   std::size_t shard() const { return shard_; }
 
@@ -235,6 +244,7 @@ private:
   Status allocate(const Options& options);
   Status allocate_host(const HostShard::Range& range);
   Status allocate_for_recovery(const Options& options);
+  Status allocate_base();
   void place_units();
   /// A bucket's elements in the space in which the optimizer's state lies.
   HostShard::Range range(const collectives::Bucket& bucket) const;
@@ -286,6 +296,7 @@ private:
   RateRanges rates_;
   std::vector<FlatGap> gaps_;
   std::optional<BuddyShard> buddy_;
+  std::optional<StateBase> base_;
   bool prepares_ = false;
   Prepared prepared_;
 };

@@ -33,6 +33,37 @@ Status ModelState::allocate_for_recovery(const Options& options) {
   return {};
 }
 
+Status ModelState::allocate_base() {
+  auto& base = base_.emplace();
+  TROUPE_TRY(base.add(device_, parameters_->data(), plan_.elements * sizeof(float),
+                      MemoryKind::parameters));
+  TROUPE_TRY(base.add(device_, statistics(), layout_.statistic_elements * sizeof(float),
+                      MemoryKind::parameters));
+  for (const auto& slot : optimizer_arrays())
+    TROUPE_TRY(base.add(device_, slot.data(), slot.size_bytes(), MemoryKind::optimizer));
+  if (scaler_)
+    TROUPE_TRY(base.add(device_, scaler_->data(), sizeof(LossScaleState), MemoryKind::optimizer));
+  return base.add(device_, steps(), sizeof *steps(), MemoryKind::workspace);
+}
+
+std::vector<std::span<float>> ModelState::optimizer_arrays() const {
+  std::vector<std::span<float>> arrays;
+  for (const auto& slot : optimizer_)
+    if (slot)
+      arrays.emplace_back(slot->floats(), kept_);
+  return arrays;
+}
+
+void ModelState::keep_base(Stream& stream) const {
+  if (base_)
+    base_->keep(device_, stream);
+}
+
+void ModelState::return_to_base(Stream& stream) const {
+  if (base_)
+    base_->restore(device_, stream);
+}
+
 void ModelState::prepare(Stream& stream) const {
   if (prepared_.gradients) {
     for (const auto& bucket : plan_.buckets)

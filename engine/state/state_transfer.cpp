@@ -100,6 +100,7 @@ Status ModelState::load(Stream& stream, const StateSource& source) {
   device_.copy(stream, votes() + 1, &one, sizeof one);
   for (auto* const counted : {steps(), prepared_steps()})
     device_.copy(stream, counted, &source.header().step, sizeof(std::int64_t));
+  keep_base(stream);
   return stream.synchronize();
 }
 

@@ -75,6 +75,21 @@ struct Add {
   }
 };
 
+struct Scale {
+  float* values;
+  float factor;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float v[Width];
+    load_floats(values + at, v);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      v[i] *= factor;
+    store_floats(values + at, v);
+  }
+};
+
 struct Round {
   float* values;
   DType type;
@@ -224,6 +239,10 @@ void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const 
         stream, Add<T>{static_cast<T*>(y), static_cast<const T*>(a), static_cast<const T*>(b)},
         elements, aligned_for_packs(y, a, b));
   });
+}
+
+void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements) {
+  launch_each<4>(stream, Scale{values, factor}, elements, aligned_for_packs(values));
 }
 
 void launch_round(cudaStream_t stream, float* values, DType type, std::size_t elements) {

@@ -36,6 +36,10 @@ inline constexpr M gradient_norm{
     "troupe_gradient_norm", gauge, leader,
     "Global L2 norm of the last gradient that was measured, before train.clip_grad_norm changes "
     "it: every one with that key, else those of train.gradient_norm_every"};
+inline constexpr M drift{
+    "troupe_worker_drift_ratio", gauge, leader,
+    "Where workers train apart (parallel.strategy: local_sgd): how far their parameters were from "
+    "the mean when they were last averaged, root mean square, as a part of the mean's norm"};
 inline constexpr M learning_rate{"troupe_learning_rate", gauge, leader,
                                  "Learning rate of the last step"};
 inline constexpr M epoch{"troupe_epoch", gauge, leader, "Epoch under way, counted from 1"};

@@ -78,6 +78,7 @@ void Registry::record(const StepRecord& step) {
   v.set(names::loss, step.loss, {"train"});
   v.set(names::accuracy, step.accuracy, {"train"});
   v.set(names::gradient_norm, step.gradient_norm);
+  v.set(names::drift, step.drift);
   v.set(names::learning_rate, step.lr);
   v.set(names::epoch, static_cast<double>(step.epoch + 1));
   v.set(names::step, static_cast<double>(step.step + 1));

@@ -71,6 +71,8 @@ std::string to_json(const StepRecord& step) {
                         {"overlap_ratio", step.overlap_ratio}};
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
+  if (step.drift)
+    object["drift"] = *step.drift;
   add_loss_scale(object, step);
   return object.dump();
 }

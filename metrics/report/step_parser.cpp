@@ -26,7 +26,7 @@ struct StepField {
 };
 
 /// In the order in which they are written.
-constexpr std::array<StepField, 18> step_fields = {{
+constexpr std::array<StepField, 19> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -42,6 +42,7 @@ constexpr std::array<StepField, 18> step_fields = {{
     {"collectives"},
     {"overlap_ratio", &StepRecord::overlap_ratio},
     {"gradient_norm", &StepRecord::gradient_norm},
+    {"drift", &StepRecord::drift},
     {"loss_scale", &StepRecord::loss_scale},
     {"skipped_steps", &StepRecord::skipped_steps},
     {"loss_scale_growths", &StepRecord::scale_growths},

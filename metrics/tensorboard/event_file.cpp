@@ -72,6 +72,7 @@ Status EventFile::append(const StepRecord& step) {
   std::vector<Scalar> scalars = {{"train/loss", step.loss}, {"train/learning_rate", step.lr}};
   add(scalars, "train/accuracy", step.accuracy);
   add(scalars, "train/gradient_norm", step.gradient_norm);
+  add(scalars, "train/drift", step.drift);
   add(scalars, "train/loss_scale", step.loss_scale);
   if (step.seconds > 0)
     add(scalars, "throughput/samples_per_second", static_cast<double>(step.samples) / step.seconds);

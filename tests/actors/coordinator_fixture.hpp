@@ -21,6 +21,7 @@ constexpr std::uint64_t pieces = 2;
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
+  std::vector<std::int64_t> meetings;                         ///< of both ranks
   std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
   std::vector<bool> writes;
   std::vector<StepRecordPtr> steps;
@@ -56,7 +57,7 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
                        .parameters_sha256 = seen->is_sharded ? "" : "digest"};
   };
   return spawn_stub<shard_manager_actor>(
-      system,
+      system, [seen](atom::meet, std::int64_t steps) { seen->meetings.push_back(steps); },
       [rank, seen](atom::evaluate, std::int64_t step) {
         if (rank == 0)
           seen->evaluations.push_back(step);
@@ -134,7 +135,7 @@ struct Company : Deterministic {
   explicit Company(std::int64_t first_step = 0,
                    std::vector<engine::NodePlace> nodes = {{"here", "here", "here:1", 0, 2}},
                    BestSoFar best = BestSoFar{}, bool is_sharded = false,
-                   bool saves_best_alone = false) {
+                   bool saves_best_alone = false, std::int64_t steps_of_a_round = 1) {
     seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
@@ -150,6 +151,8 @@ struct Company : Deterministic {
             .first_step = first_step,
             .generation = {.number = 1, .nodes = std::move(nodes)},
             .window = 4,
+            .agree = [steps_of_a_round](
+                         std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .totals = {.best = std::move(best)},
             .is_sharded = seen->is_sharded,

@@ -226,3 +226,36 @@ TEST_CASE("a resumed job goes on from its first step; a finished one ends withou
   CHECK(finished.seen->outcome->summary.status == "completed");
   CHECK(finished.seen->writes == std::vector<bool>{false});
 }
+
+TEST_CASE("ranks that train apart meet before what needs one state, and only where they have not") {
+  const auto here = std::vector<engine::NodePlace>{{"here", "here", "here:1", 0, 2}};
+  Company company{0, here, BestSoFar{}, false, false, 4};
+  company.start();
+  company.commit_all(0, 6);
+  CHECK(company.seen->meetings == std::vector<std::int64_t>{6, 6});
+  CHECK(company.seen->evaluations == std::vector<std::int64_t>{6});
+  company.evaluated();
+  company.commit_all(6, 12); // the end of a round
+  CHECK(company.seen->evaluations == std::vector<std::int64_t>{6, 12});
+  CHECK(company.seen->meetings.size() == 2);
+}
+
+TEST_CASE("ranks that train apart meet before a generation ends") {
+  const auto here = std::vector<engine::NodePlace>{{"here", "here", "here:1", 0, 2}};
+  Company company{0, here, BestSoFar{}, false, false, 4};
+  company.start();
+  company.commit_all(0, 1); // five are granted
+  bool quiet = false;
+  company.system.spawn([&](caf::event_based_actor* membership) {
+    membership->request(company.coordinator, caf::infinite, atom::halt_v, false).then([&] {
+      quiet = true;
+    });
+  });
+  company.scheduler.run();
+  company.commit_all(1, 4);
+  CHECK_FALSE(quiet);
+  CHECK(company.seen->meetings.empty());
+  company.commit_all(4, 5);
+  CHECK(company.seen->meetings == std::vector<std::int64_t>{5, 5});
+  CHECK(quiet);
+}

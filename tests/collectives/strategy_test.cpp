@@ -52,6 +52,7 @@ TEST_CASE("what the table says of a strategy is what its ranks do") {
       {StrategyKind::zero3, 8, 3, false},
       {StrategyKind::fsdp, 8, 3, false},
       {StrategyKind::hsdp, 4, 3, false},
+      {StrategyKind::local_sgd, 1, 0, false},
   }));
   CAPTURE(to_string(kind));
   ParallelConfig parallel{.strategy = kind, .shard_group = 4};
@@ -63,9 +64,9 @@ TEST_CASE("what the table says of a strategy is what its ranks do") {
 }
 
 TEST_CASE("every step, ranks meet behind its last pass, or behind each where sums are divided") {
-  const auto meets = rules_of(StepPolicy::every_step).meets;
+  const auto sums = rules_of(StepPolicy::every_step).sums;
   const auto found = [&](const Strategy& strategy) {
-    return std::vector<bool>{meets(strategy, false), meets(strategy, true)};
+    return std::vector<bool>{sums(strategy, 0, false), sums(strategy, 0, true)};
   };
   ParallelConfig parallel{.strategy = StrategyKind::zero2, .no_sync = false};
   const std::vector<bool> last = {false, true};
@@ -74,4 +75,22 @@ TEST_CASE("every step, ranks meet behind its last pass, or behind each where sum
   CHECK(found(strategy_of(parallel, 2)) == last);
   parallel = {.strategy = StrategyKind::zero2, .no_sync = true};
   CHECK(found(strategy_of(parallel, 2)) == last);
+}
+
+TEST_CASE("local_sgd: ranks agree at the ends of rounds, and before the first in every step") {
+  const auto& rules = rules_of(StepPolicy::local_sgd);
+  ParallelConfig parallel{.strategy = StrategyKind::local_sgd};
+  parallel.rounds = {.local_steps = 4, .after = 2};
+  const auto strategy = strategy_of(parallel, 2);
+  std::vector<int> summed, agreed;
+  for (int step = 0; step < 13; ++step) {
+    if (rules.sums(strategy, step, true))
+      summed.push_back(step);
+    if (rules.agree(strategy, step))
+      agreed.push_back(step);
+    CHECK_FALSE(rules.sums(strategy, step, false));
+  }
+  CHECK(summed == std::vector<int>{0, 1});
+  CHECK(agreed == std::vector<int>{0, 1, 3, 7, 11});
+  CHECK(rules.agree(strategy_of(parallel, 1), 2)); // a rank alone agrees with itself
 }

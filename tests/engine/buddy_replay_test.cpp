@@ -264,7 +264,7 @@ private:
                               fresh->bytes());
       exchange_->accumulate(unit, pass);
     }
-    if (exchange_->meets(pass))
+    if (exchange_->sums(pass))
       exchange_->reduce(bucket, pass, done_);
   }
 

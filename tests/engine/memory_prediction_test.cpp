@@ -70,6 +70,15 @@ TEST_CASE("what is sent is ZeRO's 2 and 3 of what parameters have") {
   CHECK(of("zero3") < 3 * share);
 }
 
+TEST_CASE("workers that train apart send what ddp sends in a step once a round") {
+  auto config = parallel("local_sgd");
+  config.rounds.local_steps = 10;
+  const auto ddp = predict(large(), parallel("ddp")).sent;
+  CHECK(predict(large(), config).sent == ddp / 10);
+  config.rounds.momentum = "averaged"; // both of Adam's moments
+  CHECK(predict(large(), config).sent == 3 * ddp / 10);
+}
+
 TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
   auto needs = large();
   needs.statistic_elements = 1000;
@@ -111,7 +120,7 @@ TEST_CASE("what is frozen is neither reduced nor published, and gathered for for
 }
 
 TEST_CASE("a state takes the memory that was predicted, to the byte") {
-  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp");
+  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
   const bool votes = GENERATE(false, true);
   const std::string travels_in = GENERATE("fp32", "bf16");
@@ -125,6 +134,9 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   config.buddies = buddies;
   if (offload.target == "parameters" && !config.divides_parameters())
     return; // is refused
+  const bool apart = name == "local_sgd";
+  if (apart && (offload.target != "none" || travels_in != "fp32"))
+    return; // likewise
   config.offload = offload;
   config.mixed_precision.reduce = travels_in;
   config.no_sync = communicates_once;
@@ -147,14 +159,15 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
       {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
        .accumulate = accumulates,
        .keeps_statistics = accumulates,
-       .commits_statistics = votes,
+       .commits_statistics = votes && !apart,
        .loss_scale = LossScaleOptions{},
        .strategy = collectives::strategy_of(config, needs.world_size),
        .rank = 1,
        .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
        .prepares = votes,
-       .buddy_of = votes && buddies == "auto" && name.starts_with("zero") ? std::optional{0}
-                                                                          : std::nullopt});
+       .buddy_of =
+           votes && buddies == "auto" && name.starts_with("zero") ? std::optional{0} : std::nullopt,
+       .keeps_base = votes && apart});
   REQUIRE(state);
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {

@@ -175,6 +175,7 @@ TEST_CASE("steps add up in counters and show their last values in gauges") {
   CHECK(has_line(registry, "troupe_collective_seconds_total{kind=\"all_reduce\"} 0.03"));
   CHECK_FALSE(has(registry.text(), "kind=\"broadcast\""));
   CHECK(has_line(registry, "troupe_gradient_norm 1.5"));
+  CHECK(has_line(registry, "troupe_worker_drift_ratio 0.25"));
   CHECK(has_line(registry, "troupe_step 2"));
   CHECK(has_line(registry, "troupe_epoch 1"));
   CHECK(has_line(registry, "troupe_loss{set=\"train\"} 1"));

@@ -277,6 +277,7 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.collective_bytes == step.collective_bytes);
   CHECK(back.collectives == step.collectives);
   CHECK(back.gradient_norm == 1.5);
+  CHECK(back.drift == 0.25);
   CHECK(to_json(back) == to_json(step));
   auto broken = step;
   broken.loss = std::numeric_limits<double>::quiet_NaN();

@@ -33,6 +33,8 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
   }
   if (const auto squared = reports.front().squared_norm; !(squared < 0)) // a nan is one
     record.gradient_norm = std::sqrt(squared);
+  if (const auto drift = reports.front().drift; !(drift < 0))
+    record.drift = drift;
   record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;
   record.overlap_ratio = ratio(collective.overlapped, collective.total);

@@ -1,0 +1,24 @@
+// Synchronous training: ranks meet in every step.
+#include "policies.hpp"
+
+namespace troupe::collectives {
+
+namespace {
+
+struct EveryStep {
+  /// The sum of a step's passes, or each of them where that sum is divided.
+  static bool sums(const Strategy& strategy, std::int64_t /*step*/, bool ends_step) {
+    return ends_step || strategy.sums_shards();
+  }
+
+  static bool agree(const Strategy& /*strategy*/, std::int64_t /*step*/) { return true; }
+
+  static std::int64_t window(const Strategy& /*strategy*/) { return grants_ahead; }
+};
+
+} // namespace
+
+constexpr StepRules every_step = {
+    .sums = EveryStep::sums, .agree = EveryStep::agree, .window = EveryStep::window};
+
+} // namespace troupe::collectives

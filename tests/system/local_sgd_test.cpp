@@ -1,0 +1,151 @@
+// Workers that train by themselves for a round of steps, and are then averaged.
+#include "counting.hpp"
+#include "daemons.hpp"
+
+#include "troupe/core/checkpoint/safetensors.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings rounds_of(int steps, const Settings& more = {}) {
+  return Settings{"parallel.strategy=local_sgd", "parallel.local_steps=" + std::to_string(steps)} +
+         more;
+}
+
+Settings four_workers(const Settings& more) {
+  return Settings{"devices.count=4", "devices.threads_per_worker=1"} + more;
+}
+
+/// A worker takes as many times what all would take of a sample as there are workers, and the mean
+/// makes it one time again: exactly, where there are 1, 2 or 4.
+const Settings exact = {"data.batch_size=8", "data.slices=8", "data.eval_batch_size=8",
+                        "train.optimizer.lr=2"};
+
+Experiment perceptron(const Settings& more = {}) {
+  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.synthetic_samples=320",
+                             "train.epochs=3", "train.evaluate_every=1", "checkpoint.every=never",
+                             "train.optimizer.lr=0.05"} +
+                    more};
+}
+
+/// Begins with zeros: then all weights are sums of few powers of two, and every mean of them is
+/// exact.
+class ExactCounting : public Counting {
+public:
+  ExactCounting() {
+    const std::vector<float> zeros(samples);
+    const auto file = *this / "zeros.safetensors";
+    REQUIRE(write_safetensors(
+        file, {}, {{"fc.weight", "F32", {1, samples}, std::as_bytes(std::span{zeros})}}));
+    own = own + exact + Settings{"model.pretrained=" + file.string()};
+  }
+};
+
+} // namespace
+
+TEST_CASE("rounds of any length come to what ddp comes to, bit for bit where values are exact") {
+  const ExactCounting experiment;
+  const auto& base = experiment.own;
+  const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
+  for (const int steps : {1, 7}) {
+    CAPTURE(steps);
+    const auto run = experiment.completed("rounds of " + std::to_string(steps),
+                                          base + four_workers(rounds_of(steps)));
+    CHECK(run.digest() == ddp.digest());
+    CHECK(run.column<std::int64_t>("step") == all_steps(2400));
+    // All parameters once a round, from each of four workers; in the middle of one nothing.
+    const auto bytes = run.column<std::uint64_t>("collective_bytes");
+    for (std::size_t step = 0; step < bytes.size(); ++step)
+      CHECK(bytes[step] == ((step + 1) % static_cast<std::size_t>(steps) == 0
+                                ? 4 * 2 * 3 * (Counting::samples * sizeof(float)) / 4
+                                : 0));
+  }
+}
+
+TEST_CASE("with rounds of one step and plain SGD local_sgd is ddp within rounding") {
+  const auto experiment =
+      perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
+  const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
+  const auto local = experiment.completed("local", four_workers(rounds_of(1)));
+  CHECK(largest_difference(local.losses(), ddp.losses()) < 1e-4);
+  for (const auto& event : local.events())
+    CHECK(event.at("drift").get<double>() > 0);
+}
+
+TEST_CASE("the steps before the first round are ddp's") {
+  const auto experiment = perceptron();
+  const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
+  const auto local =
+      experiment.completed("local", four_workers(rounds_of(4, {"parallel.local_after=10"})));
+  const auto a = ddp.losses(), b = local.losses();
+  CHECK(std::vector(a.begin(), a.begin() + 11) == std::vector(b.begin(), b.begin() + 11));
+  CHECK(a.back() != b.back());
+  const auto events = local.events();
+  CHECK_FALSE(events[9].contains("drift"));
+  CHECK(events[11].contains("drift"));
+}
+
+TEST_CASE("a run that is stopped in the middle of a round goes on to the same bits") {
+  const std::string momentum = GENERATE("kept", "reset", "averaged");
+  CAPTURE(momentum);
+  const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
+                                      "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
+                                      "train.schedule.name=constant", "train.schedule.warmup=0"});
+  const auto settings = four_workers(rounds_of(7, {"parallel.local_momentum=" + momentum}));
+  const auto whole = experiment.completed("whole", settings);
+  CHECK(experiment.completed("half", settings + Settings{"train.max_steps=30"}).steps_done() == 30);
+  const auto resumed = experiment.completed("half", settings);
+  CHECK(resumed.digest() == whole.digest());
+}
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle of a round") {
+  const ExactCounting experiment;
+  const auto& base = experiment.own;
+  const auto alone = experiment.completed("alone", base).digest();
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + base + rounds_of(GENERATE(1, 8)) +
+                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  auto* other = &daemons.join();
+  const auto run = experiment.run("nodes");
+  int losses = 0;
+  for (; losses < 8 && leader.running() && !run.has("summary.json"); ++losses) {
+    const auto next = run.steps_done() + 101;
+    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
+    if (losses % 4 == 3)
+      other->send(SIGTERM);
+    else
+      other->kill();
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    other = &daemons.join();
+  }
+  CHECK(losses > 2);
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(2400));
+  CHECK(run.digest() == alone);
+}
+
+TEST_CASE("what local_sgd cannot do is refused with the reason") {
+  const auto experiment = perceptron();
+  const auto refused = [&](const std::string& setting, const std::string& reason) {
+    CAPTURE(setting);
+    const auto ended = experiment.train("refused", four_workers(rounds_of(4, {setting})));
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, reason));
+  };
+  refused("parallel.local_steps=0", "local_steps");
+  refused("model.sync_batch_norm=true", "train apart");
+  refused("parallel.mixed_precision.reduce=bf16", "averaged in fp32");
+  refused("parallel.offload.target=optimizer", "on their devices");
+  refused("parallel.local_momentum=half", "kept, reset, averaged");
+}
