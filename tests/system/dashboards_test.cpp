@@ -111,13 +111,15 @@ void check_rules(const PrometheusServer& prometheus) {
 
 TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons") {
   need_prometheus();
-  const Experiment experiment(Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min",
-                                       "train.epochs=100000", "train.gradient_norm_every=1",
-                                       "precision.mode=amp_fp16", "data.dataset=image_folder",
-                                       "model.num_classes=2", "data.image_size=16"});
+  const Experiment experiment(Settings{
+      "metrics.listen=127.0.0.1:0", "metrics.linger=10min", "train.epochs=100000",
+      "train.gradient_norm_every=1", "precision.mode=amp_fp16", "data.dataset=image_folder",
+      "model.num_classes=2", "data.image_size=16", "parallel.local_steps=2"});
   write_photos(experiment / "photos");
-  Daemons daemons{experiment, "nodes",
-                  for_nodes(2, "ddp") + Settings{"data.root=" + (experiment / "photos").string()}};
+  Daemons daemons{
+      experiment, "nodes",
+      for_nodes(2, "local_sgd") +
+          Settings{"cluster.timeouts.quorum=35s", "data.root=" + (experiment / "photos").string()}};
   auto& leader = daemons.lead();
   daemons.join();
   const PrometheusServer prometheus(

@@ -87,9 +87,9 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   const auto tables = tables_of_page();
   const Experiment experiment;
   const Settings everything = {
-      "precision.mode=amp_fp16", "train.recompute=block",       "run.tensorboard=true",
-      "checkpoint.best=loss",    "train.gradient_norm_every=2", "parallel.strategy=ddp",
-      "devices.count=2",         "train.schedule.name=constant"};
+      "precision.mode=amp_fp16", "train.recompute=block",        "run.tensorboard=true",
+      "checkpoint.best=loss",    "train.gradient_norm_every=2",  "parallel.strategy=local_sgd",
+      "devices.count=2",         "train.schedule.name=constant", "parallel.local_steps=2"};
   experiment.completed("all", everything + Settings{"train.max_steps=20"});
   const auto all = experiment.completed("all", everything); // which goes on
   const Experiment hopeless({"train.optimizer.lr=1e30"});
