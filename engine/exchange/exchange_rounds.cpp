@@ -42,10 +42,8 @@ void Exchange::average(OptimizerAtRound optimizer, StepFindings* found, Collecti
     device.copy(stream(), &found->mean_square, state().squared_norm(), sizeof(double));
   }
   for (const auto& bucket : plan().buckets)
-    if (!state().is_frozen(bucket)) {
+    if (!state().is_frozen(bucket))
       average(state().parameters(bucket), bucket.elements, done, "parameters");
-      device.round(stream(), state().parameters(bucket), state().stored(), bucket.elements);
-    }
   if (found) {
     add_squared_parameters(1);
     device.copy(stream(), &found->square_of_mean, state().squared_norm(), sizeof(double));
@@ -58,7 +56,7 @@ void Exchange::average(OptimizerAtRound optimizer, StepFindings* found, Collecti
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
 }
 
-/// Each rank counts for the slices that it has.
+/// Each rank counts for the slices that it has. A mean of values of a narrow type need not be one.
 void Exchange::average(float* values, std::size_t elements, Collectives& done,
                        std::string_view what) {
   auto& device = replica().device();
@@ -74,6 +72,7 @@ void Exchange::average(float* values, std::size_t elements, Collectives& done,
       what);
   const auto all = dealing.is_even() ? dealing.world_size() : dealing.slices();
   device.scale(stream(), values, static_cast<float>(1.0 / all), elements);
+  device.round(stream(), values, state().stored(), elements);
 }
 
 void Exchange::average_optimizer(OptimizerAtRound how, Collectives& done) {

@@ -111,8 +111,11 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle o
   const ExactCounting experiment;
   const auto& base = experiment.own;
   const auto alone = experiment.completed("alone", base).digest();
+  const auto rounds =
+      GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));
+  CAPTURE(rounds);
   Daemons daemons{experiment, "nodes",
-                  quick_timeouts + base + rounds_of(GENERATE(1, 8)) +
+                  quick_timeouts + base + rounds +
                       Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
   auto& leader = daemons.lead();
   auto* other = &daemons.join();
