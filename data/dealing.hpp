@@ -5,28 +5,44 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace troupe::data {
 
-/// Each rank has a run of neighbouring slices, rank 0 the first; runs differ by one slice at most.
-/// A step has as many passes as the longest run. A rank whose run is shorter begins its steps with
-/// empty passes, in which it meets the others and computes nothing: so that what it computes last
-/// can travel while it is computed.
+/// Each rank has a run of neighbouring slices, rank 0 the first. A step has as many passes as the
+/// longest run. A rank whose run is shorter begins its steps with empty passes, in which it meets
+/// the others and computes nothing: so that what it computes last can travel while it is computed.
 ///
-/// Passes are counted from the first step of the job. A small value.
+/// Passes are counted from the first step of the job on; where another dealing follows on one, its
+/// passes have other numbers than any that was begun before.
 class Dealing {
 public:
-  Dealing() = default;
-  /// Precondition: both are above 0. With fewer slices than ranks some have none.
-  Dealing(int slices, int world_size) : slices_{slices}, world_size_{world_size} {}
+  Dealing() : Dealing{1, 1} {}
+  /// Runs differ by one slice at most. Precondition: both are above 0. With fewer slices than ranks
+  /// some have none.
+  Dealing(int slices, int world_size);
+  /// So many to each rank. Precondition: one of them has some, and none less than none.
+  explicit Dealing(std::span<const int> counts);
+  /// The one that follows on this from a step on, whose first pass is that.
+  Dealing followed_by(std::span<const int> counts, std::int64_t step, std::int64_t pass) const;
 
-  int slices() const { return slices_; }
-  int world_size() const { return world_size_; }
+  int slices() const { return firsts_.back(); }
+  int world_size() const { return static_cast<int>(firsts_.size()) - 1; }
   /// Of a step, also those that are empty for some.
-  int passes() const { return (slices_ + world_size_ - 1) / world_size_; }
-  std::int64_t step_of(std::int64_t pass) const { return pass / passes(); }
-  bool ends_step(std::int64_t pass) const { return (pass + 1) % passes() == 0; }
-  bool is_even() const { return slices_ % world_size_ == 0; }
+  int passes() const { return passes_; }
+  std::int64_t step_of(std::int64_t pass) const {
+    return first_step_ + (pass - first_pass_) / passes_;
+  }
+  /// The first of a step.
+  std::int64_t pass_of(std::int64_t step) const {
+    return first_pass_ + (step - first_step_) * passes_;
+  }
+  /// Where the pass stands among those of its step, from 0.
+  int place(std::int64_t pass) const { return static_cast<int>((pass - first_pass_) % passes_); }
+  bool begins_step(std::int64_t pass) const { return place(pass) == 0; }
+  bool ends_step(std::int64_t pass) const { return place(pass) + 1 == passes_; }
+  bool is_even() const;
 
   /// Whether the rank has slice 0, whose running statistics are the job's, and others that make
   /// their own.
@@ -36,22 +52,28 @@ public:
   }
 
   int slices_of(int rank) const { return first(rank + 1) - first(rank); }
+  std::vector<int> counts() const;
   /// Where the pass stands among those of its step that are not empty for the rank, from 0; below
   /// 0: it is empty.
-  int turn(int rank, std::int64_t pass) const {
-    return static_cast<int>(pass % passes()) - (passes() - slices_of(rank));
-  }
+  int turn(int rank, std::int64_t pass) const { return place(pass) - (passes_ - slices_of(rank)); }
   /// Empty: in an empty pass.
   std::optional<Slice> slice(int rank, std::int64_t pass) const {
     const auto own = turn(rank, pass);
-    return own < 0 ? std::nullopt : std::optional{Slice{first(rank) + own, slices_}};
+    return own < 0 ? std::nullopt : std::optional{Slice{first(rank) + own, slices()}};
   }
 
 private:
   /// Of a rank's slices; of the rank behind the last: behind all.
-  int first(int rank) const { return static_cast<int>(std::int64_t{slices_} * rank / world_size_); }
+  int first(int rank) const { return firsts_[static_cast<std::size_t>(rank)]; }
 
-  int slices_ = 1, world_size_ = 1;
+  std::vector<int> firsts_ = {0};
+  int passes_ = 1;
+  std::int64_t first_step_ = 0, first_pass_ = 0;
 };
+
+/// How many slices each rank takes, so that the last to be done is done as early as can be, where a
+/// slice takes a rank so many seconds: each in turn goes to whoever would be done with it first.
+/// Precondition: all are above 0.
+std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds);
 
 } // namespace troupe::data

@@ -54,7 +54,7 @@ void NodeState::spawn_workers() {
                                          .training = job.training,
                                          .evaluation = generation().evaluation,
                                          .dealing = dealing,
-                                         .passes = job.plan.total_steps() * dealing.passes(),
+                                         .passes = dealing.pass_of(job.plan.total_steps()),
                                          .fillers = generation().fillers,
                                          .coordinator = coordinator_});
   for (const auto& replica : generation().replicas)
@@ -73,7 +73,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
   if (replica->updates)
     host_rows = {generation().trace.track(rows, "copies"),
                  generation().trace.track(rows, "host optimizer")};
-  const auto first_pass = generation().first_step * dealing.passes();
+  const auto first_pass = dealing.pass_of(generation().first_step);
   const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
       rows,
       ShardManagerSetup{

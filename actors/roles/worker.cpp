@@ -79,7 +79,7 @@ metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) con
 
 void WorkerState::begin_pass() {
   const bool computes = turn(next_pass_) >= 0;
-  if (enqueuing_ || (computes && batches_.empty()) || next_pass_ >= limit_ * dealing().passes())
+  if (enqueuing_ || (computes && batches_.empty()) || next_pass_ >= dealing().pass_of(limit_))
     return;
   enqueuing_ = true;
   auto flight = std::make_shared<Flight>();
@@ -238,7 +238,7 @@ void WorkerState::finish_pass(Pass pass) {
   if (node.empty())
     return;
   const auto& flight = *node.mapped();
-  if (pass % dealing().passes() == 0)
+  if (dealing().begins_step(pass))
     step_ =
         WorkerStep{.step = dealing().step_of(pass), .begin = flight.running.front().first->time()};
   if (flight.batch)

@@ -112,8 +112,8 @@ void Exchange::reduce(const Bucket& bucket, std::int64_t pass, Collectives& done
     device.round(stream(), gradients, state().stored(), mine.elements);
   const auto& dealing = setup_.dealing;
   if (state().sums_shards())
-    add_part(gradients, state().accumulated(bucket), mine.elements,
-             static_cast<int>(pass % dealing.passes()), dealing.passes());
+    add_part(gradients, state().accumulated(bucket), mine.elements, dealing.place(pass),
+             dealing.passes());
   if (setup_.buddy_distance > 0 && dealing.ends_step(pass))
     send_to_buddy(bucket, gradients, done);
   if (host_ && dealing.ends_step(pass))

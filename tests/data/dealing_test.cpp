@@ -62,3 +62,43 @@ TEST_CASE("a rank without a slice has empty passes alone") {
   CHECK(slices_in_step(dealing, 1, 5) == std::vector{0});
   CHECK(slices_in_step(dealing, 2, 5) == std::vector{1});
 }
+
+TEST_CASE("a dealing that follows on another begins its passes elsewhere, and its steps where it "
+          "is said") {
+  const Dealing even{8, 2};
+  const auto next = even.followed_by(std::vector{6, 2}, 10, 1000);
+  CHECK(next.passes() == 6);
+  CHECK(next.pass_of(10) == 1000);
+  CHECK(next.pass_of(12) == 1012);
+  CHECK(next.step_of(1005) == 10);
+  CHECK(next.step_of(1006) == 11);
+  CHECK(next.begins_step(1006));
+  CHECK(next.ends_step(1005));
+  CHECK_FALSE(next.slice(1, 1003));
+  CHECK(next.slice(1, 1004) == Slice{6, 8});
+  CHECK(next.slice(0, 1000) == Slice{0, 8});
+  CHECK(next.counts() == std::vector{6, 2});
+  CHECK_FALSE(next.is_even());
+  CHECK(next.keeps_statistics(0));
+  CHECK_FALSE(next.keeps_statistics(1));
+}
+
+TEST_CASE("slices are dealt by speed so that nobody is waited for longer than must be") {
+  CHECK(dealt_by_speed(16, std::vector{1.0, 1.0, 1.0, 4.0}) == std::vector{5, 5, 5, 1});
+  CHECK(dealt_by_speed(4, std::vector{1.0, 1.0}) == std::vector{2, 2});
+  CHECK(dealt_by_speed(3, std::vector{1.0, 100.0}) == std::vector{3, 0});
+  CHECK(dealt_by_speed(1, std::vector{2.0, 1.0, 1.0}) == std::vector{0, 1, 0});
+  // No other counts are done earlier.
+  const std::vector seconds = {0.7, 1.1, 0.4};
+  const auto longest = [&](const std::vector<int>& counts) {
+    double most = 0;
+    for (std::size_t rank = 0; rank < counts.size(); ++rank)
+      most = std::max(most, counts[rank] * seconds[rank]);
+    return most;
+  };
+  double least = 1e9;
+  for (int a = 0; a <= 11; ++a)
+    for (int b = 0; a + b <= 11; ++b)
+      least = std::min(least, longest({a, b, 11 - a - b}));
+  CHECK(longest(dealt_by_speed(11, seconds)) == least);
+}

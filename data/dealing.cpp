@@ -1,0 +1,58 @@
+#include "dealing.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+
+namespace {
+
+std::vector<int> even_counts(int slices, int world_size) {
+  std::vector<int> counts;
+  for (std::int64_t rank = 0; rank < world_size; ++rank)
+    counts.push_back(
+        static_cast<int>(slices * (rank + 1) / world_size - slices * rank / world_size));
+  return counts;
+}
+
+} // namespace
+
+Dealing::Dealing(int slices, int world_size) : Dealing{even_counts(slices, world_size)} {}
+
+Dealing::Dealing(std::span<const int> counts) : passes_{std::ranges::max(counts)} {
+  for (const int count : counts)
+    firsts_.push_back(firsts_.back() + count);
+}
+
+Dealing Dealing::followed_by(std::span<const int> counts, std::int64_t step,
+                             std::int64_t pass) const {
+  Dealing next{counts};
+  next.first_step_ = step;
+  next.first_pass_ = pass;
+  return next;
+}
+
+std::vector<int> Dealing::counts() const {
+  std::vector<int> all;
+  for (int rank = 0; rank < world_size(); ++rank)
+    all.push_back(slices_of(rank));
+  return all;
+}
+
+bool Dealing::is_even() const {
+  return slices() == std::int64_t{passes_} * world_size();
+}
+
+std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds) {
+  std::vector<int> counts(seconds.size());
+  for (int slice = 0; slice < slices; ++slice) {
+    const auto done = [&](std::size_t rank) { return (counts[rank] + 1) * seconds[rank]; };
+    std::size_t first = 0;
+    for (std::size_t rank = 1; rank < seconds.size(); ++rank)
+      if (done(rank) < done(first))
+        first = rank;
+    ++counts[first];
+  }
+  return counts;
+}
+
+} // namespace troupe::data
