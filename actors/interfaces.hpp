@@ -70,6 +70,13 @@ using worker_actor = caf::typed_actor<
     caf::result<void>(atom::batch, MicroBatchPtr batch),
     // What the bucket needs for this use will be there at the event; null: it is there.
     caf::result<void>(atom::parameters_ready, Use use, EventPtr there),
+    // Between two steps, none of which is under way: slices are dealt anew. Answered when DATA
+    // LOADER knows.
+    caf::result<void>(atom::deal, Redealing next),
+    // From its own stream: the slice under way will soon be done, and another is to be asked for.
+    caf::result<void>(atom::fetch),
+    // Asynchronous training: compute this slice.
+    caf::result<void>(atom::deal, Pass slice),
     // Classify the test set with the parameters after `steps` steps; statistics are there at the
     // event.
     caf::result<void>(atom::evaluate, std::int64_t steps, EventPtr statistics),
@@ -83,6 +90,10 @@ using worker_actor = caf::typed_actor<
 using data_loader_actor = caf::typed_actor<
     // Give the worker of this rank the passes of training from `first` on, as credits allow.
     caf::result<void>(atom::begin, std::int32_t rank, worker_actor worker, Pass first),
+    // The same as a worker is told: give it the passes of this dealing from its first on.
+    caf::result<void>(atom::deal, std::int32_t rank, Redealing next),
+    // Give it this one pass, as soon as there is a buffer.
+    caf::result<void>(atom::fetch, std::int32_t rank, Pass pass),
     // Give this worker its part of the test set, once.
     caf::result<void>(atom::evaluate, std::int32_t rank),
     // The buffer of a rank's micro-batch is free again.
@@ -106,6 +117,18 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<void>(atom::done, std::int64_t step),
     // From its own stream: the device or a collective has failed.
     caf::result<void>(atom::failed, Error error),
+    // As the worker is told; answered when it is so.
+    caf::result<void>(atom::deal, Redealing next),
+    // Asynchronous training. From another rank's SHARD MANAGER, or this one's.
+    caf::result<void>(atom::deliver, collectives::MailPtr mail),
+    // From its own stream: all that is to be found in a step has been.
+    caf::result<void>(atom::propose, std::int64_t step),
+    // What was found in all ranks' parts of it.
+    caf::result<void>(atom::decided, StepFound of_all),
+    // From its own stream: the step can be applied, whatever happens.
+    caf::result<void>(atom::vote, std::int64_t step),
+    // All ranks can: apply it.
+    caf::result<void>(atom::advance, std::int64_t step),
     // Within a round of steps: have all ranks come to one state, behind `steps` steps; answered
     // when it is there.
     caf::result<void>(atom::meet, std::int64_t steps),
@@ -147,6 +170,14 @@ using coordinator_actor = caf::typed_actor<
     caf::result<void>(atom::failed, Error error),
     // A rank's loss is not finite; its error follows.
     caf::result<void>(atom::failed, double loss),
+    // Asynchronous training: a rank will soon be free for another slice.
+    caf::result<void>(atom::deal, std::int32_t rank),
+    // A rank has computed a slice, and sent its gradients.
+    caf::result<void>(atom::done, std::int32_t rank, Pass slice, WorkerStep measured),
+    // A rank has all gradients of its part of a step, and found this in them.
+    caf::result<void>(atom::propose, StepFound by_rank),
+    // A rank can apply a step, whatever happens.
+    caf::result<void>(atom::vote, std::int32_t rank, std::int64_t step),
     // Finish the steps under way, save, end.
     caf::result<void>(atom::stop),
     // The same, and the job has failed, for this reason.

@@ -4,6 +4,7 @@
 
 #include "troupe/core/checkpoint/manifest.hpp"
 #include "troupe/core/device/executable.hpp"
+#include "troupe/engine/asynchronous/letters.hpp"
 #include "troupe/engine/feeding/micro_batch.hpp"
 #include "troupe/engine/state/snapshot.hpp"
 #include "troupe/metrics/registry/job_phase.hpp"
@@ -105,6 +106,19 @@ struct WorkerStep {
   std::uint64_t statistics_bytes = 0;   ///< sent for synchronized batch norms
   std::int64_t ready_batches = 0;       ///< that are filled and wait at its end
 
+  /// Another slice of the same step, by the same rank.
+  void add(const WorkerStep& more) {
+    if (samples == 0)
+      begin = more.begin;
+    loss += more.loss;
+    right.add(more.right);
+    samples += more.samples;
+    end = more.end;
+    busy += more.busy;
+    data_wait += more.data_wait;
+    ready_batches = more.ready_batches;
+  }
+
   template <class Inspector>
   friend bool inspect(Inspector& f, WorkerStep& x) {
     return f.object(x).fields(
@@ -126,6 +140,37 @@ struct RankCollective {
   }
 };
 
+/// Slices are dealt anew: so many to each rank, from a step on, whose first pass has this number.
+struct Redealing {
+  std::vector<std::int32_t> counts;
+  std::int64_t step = 0;
+  Pass pass = 0;
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, Redealing& x) {
+    return f.object(x).fields(f.field("counts", x.counts), f.field("step", x.step),
+                              f.field("pass", x.pass));
+  }
+};
+
+// Of asynchronous training.
+using engine::SliceReads;
+
+/// What a rank has found in its part of a step's gradients, or what was found in all of them.
+struct StepFound {
+  std::int32_t rank = 0;
+  std::int64_t step = 0;
+  double squared_norm = -1; ///< as engine::StepFindings has it
+  float found_inf = 0;      ///< above 0: some are not finite
+
+  template <class Inspector>
+  friend bool inspect(Inspector& f, StepFound& x) {
+    return f.object(x).fields(f.field("rank", x.rank), f.field("step", x.step),
+                              f.field("squared_norm", x.squared_norm),
+                              f.field("found_inf", x.found_inf));
+  }
+};
+
 /// One rank's committed step.
 struct StepReport {
   std::int32_t rank = 0;
@@ -137,7 +182,8 @@ struct StepReport {
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
-  double drift = -1; ///< as metrics::StepRecord has it; below 0: ranks were not averaged
+  double drift = -1;     ///< as metrics::StepRecord has it; below 0: ranks were not averaged
+  SliceReads reads = {}; ///< of its shard, where ranks are asynchronous
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -146,7 +192,7 @@ struct StepReport {
         f.field("overlapped", x.overlapped), f.field("memory", x.memory),
         f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
         f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths),
-        f.field("drift", x.drift));
+        f.field("drift", x.drift), f.field("reads", x.reads));
   }
 };
 
@@ -234,6 +280,12 @@ bool inspect(Inspector& f, MemoryUse& x) {
 }
 
 namespace metrics {
+
+template <class Inspector>
+bool inspect(Inspector& f, SliceRead& x) {
+  return f.object(x).fields(f.field("slice", x.slice), f.field("read", x.read),
+                            f.field("parts", x.parts));
+}
 
 template <class Inspector>
 bool inspect(Inspector& f, JobPhase& x) {

@@ -127,11 +127,17 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_ATOM(troupe, troupe::atom, propose)
   CAF_ADD_ATOM(troupe, troupe::atom, decided)
   CAF_ADD_ATOM(troupe, troupe::atom, meet)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Redealing))
+  CAF_ADD_ATOM(troupe, troupe::atom, deal)
+  CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MailPtr))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepFound))
+  CAF_ADD_ATOM(troupe, troupe::atom, deliver)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 // These hold pointers into this process and must not leave it.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EventPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collectives::MailPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::MicroBatchPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)

@@ -33,11 +33,14 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
                     .rounds = {.steps = parallel.rounds.local_steps,
                                .after = parallel.rounds.after,
                                .optimizer = at_round(parallel.rounds.momentum)},
+                    .staleness = parallel.stale.staleness,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
   strategy.offloads_parameters = parallel.offload.target == "parameters";
   if (parallel.offloads())
     strategy.offloaded = parallel.offload.ratio;
+  if (strategy.is_asynchronous()) // each has a copy of all parameters, of its own version
+    strategy.reshard_after_forward = false;
   const bool divided = strategy.shards > 1 || strategy.offloads_parameters;
   strategy.divides_optimizer = divided && facts.divides >= Divided::optimizer;
   strategy.divides_gradients = divided && facts.divides >= Divided::gradients;
@@ -53,7 +56,9 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
 std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
                                   std::span<const std::size_t> unit_elements,
                                   std::span<const std::string> unit_names) {
-  if (!parallel.divides_parameters())
+  // Who reads all parameters at once has no window of them to keep small.
+  const bool asynchronous = facts_of(parallel.strategy).policy == StepPolicy::async;
+  if (!parallel.divides_parameters() || asynchronous)
     return wrap_by_size(unit_elements, parallel.bucket_size);
   const auto& wrap = parallel.wrap;
   if (wrap.policy == "explicit")

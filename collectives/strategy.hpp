@@ -35,6 +35,7 @@ struct Strategy {
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_policy.hpp
   Rounds rounds = {};
+  std::int64_t staleness = 0; ///< steps that parameters may lack, where ranks are asynchronous
   /// Gathered parameters go after forward, and are gathered again for backward.
   bool reshard_after_forward = true;
   /// Micro-batches are summed where they are made and gradients travel once a step. Else divided
@@ -50,7 +51,9 @@ struct Strategy {
   std::size_t alive = 2;
 
   /// Whether each rank may have a state of its own for a while.
-  bool trains_apart() const { return policy != StepPolicy::every_step && world_size > 1; }
+  bool trains_apart() const { return policy == StepPolicy::local_sgd && world_size > 1; }
+  /// Whether no rank waits for another one, unless it would be more than `staleness` steps ahead.
+  bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
   /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.
   bool sums_shards() const { return divides_gradients && !communicates_once; }
   int shard_of(int rank) const { return rank % shards; }
@@ -64,13 +67,18 @@ struct Strategy {
   std::size_t parameters_alive(std::size_t buckets) const {
     return reshard_after_forward ? alive : buckets;
   }
+  /// How many of them may have fresh gradients at a time.
+  std::size_t gradients_alive(std::size_t buckets) const {
+    return is_asynchronous() ? buckets : alive;
+  }
 };
 
 /// A single rank divides nothing, whatever the config says; but parameters that are offloaded are
 /// gathered, by a rank alone too.
 Strategy strategy_of(const ParallelConfig& parallel, int world_size);
 
-/// What travels together: by bucket_size, or by parallel.wrap where parameters are divided.
+/// What travels together: by bucket_size, or by parallel.wrap where parameters are divided and
+/// gathered bucket by bucket.
 std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
                                   std::span<const std::size_t> unit_elements,
                                   std::span<const std::string> unit_names);

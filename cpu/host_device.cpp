@@ -75,6 +75,16 @@ void HostDevice::add(Stream& stream, float* destination, const float* source,
   });
 }
 
+void HostDevice::add_product(Stream& stream, float* sum, const float* a, const float* b,
+                             std::size_t elements) {
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      kernels().add_product(sum + begin, a + begin, b + begin, end - begin);
+    });
+    return {};
+  });
+}
+
 void HostDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
   host_stream(stream).enqueue([=]() -> Status {
     parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {

@@ -1,6 +1,7 @@
 #include "dealing.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe::data {
 
@@ -8,6 +9,7 @@ namespace {
 
 std::vector<int> even_counts(int slices, int world_size) {
   std::vector<int> counts;
+  counts.reserve(static_cast<std::size_t>(world_size));
   for (std::int64_t rank = 0; rank < world_size; ++rank)
     counts.push_back(
         static_cast<int>(slices * (rank + 1) / world_size - slices * rank / world_size));
@@ -23,6 +25,13 @@ Dealing::Dealing(std::span<const int> counts) : passes_{std::ranges::max(counts)
     firsts_.push_back(firsts_.back() + count);
 }
 
+Dealing Dealing::leased(int slices, int world_size) {
+  Dealing dealing{slices, world_size};
+  dealing.passes_ = slices;
+  dealing.leased_ = true;
+  return dealing;
+}
+
 Dealing Dealing::followed_by(std::span<const int> counts, std::int64_t step,
                              std::int64_t pass) const {
   Dealing next{counts};
@@ -32,9 +41,9 @@ Dealing Dealing::followed_by(std::span<const int> counts, std::int64_t step,
 }
 
 std::vector<int> Dealing::counts() const {
-  std::vector<int> all;
+  std::vector<int> all(firsts_.size() - 1);
   for (int rank = 0; rank < world_size(); ++rank)
-    all.push_back(slices_of(rank));
+    all[static_cast<std::size_t>(rank)] = slices_of(rank);
   return all;
 }
 
@@ -42,9 +51,10 @@ bool Dealing::is_even() const {
   return slices() == std::int64_t{passes_} * world_size();
 }
 
-std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds) {
-  std::vector<int> counts(seconds.size());
-  for (int slice = 0; slice < slices; ++slice) {
+std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds, int least) {
+  std::vector<int> counts(seconds.size(), least);
+  counts[0] = 1;
+  for (int slice = std::accumulate(counts.begin(), counts.end(), 0); slice < slices; ++slice) {
     const auto done = [&](std::size_t rank) { return (counts[rank] + 1) * seconds[rank]; };
     std::size_t first = 0;
     for (std::size_t rank = 1; rank < seconds.size(); ++rank)

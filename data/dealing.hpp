@@ -24,6 +24,8 @@ public:
   Dealing(int slices, int world_size);
   /// So many to each rank. Precondition: one of them has some, and none less than none.
   explicit Dealing(std::span<const int> counts);
+  /// Each slice to whoever comes free: a pass is a slice, of any rank.
+  static Dealing leased(int slices, int world_size);
   /// The one that follows on this from a step on, whose first pass is that.
   Dealing followed_by(std::span<const int> counts, std::int64_t step, std::int64_t pass) const;
 
@@ -43,6 +45,7 @@ public:
   bool begins_step(std::int64_t pass) const { return place(pass) == 0; }
   bool ends_step(std::int64_t pass) const { return place(pass) + 1 == passes_; }
   bool is_even() const;
+  bool is_leased() const { return leased_; }
 
   /// Whether the rank has slice 0, whose running statistics are the job's, and others that make
   /// their own.
@@ -51,7 +54,8 @@ public:
     return count > 1 && first(rank) == 0;
   }
 
-  int slices_of(int rank) const { return first(rank + 1) - first(rank); }
+  /// Leased: those that it may come to have.
+  int slices_of(int rank) const { return leased_ ? slices() : first(rank + 1) - first(rank); }
   std::vector<int> counts() const;
   /// Where the pass stands among those of its step that are not empty for the rank, from 0; below
   /// 0: it is empty.
@@ -59,7 +63,8 @@ public:
   /// Empty: in an empty pass.
   std::optional<Slice> slice(int rank, std::int64_t pass) const {
     const auto own = turn(rank, pass);
-    return own < 0 ? std::nullopt : std::optional{Slice{first(rank) + own, slices()}};
+    return own < 0 ? std::nullopt
+                   : std::optional{Slice{(leased_ ? 0 : first(rank)) + own, slices()}};
   }
 
 private:
@@ -68,12 +73,14 @@ private:
 
   std::vector<int> firsts_ = {0};
   int passes_ = 1;
+  bool leased_ = false;
   std::int64_t first_step_ = 0, first_pass_ = 0;
 };
 
 /// How many slices each rank takes, so that the last to be done is done as early as can be, where a
-/// slice takes a rank so many seconds: each in turn goes to whoever would be done with it first.
-/// Precondition: all are above 0.
-std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds);
+/// slice takes a rank so many seconds: each in turn goes to whoever would be done with it first,
+/// the first one to rank 0, as its running statistics are the job's. Each has at least so many, 0
+/// or 1. Precondition: seconds are above 0, and there are enough slices.
+std::vector<int> dealt_by_speed(int slices, std::span<const double> seconds, int least = 0);
 
 } // namespace troupe::data

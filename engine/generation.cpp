@@ -38,6 +38,8 @@ public:
                             .timeouts = job_.config.cluster.timeouts,
                             .meeting = meeting,
                             .statistics = job_.config.model.sync_batch_norm}));
+    if (strategy_.is_asynchronous())
+      TROUPE_TRY(add_owners(meeting));
     return add_fillers();
   }
 
@@ -46,8 +48,11 @@ private:
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
+  bool may_accumulate() const;
   bool keeps_statistics(int rank) const;
+  bool commits_statistics() const;
   Status add_state(Replica& replica) const;
+  Status add_owners(const std::shared_ptr<collectives::Meeting>& meeting);
   Status add_fillers();
 
   Generation& generation_;
@@ -102,12 +107,24 @@ void Formation::add_streams(Replica& replica) const {
           : replica.device().create_stream({.name = "communication", .threads = 1, .urgent = true});
   if (strategy_.offloads())
     add_host_streams(replica, threads);
+  if (strategy_.is_asynchronous())
+    replica.owner = replica.device().create_stream({.name = "owner", .threads = 1, .urgent = true});
+}
+
+/// Another dealing may follow, which gives a rank more slices.
+bool Formation::may_accumulate() const {
+  return job_.config.data.deals_anew() &&
+         generation_.dealing.slices() > generation_.dealing.world_size();
 }
 
 /// Where each rank trains by itself, each has a first slice of its own.
 bool Formation::keeps_statistics(int rank) const {
   const auto& dealing = generation_.dealing;
-  return strategy_.trains_apart() ? dealing.slices_of(rank) > 1 : dealing.keeps_statistics(rank);
+  if (strategy_.is_asynchronous())
+    return false;
+  if (strategy_.trains_apart())
+    return may_accumulate() || dealing.slices_of(rank) > 1;
+  return dealing.keeps_statistics(rank) || (rank == 0 && may_accumulate());
 }
 
 Status Formation::add_state(Replica& replica) const {
@@ -117,9 +134,10 @@ Status Formation::add_state(Replica& replica) const {
       ModelState::create(
           replica.device(), layout,
           {.optimizer_slots = optimizer_slot_names(job_.optimizer(0)),
-           .accumulate = generation_.dealing.passes() > 1,
+           .accumulate = !strategy_.is_asynchronous() &&
+                         (generation_.dealing.passes() > 1 || may_accumulate()),
            .keeps_statistics = layout.statistic_elements > 0 && keeps_statistics(replica.rank),
-           .commits_statistics = generation_.votes() && !strategy_.trains_apart(),
+           .commits_statistics = commits_statistics(),
            .loss_scale = job_.loss_scale,
            .stored = stored_type(job_.precision),
            .strategy = strategy_,
@@ -140,6 +158,38 @@ Status Formation::add_state(Replica& replica) const {
   if (replica.evaluates())
     bind(replica.evaluate(), *replica.state);
   return replica.state->load(*replica.compute, *generation_.host->state);
+}
+
+/// Whether statistics of a step that counts have a place of their own.
+bool Formation::commits_statistics() const {
+  return strategy_.is_asynchronous() || (generation_.votes() && !strategy_.trains_apart());
+}
+
+Status Formation::add_owners(const std::shared_ptr<collectives::Meeting>& meeting) {
+  const auto& record = generation_.seat.generation;
+  const auto& timeouts = job_.config.cluster.timeouts;
+  const auto& state = *generation_.replicas.front()->state;
+  collectives::PostOptions options{
+      .process = static_cast<int>(record.index_of(generation_.replicas.front()->rank)),
+      .group = fmt::format("{}/post", record.number),
+      .most_bytes = std::max(state.plan().shard_elements(), state.layout().statistic_elements) *
+                    sizeof(float),
+      .timeout = timeouts.collective,
+      .connect_timeout = timeouts.quorum};
+  for (int rank = 0; rank < generation_.world_size; ++rank)
+    options.process_of.push_back(static_cast<int>(record.index_of(rank)));
+  if (record.nodes.size() > 1)
+    for (const auto& node : record.nodes)
+      options.endpoints.push_back(*parse_endpoint(node.data));
+  TROUPE_TRY(generation_.post, collectives::Post::open(std::move(options), meeting));
+  for (const auto& replica : generation_.replicas) {
+    auto exchange = generation_.exchange(replica);
+    exchange.row = generation_.trace.track(rank_rows(replica->rank), "owner");
+    TROUPE_TRY(auto owner,
+               ShardOwner::create(std::move(exchange), owner_options(job_.config.parallel)));
+    generation_.owners.push_back(std::move(owner));
+  }
+  return {};
 }
 
 Status Formation::add_fillers() {
@@ -168,7 +218,10 @@ Generation::Generation(std::shared_ptr<Host> on, Seat given, metrics::Trace to)
     : host{std::move(on)}, seat{std::move(given)}, world_size{seat.generation.world_size()},
       strategy{collectives::strategy_of(host->job->config.parallel, world_size)},
       buddies{buddies_of(host->job->config.parallel, strategy, seat.generation)},
-      dealing{static_cast<int>(host->slices), world_size}, trace{std::move(to)} {}
+      dealing{strategy.is_asynchronous()
+                  ? data::Dealing::leased(static_cast<int>(host->slices), world_size)
+                  : data::Dealing{static_cast<int>(host->slices), world_size}},
+      trace{std::move(to)} {}
 
 Generation::~Generation() {
   drain();
@@ -196,10 +249,21 @@ metrics::RunInfo Generation::info() const {
   return info;
 }
 
+ExchangeSetup Generation::exchange(const std::shared_ptr<Replica>& replica) const {
+  return {.replica = replica,
+          .dealing = dealing,
+          .votes = votes(),
+          .buddy_distance = buddies.distance,
+          .clip_norm = job().config.train.clip_grad_norm,
+          .norm_every = job().config.train.gradient_norm_every,
+          .loss_scale = job().loss_scale,
+          .optimizer = job().optimizer};
+}
+
 void Generation::drain() const {
   for (const auto& replica : replicas)
-    for (const auto& stream :
-         {replica->compute, replica->communication, replica->copies, replica->updates})
+    for (const auto& stream : {replica->compute, replica->communication, replica->copies,
+                               replica->updates, replica->owner})
       if (stream)
         std::ignore = stream->synchronize();
   for (const auto& loader : loader_streams)

@@ -3,12 +3,14 @@
 /// touching the host.
 #pragma once
 
+#include "asynchronous/shard_owner.hpp"
 #include "buddies.hpp"
 #include "feeding/fillers.hpp"
 #include "host.hpp"
 #include "replica.hpp"
 #include "seat.hpp"
 
+#include "troupe/collectives/post/post.hpp"
 #include "troupe/collectives/tcp/data_plane.hpp"
 #include "troupe/metrics/trace.hpp"
 
@@ -30,6 +32,8 @@ public:
   metrics::RunInfo info() const;
   /// Whether ranks vote before they apply a step: where they are in several processes (ADR 26).
   bool votes() const { return seat.generation.nodes.size() > 1; }
+  /// What a replica's SHARD MANAGER enqueues with, without rows in a timeline.
+  ExchangeSetup exchange(const std::shared_ptr<Replica>& replica) const;
   /// Blocks until all streams are done, or have failed.
   void drain() const;
 
@@ -44,6 +48,9 @@ public:
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< dealt to these ranks; null: never
   std::vector<std::shared_ptr<Replica>> replicas;         ///< this node's, by rank
   std::vector<Fillers> fillers;                           ///< by replica
+  // Where ranks train asynchronously: what goes between them, and by replica who owns its shard.
+  std::shared_ptr<collectives::Post> post;
+  std::vector<std::shared_ptr<ShardOwner>> owners;
   std::vector<LoaderStream> loader_streams;
   const std::shared_ptr<LoaderWork> loader_work =
       std::make_shared<LoaderWork>(); ///< of this host's

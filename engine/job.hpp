@@ -11,6 +11,7 @@
 #include "troupe/core/device/optimizer_math.hpp"
 #include "troupe/core/graph/precision.hpp"
 #include "troupe/data/batch.hpp"
+#include "troupe/metrics/report/recorded_dealing.hpp"
 #include "troupe/metrics/step_record.hpp"
 
 #include <filesystem>
@@ -34,6 +35,7 @@ struct Job {
   // Pure functions of the step.
   std::function<double(std::int64_t step)> learning_rate = {};
   std::function<OptimizerArguments(std::int64_t step)> optimizer = {};
+  metrics::RecordedDealing dealing = {};           ///< of the run whose dealing is repeated
   std::optional<LossScaleOptions> loss_scale = {}; ///< when losses are scaled
   std::map<std::string, std::string> checkpoint_metadata = {};
   Precision precision = Precision::fp32;

@@ -29,6 +29,7 @@ struct Replica {
   std::shared_ptr<Stream>
       communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
   std::shared_ptr<Stream> copies, updates; ///< SHARD MANAGER, where state is offloaded; else null
+  std::shared_ptr<Stream> owner; ///< SHARD MANAGER, where ranks train asynchronously; else null
 
   Device& device() const { return *equipment->device; }
   Executable& train() const { return *equipment->train; } ///< WORKER

@@ -118,6 +118,12 @@ void CudaDevice::add(Stream& stream, float* destination, const float* source,
   });
 }
 
+void CudaDevice::add_product(Stream& stream, float* sum, const float* a, const float* b,
+                             std::size_t elements) {
+  cuda_stream(stream).enqueue("add_product",
+                              [=](cudaStream_t s) { launch_add_product(s, sum, a, b, elements); });
+}
+
 void CudaDevice::scale(Stream& stream, float* values, float factor, std::size_t elements) {
   cuda_stream(stream).enqueue("scale",
                               [=](cudaStream_t s) { launch_scale(s, values, factor, elements); });

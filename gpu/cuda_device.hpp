@@ -49,6 +49,8 @@ public:
   void copy(Stream& stream, void* destination, const void* source, std::size_t bytes) override;
   void zero(Stream& stream, void* destination, std::size_t bytes) override;
   void add(Stream& stream, float* destination, const float* source, std::size_t elements) override;
+  void add_product(Stream& stream, float* sum, const float* a, const float* b,
+                   std::size_t elements) override;
   void scale(Stream& stream, float* values, float factor, std::size_t elements) override;
   void round(Stream& stream, float* values, DType type, std::size_t elements) override;
   void narrow(Stream& stream, const float* source, void* destination, DType type,

@@ -41,6 +41,14 @@ struct CollectiveUse {
 };
 
 /// One step that all ranks have committed.
+/// What the owner of a shard was told of a slice: of how many buckets, computed with which version
+/// of the parameters (the number of steps that they were the work of).
+struct SliceRead {
+  std::int32_t slice = 0;
+  std::int64_t read = 0;
+  std::int32_t parts = 0;
+};
+
 struct StepRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -49,7 +57,13 @@ struct StepRecord {
   /// Part of the global batch that was classified right; empty where there are no classes.
   std::optional<double> accuracy = {};
   double lr = 0;
-  std::int64_t samples = 0;           ///< of the global batch
+  std::int64_t samples = 0;      ///< of the global batch
+  std::vector<int> dealing = {}; ///< slices of each rank; empty: as in the step before
+  /// Where workers are asynchronous: how many steps the parameters lacked that its gradients were
+  /// computed with, mean over slices and shards; and the longest that a slice was with a worker.
+  std::optional<double> staleness = {}, lease_seconds = {};
+  /// Of the same, by shard: what it was told of each slice. Empty unless it is to be recorded.
+  std::vector<std::vector<SliceRead>> reads = {};
   double seconds = 0;                 ///< since the step before was committed
   double data_wait_seconds = 0;       ///< of the rank that waited longest for its batch
   double compute_seconds = 0;         ///< in forward and backward, mean over ranks

@@ -11,8 +11,9 @@
 namespace troupe::actors {
 
 CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorSetup setup)
-    : self_{self}, setup_{std::move(setup)},
-      committed_{setup_.first_step}, granted_{setup_.first_step}, agreed_{setup_.first_step},
+    : self_{self}, setup_{std::move(setup)}, committed_{setup_.first_step},
+      granted_{setup_.first_step}, dealer_{setup_.dealer, setup_.first_step},
+      dealt_{dealer_.deals_anew() ? setup_.first_step : -1}, agreed_{setup_.first_step},
       epoch_{setup_.before.epoch}, totals_{setup_.totals}, summary_{setup_.info} {
   summary_.checkpoints = totals_.summary.checkpoints;
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
@@ -20,6 +21,8 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.loss = setup_.before.loss;
   summary_.accuracy = setup_.before.accuracy;
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
+  if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
+    leases_.emplace(dealing.slices(), dealing.world_size(), setup_.first_step);
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {
@@ -41,6 +44,18 @@ coordinator_actor::behavior_type CoordinatorState::make_behavior() {
         error.code == Errc::collective ? suspect(error) : fail(error);
       },
       [this](atom::failed, double loss) { self_->send(setup_.metrics, atom::failed_v, loss); },
+      [this](atom::deal, std::int32_t rank) {
+        leases_->want(rank);
+        lease();
+      },
+      [this](atom::done, std::int32_t rank, Pass slice, const WorkerStep& measured) {
+        come(rank, slice, measured);
+      },
+      [this](atom::propose, const StepFound& by_rank) { find(by_rank); },
+      [this](atom::vote, std::int32_t, std::int64_t step) {
+        leases_->vote(step);
+        apply();
+      },
       [this](atom::stop) { stop(); },
       [this](atom::stop, const Error& reason) {
         ending_ = reason;
@@ -137,16 +152,23 @@ void CoordinatorState::resume_training() {
     phase_ = Phase::finishing;
     return conclude();
   }
+  if (!deal())
+    return;
   enter(Phase::training);
   last_commit_ = Clock::now(); // what lay between is not the next step's time
   grant();
 }
 
 std::int64_t CoordinatorState::pause() const {
-  return stopping_ ? granted_ : setup_.plan.next_pause(committed_);
+  if (stopping_)
+    return granted_;
+  const auto pause = setup_.plan.next_pause(committed_);
+  return std::min(pause, dealer_.next_look(committed_).value_or(pause));
 }
 
 void CoordinatorState::grant() {
+  if (leases_)
+    return lease();
   if (!halts_.empty())
     return answer_halts();
   const auto limit = std::min(pause(), committed_ + setup_.window);
@@ -166,11 +188,14 @@ void CoordinatorState::Member::add(const StepReport& report) {
   memory = report.memory;
 }
 
-void CoordinatorState::commit(const StepReport& report) {
-  members_.at(report.rank).add(report);
+void CoordinatorState::commit(StepReport report) {
   const auto step = report.worker.step;
+  if (leases_)
+    report.worker = leases_->measured(report.rank, step);
+  members_.at(report.rank).add(report);
+  dealer_.add(report.rank, report.worker.busy);
   auto& reports = reports_[step];
-  reports.push_back(report);
+  reports.push_back(std::move(report));
   if (std::ssize(reports) < world_size() || phase_ == Phase::ended)
     return;
   // Sums must not depend on who was first.
@@ -193,6 +218,10 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->epoch = setup_.plan.epoch_of(step);
   record->time = std::chrono::system_clock::now();
   record->lr = setup_.learning_rate(step);
+  if (leases_)
+    add_leases(step, reports, *record);
+  if (step == dealt_)
+    record->dealing = dealer_.dealing().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
   totals_.collective += collective.total;
@@ -246,6 +275,32 @@ bool CoordinatorState::meet() {
               halts_.empty() ? reach_pause() : answer_halts();
             },
             [](const caf::error&) {}); // the rank has failed, and says so itself
+  return false;
+}
+
+/// Whether slices are dealt as they are to be; else they are dealt anew, and training goes on when
+/// all know.
+bool CoordinatorState::deal() {
+  const auto counts = dealer_.deal(committed_);
+  if (!counts)
+    return true;
+  dealt_ = committed_;
+  const Redealing next{*counts, committed_, dealer_.dealing().pass_of(committed_)};
+  auto left = std::make_shared<std::size_t>(2 * members_.size());
+  const auto tell = [&, left](const auto& role) {
+    self_->request(role, caf::infinite, atom::deal_v, next)
+        .then(
+            [this, left] {
+              if (--*left > 0 || phase_ == Phase::ended)
+                return;
+              is_over() ? save_if_due() : resume_training();
+            },
+            [](const caf::error&) {}); // the rank has failed, and says so itself
+  };
+  for (const auto& [rank, member] : members_) {
+    tell(member.worker);
+    tell(member.shard_manager);
+  }
   return false;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "detail/dealer.hpp"
+#include "detail/lease_book.hpp"
 #include "detail/run_totals.hpp"
 #include "troupe/engine/job_plan.hpp"
 
@@ -32,6 +34,8 @@ struct CoordinatorSetup {
   std::int64_t window = 1; ///< steps that may be under way
   /// Whether all ranks have one state behind it.
   std::function<bool(std::int64_t step)> agree = [](std::int64_t) { return true; };
+  DealerSetup dealer = {};
+  bool records_reads = false; ///< metrics.reads
   std::function<double(std::int64_t step)> learning_rate;
   metrics::RunInfo info = {};
   metrics::EarlierRun before = {}; ///< the steps before first_step
@@ -91,11 +95,18 @@ private:
   void resume_training();
   void grant();
   std::int64_t pause() const;
-  void commit(const StepReport& report);
+  void commit(StepReport report);
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
   void reach_pause();
   bool meet();
+  bool deal();
+  void lease();
+  void come(std::int32_t rank, Pass pass, const WorkerStep& measured);
+  void find(const StepFound& by_rank);
+  void apply();
+  void add_leases(std::int64_t step, const std::vector<StepReport>& reports,
+                  metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
   void record_epoch(const EvaluationReport* test);
   void note_results(const engine::TestResults& results);
@@ -137,6 +148,9 @@ private:
   std::map<std::int32_t, Member> members_;
   std::int64_t committed_, granted_;
   bool stopping_ = false;
+  Dealer dealer_;
+  std::optional<LeaseBook> leases_; ///< where ranks train asynchronously
+  std::int64_t dealt_;              ///< the first step of the last dealing; below 0: always one
   std::int64_t agreed_;             ///< steps after which all ranks last had one state
   bool meeting_ = false;            ///< they are coming to one
   bool writing_ = false;            ///< a snapshot: there is memory for one

@@ -30,6 +30,7 @@ DataLoaderState::DataLoaderState(data_loader_actor::pointer self, DataLoaderSetu
       supply.free.resize(filler ? static_cast<std::size_t>(filler->slots()) : 0);
       std::iota(supply.free.rbegin(), supply.free.rend(), 0);
     };
+    clients_[i].dealing = setup_.dealing;
     make_credits(clients_[i].supplies[index_of(Purpose::training)], setup_.fillers[i].training);
     make_credits(clients_[i].supplies[index_of(Purpose::evaluation)], setup_.fillers[i].evaluation);
   }
@@ -40,6 +41,13 @@ data_loader_actor::behavior_type DataLoaderState::make_behavior() {
       setup_.row,
       [this](atom::begin, std::int32_t rank, const worker_actor& worker, Pass first) {
         begin(rank, worker, first);
+      },
+      [this](atom::deal, std::int32_t rank, const Redealing& next) { deal(rank, next); },
+      [this](atom::fetch, std::int32_t rank, Pass pass) {
+        auto& supply = client(rank).supplies[index_of(Purpose::training)];
+        supply.next = pass;
+        supply.end = pass + 1;
+        fill(rank, Purpose::training);
       },
       [this](atom::evaluate, std::int32_t rank) {
         auto& supply = client(rank).supplies[index_of(Purpose::evaluation)];
@@ -59,10 +67,18 @@ DataLoaderState::Client& DataLoaderState::client(std::int32_t rank) {
 
 void DataLoaderState::begin(std::int32_t rank, const worker_actor& worker, Pass first) {
   client(rank).worker = worker;
+  if (dealing(rank).is_leased())
+    return; // each is fetched
   auto& supply = client(rank).supplies[index_of(Purpose::training)];
   supply.next = first;
-  supply.end = setup_.passes;
+  supply.end = dealing(rank).pass_of(setup_.steps);
   fill(rank, Purpose::training);
+}
+
+void DataLoaderState::deal(std::int32_t rank, const Redealing& next) {
+  auto& mine = client(rank);
+  mine.dealing = mine.dealing.followed_by(next.counts, next.step, next.pass);
+  begin(rank, mine.worker, next.pass);
 }
 
 void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
@@ -78,13 +94,13 @@ void DataLoaderState::fill(std::int32_t rank, Purpose purpose) {
   }
 }
 
-bool DataLoaderState::is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) const {
-  return purpose == Purpose::training && setup_.dealing.turn(rank, index) < 0;
+bool DataLoaderState::is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) {
+  return purpose == Purpose::training && dealing(rank).turn(rank, index) < 0;
 }
 
 /// Precondition: it is not empty.
-data::Slice DataLoaderState::slice(std::int32_t rank, Purpose purpose, std::int64_t index) const {
-  return purpose == Purpose::training ? *setup_.dealing.slice(rank, index)
+data::Slice DataLoaderState::slice(std::int32_t rank, Purpose purpose, std::int64_t index) {
+  return purpose == Purpose::training ? *dealing(rank).slice(rank, index)
                                       : data::Slice{rank, setup_.dealing.world_size()};
 }
 
@@ -97,7 +113,7 @@ engine::BatchFiller& DataLoaderState::filler(std::int32_t rank, Purpose purpose)
 MicroBatchPtr DataLoaderState::fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot,
                                         std::int64_t index) {
   const bool train = purpose == Purpose::training;
-  const auto step = train ? setup_.dealing.step_of(index) : -1;
+  const auto step = train ? dealing(rank).step_of(index) : -1;
   const auto at = train ? setup_.training->sampler().position(step) : data::Position{0, index};
   const auto part = slice(rank, purpose, index);
   auto& with = filler(rank, purpose);

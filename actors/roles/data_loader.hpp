@@ -14,7 +14,7 @@ struct DataLoaderSetup {
   std::vector<std::shared_ptr<engine::Replica>> replicas; ///< of this node
   std::shared_ptr<const data::BatchAssembler> training, evaluation;
   data::Dealing dealing = {};           ///< of training
-  Pass passes = 0;                      ///< of the whole job
+  std::int64_t steps = 0;               ///< of the whole job
   std::vector<engine::Fillers> fillers; ///< by replica
   coordinator_actor coordinator;
   metrics::Track row = {}; ///< of the actor in the timeline
@@ -35,14 +35,17 @@ private:
   };
   struct Client {
     worker_actor worker;
+    data::Dealing dealing;
     Supply supplies[2]; ///< by Purpose
   };
 
   Client& client(std::int32_t rank);
-  data::Slice slice(std::int32_t rank, Purpose purpose, std::int64_t index) const;
+  const data::Dealing& dealing(std::int32_t rank) { return client(rank).dealing; }
+  data::Slice slice(std::int32_t rank, Purpose purpose, std::int64_t index);
   void begin(std::int32_t rank, const worker_actor& worker, Pass first);
+  void deal(std::int32_t rank, const Redealing& next);
   void fill(std::int32_t rank, Purpose purpose);
-  bool is_empty(std::int32_t rank, Purpose purpose, std::int64_t index) const;
+  bool is_empty(std::int32_t rank, Purpose purpose, std::int64_t index);
   engine::BatchFiller& filler(std::int32_t rank, Purpose purpose) const;
   MicroBatchPtr fill_one(std::int32_t rank, Purpose purpose, std::int32_t slot, std::int64_t index);
   /// `step`: of training; below 0: of none.

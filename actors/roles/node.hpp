@@ -70,6 +70,8 @@ private:
   checkpointer_actor spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica);
   checkpointer_actor checkpointer_of(const std::shared_ptr<engine::Replica>& replica);
   void spawn_workers();
+  shard_manager_actor spawn_shard_manager(const std::shared_ptr<engine::Replica>& replica,
+                                          Pass first, const metrics::Track& compute);
   void spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                      const data_loader_actor& loader);
   template <class State, class Handle, caf::spawn_options Options = caf::no_spawn_options,

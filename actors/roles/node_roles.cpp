@@ -1,6 +1,7 @@
 // The roles of a generation on this host.
 #include "node.hpp"
 
+#include "async_shard_manager.hpp"
 #include "checkpointer.hpp"
 #include "coordinator.hpp"
 #include "data_loader.hpp"
@@ -54,11 +55,39 @@ void NodeState::spawn_workers() {
                                          .training = job.training,
                                          .evaluation = generation().evaluation,
                                          .dealing = dealing,
-                                         .passes = dealing.pass_of(job.plan.total_steps()),
+                                         .steps = job.plan.total_steps(),
                                          .fillers = generation().fillers,
                                          .coordinator = coordinator_});
   for (const auto& replica : generation().replicas)
     spawn_replica(replica, loader);
+}
+
+shard_manager_actor NodeState::spawn_shard_manager(const std::shared_ptr<engine::Replica>& replica,
+                                                   Pass first, const metrics::Track& compute) {
+  const auto& on = generation();
+  const auto rows = engine::rank_rows(replica->rank);
+  const StateSaverSetup saver{.checkpointer = checkpointer_of(replica),
+                              .coordinator = coordinator_};
+  auto exchange = on.exchange(replica);
+  exchange.row =
+      replica->communication == replica->compute ? compute : on.trace.track(rows, "communication");
+  if (replica->updates)
+    exchange.host_rows = {on.trace.track(rows, "copies"), on.trace.track(rows, "host optimizer")};
+  if (!on.post)
+    return spawn_role<ShardManagerState, shard_manager_actor>(
+        rows,
+        ShardManagerSetup{.exchange = std::move(exchange), .first_pass = first, .saver = saver},
+        replica->rank);
+  const auto index = static_cast<std::size_t>(replica->rank - on.replicas.front()->rank);
+  return spawn_role<AsyncShardManagerState, shard_manager_actor>(
+      rows,
+      AsyncShardManagerSetup{.exchange = std::move(exchange),
+                             .owner = on.owners[index],
+                             .post = on.post,
+                             .buddy = on.buddies ? std::optional{on.buddies.buddy_of(replica->rank)}
+                                                 : std::nullopt,
+                             .saver = saver},
+      replica->rank);
 }
 
 void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
@@ -68,29 +97,8 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
   const auto& evaluation = generation().evaluation;
   const auto rows = engine::rank_rows(replica->rank);
   const auto compute = generation().trace.track(rows, "compute");
-  const bool shared = replica->communication == replica->compute;
-  engine::HostOptimizerRows host_rows;
-  if (replica->updates)
-    host_rows = {generation().trace.track(rows, "copies"),
-                 generation().trace.track(rows, "host optimizer")};
   const auto first_pass = dealing.pass_of(generation().first_step);
-  const auto shard_manager = spawn_role<ShardManagerState, shard_manager_actor>(
-      rows,
-      ShardManagerSetup{
-          .exchange = {.replica = replica,
-                       .dealing = dealing,
-                       .votes = generation().votes(),
-                       .buddy_distance = generation().buddies.distance,
-                       .clip_norm = job.config.train.clip_grad_norm,
-                       .norm_every = job.config.train.gradient_norm_every,
-                       .loss_scale = job.loss_scale,
-                       .optimizer = job.optimizer,
-                       .row = shared ? compute : generation().trace.track(rows, "communication"),
-                       .host_rows = std::move(host_rows)},
-          .first_pass = first_pass,
-          .coordinator = coordinator_,
-          .checkpointer = checkpointer_of(replica)},
-      replica->rank);
+  const auto shard_manager = spawn_shard_manager(replica, first_pass, compute);
   shard_managers_.push_back(shard_manager);
   const auto worker = spawn_role<WorkerState, worker_actor>(
       rows,
@@ -144,6 +152,11 @@ void NodeState::lead() {
                        .window = rules.window(generation().strategy),
                        .agree = [&rules, strategy = generation().strategy](
                                     std::int64_t step) { return rules.agree(strategy, step); },
+                       .dealer = {.dealing = generation().dealing,
+                                  .by_speed = job.config.data.dealing == "speed",
+                                  .least = generation().strategy.trains_apart() ? 1 : 0,
+                                  .recorded = job.dealing},
+                       .records_reads = job.config.metrics.reads,
                        .learning_rate = job.learning_rate,
                        .info = formed_->info,
                        .before = formed_->before.value_or(totals.run),

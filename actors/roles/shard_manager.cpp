@@ -1,5 +1,6 @@
 #include "shard_manager.hpp"
 
+#include "detail/announce.hpp"
 #include "traced.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ bool same_pass(const Use& a, const Use& b) {
 } // namespace
 
 ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
-    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange}, pass_{setup_.first_pass},
+    : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange},
+      saver_{self, exchange_, setup_.exchange.replica, setup_.saver}, pass_{setup_.first_pass},
       gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {}
 
 shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
@@ -62,19 +64,26 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
         commit_if_done(step);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); },
+      [this](atom::deal, const Redealing& next) {
+        exchange_.deal(dealing().followed_by(next.counts, next.step, next.pass));
+      },
+      // Nobody writes to who meets the others.
+      [](atom::deliver, const collectives::MailPtr&) {}, [](atom::propose, std::int64_t) {},
+      [](atom::decided, const StepFound&) {}, [](atom::vote, std::int64_t) {},
+      [](atom::advance, std::int64_t) {},
       [this](atom::meet, std::int64_t steps) { return meet(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
-      [this](atom::save, std::int64_t step) { return save(step); },
+      [this](atom::save, std::int64_t step) { return saver_.save(step); },
       [this](atom::save, std::int64_t step, std::uint64_t piece) {
-        return write_piece(step, piece);
+        return saver_.write_piece(step, piece);
       },
       [this](atom::digest, std::int64_t step, std::uint64_t piece) {
-        return hash_piece(step, piece);
+        return saver_.hash_piece(step, piece);
       },
       [this](atom::contribute, std::int64_t, std::uint64_t piece) {
         exchange_.gather_piece(piece, nullptr);
       },
-      [this](atom::saved, std::int64_t step) { copies_.extract(step).mapped()(); },
+      [this](atom::saved, std::int64_t step) { saver_.copied(step); },
       [this](atom::abort, const Error& reason) { return abort(reason); },
       [this](atom::abort) { aborted_.deliver(); });
 }
@@ -213,7 +222,7 @@ void ShardManagerState::finish_step(std::int64_t step) {
     if (!exchange_.publishes_early(*bucket, step))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
-  announce(exchange_.last_stream(), atom::done_v, step, found);
+  announce(shard_manager_actor{self_}, exchange_.last_stream(), atom::done_v, step, found);
 }
 
 void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Collectives& done) {
@@ -221,37 +230,18 @@ void ShardManagerState::publish(const collectives::Bucket& bucket, engine::Colle
   ready_[bucket_of(bucket.units.first)] = replica().communication->record();
 }
 
-template <class Atom>
-void ShardManagerState::announce(Stream& stream, Atom atom, std::int64_t step,
-                                 std::shared_ptr<const void> written) {
-  stream.on_complete([me = shard_manager_actor{self_}, atom, step,
-                      written = std::move(written)](const Status& status) mutable {
-    written.reset(); // so that a piece that nobody reads is found to be free
-    if (status)
-      caf::anon_send(me, atom, step);
-    else
-      caf::anon_send(me, atom::failed_v, status.error());
-  });
-}
-
-void ShardManagerState::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
-                                    std::function<void()> then) {
-  copies_[step] = std::move(then);
-  announce(*replica().communication, atom::saved_v, step, std::move(copy));
-}
-
 void ShardManagerState::commit_if_done(std::int64_t step) {
   const auto& flight = flights_[step];
   if (!is_committed(flight))
     return;
   if (const auto sound = check_loss(flight); !sound) {
-    self_->send(setup_.coordinator, atom::failed_v, flight.worker->loss);
+    self_->send(setup_.saver.coordinator, atom::failed_v, flight.worker->loss);
     return fail(sound.error());
   }
   const auto report = report_of(flight);
   replica().before.reset(); // all have come this far
   flights_.erase(step);
-  self_->send(setup_.coordinator, atom::step_committed_v, report);
+  self_->send(setup_.saver.coordinator, atom::step_committed_v, report);
 }
 
 StepReport ShardManagerState::report_of(const Flight& flight) const {
@@ -292,7 +282,7 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
 caf::result<void> ShardManagerState::meet(std::int64_t steps) {
   exchange_.meet(steps - 1);
   auto promise = self_->make_response_promise<void>();
-  when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
+  saver_.when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
   return promise;
 }
 
@@ -323,7 +313,7 @@ void ShardManagerState::fail(Error error) {
   error.where.rank = replica().rank;
   if (error.where.step < 0)
     error.where.step = dealing().step_of(pass_);
-  self_->send(setup_.coordinator, atom::failed_v, std::move(error));
+  self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));
 }
 
 } // namespace troupe::actors

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../interfaces.hpp"
+#include "detail/state_saver.hpp"
 #include "troupe/engine/exchange/exchange.hpp"
 
 #include <deque>
@@ -17,9 +18,8 @@ namespace troupe::actors {
 struct ShardManagerSetup {
   engine::ExchangeSetup exchange;
   Pass first_pass = 0;
-  coordinator_actor coordinator;
-  checkpointer_actor checkpointer = {}; ///< of the rank; null: it writes nothing
-  metrics::Track row = {};              ///< of the actor in the timeline
+  StateSaverSetup saver;
+  metrics::Track row = {}; ///< of the actor in the timeline
 };
 
 /// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
@@ -73,20 +73,9 @@ private:
   caf::result<void> abort(const Error& reason);
   caf::result<void> meet(std::int64_t steps);
   void evaluate(std::int64_t step);
-  caf::result<void> save(std::int64_t step);
-  caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
-  caf::result<PartOutcome> hash_piece(std::int64_t step, std::size_t index);
-  std::shared_ptr<engine::StatePiece> next_piece(std::int64_t step);
-  caf::result<PartOutcome> hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write);
-  void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
-  void not_written(std::int64_t step, const caf::error& reason);
-  /// Tells this actor when the stream has come this far, or that it has failed. Until then the
-  /// stream keeps what it writes: this actor may die before.
-  template <class Atom>
-  void announce(Stream& stream, Atom atom, std::int64_t step, std::shared_ptr<const void> written);
   void fail(Error error);
 
-  const data::Dealing& dealing() const { return setup_.exchange.dealing; }
+  const data::Dealing& dealing() const { return exchange_.dealing(); }
   engine::Replica& replica() const { return *setup_.exchange.replica; }
   const collectives::Strategy& strategy() const { return exchange_.strategy(); }
   std::size_t bucket_of(UnitId unit) const {
@@ -96,6 +85,7 @@ private:
   shard_manager_actor::pointer self_;
   ShardManagerSetup setup_;
   engine::Exchange exchange_;
+  StateSaver saver_;
   worker_actor worker_;
   Pass pass_; ///< whose gradients came last
   std::deque<Use> requests_;
@@ -106,9 +96,7 @@ private:
   std::vector<bool> gathered_;   ///< by bucket: gathered since parameters changed, and kept
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
-  bool failed_ = false;                                  ///< a collective has
-  std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
-  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
+  bool failed_ = false; ///< a collective has
   caf::typed_response_promise<void> aborted_;
 };
 

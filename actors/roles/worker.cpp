@@ -39,18 +39,22 @@ WorkerState::WorkerState(worker_actor::pointer self, WorkerSetup setup)
 
 worker_actor::behavior_type WorkerState::make_behavior() {
   self_->send(setup_.loader, atom::begin_v, setup_.replica->rank, worker_actor{self_}, next_pass_);
+  if (dealing().is_leased())
+    ask_for_slice();
   return traced<worker_actor>(
       setup_.row,
       [this](atom::advance, std::int64_t limit) {
         limit_ = limit;
         begin_pass();
       },
-      [this](atom::batch, const MicroBatchPtr& batch) {
-        (batch->purpose == Purpose::training ? batches_ : test_batches_).push_back(batch);
-        batch->purpose == Purpose::training ? begin_pass() : begin_test_batch();
-      },
+      [this](atom::batch, const MicroBatchPtr& batch) { take(batch); },
       [this](atom::parameters_ready, const Use& use, const EventPtr& event) {
         run_bucket(use, event);
+      },
+      [this](atom::deal, const Redealing& next) { return deal(next); },
+      [this](atom::fetch) { ask_for_slice(); },
+      [this](atom::deal, Pass slice) {
+        self_->send(setup_.loader, atom::fetch_v, setup_.replica->rank, slice);
       },
       [this](atom::evaluate, std::int64_t step, const EventPtr& statistics) {
         begin_evaluation(step, statistics);
@@ -59,6 +63,27 @@ worker_actor::behavior_type WorkerState::make_behavior() {
         purpose == Purpose::training ? finish_pass(index) : finish_test_batch(index);
       },
       [this](atom::failed, Error error) { fail(std::move(error)); });
+}
+
+void WorkerState::take(const MicroBatchPtr& batch) {
+  if (batch->purpose != Purpose::training) {
+    test_batches_.push_back(batch);
+    return begin_test_batch();
+  }
+  if (batch->index < next_pass_) // of a dealing that is over
+    return self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
+  batches_.push_back(batch);
+  begin_pass();
+}
+
+/// What was filled ahead for the dealing before is given back.
+caf::result<void> WorkerState::deal(const Redealing& next) {
+  const auto rank = setup_.replica->rank;
+  setup_.dealing = dealing().followed_by(next.counts, next.step, next.pass);
+  setup_.first_pass = next_pass_ = next.pass;
+  for (const auto& batch : std::exchange(batches_, {}))
+    self_->send(setup_.loader, atom::credit_v, rank, batch);
+  return self_->delegate(setup_.loader, atom::deal_v, rank, next);
 }
 
 UnitId WorkerState::units() const {
@@ -78,8 +103,10 @@ metrics::SpanLabel WorkerState::label(std::string_view what, const Use& use) con
 }
 
 void WorkerState::begin_pass() {
+  if (dealing().is_leased() && !batches_.empty())
+    next_pass_ = batches_.front()->index;
   const bool computes = turn(next_pass_) >= 0;
-  if (enqueuing_ || (computes && batches_.empty()) || next_pass_ >= dealing().pass_of(limit_))
+  if (enqueuing_ || (computes && batches_.empty()) || !is_granted(next_pass_))
     return;
   enqueuing_ = true;
   auto flight = std::make_shared<Flight>();
@@ -119,6 +146,8 @@ void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
 }
 
 void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
+  if (const auto asked = std::exchange(asked_, std::nullopt))
+    comes_in_ = std::chrono::steady_clock::now() - *asked;
   if (parameters)
     setup_.replica->compute->wait(parameters);
   const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(use.unit)]].units;
@@ -163,6 +192,11 @@ void WorkerState::backward(const Use& use) {
     const auto span = setup_.stream_row.span(stream, label("backward", use));
     setup_.replica->train().backward(stream, use.unit);
   }
+  if (dealing().is_leased() && use.unit == ask_behind_)
+    stream.on_complete([me = worker_actor{self_}](const Status& status) {
+      if (status)
+        caf::anon_send(me, atom::fetch_v);
+    });
   if (use.unit == 0)
     settle_statistics(use.index);
   auto end = stream.record();
@@ -170,6 +204,23 @@ void WorkerState::backward(const Use& use) {
   passes_.at(use.index)->running.emplace_back(std::move(begin), std::move(end));
   if (use.unit == 0)
     end_pass(use.index);
+}
+
+void WorkerState::ask_for_slice() {
+  asked_ = std::chrono::steady_clock::now();
+  self_->send(setup_.coordinator, atom::deal_v, setup_.replica->rank);
+}
+
+/// The next slice is asked for when as much of a pass is left as it takes to come, and half of that
+/// more. Not earlier: who is slow would hold a slice that another could have begun by then.
+void WorkerState::plan_asking(const Flight& flight) {
+  const auto& running = flight.running; // backward's units are the last, from the highest on
+  const auto end = running.back().second->time();
+  for (ask_behind_ = 0; ask_behind_ + 1 < units(); ++ask_behind_) {
+    const auto& behind = running[running.size() - 1 - static_cast<std::size_t>(ask_behind_)];
+    if (end - behind.second->time() >= comes_in_ * 3 / 2)
+      break;
+  }
 }
 
 void WorkerState::run_whole(Pass pass) {
@@ -238,7 +289,7 @@ void WorkerState::finish_pass(Pass pass) {
   if (node.empty())
     return;
   const auto& flight = *node.mapped();
-  if (dealing().begins_step(pass))
+  if (dealing().begins_step(pass) || dealing().is_leased())
     step_ =
         WorkerStep{.step = dealing().step_of(pass), .begin = flight.running.front().first->time()};
   if (flight.batch)
@@ -249,8 +300,10 @@ void WorkerState::finish_pass(Pass pass) {
     step_.busy += end->time() - begin->time();
   }
   step_.end = computing_.back().second;
-  if (dealing().ends_step(pass))
-    finish_step(step_.step);
+  if (dealing().is_leased())
+    plan_asking(flight);
+  if (dealing().ends_step(pass) || dealing().is_leased())
+    finish_step(pass);
 }
 
 void WorkerState::add_outputs(const Flight& flight) {
@@ -269,13 +322,16 @@ std::int64_t WorkerState::ready_batches() const {
                                [&](const auto& pass) { return is_ready(pass.second->batch); });
 }
 
-void WorkerState::finish_step(std::int64_t step) {
+/// Of a step, or of a slice of one.
+void WorkerState::finish_step(Pass last) {
   step_.ready_batches = ready_batches();
-  if (setup_.scales_loss || std::isfinite(step_.loss))
+  if (!setup_.scales_loss && !std::isfinite(step_.loss))
+    fail_loss(step_.step);
+  else if (dealing().is_leased())
+    self_->send(setup_.coordinator, atom::done_v, setup_.replica->rank, last, step_);
+  else
     self_->send(setup_.shard_manager, atom::done_v, step_,
                 SpansPtr{std::make_shared<const std::vector<Span>>(std::move(computing_))});
-  else
-    fail_loss(step);
   step_ = {};
   computing_.clear();
 }

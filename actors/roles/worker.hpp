@@ -51,6 +51,10 @@ private:
   };
   using Flights = std::map<std::int64_t, std::shared_ptr<Flight>>;
 
+  caf::result<void> deal(const Redealing& next);
+  void take(const MicroBatchPtr& batch);
+  void ask_for_slice();
+  void plan_asking(const Flight& flight);
   void begin_pass();
   Status take_batch(Flight& flight);
   void ask(Purpose purpose, std::int64_t index, Phase phase);
@@ -63,7 +67,7 @@ private:
   void finish_pass(Pass pass);
   void settle_statistics(Pass pass);
   void add_outputs(const Flight& flight);
-  void finish_step(std::int64_t step);
+  void finish_step(Pass last);
   void begin_evaluation(std::int64_t step, const EventPtr& statistics);
   void begin_test_batch();
   void test_unit(const Use& use);
@@ -86,8 +90,14 @@ private:
   /// Parameters change between steps, not between the passes of one. An optimizer that writes the
   /// copies of parameters leaves nothing to refresh.
   bool refreshes(Pass pass) const {
+    if (dealing().is_leased()) // another version may have come
+      return true;
     return turn(pass) == 0 && (dealing().step_of(pass) == dealing().step_of(setup_.first_pass) ||
                                !setup_.replica->state->writes_copies());
+  }
+  /// Slices that are dealt one by one are so.
+  bool is_granted(Pass pass) const {
+    return dealing().is_leased() || pass < dealing().pass_of(limit_);
   }
   const data::Dealing& dealing() const { return setup_.dealing; }
   bool alone() const { return strategy().world_size == 1 && !strategy().offloads(); }
@@ -101,6 +111,10 @@ private:
   bool enqueuing_ = false; ///< a pass waits for its parameters
   std::deque<MicroBatchPtr> batches_, test_batches_;
   Flights passes_, tests_;
+  // Where slices are dealt to who comes free.
+  UnitId ask_behind_ = 0; ///< whose backward the next slice is asked for
+  std::optional<std::chrono::steady_clock::time_point> asked_; ///< and has not come yet
+  std::chrono::nanoseconds comes_in_{}; ///< how long it took, with all that it needs
   WorkerStep step_;
   std::vector<Span> computing_; ///< in the step
   EvaluationReport evaluation_;

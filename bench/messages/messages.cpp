@@ -30,6 +30,12 @@ struct Server {
             [](atom::done, const WorkerStep&, const SpansPtr&) {},
             [](atom::done, std::int64_t) {},
             [](atom::failed, const Error&) {},
+            [](atom::deal, const Redealing&) {},
+            [](atom::deliver, const collectives::MailPtr&) {},
+            [](atom::propose, std::int64_t) {},
+            [](atom::decided, const StepFound&) {},
+            [](atom::vote, std::int64_t) {},
+            [](atom::advance, std::int64_t) {},
             [](atom::meet, std::int64_t) {},
             [](atom::evaluate, std::int64_t) {},
             [](atom::save, std::int64_t) {},
@@ -62,6 +68,7 @@ struct Client {
               else
                 caf::anon_send(report, std::int64_t{0});
             },
+            [](atom::deal, const Redealing&) {}, [](atom::fetch) {}, [](atom::deal, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             // One-way: as many gradients_ready as asked for.
             [this](atom::done, Purpose, std::int64_t count) {

@@ -33,6 +33,10 @@ struct Nobody {
             [](atom::saved, const PartOutcome&) {},
             [](atom::failed, const Error&) {},
             [](atom::failed, double) {},
+            [](atom::deal, std::int32_t) {},
+            [](atom::done, std::int32_t, Pass, const WorkerStep&) {},
+            [](atom::propose, const StepFound&) {},
+            [](atom::vote, std::int32_t, std::int64_t) {},
             [](atom::stop) {},
             [](atom::stop, const Error&) {},
             [](atom::halt, bool) {},
@@ -64,6 +68,9 @@ struct Client {
                 return caf::anon_send(report, std::int64_t{0});
               ask();
             },
+            [](atom::deal, const Redealing&) {},
+            [](atom::fetch) {},
+            [](atom::deal, Pass) {},
             [](atom::evaluate, std::int64_t, const EventPtr&) {},
             [](atom::done, Purpose, std::int64_t) {},
             [](atom::failed, const Error&) {}};
@@ -115,7 +122,7 @@ Result<Times> measure(StrategyKind strategy, std::int64_t passes) {
         ShardManagerSetup{.exchange = {.replica = replica,
                                        .dealing = (*generation)->dealing,
                                        .optimizer = (*generation)->job().optimizer},
-                          .coordinator = coordinator});
+                          .saver = {.coordinator = coordinator}});
     const auto units = static_cast<UnitId>(replica->train().layout().unit_elements.size());
     kept.push_back(std::make_shared<Times>());
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));

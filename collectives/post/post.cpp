@@ -86,9 +86,8 @@ void Post::send(Mail mail) {
   }
   if (process == options_.process)
     return deliver(std::make_shared<const Mail>(std::move(mail)));
-  for (const auto& route : routes_)
-    if (route->process() == process)
-      route->post(std::move(mail));
+  const auto route = std::ranges::find(routes_, process, &PostRoute::process);
+  (*route)->post(std::move(mail));
   changed_.signal();
 }
 

@@ -68,6 +68,15 @@ struct RoundsConfig {
   bool operator==(const RoundsConfig&) const = default;
 };
 
+/// Training in which workers do not wait for each other (async).
+struct StaleConfig {
+  std::int64_t staleness = 3;      ///< steps that the parameters of a slice may lack
+  std::string gradients = "whole"; ///< those that lack some: whole, divided, compensated
+  double compensation = 0.04;      ///< compensated: lambda
+
+  bool operator==(const StaleConfig&) const = default;
+};
+
 struct ParallelConfig {
   StrategyKind strategy = StrategyKind::single;
   std::uint64_t bucket_size = 25u << 20;
@@ -81,6 +90,7 @@ struct ParallelConfig {
   MixedPrecisionConfig mixed_precision;
   OffloadConfig offload;
   RoundsConfig rounds;
+  StaleConfig stale;
 
   bool offloads() const { return offload.target != "none"; }
   bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }
@@ -123,6 +133,7 @@ struct MetricsConfig {
   std::chrono::milliseconds linger{15000}; ///< longest wait of a run's end for Prometheus to see it
   std::optional<std::string> push;         ///< URL of a Pushgateway; not set: none
   std::optional<std::string> password_file; ///< of the page; not set: it is for this host alone
+  bool reads = false; ///< which version of the parameters each gradient came from, in events.jsonl
 
   bool operator==(const MetricsConfig&) const = default;
 };

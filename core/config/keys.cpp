@@ -128,6 +128,15 @@ void add_data(Keys& keys, DataConfig& c) {
        "Parts that a global batch is computed in, whoever computes them: what a run comes to "
        "depends on "
        "them and not on how many workers share them; unset: one for each worker and micro-batch"});
+  keys.push_back(
+      {"data.dealing", &c.dealing, one_of({"even", "speed"}),
+       "How slices are dealt to workers. even: as many to each as can be; speed: so many that all "
+       "are done at the same time, as they are measured after 8 steps, and then every 64"});
+  keys.push_back({"data.recorded_dealing",
+                  &c.recorded_dealing,
+                  {},
+                  "events.jsonl of another run: slices are dealt as they were there, step by step, "
+                  "so that the bits are those of that run"});
   keys.push_back({"data.loader_threads",
                   &c.loader_threads,
                   {.min = 1, .max = 1024},
@@ -293,6 +302,12 @@ void add_service(Keys& keys, Config& c) {
        {},
        "A run that Prometheus scrapes waits with its end for the scrape that shows it, so "
        "long at most: longer than scrape_interval"});
+  keys.push_back(
+      {"metrics.reads",
+       &c.metrics.reads,
+       {},
+       "async: events.jsonl says with which version of the parameters each gradient of a "
+       "step was computed"});
   keys.push_back({"metrics.push",
                   &c.metrics.push,
                   {.format = Format::web_address},

@@ -18,10 +18,11 @@ std::string strategy_help() {
 
 void add_strategy(std::vector<ConfigKey>& keys, ParallelConfig& c) {
   keys.push_back({"parallel.strategy", &c.strategy, one_of(strategy_names()), strategy_help()});
-  keys.push_back({"parallel.bucket_size",
-                  &c.bucket_size,
-                  {.min = 1024, .format = ConfigFormat::size},
-                  "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2)"});
+  keys.push_back(
+      {"parallel.bucket_size",
+       &c.bucket_size,
+       {.min = 1024, .format = ConfigFormat::size},
+       "Gradients that travel together while backward goes on (dp, ddp, zero1, zero2, async)"});
   keys.push_back(
       {"parallel.prefetch",
        &c.prefetch,
@@ -101,6 +102,22 @@ void add_rounds(std::vector<ConfigKey>& keys, RoundsConfig& c) {
                   "each worker keeps its own, begins afresh, or all get the average"});
 }
 
+void add_stale(std::vector<ConfigKey>& keys, StaleConfig& c) {
+  keys.push_back({"parallel.staleness",
+                  &c.staleness,
+                  {.min = 0, .max = 1000},
+                  "async: the most steps that the parameters which a slice is computed with may "
+                  "lack; 0: none, as with ddp"});
+  keys.push_back({"parallel.stale_gradients", &c.gradients,
+                  one_of({"whole", "divided", "compensated"}),
+                  "async: how a gradient counts whose parameters lacked steps: whole, divided by "
+                  "their number, or compensated to first order (DC-ASGD)"});
+  keys.push_back({"parallel.compensation",
+                  &c.compensation,
+                  {.min = 0, .max = 1e6},
+                  "async with stale_gradients compensated: how much of the correction"});
+}
+
 } // namespace
 
 void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& c) {
@@ -108,6 +125,7 @@ void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& c) {
   add_mixed_precision(keys, c.mixed_precision);
   add_offload(keys, c.offload);
   add_rounds(keys, c.rounds);
+  add_stale(keys, c.stale);
 }
 
 } // namespace troupe

@@ -21,12 +21,24 @@ std::optional<StrategyKind> strategy_named(std::string_view name) {
   return found == strategies.end() ? std::nullopt : std::optional{found->kind};
 }
 
-std::vector<std::string> strategy_names(Divided least) {
+namespace {
+
+std::vector<std::string> names_of(Divided least, bool any_policy) {
   std::vector<std::string> names;
   for (const auto& facts : strategies)
-    if (facts.divides >= least)
+    if (facts.divides >= least && (any_policy || facts.policy == StepPolicy::every_step))
       names.emplace_back(facts.name);
   return names;
+}
+
+} // namespace
+
+std::vector<std::string> strategy_names(Divided least) {
+  return names_of(least, true);
+}
+
+std::vector<std::string> synchronous_names(Divided least) {
+  return names_of(least, false);
 }
 
 } // namespace troupe

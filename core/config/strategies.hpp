@@ -22,7 +22,8 @@ enum class StrategyKind : std::uint8_t {
   zero3,
   fsdp,
   hsdp,
-  local_sgd
+  local_sgd,
+  async
 };
 
 /// What is divided among workers: ZeRO's stages, each with what the ones before it divide.
@@ -32,7 +33,7 @@ enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
 /// When ranks meet (collectives/step_policy.hpp).
-enum class StepPolicy : std::uint8_t { every_step, local_sgd };
+enum class StepPolicy : std::uint8_t { every_step, local_sgd, async };
 
 struct StrategyFacts {
   StrategyKind kind;
@@ -95,6 +96,12 @@ inline constexpr std::array strategies = {
                   .name = "local_sgd",
                   .help = "each worker trains by itself, and all are averaged every local_steps",
                   .policy = StepPolicy::local_sgd},
+    StrategyFacts{.kind = StrategyKind::async,
+                  .name = "async",
+                  .help = "no worker waits for another: each owns a part of the parameters, to "
+                          "which all send gradients of what they have come to",
+                  .divides = Divided::parameters,
+                  .policy = StepPolicy::async},
 };
 
 constexpr const StrategyFacts& facts_of(StrategyKind kind) {
@@ -109,7 +116,9 @@ std::optional<StrategyKind> strategy_named(std::string_view name);
 /// What `plan` and `compare` add to the name of a strategy with parallel.offload.
 inline constexpr std::string_view offload_suffix = "_offload";
 
-/// The config's words, those of strategies that divide at least so much.
+/// The config's words, those of strategies that divide at least so much; or of them those whose
+/// workers meet in every step.
 std::vector<std::string> strategy_names(Divided least = Divided::nothing);
+std::vector<std::string> synchronous_names(Divided least);
 
 } // namespace troupe

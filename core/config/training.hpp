@@ -60,6 +60,8 @@ struct DataConfig {
       true; ///< else the last batch is filled up with the first samples, as PyTorch does
   std::int64_t prefetch = 4;          ///< batches in flight per worker: the loader's credits
   std::optional<std::int64_t> slices; ///< of a global batch; unset: Config::slices
+  std::string dealing = "even";       ///< of slices: even, speed
+  std::optional<std::string> recorded_dealing; ///< events.jsonl of a run whose dealing is repeated
   std::int64_t loader_threads = 1;
   std::string residency = "auto";    ///< of pixels, for CUDA: auto, device, host
   std::optional<std::int64_t> limit; ///< use only the first N training samples
@@ -68,6 +70,8 @@ struct DataConfig {
   bool standardize = true;                    ///< csv: features
   OwnValues own;                              ///< of keys that data sets from outside have
   OwnRows<OwnDataSet> own_sets;               ///< those data sets
+
+  bool deals_anew() const { return dealing != "even" || recorded_dealing.has_value(); }
 
   bool operator==(const DataConfig&) const = default;
 };

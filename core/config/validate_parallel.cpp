@@ -51,6 +51,27 @@ ConfigConflicts validate_given_slices(const Config& config, std::int64_t slices)
   return {};
 }
 
+/// Whether slices can be dealt otherwise than evenly.
+ConfigConflicts validate_dealing(const Config& config) {
+  if (!config.data.deals_anew())
+    return {};
+  const std::string key = config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing";
+  if (config.model.sync_batch_norm)
+    return {{{key, "model.sync_batch_norm"},
+             "workers that synchronize batch norms slice by slice have as many slices each",
+             "data.dealing: even, or model.sync_batch_norm: false"}};
+  if (config.data.recorded_dealing && config.data.dealing == "speed")
+    return {{{"data.recorded_dealing", "data.dealing"},
+             "slices are dealt as they were, or by speed",
+             "one of the two"}};
+  if (config.slices() <= config.workers())
+    return {
+        {{key, "data.slices", "devices.count", "cluster.min_nodes"},
+         fmt::format("{} slices leave {} workers no choice", config.slices(), config.workers()),
+         fmt::format("more slices than workers, four times as many: {}", 4 * config.workers())}};
+  return {};
+}
+
 /// Whether a global batch has a sample for each slice.
 ConfigConflicts validate_slices(const Config& config) {
   if (const auto slices = config.data.slices)
@@ -75,12 +96,46 @@ std::string dividing() {
 
 /// "zero3, fsdp, hsdp"
 std::string dividing_parameters() {
-  return fmt::format("{}", fmt::join(strategy_names(Divided::parameters), ", "));
+  return fmt::format("{}", fmt::join(synchronous_names(Divided::parameters), ", "));
+}
+
+/// What workers that do not wait for each other cannot have.
+ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& config) {
+  if (facts_of(parallel.strategy).policy != StepPolicy::async)
+    return {};
+  ConfigConflicts found;
+  if (config.train.clip_grad_norm && parallel.stale.staleness > 0)
+    found.push_back({{"train.clip_grad_norm", "parallel.staleness"},
+                     "gradients of several versions of the parameters have no norm in common",
+                     "train.clip_grad_value, or parallel.staleness: 0"});
+  if (config.model.sync_batch_norm)
+    found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
+                     "workers that do not wait for each other cannot sum batch statistics",
+                     "false, or another strategy"});
+  if (config.data.deals_anew())
+    found.push_back({{config.data.recorded_dealing ? "data.recorded_dealing" : "data.dealing",
+                      "parallel.strategy"},
+                     "slices go to whoever comes free",
+                     "data.dealing: even, or another strategy"});
+  if (parallel.mixed_precision != MixedPrecisionConfig{})
+    found.push_back({{"parallel.mixed_precision.parameters", "parallel.mixed_precision.reduce",
+                      "parallel.mixed_precision.buffers", "parallel.strategy"},
+                     "parameters and gradients travel in fp32",
+                     "fp32, or another strategy"});
+  if (parallel.offloads())
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     "who owns a shard has it on its device",
+                     "none, or another strategy"});
+  if (parallel.stale.gradients != "whole" && parallel.stale.staleness == 0)
+    found.push_back({{"parallel.stale_gradients", "parallel.staleness"},
+                     "without staleness no gradient is stale",
+                     "whole, or parallel.staleness: 1 or more"});
+  return found;
 }
 
 /// What averaging takes no part in.
 ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
-  if (facts_of(parallel.strategy).policy == StepPolicy::every_step)
+  if (facts_of(parallel.strategy).policy != StepPolicy::local_sgd)
     return {};
   ConfigConflicts found;
   if (config.model.sync_batch_norm)
@@ -146,7 +201,9 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
                      "CUDA workers of several nodes cannot synchronize batch norm yet",
                      "false; devices.kind: cpu; one node"});
   std::ranges::move(validate_slices(config), std::back_inserter(found));
+  std::ranges::move(validate_dealing(config), std::back_inserter(found));
   std::ranges::move(validate_rounds(parallel, config), std::back_inserter(found));
+  std::ranges::move(validate_stale(parallel, config), std::back_inserter(found));
   return found;
 }
 

@@ -137,6 +137,9 @@ public:
   /// destination += source.
   virtual void add(Stream& stream, float* destination, const float* source,
                    std::size_t elements) = 0;
+  /// sum += a * b; a may be b.
+  virtual void add_product(Stream& stream, float* sum, const float* a, const float* b,
+                           std::size_t elements) = 0;
   /// values *= factor.
   virtual void scale(Stream& stream, float* values, float factor, std::size_t elements) = 0;
   /// Each value to the nearest one of a floating-point type, ties to even; beyond its range, to

@@ -8,6 +8,11 @@ void add(float* __restrict destination, const float* __restrict source, std::siz
     destination[i] += source[i];
 }
 
+void add_product(float* __restrict sum, const float* a, const float* b, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i)
+    sum[i] += a[i] * b[i];
+}
+
 void scale(float* values, float factor, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i)
     values[i] *= factor;

@@ -76,6 +76,7 @@ struct Kernels {
   const char* name;
 
   void (*add)(float* destination, const float* source, std::size_t elements);
+  void (*add_product)(float* sum, const float* a, const float* b, std::size_t elements);
   void (*scale)(float* values, float factor, std::size_t elements);
   /// The squared norm of the gradients as they are clipped by value.
   double (*squared_norm)(const OptimizerArguments& arguments, const float* gradients,

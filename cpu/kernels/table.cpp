@@ -10,6 +10,7 @@ Kernels table() {
   Kernels kernels{};
   kernels.name = TROUPE_TEXT(TROUPE_VARIANT);
   kernels.add = add;
+  kernels.add_product = add_product;
   kernels.scale = scale;
   kernels.squared_norm = squared_norm;
   kernels.all_finite = all_finite;

@@ -227,15 +227,20 @@ void Exchange::apply_together(std::int64_t step, StepFindings* found, Collective
     apply(piece, taken);
   if (state().buddy())
     apply_to_copy(taken);
+  end_scaled_step(found);
+}
+
+void Exchange::end_scaled_step(StepFindings* found) {
+  auto& device = replica().device();
   auto* const scale = state().loss_scale();
   if (scale)
-    replica().device().update_loss_scale(stream(), *setup_.loss_scale, scale);
-  replica().device().count_update(stream(), state().steps());
+    device.update_loss_scale(stream(), *setup_.loss_scale, scale);
+  device.count_update(stream(), state().steps());
   if (!scale)
     return;
   if (strategy().root_only) // rank 0 alone knows whether the sums are finite
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);
-  replica().device().copy(stream(), &found->loss_scale, scale, sizeof *scale);
+  device.copy(stream(), &found->loss_scale, scale, sizeof *scale);
 }
 
 void Exchange::apply_on_host(const OptimizerArguments& taken, std::int64_t step) {
@@ -294,10 +299,7 @@ void Exchange::find_norm(const OptimizerArguments& arguments, StepFindings* foun
                          Collectives& done) {
   auto& device = replica().device();
   double* const norm = state().squared_norm();
-  device.zero(stream(), norm, sizeof *norm);
-  for (const auto& views : state().pieces())
-    device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
-                            state().loss_scale());
+  add_squared_gradients(arguments);
   if (strategy().divides_optimizer)
     collective(
         *replica().shard_group, CollectiveKind::all_reduce, sizeof *norm, done,
@@ -309,6 +311,16 @@ void Exchange::find_norm(const OptimizerArguments& arguments, StepFindings* foun
   if (setup_.clip_norm)
     device.clip_factor(stream(), norm, static_cast<float>(*setup_.clip_norm),
                        state().clip_factor());
+}
+
+/// To squared_norm(), of what this rank has.
+void Exchange::add_squared_gradients(const OptimizerArguments& arguments) {
+  auto& device = replica().device();
+  double* const norm = state().squared_norm();
+  device.zero(stream(), norm, sizeof *norm);
+  for (const auto& views : state().pieces())
+    device.add_squared_norm(stream(), arguments, views.gradients, views.elements, norm,
+                            state().loss_scale());
 }
 
 void Exchange::publish(const Bucket& bucket, Collectives& done) {

@@ -67,6 +67,9 @@ public:
 
   /// All ranks' shards of a bucket's parameters to where executables read them.
   void gather(const collectives::Bucket& bucket, Collectives& done);
+  const data::Dealing& dealing() const { return setup_.dealing; }
+  /// Between two steps: slices are dealt so from now on.
+  void deal(const data::Dealing& next) { setup_.dealing = next; }
   /// Adds a unit's fresh gradients to those of the step's passes before this one; the last leaves
   /// the sum where the fresh ones were. In an empty pass there are none.
   void accumulate(UnitId unit, std::int64_t pass);
@@ -84,6 +87,13 @@ public:
   /// Clips and applies what was not applied early, ends the step of the loss scale, and a round
   /// that ends with it; `found` must live until that is done.
   void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
+  // Where ranks train asynchronously, a step that gradients() has the sum of: what is to be found
+  // in this rank's shard of it, if anything, to `found`; what was found in all (null: nothing was
+  // to be), with which it can be applied whatever happens; and that it is. What they are given must live until the stream is there.
+  bool finds(std::int64_t step) const { return state().loss_scale() || measures_norm(step); }
+  void find(std::int64_t step, StepFindings* found);
+  void prepare(const StepFindings* of_all);
+  void apply_prepared(std::int64_t step, StepFindings* found);
   /// Behind this step, within a round: all ranks have one state, the mean of theirs.
   void meet(std::int64_t step);
   /// Of a step that this rank has voted for (ModelState::prepares) and others have applied, applies
@@ -138,6 +148,8 @@ private:
   void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);
   bool measures_norm(std::int64_t step) const;
+  void end_scaled_step(StepFindings* found);
+  void add_squared_gradients(const OptimizerArguments& arguments);
   void find_norm(const OptimizerArguments& arguments, StepFindings* found, Collectives& done);
   void apply(const OptimizerPiece& piece, const OptimizerArguments& arguments);
   void apply_to_copy(const OptimizerArguments& arguments);

@@ -43,7 +43,7 @@ std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
 /// Buffers of all statistics.
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
-         (!needs.votes ? 0
+         (!needs.votes && !strategy.is_asynchronous() ? 0
           : strategy.trains_apart()
               ? 1 // of the base
               : static_cast<std::size_t>(ModelState::committed_turns(strategy)));
@@ -87,6 +87,21 @@ void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& stra
   of(bytes, MemoryKind::workspace) += sizeof(std::int64_t);
 }
 
+/// Sums of the steps that may be under way; and in the host's reach the versions that are read, and
+/// what travels: at the most what all send of a slice, and what is read for one.
+void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
+               const FlatPlan& plan, bool compensates) {
+  if (!strategy.is_asynchronous())
+    return;
+  const auto shard = sizeof(float) * plan.shard_elements();
+  const auto under_way = static_cast<std::size_t>(strategy.staleness) + 1;
+  of(bytes, MemoryKind::gradients) += under_way * shard * (compensates ? 4 : 1);
+  const auto travels =
+      2 * sizeof(float) * plan.elements + (compensates ? under_way + 1 : 2) * shard;
+  of(bytes, needs.host_capacity ? MemoryKind::pinned : MemoryKind::communication) += travels;
+  of(bytes, MemoryKind::workspace) += needs.scales_loss ? sizeof(float) : 0;
+}
+
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
   const auto part = [&plan](bool divided) {
     return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
@@ -101,7 +116,8 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
       (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
       sizeof(float) * needs.statistic_elements * statistics_kept(needs, strategy);
   of(bytes, MemoryKind::gradients) +=
-      part(strategy.divides_gradients) + (needs.passes > 1 ? part(strategy.sums_shards()) : 0);
+      part(strategy.divides_gradients) +
+      (needs.passes > 1 && !strategy.is_asynchronous() ? part(strategy.sums_shards()) : 0);
   of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())
@@ -114,7 +130,8 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   of(bytes, MemoryKind::workspace) += scratch_bytes;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
-      (strategy.divides_gradients ? window(strategy.alive) : 0) + wire_bytes(strategy, plan);
+      (strategy.divides_gradients ? window(strategy.gradients_alive(plan.buckets.size())) : 0) +
+      wire_bytes(strategy, plan);
   return bytes;
 }
 
@@ -195,6 +212,16 @@ std::uint64_t voting_bytes(const WorkerNeeds& needs) {
          sizeof(float) * needs.statistic_elements / static_cast<std::uint64_t>(needs.world_size);
 }
 
+/// Of each version all parameters once, of each slice all gradients; and of each step the
+/// statistics of one to all.
+std::uint64_t mail_bytes(const WorkerNeeds& needs, const FlatPlan& plan,
+                         const Travelling& elements) {
+  const auto passes = static_cast<std::uint64_t>(needs.passes);
+  return ring(sizeof(float) *
+                  (plan.elements + passes * elements.trained + needs.statistic_elements),
+              needs.world_size);
+}
+
 std::string mebibytes(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -254,7 +281,10 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   Prediction prediction{.strategy = parallel.strategy,
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan)};
-  if (strategy.trains_apart())
+  if (strategy.is_asynchronous())
+    prediction.sent =
+        mail_bytes(needs, plan, elements) + (buddies ? buddys_bytes(needs, strategy, elements) : 0);
+  else if (strategy.trains_apart())
     prediction.sent = round_bytes(needs, strategy, plan, elements) /
                       static_cast<std::uint64_t>(strategy.rounds.steps);
   else
@@ -264,6 +294,7 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
                       voting_bytes(needs);
   add_recovery(prediction.bytes, needs, strategy, plan, buddies);
   add_base(prediction.bytes, needs, strategy, plan);
+  add_owner(prediction.bytes, needs, strategy, plan, parallel.stale.gradients == "compensated");
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity

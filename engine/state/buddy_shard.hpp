@@ -38,7 +38,7 @@ public:
   float* gradients(const collectives::Bucket& bucket) const {
     return gradients_->floats() + plan_->shard_offset(bucket);
   }
-  const float* gradients() const { return gradients_->floats(); }
+  float* gradients() const { return gradients_->floats(); }
 
   /// What the device's optimizer works on, and what the host's does, with gradients that lie as
   /// gradients() do.

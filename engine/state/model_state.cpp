@@ -65,7 +65,8 @@ Status ModelState::allocate(const Options& options) {
     TROUPE_TRY(take(gathered_, window(strategy_.parameters_alive(plan_.buckets.size())),
                     MemoryKind::communication));
   if (strategy_.divides_gradients)
-    TROUPE_TRY(take(fresh_, window(strategy_.alive), MemoryKind::communication));
+    TROUPE_TRY(take(fresh_, window(strategy_.gradients_alive(plan_.buckets.size())),
+                    MemoryKind::communication));
   if (strategy_.gathered != DType::f32 || strategy_.reduced != DType::f32) {
     std::size_t largest = 0;
     for (const auto& bucket : plan_.buckets)
@@ -90,6 +91,8 @@ Status ModelState::allocate(const Options& options) {
         MemoryKind::pinned));
   if (loss_scale_options_)
     TROUPE_TRY(take(scaler_, sizeof(LossScaleState) / sizeof(float), MemoryKind::optimizer));
+  if (loss_scale_options_ && strategy_.is_asynchronous())
+    TROUPE_TRY(take(read_scale_, 1, MemoryKind::workspace));
   if (strategy_.root_only && options.rank != 0)
     return {};
   optimizer_.resize(optimizer_slots_.size());
@@ -123,7 +126,8 @@ void ModelState::place_units() {
   };
   parameters_of_ = place(strategy_.divides_parameters ? nullptr : parameters_->floats(), gathered_,
                          strategy_.parameters_alive(plan_.buckets.size()));
-  gradients_of_ = place(gradients_->floats(), fresh_, strategy_.alive);
+  gradients_of_ =
+      place(gradients_->floats(), fresh_, strategy_.gradients_alive(plan_.buckets.size()));
 }
 
 std::vector<FlatGap> ModelState::foreign_gradients(const collectives::Bucket& bucket) const {
@@ -141,7 +145,8 @@ void ModelState::restore_statistics(Stream& stream) const {
 }
 
 std::int64_t ModelState::committed_turns(const collectives::Strategy& strategy) {
-  return collectives::rules_of(strategy.policy).window(strategy) + 1;
+  const auto window = collectives::rules_of(strategy.policy).window(strategy);
+  return strategy.is_asynchronous() ? 2 * window : window + 1;
 }
 
 float* ModelState::committed_statistics(std::int64_t step) const {
@@ -267,8 +272,8 @@ void bind(Executable& executable, const ModelState& state) {
   for (UnitId unit = 0; unit < units; ++unit)
     executable.bind(unit, state.parameters(unit), state.gradients(unit));
   executable.bind_statistics(state.statistics());
-  if (auto* const scaler = state.loss_scale())
-    executable.bind_loss_scale(&scaler->scale);
+  if (const auto* const scale = state.read_scale())
+    executable.bind_loss_scale(scale);
 }
 
 void unbind(Executable& executable) {

@@ -60,7 +60,8 @@ public:
   /// and of those that were prepared.
   static constexpr std::size_t scratch_elements = 10;
   /// Of how many steps committed_statistics are kept: of those that may be under way, and of the
-  /// one before them, which is the last that counts where none of them gets all votes.
+  /// one before them, which is the last that counts where none of them gets all votes. Who trains
+  /// asynchronously may still be about to read those of a step that was the last as many steps ago.
   static std::int64_t committed_turns(const collectives::Strategy& strategy);
 
   static Result<std::shared_ptr<ModelState>> create(Device& device, const StorageLayout& layout,
@@ -181,6 +182,10 @@ public:
   /// All of the optimizer's values on this rank's device, by slot.
   std::vector<std::span<float>> optimizer_arrays() const;
 
+  /// This rank's part of the flat space, where parameters and gradients are divided.
+  float* owned_parameters() const { return parameters_->floats(); }
+  float* owned_gradients() const { return gradients_->floats(); }
+
   /// Which shard of each bucket is this rank's.
   std::size_t shard() const { return shard_; }
 
@@ -203,6 +208,15 @@ public:
   /// In device memory; null unless Options::loss_scale.
   LossScaleState* loss_scale() const {
     return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
+  }
+  /// What executables multiply the loss by: where ranks train asynchronously, a copy that changes
+  /// with read_loss_scale alone. Null where losses are not scaled.
+  const float* read_scale() const {
+    return read_scale_ ? read_scale_->floats() : loss_scale() ? &loss_scale()->scale : nullptr;
+  }
+  /// Enqueues. Only where losses are scaled, and ranks train asynchronously.
+  void read_loss_scale(Stream& stream) const {
+    device_.copy(stream, read_scale_->data(), &loss_scale()->scale, sizeof(float));
   }
   /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
   double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
@@ -280,7 +294,7 @@ private:
   std::vector<std::string> optimizer_slots_;
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
-  BufferPtr parameters_, gradients_, accumulated_, scratch_, scaler_;
+  BufferPtr parameters_, gradients_, accumulated_, scratch_, scaler_, read_scale_;
   BufferPtr statistics_, kept_statistics_, committed_statistics_;
   BufferPtr gathered_, fresh_; ///< windows; null where nothing is divided
   BufferPtr wire_;

@@ -41,6 +41,7 @@ void launch_conversions(CudaDevice& device, Stream& stream, const Parts& parts) 
   }
   device.round(stream, parts.values, DType::f16, few);
   device.add(stream, parts.values, parts.others, few);
+  device.add_product(stream, parts.values, parts.others, parts.others, few);
   device.scale(stream, parts.values, 0.5f, few);
 }
 

@@ -75,6 +75,23 @@ struct Add {
   }
 };
 
+struct AddProduct {
+  float* sum;
+  const float *a, *b;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float values[Width], left[Width], right[Width];
+    load_floats(sum + at, values);
+    load_floats(a + at, left);
+    load_floats(b + at, right);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      values[i] += left[i] * right[i];
+    store_floats(sum + at, values);
+  }
+};
+
 struct Scale {
   float* values;
   float factor;
@@ -239,6 +256,11 @@ void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const 
         stream, Add<T>{static_cast<T*>(y), static_cast<const T*>(a), static_cast<const T*>(b)},
         elements, aligned_for_packs(y, a, b));
   });
+}
+
+void launch_add_product(cudaStream_t stream, float* sum, const float* a, const float* b,
+                        std::size_t elements) {
+  launch_each<4>(stream, AddProduct{sum, a, b}, elements, aligned_for_packs(sum, a, b));
 }
 
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements) {

@@ -28,6 +28,9 @@ void launch_cast_ranges(cudaStream_t stream, std::span<const CastRange> ranges, 
 /// y = a + b; y may be a or b.
 void launch_add(cudaStream_t stream, DType dtype, void* y, const void* a, const void* b,
                 std::size_t elements);
+/// sum += a * b; a may be b.
+void launch_add_product(cudaStream_t stream, float* sum, const float* a, const float* b,
+                        std::size_t elements);
 /// values *= factor.
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t elements);
 /// Each value to the nearest one of a type.

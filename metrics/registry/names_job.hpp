@@ -40,6 +40,13 @@ inline constexpr M drift{
     "troupe_worker_drift_ratio", gauge, leader,
     "Where workers train apart (parallel.strategy: local_sgd): how far their parameters were from "
     "the mean when they were last averaged, root mean square, as a part of the mean's norm"};
+inline constexpr M staleness{
+    "troupe_staleness_steps", gauge, leader,
+    "Where workers are asynchronous (parallel.strategy: async): how many steps the parameters "
+    "lacked with which the last step's gradients were computed, mean over slices and shards"};
+inline constexpr M lease_time{
+    "troupe_lease_seconds", gauge, leader,
+    "The same: the longest that a slice of the last step was with a worker"};
 inline constexpr M learning_rate{"troupe_learning_rate", gauge, leader,
                                  "Learning rate of the last step"};
 inline constexpr M epoch{"troupe_epoch", gauge, leader, "Epoch under way, counted from 1"};

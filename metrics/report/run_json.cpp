@@ -71,6 +71,17 @@ std::string to_json(const StepRecord& step) {
                         {"overlap_ratio", step.overlap_ratio}};
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
+  if (!step.dealing.empty())
+    object["dealing"] = step.dealing;
+  if (step.staleness)
+    object["staleness"] = *step.staleness;
+  if (step.lease_seconds)
+    object["lease_seconds"] = *step.lease_seconds;
+  for (const auto& shard : step.reads) {
+    auto& told = object["reads"].emplace_back(nlohmann::json::array());
+    for (const auto& [slice, read, parts] : shard)
+      told.push_back({slice, read, parts});
+  }
   if (step.drift)
     object["drift"] = *step.drift;
   add_loss_scale(object, step);

@@ -26,7 +26,7 @@ struct StepField {
 };
 
 /// In the order in which they are written.
-constexpr std::array<StepField, 19> step_fields = {{
+constexpr std::array<StepField, 23> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -42,6 +42,10 @@ constexpr std::array<StepField, 19> step_fields = {{
     {"collectives"},
     {"overlap_ratio", &StepRecord::overlap_ratio},
     {"gradient_norm", &StepRecord::gradient_norm},
+    {"dealing"},
+    {"staleness", &StepRecord::staleness},
+    {"lease_seconds", &StepRecord::lease_seconds},
+    {"reads"},
     {"drift", &StepRecord::drift},
     {"loss_scale", &StepRecord::loss_scale},
     {"skipped_steps", &StepRecord::skipped_steps},
@@ -134,6 +138,8 @@ bool StepReader::number(Number value) {
     else if (use_ == "bytes" && std::is_integral_v<Number>)
       use.bytes = static_cast<std::uint64_t>(value);
   }
+  if (depth_ == 2 && field_->key == "dealing")
+    record_.dealing.push_back(static_cast<int>(value));
   if (depth_ != 1)
     return true;
   std::visit(

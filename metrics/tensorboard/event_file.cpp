@@ -73,6 +73,8 @@ Status EventFile::append(const StepRecord& step) {
   add(scalars, "train/accuracy", step.accuracy);
   add(scalars, "train/gradient_norm", step.gradient_norm);
   add(scalars, "train/drift", step.drift);
+  add(scalars, "train/staleness", step.staleness);
+  add(scalars, "time/lease_seconds", step.lease_seconds);
   add(scalars, "train/loss_scale", step.loss_scale);
   if (step.seconds > 0)
     add(scalars, "throughput/samples_per_second", static_cast<double>(step.samples) / step.seconds);

@@ -153,6 +153,7 @@ struct Company : Deterministic {
             .window = 4,
             .agree = [steps_of_a_round](
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
+            .dealer = {.dealing = {2, 2}},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
             .totals = {.best = std::move(best)},
             .is_sharded = seen->is_sharded,

@@ -49,7 +49,7 @@ struct Larder : test::Deterministic {
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
                                 .dealing = generation->dealing,
-                                .passes = job.plan.total_steps() * generation->dealing.passes(),
+                                .steps = job.plan.total_steps(),
                                 .fillers = generation->fillers,
                                 .coordinator = coordinator});
   }

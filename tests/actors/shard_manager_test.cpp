@@ -114,7 +114,7 @@ public:
                                     .dealing = {world_size, world_size},
                                     .loss_scale = loss_scale,
                                     .optimizer = [optimizer](std::int64_t) { return optimizer; }},
-                       .coordinator = coordinator_}));
+                       .saver = {.coordinator = coordinator_}}));
     }
   }
   ~ShardCompany() {

@@ -94,7 +94,7 @@ struct Workplace : Deterministic {
                                 .training = job.training,
                                 .evaluation = generation->evaluation,
                                 .dealing = generation->dealing,
-                                .passes = job.plan.total_steps() * generation->dealing.passes(),
+                                .steps = job.plan.total_steps(),
                                 .fillers = generation->fillers});
     const auto taker =
         spawn_stub<worker_actor>(system, [this](atom::batch, const MicroBatchPtr& batch) {

@@ -53,6 +53,7 @@ TEST_CASE("what the table says of a strategy is what its ranks do") {
       {StrategyKind::fsdp, 8, 3, false},
       {StrategyKind::hsdp, 4, 3, false},
       {StrategyKind::local_sgd, 1, 0, false},
+      {StrategyKind::async, 8, 3, false},
   }));
   CAPTURE(to_string(kind));
   ParallelConfig parallel{.strategy = kind, .shard_group = 4};
@@ -75,6 +76,20 @@ TEST_CASE("every step, ranks meet behind its last pass, or behind each where sum
   CHECK(found(strategy_of(parallel, 2)) == last);
   parallel = {.strategy = StrategyKind::zero2, .no_sync = true};
   CHECK(found(strategy_of(parallel, 2)) == last);
+}
+
+TEST_CASE("async: a rank may be ahead by the staleness, and one alone waits for nobody") {
+  ParallelConfig parallel{.strategy = StrategyKind::async};
+  parallel.stale.staleness = 5;
+  const auto& rules = rules_of(StepPolicy::async);
+  const auto together = strategy_of(parallel, 4), alone = strategy_of(parallel, 1);
+  CHECK((together.is_asynchronous() && !together.trains_apart()));
+  CHECK_FALSE(together.reshard_after_forward); // a whole copy to read
+  CHECK(rules.window(together) == 6);
+  CHECK_FALSE(alone.is_asynchronous());
+  CHECK_FALSE(alone.divides_parameters);
+  CHECK(rules.window(alone) == 4);
+  CHECK((rules.agree(together, 0) && rules.agree(together, 7)));
 }
 
 TEST_CASE("local_sgd: ranks agree at the ends of rounds, and before the first in every step") {

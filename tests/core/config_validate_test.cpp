@@ -432,7 +432,7 @@ TEST_CASE("names are pinned where there are certificates, and are not empty") {
 TEST_CASE("buddies that can never be are refused where they are asked for") {
   CHECK(conflict({"parallel.buddies=on", "parallel.strategy=ddp", "cluster.max_nodes=2"}) ==
         "parallel.buddies: ddp divides nothing that could be lost with a host; allowed: auto, or "
-        "strategy zero1, zero2, zero3, fsdp, hsdp");
+        "strategy zero1, zero2, zero3, fsdp, hsdp, async");
   CHECK(conflict({"parallel.buddies=on", "parallel.strategy=zero1"}) ==
         "parallel.buddies: one node has no other to keep copies on; allowed: auto, or "
         "cluster.max_nodes: 2 or more");

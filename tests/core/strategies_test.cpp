@@ -19,7 +19,7 @@ TEST_CASE("every strategy is read and printed by its own word") {
 
 TEST_CASE("a strategy that is none, or no word at all, is refused with the nearest") {
   const std::string allowed =
-      "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp, local_sgd";
+      "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp, local_sgd, async";
   CHECK(problems(synthetic + "parallel: {strategy: fdsp}\n") ==
         Lines{"a.yaml:2:22: parallel.strategy: \"fdsp\" is not a choice" + allowed +
               "; did you mean \"fsdp\"?"});

@@ -55,18 +55,22 @@ TEST_CASE_METHOD(KernelFixture, "flat kernels do what they say, on odd sizes and
       device->add_squared_norm(*stream, {}, on_a.data() + offset, n, norm.data(), nullptr);
       const auto scaled = upload(a);
       device->scale(*stream, scaled.data() + offset, 0.3f, n);
+      const auto added = upload(b);
+      device->add_product(*stream, added.data() + offset, on_a.data() + offset,
+                          on_a.data() + offset, n);
       REQUIRE(stream->synchronize());
       REQUIRE(copy.read() == a);
       REQUIRE(zeros.read() == std::vector<float>(n, 0));
-      const auto sums = on_b.read(), products = scaled.read();
+      const auto sums = on_b.read(), products = scaled.read(), squares = added.read();
       double expected = 1; // what was there is added to
       for (std::size_t i = offset; i < n + offset; ++i) {
         REQUIRE(sums[i] == b[i] + a[i]);
         REQUIRE(products[i] == a[i] * 0.3f);
+        REQUIRE(squares[i] == Catch::Approx(b[i] + a[i] * a[i]).epsilon(1e-6).margin(1e-6));
         expected += static_cast<double>(a[i]) * static_cast<double>(a[i]);
       }
       if (offset)
-        REQUIRE((sums[0] == b[0] && products[0] == a[0]));
+        REQUIRE((sums[0] == b[0] && products[0] == a[0] && squares[0] == b[0]));
       REQUIRE(norm.read()[0] == Catch::Approx(expected).epsilon(1e-12));
     }
 }

@@ -2,6 +2,7 @@
 // strategy is recommended when.
 #include "troupe/core/config/config.hpp"
 #include "troupe/cpu/host_device.hpp"
+#include "troupe/engine/asynchronous/step_sum.hpp"
 #include "troupe/engine/prediction/memory_prediction.hpp"
 #include "troupe/engine/state/model_state.hpp"
 
@@ -79,6 +80,16 @@ TEST_CASE("workers that train apart send what ddp sends in a step once a round")
   CHECK(predict(large(), config).sent == 3 * ddp / 10);
 }
 
+TEST_CASE("asynchronous workers read each version once, and send gradients of each slice") {
+  const double share = 25e6 * 4 * 3 / 4; // (N - 1) / N
+  auto needs = large();
+  CHECK(static_cast<double>(predict(needs, parallel("async")).sent) ==
+        Approx(2 * share).epsilon(0.01));
+  needs.passes = 4;
+  CHECK(static_cast<double>(predict(needs, parallel("async")).sent) ==
+        Approx(5 * share).epsilon(0.01));
+}
+
 TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
   auto needs = large();
   needs.statistic_elements = 1000;
@@ -120,7 +131,7 @@ TEST_CASE("what is frozen is neither reduced nor published, and gathered for for
 }
 
 TEST_CASE("a state takes the memory that was predicted, to the byte") {
-  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd");
+  const std::string name = GENERATE("ddp", "zero1", "zero2", "zero3", "hsdp", "local_sgd", "async");
   const bool accumulates = GENERATE(false, true), communicates_once = GENERATE(false, true);
   const bool votes = GENERATE(false, true);
   const std::string travels_in = GENERATE("fp32", "bf16");
@@ -135,7 +146,8 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   if (offload.target == "parameters" && !config.divides_parameters())
     return; // is refused
   const bool apart = name == "local_sgd";
-  if (apart && (offload.target != "none" || travels_in != "fp32"))
+  const bool stale = name == "async";
+  if ((apart || stale) && (offload.target != "none" || travels_in != "fp32"))
     return; // likewise
   config.offload = offload;
   config.mixed_precision.reduce = travels_in;
@@ -157,20 +169,26 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
   const auto state = ModelState::create(
       *device, layout,
       {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
-       .accumulate = accumulates,
+       .accumulate = accumulates && !stale,
        .keeps_statistics = accumulates,
-       .commits_statistics = votes && !apart,
+       .commits_statistics = stale || (votes && !apart),
        .loss_scale = LossScaleOptions{},
        .strategy = collectives::strategy_of(config, needs.world_size),
        .rank = 1,
        .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
        .prepares = votes,
-       .buddy_of =
-           votes && buddies == "auto" && name.starts_with("zero") ? std::optional{0} : std::nullopt,
+       .buddy_of = votes && buddies == "auto" && (stale || name.starts_with("zero"))
+                       ? std::optional{0}
+                       : std::nullopt,
        .keeps_base = votes && apart});
   REQUIRE(state);
+  std::vector<StepSum> sums; // of an owner
+  for (int i = 0; stale && i <= config.stale.staleness; ++i)
+    sums.push_back(*StepSum::create(*device, (*state)->plan(), {}));
   const auto prediction = predict(needs, config);
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    if (stale && static_cast<MemoryKind>(kind) == MemoryKind::communication)
+      continue; // what travels depends on time
     INFO(to_string(static_cast<MemoryKind>(kind)));
     CHECK(device->memory().current[kind] == prediction.bytes[kind]);
   }

@@ -109,6 +109,11 @@ void check_rules(const PrometheusServer& prometheus) {
 
 } // namespace
 
+/// Of workers that do not wait for each other.
+bool needs_async(const std::string& selector) {
+  return has(selector, "troupe_staleness") || has(selector, "troupe_lease");
+}
+
 TEST_CASE("every expression of dashboards and alerts finds something of a job of two daemons") {
   need_prometheus();
   const Experiment experiment(Settings{
@@ -129,10 +134,24 @@ TEST_CASE("every expression of dashboards and alerts finds something of a job of
   REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_rank_steps_total > 5)") == 2; }));
   check_amounts(prometheus);
   check_panels(prometheus, [](const std::string& expression) {
-    return !needs_gpu(expression) && !needs_failure(expression);
+    return !needs_gpu(expression) && !needs_failure(expression) && !needs_async(expression);
   });
   check_variables(prometheus);
   check_rules(prometheus);
   leader.kill(); // without whom the other one's job has failed
   check_panels(prometheus, needs_failure);
+}
+
+TEST_CASE("panels of workers that do not wait for each other find something of such a job") {
+  need_prometheus();
+  const Experiment experiment(Settings{"metrics.listen=127.0.0.1:0", "metrics.linger=10min",
+                                       "train.epochs=100000", "devices.count=2",
+                                       "parallel.strategy=async"});
+  auto job = experiment.start("job");
+  const PrometheusServer prometheus(
+      TROUPE_PROMETHEUS,
+      PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(job))), quick_rules());
+  REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_staleness_steps)") == 1; }));
+  check_panels(prometheus, needs_async);
+  CHECK_FALSE(found(prometheus, "troupe_lease_seconds > 0").empty());
 }

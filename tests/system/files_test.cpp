@@ -96,7 +96,12 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   CHECK(hopeless.train("failed").code == 1);
 
   std::map<std::string, std::set<std::string>> seen;
-  for (const auto& run : {all, experiment.completed("plain"), hopeless.run("failed")}) {
+  const auto dealt = experiment.completed(
+      "dealt", {"parallel.strategy=ddp", "devices.count=2", "data.slices=4", "data.dealing=speed"});
+  const auto apart = experiment.completed(
+      "apart", {"parallel.strategy=async", "devices.count=2", "metrics.reads=true"});
+  for (const auto& run :
+       {all, experiment.completed("plain"), dealt, apart, hopeless.run("failed")}) {
     for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
       seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
     for (const auto& [file, lines] :

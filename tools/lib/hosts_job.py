@@ -8,6 +8,7 @@ import sys
 import time
 
 import run_files
+from cpu_quota import CpuQuota
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMESPACES = ROOT / "tools/network-namespaces"
@@ -47,19 +48,22 @@ table inet loss {
 
 class HostsJob:
     """Host 1 leads at first. `settings`: beside what makes the job one. `config`: with what it trains, instead of a ResNet-20.
-    `shares_folder`: all write where host 1 does, and any may lead."""
+    `shares_folder`: all write where host 1 does, and any may lead. `cores`: by host, what it may use of a processor (cpu_quota.py).
+    `joins`: else each is a job of its own."""
 
-    def __init__(self, build, folder, hosts, rate="1gbit", settings=None, config=None, shares_folder=False):
+    def __init__(self, build, folder, hosts, rate="1gbit", settings=None, config=None, shares_folder=False, cores=None, joins=True):
         self.program = build / "app/troupe"
         self.folder = pathlib.Path(folder)
         self.hosts = hosts
         self.settings = (settings or {}) if config else RESNET | (settings or {})
         self.config = config or ROOT / "configs/debug.yaml"
         self.shares_folder = shares_folder
+        self.joins = joins
         self.prefix = f"re{os.getpid()}"
         up = subprocess.run([NAMESPACES, "up", self.prefix, str(hosts), rate], check=True, capture_output=True, text=True)
         self.network = up.stdout.strip()
         self.nodes = {}
+        self.quotas = {host: CpuQuota(f"{self.prefix}-{host}", part) for host, part in (cores or {}).items()}
 
     def __enter__(self):
         return self
@@ -69,6 +73,8 @@ class HostsJob:
             node.kill()
             node.wait()
         subprocess.run([NAMESPACES, "down", self.prefix], check=True)
+        for quota in self.quotas.values():
+            quota.remove()
 
     def on(self, host, *words):
         """A command that runs there."""
@@ -88,10 +94,12 @@ class HostsJob:
         words = [self.program, "node", self.config, "--quiet"]
         for key, value in own.items():
             words += ["--set", f"{key}={value}"]
-        for other in range(1, self.hosts + 1) if self.shares_folder else {1} - {host}:
+        others = range(1, self.hosts + 1) if self.shares_folder else {1} - {host}
+        for other in others if self.joins else ():
             words += ["--join", self.address(other)]
         log = open(self.folder / f"log{host}", "a", encoding="utf-8")
-        self.nodes[host] = subprocess.Popen(self.on(host, *words), stdout=log, stderr=log)
+        held = self.quotas[host].take_part if host in self.quotas else None
+        self.nodes[host] = subprocess.Popen(self.on(host, *words), stdout=log, stderr=log, preexec_fn=held)
 
     def start_all(self):
         """Returns when all train; those that come late are recoveries, too."""

@@ -5,6 +5,20 @@
 
 namespace troupe::actors {
 
+namespace {
+
+std::optional<double> staleness_of(std::span<const StepReport> reports) {
+  double lacked = 0, reads = 0;
+  for (const auto& report : reports)
+    for (const auto& read : report.reads) {
+      lacked += static_cast<double>(report.worker.step - read.read);
+      ++reads;
+    }
+  return reads > 0 ? std::optional{lacked / reads} : std::nullopt;
+}
+
+} // namespace
+
 metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTime& collective) {
   metrics::StepRecord record;
   record.step = reports.front().worker.step;
@@ -35,6 +49,7 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.gradient_norm = std::sqrt(squared);
   if (const auto drift = reports.front().drift; !(drift < 0))
     record.drift = drift;
+  record.staleness = staleness_of(reports);
   record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;
   record.overlap_ratio = ratio(collective.overlapped, collective.total);

@@ -71,6 +71,7 @@ float rounded(float value) {
 } // namespace
 
 void add(float* destination, const float* source, std::size_t elements);
+void add_product(float* sum, const float* a, const float* b, std::size_t elements);
 void scale(float* values, float factor, std::size_t elements);
 double squared_norm(const OptimizerArguments& arguments, const float* gradients,
                     std::size_t elements);

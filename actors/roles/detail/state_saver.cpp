@@ -1,5 +1,6 @@
-// What a rank does of saving: it copies its state, or gives it to rank 0.
-#include "shard_manager.hpp"
+#include "state_saver.hpp"
+
+#include "announce.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +8,11 @@
 
 namespace troupe::actors {
 
-caf::result<void> ShardManagerState::save(std::int64_t step) {
+StateSaver::StateSaver(shard_manager_actor::pointer self, engine::Exchange& exchange,
+                       const std::shared_ptr<engine::Replica>& replica, StateSaverSetup setup)
+    : self_{self}, exchange_{exchange}, replica_{replica}, setup_{std::move(setup)} {}
+
+caf::result<void> StateSaver::save(std::int64_t step) {
   if (!setup_.checkpointer) {
     exchange_.copy_state(nullptr);
     return caf::unit;
@@ -27,22 +32,29 @@ caf::result<void> ShardManagerState::save(std::int64_t step) {
   return promise;
 }
 
-caf::result<PartOutcome> ShardManagerState::write_piece(std::int64_t step, std::size_t index) {
+caf::result<PartOutcome> StateSaver::write_piece(std::int64_t step, std::size_t index) {
   const auto piece = next_piece(step);
-  if (replica().state->saves_part())
+  if (replica_->state->saves_part())
     exchange_.copy_own_piece(index, *piece);
   else
     exchange_.gather_piece(index, piece.get());
   return hand_over(piece, true);
 }
 
-caf::result<PartOutcome> ShardManagerState::hash_piece(std::int64_t step, std::size_t index) {
+caf::result<PartOutcome> StateSaver::hash_piece(std::int64_t step, std::size_t index) {
   const auto piece = next_piece(step);
   exchange_.gather_piece(index, piece.get());
   return hand_over(piece, false);
 }
 
-std::shared_ptr<engine::StatePiece> ShardManagerState::next_piece(std::int64_t step) {
+void StateSaver::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
+                             std::function<void()> then) {
+  copies_[step] = std::move(then);
+  announce(shard_manager_actor{self_}, *replica_->communication, atom::saved_v, step,
+           std::move(copy));
+}
+
+std::shared_ptr<engine::StatePiece> StateSaver::next_piece(std::int64_t step) {
   if (piece_.use_count() != 1) // somebody still reads the last one
     piece_ = std::make_shared<engine::StatePiece>();
   piece_->step = step;
@@ -50,8 +62,8 @@ std::shared_ptr<engine::StatePiece> ShardManagerState::next_piece(std::int64_t s
 }
 
 /// Answers with what CHECKPOINTER answers, when the stream has come that far.
-caf::result<PartOutcome>
-ShardManagerState::hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write) {
+caf::result<PartOutcome> StateSaver::hand_over(const std::shared_ptr<engine::StatePiece>& piece,
+                                               bool write) {
   auto promise = self_->make_response_promise<PartOutcome>();
   when_copied(piece->step, piece, [this, piece, write, promise]() mutable {
     self_
@@ -65,12 +77,12 @@ ShardManagerState::hand_over(const std::shared_ptr<engine::StatePiece>& piece, b
   return promise;
 }
 
-void ShardManagerState::not_written(std::int64_t step, const caf::error& reason) {
+void StateSaver::not_written(std::int64_t step, const caf::error& reason) {
   self_->send(setup_.coordinator, atom::failed_v,
               Error{Errc::internal,
                     fmt::format("the checkpointer did not save its part of the state: {}",
                                 caf::to_string(reason)),
-                    {.actor = "checkpointer", .rank = replica().rank, .step = step - 1}});
+                    {.actor = "checkpointer", .rank = replica_->rank, .step = step - 1}});
 }
 
 } // namespace troupe::actors

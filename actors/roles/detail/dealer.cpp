@@ -1,0 +1,79 @@
+#include "dealer.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Passes of a new dealing begin so far behind those of the old one: none of these that was filled
+/// ahead is taken for one of them.
+constexpr std::int64_t passes_between = std::int64_t{1} << 20;
+
+double longest(const std::vector<int>& counts, const std::vector<double>& seconds) {
+  double most = 0;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank)
+    most = std::max(most, counts[rank] * seconds[rank]);
+  return most;
+}
+
+} // namespace
+
+void Dealer::add(std::int32_t rank, std::chrono::nanoseconds busy) {
+  auto& measured = measured_[static_cast<std::size_t>(rank)];
+  measured.busy += busy;
+  measured.slices += setup_.dealing.slices_of(rank);
+}
+
+std::optional<std::int64_t> Dealer::next_look(std::int64_t committed) const {
+  if (!setup_.recorded.empty()) {
+    const auto next = setup_.recorded.upper_bound(committed);
+    return next == setup_.recorded.end() ? std::nullopt : std::optional{next->first};
+  }
+  return setup_.by_speed ? std::optional{next_look_} : std::nullopt;
+}
+
+std::optional<std::vector<int>> Dealer::deal(std::int64_t step) {
+  std::optional<std::vector<int>> next;
+  if (!setup_.recorded.empty()) {
+    next = recorded_at(step);
+  } else if (setup_.by_speed && step >= next_look_) {
+    next_look_ = step + look_every;
+    next = faster();
+  }
+  if (!next || *next == setup_.dealing.counts())
+    return std::nullopt;
+  const auto pass = setup_.dealing.pass_of(step) + passes_between;
+  setup_.dealing = setup_.dealing.followed_by(*next, step, pass);
+  measured_.assign(ranks(), {});
+  return next;
+}
+
+/// Another number of ranks is dealt to evenly: it was not recorded.
+std::optional<std::vector<int>> Dealer::recorded_at(std::int64_t step) const {
+  auto found = setup_.recorded.upper_bound(step);
+  if (found == setup_.recorded.begin() || (--found)->second.size() != ranks())
+    return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::vector<int>> Dealer::faster() const {
+  std::vector<double> seconds, known;
+  for (const auto& [busy, slices] : measured_) {
+    seconds.push_back(slices > 0 ? std::chrono::duration<double>(busy).count() / slices : 0);
+    if (seconds.back() > 0)
+      known.push_back(seconds.back());
+  }
+  if (known.empty())
+    return std::nullopt;
+  // Who had no slice is given one when it would be as fast as the slowest, to be measured again.
+  for (auto& each : seconds)
+    if (each == 0)
+      each = std::ranges::max(known);
+  const auto counts = data::dealt_by_speed(setup_.dealing.slices(), seconds, setup_.least);
+  if (longest(counts, seconds) > (1 - least_gain) * longest(setup_.dealing.counts(), seconds))
+    return std::nullopt;
+  return counts;
+}
+
+} // namespace troupe::actors

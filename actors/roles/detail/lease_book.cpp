@@ -1,0 +1,70 @@
+#include "lease_book.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+std::vector<LeaseBook::Dealt> LeaseBook::deal(std::int64_t limit, Clock::time_point now) {
+  ledger_.grant(limit);
+  std::vector<Dealt> dealt;
+  while (!waiting_.empty()) {
+    const auto lease = ledger_.deal();
+    if (!lease)
+      break;
+    dealt.push_back({waiting_.front(), *lease});
+    waiting_.pop_front();
+    dealt_[{lease->step, lease->slice}] = now;
+    begun_ = std::max(begun_, lease->step + 1);
+  }
+  return dealt;
+}
+
+void LeaseBook::come(std::int32_t rank, const data::Lease& lease, const WorkerStep& measured,
+                     Clock::time_point now) {
+  ledger_.come(lease);
+  auto& step = steps_[lease.step];
+  const auto age = now - dealt_.extract({lease.step, lease.slice}).mapped();
+  step.longest = std::max(step.longest, std::chrono::nanoseconds{age});
+  step.measured[rank].add(measured);
+}
+
+/// In the order of ranks, as every sum.
+std::optional<StepFound> LeaseBook::found(const StepFound& by_rank) {
+  auto& all = found_[by_rank.step];
+  all.push_back(by_rank);
+  if (std::ssize(all) < ranks_)
+    return std::nullopt;
+  std::ranges::sort(all, {}, &StepFound::rank);
+  StepFound sum{.rank = -1, .step = by_rank.step};
+  for (const auto& one : all) {
+    if (!(one.squared_norm < 0)) // a nan is one
+      sum.squared_norm = std::max(sum.squared_norm, 0.0) + one.squared_norm;
+    sum.found_inf = std::max(sum.found_inf, one.found_inf);
+  }
+  found_.erase(by_rank.step);
+  return sum;
+}
+
+std::optional<std::int64_t> LeaseBook::next_applied() {
+  const auto step = ledger_.applied();
+  const auto votes = votes_.find(step);
+  if (votes == votes_.end() || votes->second < ranks_ || !ledger_.is_complete())
+    return std::nullopt;
+  votes_.erase(votes);
+  ledger_.apply();
+  return step;
+}
+
+WorkerStep LeaseBook::measured(std::int32_t rank, std::int64_t step) {
+  auto measured = steps_[step].measured[rank];
+  measured.step = step;
+  return measured;
+}
+
+double LeaseBook::longest_lease(std::int64_t step) {
+  const auto longest = steps_[step].longest;
+  steps_.erase(step);
+  return std::chrono::duration<double>(longest).count();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,67 @@
+/// What COORDINATOR knows of slices that are dealt to whoever comes free: who waits for one, what
+/// those have measured who had one, and what ranks say of a step.
+#pragma once
+
+#include "../../messages.hpp"
+#include "troupe/data/ledger.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe::actors {
+
+class LeaseBook {
+public:
+  using Clock = std::chrono::steady_clock;
+  struct Dealt {
+    std::int32_t rank;
+    data::Lease lease;
+  };
+
+  LeaseBook(int slices, std::int32_t ranks, std::int64_t first_step)
+      : ledger_{slices, first_step}, ranks_{ranks}, begun_{first_step} {}
+
+  /// The rank is free, or will soon be.
+  void want(std::int32_t rank) { waiting_.push_back(rank); }
+  /// Slices of steps below the limit to those that wait, in the order in which they came.
+  std::vector<Dealt> deal(std::int64_t limit, Clock::time_point now);
+  /// Steps of which a slice was dealt.
+  std::int64_t begun() const { return begun_; }
+  /// A slice is computed, and was measured.
+  void come(std::int32_t rank, const data::Lease& lease, const WorkerStep& measured,
+            Clock::time_point now);
+
+  /// What a rank has found in a step; with the last, what was found in all.
+  std::optional<StepFound> found(const StepFound& by_rank);
+  /// A rank can apply the step, whatever happens.
+  void vote(std::int64_t step) { ++votes_[step]; }
+  /// The step that all ranks are to apply now; it is not said again.
+  std::optional<std::int64_t> next_applied();
+
+  /// What a rank measured of its slices of a step.
+  WorkerStep measured(std::int32_t rank, std::int64_t step);
+  /// The longest that one of its slices was with a rank; the step is forgotten.
+  double longest_lease(std::int64_t step);
+
+private:
+  struct Step {
+    std::map<std::int32_t, WorkerStep> measured; ///< by rank
+    std::chrono::nanoseconds longest{};
+  };
+  using Place = std::pair<std::int64_t, int>; ///< step, slice
+
+  data::Ledger ledger_;
+  std::int32_t ranks_;
+  std::int64_t begun_;
+  std::deque<std::int32_t> waiting_;
+  std::map<Place, Clock::time_point> dealt_;
+  std::map<std::int64_t, Step> steps_;
+  std::map<std::int64_t, std::vector<StepFound>> found_;
+  std::map<std::int64_t, std::int32_t> votes_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,45 @@
+/// What a rank does of saving: it copies its state, or gives it to rank 0.
+#pragma once
+
+#include "../../interfaces.hpp"
+#include "troupe/engine/exchange/exchange.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace troupe::actors {
+
+struct StateSaverSetup {
+  checkpointer_actor checkpointer = {}; ///< of the rank; null: it writes nothing
+  coordinator_actor coordinator;
+};
+
+/// A part of a SHARD MANAGER. What it copies is there when that is told so by copied().
+class StateSaver {
+public:
+  StateSaver(shard_manager_actor::pointer self, engine::Exchange& exchange,
+             const std::shared_ptr<engine::Replica>& replica, StateSaverSetup setup);
+
+  caf::result<void> save(std::int64_t step);
+  caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
+  caf::result<PartOutcome> hash_piece(std::int64_t step, std::size_t index);
+  /// When all that is enqueued is done, and `copy` with it.
+  void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
+  void copied(std::int64_t step) { copies_.extract(step).mapped()(); }
+
+private:
+  std::shared_ptr<engine::StatePiece> next_piece(std::int64_t step);
+  caf::result<PartOutcome> hand_over(const std::shared_ptr<engine::StatePiece>& piece, bool write);
+  void not_written(std::int64_t step, const caf::error& reason);
+
+  shard_manager_actor::pointer self_;
+  engine::Exchange& exchange_;
+  std::shared_ptr<engine::Replica> replica_;
+  StateSaverSetup setup_;
+  std::shared_ptr<engine::StatePiece> piece_;            ///< its memory serves the next one too
+  std::map<std::int64_t, std::function<void()>> copies_; ///< by step: what follows its copy
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,91 @@
+/// Of asynchronous training, what the owner of a shard enqueues: it sums gradients as they come,
+/// applies a step when all of them are there, and keeps its newest parameters for who asks. No
+/// messages here.
+#pragma once
+
+#include "../exchange/exchange.hpp"
+#include "step_sum.hpp"
+
+#include "troupe/core/config/forward.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace troupe::engine {
+
+/// What becomes of a gradient whose parameters lacked steps: it counts whole; it counts one
+/// divided by how many they lacked (Zhang et al., "Staleness-aware Async-SGD for Distributed Deep
+/// Learning", IJCAI 2016); or it is compensated (step_sum.hpp).
+enum class StaleGradients : std::uint8_t { whole, divided, compensated };
+
+struct OwnerOptions {
+  std::int64_t staleness = 0; ///< the most steps that parameters lack
+  StaleGradients gradients = StaleGradients::whole;
+  double compensation = 0; ///< Compensation::rate
+};
+OwnerOptions owner_options(const ParallelConfig& parallel);
+
+/// On a stream of its own: what other ranks wait for does not stand behind this one's backward
+/// (Replica::owner).
+class ShardOwner {
+public:
+  /// Blocks. Errors: out_of_memory; the stream's.
+  static Result<std::shared_ptr<ShardOwner>> create(ExchangeSetup exchange,
+                                                    const OwnerOptions& options);
+
+  Stream& stream() const { return *replica_->communication; }
+  /// Steps that are applied, or being so.
+  Version version() const { return version_; }
+
+  /// Enqueues. Precondition: the gradients are of a step at most `staleness` beyond version().
+  void add(const collectives::MailPtr& mail);
+  /// Whether all gradients of the step that is next are there.
+  bool is_whole() { return sum_of(version_).is_whole(); }
+  /// Enqueues: their sum is the shard's gradient.
+  void take();
+  /// Enqueues a copy of it, in memory that the host can read.
+  Result<BufferPtr> copy_of_gradients();
+  /// Enqueues: that of who has its copy here.
+  void keep_buddys(const collectives::MailPtr& mail);
+  /// As Exchange's; they enqueue.
+  bool finds() const { return exchange_.finds(version_); }
+  void find(StepFindings* found) { exchange_.find(version_, found); }
+  void prepare(const StepFindings* of_all) { exchange_.prepare(of_all); }
+  /// Enqueues: one version more, of which these were told. Error: out_of_memory.
+  Result<SliceReads> apply(const std::shared_ptr<StepFindings>& found);
+  /// It is done: what was copied of it may be read.
+  void settle();
+  /// Of the loss, behind the published version; 1 where losses are not scaled.
+  float scale() const { return scale_; }
+  /// The newest version whose parameters may be read, and these.
+  Version published() const { return versions_.rbegin()->first; }
+  const BufferPtr& parameters() const { return versions_.rbegin()->second; }
+
+private:
+  ShardOwner(std::shared_ptr<Replica> replica, ExchangeSetup exchange, OwnerOptions options);
+  Status allocate();
+  Result<BufferPtr> copy(const float* values);
+  StepSum& sum_of(std::int64_t step) {
+    return sums_[static_cast<std::size_t>(step % std::ssize(sums_))];
+  }
+  float factor(const Gradients& of) const;
+  Compensation compensation();
+  ModelState& state() const { return *replica_->state; }
+
+  std::shared_ptr<Replica> replica_; ///< whose communication is the owner's stream
+  int slices_;
+  OwnerOptions options_;
+  Exchange exchange_;
+  Version version_ = 0;
+  float scale_ = 1;
+  std::shared_ptr<StepFindings> applied_;      ///< with what was found behind the last step
+  std::vector<StepSum> sums_;                  ///< of the steps that may be under way, in turn
+  std::map<std::int64_t, SliceReads> counted_; ///< by step
+  std::map<Version, BufferPtr> versions_;      ///< those that may be read yet
+  std::optional<std::pair<Version, BufferPtr>> next_; ///< being copied
+};
+
+} // namespace troupe::engine

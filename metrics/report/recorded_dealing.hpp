@@ -1,0 +1,22 @@
+/// How slices were dealt to the workers of a run, as its events.jsonl says.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+namespace troupe::metrics {
+
+/// Slices of each rank, by the first step that was dealt so. Before the first they were dealt
+/// evenly.
+using RecordedDealing = std::map<std::int64_t, std::vector<int>>;
+
+/// Blocks. Errors: invalid_input (no such file); data (names the line), where a dealing is not of
+/// so many slices, or a rank has fewer than `least`.
+Result<RecordedDealing> read_dealing(const std::filesystem::path& events, std::int64_t slices,
+                                     int least);
+
+} // namespace troupe::metrics

@@ -1,0 +1,168 @@
+// Workers that do not wait for each other: owners of shards apply what comes.
+#include "counting.hpp"
+#include "daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings asynchronous(int workers, int staleness, const Settings& more = {}) {
+  return Settings{"parallel.strategy=async", "devices.count=" + std::to_string(workers),
+                  "parallel.staleness=" + std::to_string(staleness), "devices.threads_per_worker=1",
+                  "parallel.bucket_size=100KiB"} +
+         more;
+}
+
+const Settings four_slices = {"data.batch_size=16", "data.slices=4", "data.eval_batch_size=16"};
+
+/// What tools/check-reads says.
+Ended checked(const RunFiles& run, int slices, int staleness, const Settings& more = {}) {
+  std::vector<std::string> command = {(source_tree() / "tools/check-reads").string(),
+                                      (run / "events.jsonl").string(),
+                                      "--slices",
+                                      std::to_string(slices),
+                                      "--staleness",
+                                      std::to_string(staleness)};
+  command.insert(command.end(), more.begin(), more.end());
+  return RunningProgram{command}.wait();
+}
+
+} // namespace
+
+TEST_CASE("without staleness async is ddp in one process, bit for bit") {
+  const Settings more =
+      GENERATE(Settings{},
+               Settings{"precision.mode=amp_bf16", "train.optimizer.name=adamw",
+                        "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"},
+               Settings{"precision.mode=amp_fp16", "precision.loss_scale.growth_interval=5",
+                        "train.clip_grad_norm=0.5"},
+               Settings{"precision.mode=bf16", "train.clip_grad_value=0.01"},
+               Settings{"train.clip_grad_norm=0.5", "train.optimizer.name=adam",
+                        "train.optimizer.lr=0.001", "train.optimizer.nesterov=false"},
+               Settings{"train.freeze=[stem]", "train.gradient_norm_every=1"});
+  CAPTURE(more);
+  const Experiment experiment(four_slices + more);
+  const auto ddp = experiment.completed(
+      "ddp", {"parallel.strategy=ddp", "devices.count=4", "devices.threads_per_worker=1"});
+  for (const int workers : {2, 4}) {
+    CAPTURE(workers);
+    const auto run =
+        experiment.completed("async of " + std::to_string(workers), asynchronous(workers, 0));
+    CHECK(run.digest() == ddp.digest());
+    // Slices are added in their own order, losses in that of workers.
+    CHECK(largest_difference(run.losses(), ddp.losses()) < 1e-6);
+    CHECK(run.column<double>("staleness") == std::vector<double>(20, 0));
+    const auto a = run.newest_checkpoint(), b = ddp.newest_checkpoint();
+    REQUIRE(a.tensors.size() == b.tensors.size());
+    for (std::size_t i = 0; i < a.tensors.size(); ++i)
+      CHECK(std::ranges::equal(a.tensors[i].values, b.tensors[i].values));
+  }
+}
+
+TEST_CASE("no gradient lacks more steps than it may, and each slice counts once in each shard") {
+  const int staleness = GENERATE(0, 1, 3, 7);
+  const std::string gradients =
+      staleness == 0 ? "whole" : GENERATE("whole", "divided", "compensated");
+  CAPTURE(staleness, gradients);
+  const Experiment experiment(
+      four_slices + Settings{"metrics.reads=true", "parallel.stale_gradients=" + gradients});
+  const auto run = experiment.completed("run", asynchronous(3, staleness));
+  const auto found = checked(run, 4, staleness, {"--shards", "3"});
+  CAPTURE(found.out, found.err);
+  CHECK(found.code == 0);
+  CHECK(run.steps_done() == 20);
+  CHECK(run.losses().back() < 3);
+}
+
+TEST_CASE("what reads are checked for is found where it is wrong") {
+  const Experiment experiment(four_slices + Settings{"metrics.reads=true", "train.max_steps=12"});
+  const auto run = experiment.completed("run", asynchronous(2, 1));
+  const auto wrong = [&](const std::function<void(nlohmann::json&)>& change) {
+    auto events = run.events();
+    change(events[7]);
+    std::ofstream out{experiment / "events.jsonl"};
+    for (const auto& event : events)
+      out << event << '\n';
+    out.close();
+    return checked(RunFiles{experiment / ""}, 4, 1).code;
+  };
+  CHECK(wrong([](auto&) {}) == 0);
+  CHECK(wrong([](auto& event) { event["reads"][1][2][1] = 5; }) == 1);
+  CHECK(wrong([](auto& event) { event["reads"][1][2][1] = 8; }) == 1);
+  CHECK(wrong([](auto& event) { event["reads"][0][3][0] = 0; }) == 1);
+  CHECK(wrong([](auto& event) { event["reads"][0].erase(0); }) == 1);
+  CHECK(wrong([](auto& event) { event["reads"][0][1][2] = 2; }) == 1);
+  CHECK(wrong([](auto& event) { event["reads"].erase(0); }) == 1);
+  CHECK(wrong([](auto& event) { event["step"] = 9; }) == 1);
+}
+
+TEST_CASE("a run that does not wait goes on from where it was stopped") {
+  const Experiment experiment(four_slices + Settings{"checkpoint.every=5 steps",
+                                                     "train.schedule.name=constant",
+                                                     "train.schedule.warmup=0"});
+  const auto whole = experiment.completed("whole", asynchronous(4, 0));
+  experiment.completed("half", asynchronous(4, 0, {"train.max_steps=13"}));
+  CHECK(experiment.completed("half", asynchronous(2, 0)).digest() == whole.digest());
+  experiment.completed("stale", asynchronous(3, 3, {"train.max_steps=13"}));
+  const auto stale = experiment.completed("stale", asynchronous(2, 3));
+  CHECK(stale.column<std::int64_t>("step") == all_steps(20));
+}
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody waits") {
+  const Counting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  const auto& [staleness, buddies] =
+      GENERATE(table<int, std::string>({{0, "auto"}, {3, "auto"}, {3, "off"}}));
+  CAPTURE(staleness, buddies);
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + experiment.own +
+                      Settings{"parallel.strategy=async", "parallel.buddies=" + buddies,
+                               "parallel.staleness=" + std::to_string(staleness),
+                               "cluster.min_nodes=1", "cluster.max_nodes=3"}};
+  auto& leader = daemons.lead();
+  daemons.join();
+  auto* other = &daemons.join();
+  const auto run = experiment.run("nodes");
+  int losses = 0;
+  for (; losses < 6 && leader.running() && !run.has("summary.json"); ++losses) {
+    const auto next = run.steps_done() + 151;
+    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
+    if (losses % 3 == 2)
+      other->send(SIGTERM);
+    else
+      other->kill();
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    other = &daemons.join();
+  }
+  CHECK(losses > 2);
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(3200));
+  CHECK(run.digest() == alone);
+}
+
+TEST_CASE("what async cannot do is refused with the reason") {
+  const Experiment experiment(four_slices);
+  const auto refused = [&](const Settings& settings, const std::string& reason) {
+    CAPTURE(settings);
+    const auto ended = experiment.train("refused", asynchronous(2, 3) + settings);
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, reason));
+  };
+  refused({"train.clip_grad_norm=1"}, "have no norm in common");
+  refused({"model.sync_batch_norm=true"}, "cannot sum batch statistics");
+  refused({"data.dealing=speed"}, "whoever comes free");
+  refused({"parallel.mixed_precision.reduce=bf16"}, "travel in fp32");
+  refused({"parallel.offload.target=optimizer"}, "on its device");
+  refused({"parallel.staleness=0", "parallel.stale_gradients=divided"}, "no gradient is stale");
+  refused({"parallel.staleness=-1"}, "staleness");
+  refused({"parallel.stale_gradients=halved"}, "whole, divided, compensated");
+}
