@@ -89,7 +89,8 @@ public:
   void finish_step(std::int64_t step, StepFindings* found, Collectives& done);
   // Where ranks train asynchronously, a step that gradients() has the sum of: what is to be found
   // in this rank's shard of it, if anything, to `found`; what was found in all (null: nothing was
-  // to be), with which it can be applied whatever happens; and that it is. What they are given must live until the stream is there.
+  // to be), with which it can be applied whatever happens; and that it is. What they are given must
+  // live until the stream is there.
   bool finds(std::int64_t step) const { return state().loss_scale() || measures_norm(step); }
   void find(std::int64_t step, StepFindings* found);
   void prepare(const StepFindings* of_all);
