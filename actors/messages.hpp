@@ -182,8 +182,9 @@ struct StepReport {
   float loss_scale = 0;           ///< after the step; 0: losses are not scaled
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
-  double drift = -1;     ///< as metrics::StepRecord has it; below 0: ranks were not averaged
-  SliceReads reads = {}; ///< of its shard, where ranks are asynchronous
+  double drift = -1; ///< as metrics::StepRecord has it; below 0: ranks were not averaged
+  std::uint64_t round_bytes = 0; ///< of collective bytes, those of rounds
+  SliceReads reads = {};         ///< of its shard, where ranks are asynchronous
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -192,7 +193,8 @@ struct StepReport {
         f.field("overlapped", x.overlapped), f.field("memory", x.memory),
         f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
         f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths),
-        f.field("drift", x.drift), f.field("reads", x.reads));
+        f.field("drift", x.drift), f.field("round_bytes", x.round_bytes),
+        f.field("reads", x.reads));
   }
 };
 

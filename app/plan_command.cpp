@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -23,11 +24,43 @@ struct PlanArguments {
   bool json = false;
 };
 
+/// A strategy that the config could not be changed to.
+struct Refused {
+  std::string strategy;
+  std::string reason;
+};
+
 struct Plan {
   engine::WorkerNeeds needs;
   std::vector<Prediction> predictions;
+  std::vector<Refused> refused;
   engine::Recommendation recommendation;
 };
+
+/// Empty: it is not.
+std::string why_refused(Config config, const ParallelConfig& parallel,
+                        const Capabilities& capabilities, const Catalogue& catalogue) {
+  config.parallel = parallel;
+  std::vector<std::string> reasons;
+  for (const auto& conflict : find_conflicts(config, capabilities, catalogue))
+    reasons.push_back(fmt::format("{} ({})", conflict.what, fmt::join(conflict.keys, ", ")));
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+Plan make_plan(engine::WorkerNeeds needs, const Config& config, const Capabilities& capabilities,
+               const Catalogue& catalogue) {
+  std::vector<ParallelConfig> possible;
+  std::vector<Refused> refused;
+  for (const auto& parallel : engine::alternatives(needs, config.parallel)) {
+    if (auto reason = why_refused(config, parallel, capabilities, catalogue); reason.empty())
+      possible.push_back(parallel);
+    else
+      refused.push_back({engine::name_of(parallel), std::move(reason)});
+  }
+  auto predictions = engine::predict_all(needs, possible);
+  auto recommendation = engine::recommend(predictions);
+  return {std::move(needs), std::move(predictions), std::move(refused), std::move(recommendation)};
+}
 
 std::string readable(std::uint64_t bytes) {
   return metrics::readable_bytes(static_cast<double>(bytes));
@@ -56,8 +89,11 @@ void print_text(const Config& config, const Plan& plan) {
                readable(prediction.pinned()), readable(prediction.sent),
                prediction.fits ? "yes" : "no");
   }
+  for (const auto& [strategy, reason] : plan.refused)
+    fmt::print("\n{} would be refused: {}", strategy, reason);
   const auto& [strategy, reason] = plan.recommendation;
-  fmt::print("\n{}: {}\n", strategy.empty() ? "no strategy" : strategy, reason);
+  fmt::print("{}\n{}: {}\n", plan.refused.empty() ? "" : "\n",
+             strategy.empty() ? "no strategy" : strategy, reason);
 }
 
 void print_json(const Plan& plan) {
@@ -73,11 +109,15 @@ void print_json(const Plan& plan) {
                     {"sent_bytes_per_step", prediction.sent},
                     {"fits", prediction.fits}});
   }
+  nlohmann::ordered_json refused = nlohmann::ordered_json::array();
+  for (const auto& [strategy, reason] : plan.refused)
+    refused.push_back({{"strategy", strategy}, {"reason", reason}});
   const auto& [strategy, reason] = plan.recommendation;
   const nlohmann::ordered_json root = {
       {"workers", plan.needs.world_size},
       {"capacity_bytes", plan.needs.capacity},
       {"strategies", rows},
+      {"refused", refused},
       {"recommendation",
        {{"strategy",
          strategy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(strategy)},
@@ -86,15 +126,14 @@ void print_json(const Plan& plan) {
 }
 
 int plan(const PlanArguments& arguments, const Catalogue& catalogue) {
-  const auto config = load_or_complain(arguments.config, engine::machine_capabilities(), catalogue);
+  const auto capabilities = engine::machine_capabilities();
+  const auto config = load_or_complain(arguments.config, capabilities, catalogue);
   if (!config)
     return wrong_input;
   auto needs = engine::measure_needs(*config);
   if (!needs)
     return complain(needs.error());
-  auto predictions = engine::predict_all(*needs, config->parallel);
-  auto recommendation = engine::recommend(predictions);
-  const Plan made{*std::move(needs), std::move(predictions), std::move(recommendation)};
+  const auto made = make_plan(*std::move(needs), *config, capabilities, catalogue);
   arguments.json ? print_json(made) : print_text(*config, made);
   return success;
 }

@@ -9,7 +9,7 @@ namespace troupe::collectives {
 namespace {
 
 /// By StepPolicy.
-constexpr std::array rules = {&every_step, &local_sgd, &async};
+constexpr std::array rules = {&every_step, &local_sgd, &diloco, &async};
 
 } // namespace
 

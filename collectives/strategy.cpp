@@ -1,5 +1,7 @@
 #include "strategy.hpp"
 
+#include "fragments.hpp"
+
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/graph/precision.hpp"
 
@@ -22,17 +24,40 @@ OptimizerAtRound at_round(std::string_view word) {
                               : OptimizerAtRound::kept;
 }
 
+Compression compression_named(std::string_view word) {
+  return word == "fp16"   ? Compression::fp16
+         : word == "int8" ? Compression::int8
+         : word == "int4" ? Compression::int4
+                          : Compression::none;
+}
+
+Strategy::Outer outer_of(const OuterConfig& config) {
+  Strategy::Outer outer{.lr = static_cast<float>(config.lr),
+                        .momentum = static_cast<float>(config.momentum),
+                        .nesterov = config.nesterov,
+                        .fragments = static_cast<int>(config.fragments),
+                        .overlap = config.overlap,
+                        .compression = compression_named(config.compress),
+                        .error_feedback = config.error_feedback,
+                        .grace = config.grace};
+  if (config.quorum)
+    outer.quorum = static_cast<int>(*config.quorum);
+  return outer;
+}
+
 } // namespace
 
 Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   const auto& facts = facts_of(parallel.strategy);
   Strategy strategy{.world_size = world_size,
+                    .team = static_cast<int>(parallel.team(world_size)),
                     .shards = static_cast<int>(parallel.shards(world_size)),
                     .root_only = facts.root_only && world_size > 1,
                     .policy = facts.policy,
                     .rounds = {.steps = parallel.rounds.local_steps,
                                .after = parallel.rounds.after,
                                .optimizer = at_round(parallel.rounds.momentum)},
+                    .outer = outer_of(parallel.outer),
                     .staleness = parallel.stale.staleness,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
@@ -42,9 +67,9 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   if (strategy.is_asynchronous()) // each has a copy of all parameters, of its own version
     strategy.reshard_after_forward = false;
   const bool divided = strategy.shards > 1 || strategy.offloads_parameters;
-  strategy.divides_optimizer = divided && facts.divides >= Divided::optimizer;
-  strategy.divides_gradients = divided && facts.divides >= Divided::gradients;
-  strategy.divides_parameters = divided && facts.divides >= Divided::parameters;
+  strategy.divides_optimizer = divided && parallel.divides() >= Divided::optimizer;
+  strategy.divides_gradients = divided && parallel.divides() >= Divided::gradients;
+  strategy.divides_parameters = divided && parallel.divides() >= Divided::parameters;
   strategy.gathered = float_type_of(parallel.mixed_precision.parameters);
   strategy.reduced = float_type_of(parallel.mixed_precision.reduce);
   strategy.alive = static_cast<std::size_t>(parallel.prefetch) + 1;
@@ -53,9 +78,11 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
   return strategy;
 }
 
-std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
-                                  std::span<const std::size_t> unit_elements,
-                                  std::span<const std::string> unit_names) {
+namespace {
+
+std::vector<UnitRange> wrap(const ParallelConfig& parallel,
+                            std::span<const std::size_t> unit_elements,
+                            std::span<const std::string> unit_names) {
   // Who reads all parameters at once has no window of them to keep small.
   const bool asynchronous = facts_of(parallel.strategy).policy == StepPolicy::async;
   if (!parallel.divides_parameters() || asynchronous)
@@ -65,6 +92,18 @@ std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
     return wrap_by_name(unit_elements, unit_names, wrap.units);
   const auto least = wrap.policy == "size_based" ? wrap.min_num_params : 1;
   return wrap_by_size(unit_elements, static_cast<std::size_t>(least) * sizeof(float));
+}
+
+} // namespace
+
+std::vector<UnitRange> wrap_units(const ParallelConfig& parallel,
+                                  std::span<const std::size_t> unit_elements,
+                                  std::span<const std::string> unit_names) {
+  auto ranges = wrap(parallel, unit_elements, unit_names);
+  if (!parallel.has_teams())
+    return ranges;
+  const auto fragments = static_cast<int>(parallel.outer.fragments);
+  return cut_at(ranges, fragments_of(unit_elements, fragments), unit_elements);
 }
 
 } // namespace troupe::collectives

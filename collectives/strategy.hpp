@@ -7,6 +7,8 @@
 #include "troupe/core/config/strategies.hpp"
 #include "troupe/core/graph/tensor.hpp"
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,9 @@ namespace troupe::collectives {
 /// What becomes of the optimizer's state where a round ends: each rank keeps its own, it is zero
 /// again, or that of all ranks is averaged.
 enum class OptimizerAtRound : std::uint8_t { kept, reset, averaged };
+
+/// In which the changes of a round travel; the last two as quantized.hpp says.
+enum class Compression : std::uint8_t { none, fp16, int8, int4 };
 
 /// ZeRO's stages (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 /// Parameter Models", SC 2020, section 5) divide the optimizer's state, then gradients too, then
@@ -28,13 +33,28 @@ struct Strategy {
     OptimizerAtRound optimizer = OptimizerAtRound::kept;
   };
 
+  /// Where teams train apart, what becomes of what each of them has changed in a round.
+  struct Outer {
+    float lr = 1, momentum = 0;
+    bool nesterov = false;
+    int fragments = 1;
+    std::int64_t overlap = 0; ///< steps between a fragment's sending and its return
+    Compression compression = Compression::none;
+    bool error_feedback = true;
+    std::optional<int> quorum; ///< teams; none: all
+    std::chrono::milliseconds grace{0};
+  };
+
   int world_size = 1;
+  /// Ranks [k * team, (k + 1) * team) sum their gradients: all, but where teams train apart.
+  int team = 1;
   int shards = 1; ///< 1: nothing is divided
   bool divides_optimizer = false, divides_gradients = false, divides_parameters = false;
   /// DataParallel: rank 0 alone has an optimizer; it is sent gradients, and sends parameters.
   bool root_only = false;
   StepPolicy policy = StepPolicy::every_step; ///< step_policy.hpp
   Rounds rounds = {};
+  Outer outer = {};
   std::int64_t staleness = 0; ///< steps that parameters may lack, where ranks are asynchronous
   /// Gathered parameters go after forward, and are gathered again for backward.
   bool reshard_after_forward = true;
@@ -51,7 +71,14 @@ struct Strategy {
   std::size_t alive = 2;
 
   /// Whether each rank may have a state of its own for a while.
-  bool trains_apart() const { return policy == StepPolicy::local_sgd && world_size > 1; }
+  bool trains_apart() const {
+    return has_teams() || (policy == StepPolicy::local_sgd && world_size > 1);
+  }
+  /// Whether ranks train in teams, with an outer optimizer over them; there may be one team.
+  bool has_teams() const { return policy == StepPolicy::diloco; }
+  int teams() const { return world_size / team; }
+  /// Whether a rank speaks for its team, of its shard, where teams meet.
+  bool leads_team(int rank) const { return rank % team < shards; }
   /// Whether no rank waits for another one, unless it would be more than `staleness` steps ahead.
   bool is_asynchronous() const { return policy == StepPolicy::async && world_size > 1; }
   /// Whether divided gradients travel after each micro-batch, and their sum is a rank's shard.

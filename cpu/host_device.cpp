@@ -19,6 +19,7 @@ namespace {
 
 /// Elements of flat buffers that are worth a thread of their own.
 constexpr std::size_t flat_grain = 16384;
+static_assert(flat_grain % quantized_block == 0);
 
 } // namespace
 
@@ -125,6 +126,35 @@ void HostDevice::widen(Stream& stream, const void* source, DType type, float* de
         kernels().of<T>().widen(static_cast<const T*>(source) + begin, destination + begin,
                                 end - begin);
       });
+    });
+    return {};
+  });
+}
+
+void HostDevice::quantize(Stream& stream, const float* source, void* destination,
+                          QuantizedType type, std::size_t elements) {
+  auto* const scales = static_cast<float*>(destination);
+  auto* const codes = reinterpret_cast<std::uint8_t*>(scales + quantized_blocks(elements));
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      const auto block = begin / quantized_block;
+      kernels().quantize(type, source + begin, scales + block,
+                         codes + block * quantized_code_bytes(type), end - begin);
+    });
+    return {};
+  });
+}
+
+void HostDevice::dequantize(Stream& stream, const void* source, QuantizedType type,
+                            float* destination, std::size_t elements) {
+  const auto* const scales = static_cast<const float*>(source);
+  const auto* const codes =
+      reinterpret_cast<const std::uint8_t*>(scales + quantized_blocks(elements));
+  host_stream(stream).enqueue([=]() -> Status {
+    parallel_for(elements, flat_grain, [&](std::size_t begin, std::size_t end) {
+      const auto block = begin / quantized_block;
+      kernels().dequantize(type, scales + block, codes + block * quantized_code_bytes(type),
+                           destination + begin, end - begin);
     });
     return {};
   });

@@ -27,6 +27,7 @@ public:
 
   Status run(const std::shared_ptr<collectives::Meeting>& meeting) {
     TROUPE_TRY(check_slices());
+    TROUPE_TRY(check_teams());
     generation_.first_step = generation_.host->state->header().step;
     TROUPE_TRY(deal_evaluation());
     for (int index = 0; index < generation_.seat.place().workers; ++index)
@@ -40,11 +41,14 @@ public:
                             .statistics = job_.config.model.sync_batch_norm}));
     if (strategy_.is_asynchronous())
       TROUPE_TRY(add_owners(meeting));
+    if (strategy_.has_teams())
+      TROUPE_TRY(add_outer(meeting));
     return add_fillers();
   }
 
 private:
   Status check_slices() const;
+  Status check_teams() const;
   Status deal_evaluation();
   Status add_replica(int index);
   void add_streams(Replica& replica) const;
@@ -52,7 +56,9 @@ private:
   bool keeps_statistics(int rank) const;
   bool commits_statistics() const;
   Status add_state(Replica& replica) const;
+  Status open_post(const std::shared_ptr<collectives::Meeting>& meeting, std::size_t most_bytes);
   Status add_owners(const std::shared_ptr<collectives::Meeting>& meeting);
+  Status add_outer(const std::shared_ptr<collectives::Meeting>& meeting);
   Status add_fillers();
 
   Generation& generation_;
@@ -74,6 +80,15 @@ Status Formation::check_slices() const {
   if (generation_.seat.place().workers > std::ssize(host.equipment))
     return fail(Errc::invalid_input, "this node has {} devices, and a seat for {} workers",
                 host.equipment.size(), generation_.seat.place().workers);
+  return {};
+}
+
+/// A host that is lost may have been part of a team.
+Status Formation::check_teams() const {
+  if (generation_.world_size % strategy_.team != 0)
+    return fail(Errc::invalid_input,
+                "{} ranks do not divide into teams of {} (parallel.outer.team)",
+                generation_.world_size, strategy_.team);
   return {};
 }
 
@@ -107,7 +122,7 @@ void Formation::add_streams(Replica& replica) const {
           : replica.device().create_stream({.name = "communication", .threads = 1, .urgent = true});
   if (strategy_.offloads())
     add_host_streams(replica, threads);
-  if (strategy_.is_asynchronous())
+  if (strategy_.is_asynchronous() || (strategy_.has_teams() && strategy_.leads_team(replica.rank)))
     replica.owner = replica.device().create_stream({.name = "owner", .threads = 1, .urgent = true});
 }
 
@@ -147,11 +162,13 @@ Status Formation::add_state(Replica& replica) const {
            .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
            .saves_part = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
-           .prepares = generation_.votes() && lies_apart(strategy_, generation_.seat.generation),
+           .prepares = generation_.votes() && !strategy_.trains_apart() &&
+                       lies_apart(strategy_, generation_.seat.generation),
            .buddy_of = generation_.buddies
                            ? std::optional{generation_.buddies.owner_of(replica.rank)}
                            : std::nullopt,
-           .keeps_base = generation_.votes() && strategy_.trains_apart()}));
+           .keeps_base = generation_.votes() && strategy_.trains_apart(),
+           .outer_momentum = strategy_.has_teams() && strategy_.outer.momentum > 0}));
   replica.state = std::move(state);
   bind(replica.train(), *replica.state);
   replica.state->write(replica.train().copies());
@@ -165,15 +182,14 @@ bool Formation::commits_statistics() const {
   return strategy_.is_asynchronous() || (generation_.votes() && !strategy_.trains_apart());
 }
 
-Status Formation::add_owners(const std::shared_ptr<collectives::Meeting>& meeting) {
+Status Formation::open_post(const std::shared_ptr<collectives::Meeting>& meeting,
+                            std::size_t most_bytes) {
   const auto& record = generation_.seat.generation;
   const auto& timeouts = job_.config.cluster.timeouts;
-  const auto& state = *generation_.replicas.front()->state;
   collectives::PostOptions options{
       .process = static_cast<int>(record.index_of(generation_.replicas.front()->rank)),
       .group = fmt::format("{}/post", record.number),
-      .most_bytes = std::max(state.plan().shard_elements(), state.layout().statistic_elements) *
-                    sizeof(float),
+      .most_bytes = most_bytes,
       .timeout = timeouts.collective,
       .connect_timeout = timeouts.quorum};
   for (int rank = 0; rank < generation_.world_size; ++rank)
@@ -182,6 +198,14 @@ Status Formation::add_owners(const std::shared_ptr<collectives::Meeting>& meetin
     for (const auto& node : record.nodes)
       options.endpoints.push_back(*parse_endpoint(node.data));
   TROUPE_TRY(generation_.post, collectives::Post::open(std::move(options), meeting));
+  return {};
+}
+
+Status Formation::add_owners(const std::shared_ptr<collectives::Meeting>& meeting) {
+  const auto& state = *generation_.replicas.front()->state;
+  TROUPE_TRY(open_post(meeting,
+                       std::max(state.plan().shard_elements(), state.layout().statistic_elements) *
+                           sizeof(float)));
   for (const auto& replica : generation_.replicas) {
     auto exchange = generation_.exchange(replica);
     exchange.row = generation_.trace.track(rank_rows(replica->rank), "owner");
@@ -190,6 +214,19 @@ Status Formation::add_owners(const std::shared_ptr<collectives::Meeting>& meetin
     generation_.owners.push_back(std::move(owner));
   }
   return {};
+}
+
+Status Formation::add_outer(const std::shared_ptr<collectives::Meeting>& meeting) {
+  for (const auto& replica : generation_.replicas) {
+    TROUPE_TRY(auto outer, OuterState::create(replica));
+    std::shared_ptr<ChangeSum> sum;
+    if (outer->leads()) {
+      TROUPE_TRY(sum, ChangeSum::create(replica, outer->fragments()));
+    }
+    generation_.outer.push_back(std::move(outer));
+    generation_.sums.push_back(std::move(sum));
+  }
+  return open_post(meeting, largest(generation_.outer.front()->fragments()) * sizeof(float));
 }
 
 Status Formation::add_fillers() {

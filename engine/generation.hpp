@@ -7,6 +7,8 @@
 #include "buddies.hpp"
 #include "feeding/fillers.hpp"
 #include "host.hpp"
+#include "outer/change_sum.hpp"
+#include "outer/outer_state.hpp"
 #include "replica.hpp"
 #include "seat.hpp"
 
@@ -48,9 +50,13 @@ public:
   std::shared_ptr<const data::BatchAssembler> evaluation; ///< dealt to these ranks; null: never
   std::vector<std::shared_ptr<Replica>> replicas;         ///< this node's, by rank
   std::vector<Fillers> fillers;                           ///< by replica
-  // Where ranks train asynchronously: what goes between them, and by replica who owns its shard.
+  // Where ranks do not always meet, what goes between them. By replica, where they train
+  // asynchronously who owns its shard; and where teams train apart, what these agreed on, and who
+  // sums its chunks of their changes, if it speaks for its team.
   std::shared_ptr<collectives::Post> post;
   std::vector<std::shared_ptr<ShardOwner>> owners;
+  std::vector<std::shared_ptr<OuterState>> outer;
+  std::vector<std::shared_ptr<ChangeSum>> sums;
   std::vector<LoaderStream> loader_streams;
   const std::shared_ptr<LoaderWork> loader_work =
       std::make_shared<LoaderWork>(); ///< of this host's

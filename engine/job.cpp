@@ -120,7 +120,8 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginnin
   TROUPE_TRY(set_course(job));
   if (const auto& recorded = config.data.recorded_dealing) {
     // Who trains apart has something to train on.
-    const int least = facts_of(config.parallel.strategy).policy == StepPolicy::local_sgd ? 1 : 0;
+    const auto policy = facts_of(config.parallel.strategy).policy;
+    const int least = policy == StepPolicy::local_sgd || policy == StepPolicy::diloco ? 1 : 0;
     TROUPE_TRY(job.dealing, metrics::read_dealing(*recorded, config.slices(), least));
   }
   return std::make_shared<const Job>(std::move(job));

@@ -88,6 +88,16 @@ void leave(const Generation& generation, Checkpoint state) {
   generation.host->state = state_in_memory(std::move(state));
 }
 
+/// Where ranks train apart, they have one state where they met last.
+Status return_to_base(const Generation& generation) {
+  for (const auto& replica : generation.replicas) {
+    const auto stream = replica->device().create_stream({.name = "leaving"});
+    replica->state->return_to_base(*stream);
+    TROUPE_TRY(stream->synchronize());
+  }
+  return {};
+}
+
 } // namespace
 
 bool is_whole(const Replica& replica) {
@@ -117,6 +127,7 @@ Status leave_state(const Generation& generation, std::int64_t step) {
 
 Status leave_own_state(const Generation& generation) {
   generation.drain();
+  TROUPE_TRY(return_to_base(generation));
   std::shared_ptr<Replica>
       last; // of those that have come furthest: one may have applied a step less
   std::int64_t most = -1;
@@ -126,7 +137,6 @@ Status leave_own_state(const Generation& generation) {
     if (!is_whole(*replica))
       continue;
     auto stream = replica->device().create_stream({.name = "leaving"});
-    replica->state->return_to_base(*stream);
     TROUPE_TRY(const auto steps, steps_of(*replica, *stream));
     if (steps <= most)
       continue;

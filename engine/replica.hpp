@@ -18,9 +18,11 @@ struct Replica {
   /// What its node held of the state before: until a step is committed, as other nodes may not have
   /// come so far, and have nothing else to go on from. SHARD MANAGER lets it go.
   std::shared_ptr<const HeldStates> before = nullptr;
-  // SHARD MANAGER. All ranks; those that hold one copy of the state together; those that hold
-  // the same shard of it (collectives/strategy.hpp). May be one and the same.
+  // SHARD MANAGER. All ranks; those that hold one copy of the state together; those of a team that
+  // hold the same shard of it (collectives/strategy.hpp). May be one and the same.
   std::shared_ptr<collectives::Communicator> world, shard_group, replica_group;
+  /// The ranks of all teams that have this one's place in theirs; null where all train together.
+  std::shared_ptr<collectives::Communicator> across;
   /// All ranks again, for train() on the compute stream; where batch norm is synchronized, else
   /// null.
   std::shared_ptr<collectives::Communicator> statistics_group;
@@ -29,7 +31,7 @@ struct Replica {
   std::shared_ptr<Stream>
       communication; ///< SHARD MANAGER; a single rank has nothing to overlap and shares `compute`
   std::shared_ptr<Stream> copies, updates; ///< SHARD MANAGER, where state is offloaded; else null
-  std::shared_ptr<Stream> owner; ///< SHARD MANAGER, where ranks train asynchronously; else null
+  std::shared_ptr<Stream> owner; ///< SHARD MANAGER, where others write to it (Post); else null
 
   Device& device() const { return *equipment->device; }
   Executable& train() const { return *equipment->train; } ///< WORKER
@@ -38,7 +40,7 @@ struct Replica {
 
   /// Fails what waits for other ranks, and all that comes after it.
   void abort(const Error& reason) const {
-    for (const auto& group : {world, shard_group, replica_group, statistics_group})
+    for (const auto& group : {world, shard_group, replica_group, across, statistics_group})
       if (group)
         group->abort(reason);
   }

@@ -6,6 +6,7 @@
 #include "engines.hpp"
 #include "kernels/flat.hpp"
 #include "kernels/optimizer.hpp"
+#include "kernels/quantize.hpp"
 #include "lowering/plan_book.hpp"
 #include "troupe/core/fail.hpp"
 
@@ -146,6 +147,19 @@ void CudaDevice::widen(Stream& stream, const void* source, DType type, float* de
                        std::size_t elements) {
   cuda_stream(stream).enqueue("widen", [=](cudaStream_t s) {
     launch_cast(s, source, type, destination, DType::f32, elements);
+  });
+}
+
+void CudaDevice::quantize(Stream& stream, const float* source, void* destination,
+                          QuantizedType type, std::size_t elements) {
+  cuda_stream(stream).enqueue(
+      "quantize", [=](cudaStream_t s) { launch_quantize(s, source, destination, type, elements); });
+}
+
+void CudaDevice::dequantize(Stream& stream, const void* source, QuantizedType type,
+                            float* destination, std::size_t elements) {
+  cuda_stream(stream).enqueue("dequantize", [=](cudaStream_t s) {
+    launch_dequantize(s, source, type, destination, elements);
   });
 }
 

@@ -57,6 +57,10 @@ public:
               std::size_t elements) override;
   void widen(Stream& stream, const void* source, DType type, float* destination,
              std::size_t elements) override;
+  void quantize(Stream& stream, const float* source, void* destination, QuantizedType type,
+                std::size_t elements) override;
+  void dequantize(Stream& stream, const void* source, QuantizedType type, float* destination,
+                  std::size_t elements) override;
   void add_squared_norm(Stream& stream, const OptimizerArguments& arguments, const float* gradients,
                         std::size_t elements, double* result,
                         const LossScaleState* scaler) override;

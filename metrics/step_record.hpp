@@ -40,7 +40,6 @@ struct CollectiveUse {
   bool operator==(const CollectiveUse&) const = default;
 };
 
-/// One step that all ranks have committed.
 /// What the owner of a shard was told of a slice: of how many buckets, computed with which version
 /// of the parameters (the number of steps that they were the work of).
 struct SliceRead {
@@ -49,6 +48,7 @@ struct SliceRead {
   std::int32_t parts = 0;
 };
 
+/// One step that all ranks have committed.
 struct StepRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -77,6 +77,8 @@ struct StepRecord {
   /// Where workers trained apart and were averaged at the end of this step: the root mean square of
   /// how far their parameters were from the mean, as a part of its norm.
   std::optional<double> drift = {};
+  /// Where workers meet at the ends of rounds: of collective_bytes, those that such have sent.
+  std::uint64_t round_bytes = 0;
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
   std::int64_t scale_growths = 0; ///< of the whole run: the scale rose

@@ -6,8 +6,8 @@
 
 namespace troupe::nn {
 
-/// Conflicts where the config names, or keeps alive, more units than have parameters, or has more
-/// workers than there are parameters.
+/// Conflicts where the config names, keeps alive, or makes fragments of, more units than have
+/// parameters, or has more workers than there are parameters.
 ConfigConflicts too_much_to_divide(const Config& config, const Graph& forward);
 
 } // namespace troupe::nn

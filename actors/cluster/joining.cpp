@@ -100,7 +100,7 @@ JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& afte
                      &applicant.config](std::int64_t workers) { return config->slices(workers); },
       .say = applicant.say,
       .voter = applicant.voter,
-      .leave_one_by_one = facts_of(applicant.config.parallel.strategy).divides != Divided::nothing,
+      .leave_one_by_one = applicant.config.parallel.divides() != Divided::nothing,
       .lacks_copies =
           [config = &applicant.config](const engine::GenerationRecord& record) {
             return engine::lacks_copies(config->parallel, record);

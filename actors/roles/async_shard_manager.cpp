@@ -1,5 +1,6 @@
 #include "async_shard_manager.hpp"
 
+#include "detail/attend.hpp"
 #include "traced.hpp"
 
 namespace troupe::actors {
@@ -12,10 +13,14 @@ AsyncShardManagerState::AsyncShardManagerState(shard_manager_actor::pointer self
                                                AsyncShardManagerSetup setup)
     : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange},
       saver_{self, exchange_, setup_.exchange.replica, setup_.saver}, owner_{setup_.owner},
-      reader_{setup_.exchange.replica, setup_.post} {}
+      reader_{setup_.exchange.replica, setup_.post}, rules_{letter_rules()} {}
+
+engine::LetterRules AsyncShardManagerState::letter_rules() const {
+  return engine::letter_rules(state(), setup_.exchange.dealing.slices(), owner_->published());
+}
 
 shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
-  attend();
+  attend(*setup_.post, replica().device(), replica().rank, me());
   return traced<shard_manager_actor>(
       setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
       [this](atom::need_parameters, const Use& use) {
@@ -45,15 +50,15 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [](atom::deal, const Redealing&) {}, [](atom::meet, std::int64_t) {}, // always met
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) {
-        reader_.take_rest(step); // a pass has left its own there
+        take_rest(step); // a pass has left its own there
         return saver_.save(step);
       },
       [this](atom::save, std::int64_t step, std::uint64_t piece) {
-        reader_.take_rest(step);
+        take_rest(step);
         return saver_.write_piece(step, piece);
       },
       [this](atom::digest, std::int64_t step, std::uint64_t piece) {
-        reader_.take_rest(step);
+        take_rest(step);
         return saver_.hash_piece(step, piece);
       },
       [this](atom::contribute, std::int64_t, std::uint64_t piece) {
@@ -62,21 +67,6 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [this](atom::saved, std::int64_t step) { saver_.copied(step); },
       [this](atom::abort, const Error& reason) { return abort(reason); },
       [this](atom::abort) { aborted_.deliver(); });
-}
-
-void AsyncShardManagerState::attend() {
-  setup_.post->attend(
-      replica().rank,
-      {.deliver = [me = me()](const MailPtr& mail) { caf::anon_send(me, atom::deliver_v, mail); },
-       .memory =
-           [device = &replica().device()](std::size_t bytes) {
-             return device->allocate(bytes, engine::mail_memory(*device));
-           },
-       .lost =
-           [me = me()](int, Error why) {
-             why.code = Errc::collective; // as where ranks meet: somebody is gone
-             caf::anon_send(me, atom::failed_v, std::move(why));
-           }});
 }
 
 void AsyncShardManagerState::send(Mail mail, int to) {
@@ -95,7 +85,7 @@ void AsyncShardManagerState::serve() {
     const auto& use = requests_.front();
     if (const auto needed = reading_for(use); reading_ != needed)
       return begin_reading(needed);
-    if (pulls_left_ > 0)
+    if (!asked_.empty())
       return;
     // Backward writes where gradients of the pass before were read.
     self_->send(worker_, atom::parameters_ready_v, use,
@@ -107,21 +97,28 @@ void AsyncShardManagerState::serve() {
 /// All that the pass before asked for has been answered, and its gradients are still to come: what
 /// is enqueued now runs behind it, as WORKER enqueues one pass after the other.
 void AsyncShardManagerState::begin_reading(const Reading& next) {
-  if (pulls_left_ > 0)
+  if (!asked_.empty())
     return;
   reading_ = next;
-  pulls_left_ = ranks();
-  for (int owner = 0; owner < ranks(); ++owner)
+  for (int owner = 0; owner < ranks(); ++owner) {
+    asked_.insert(owner);
     send(engine::Pull{reader_.version(owner)}.to_mail(), owner);
+  }
 }
 
 void AsyncShardManagerState::take_parameters(const MailPtr& mail) {
   reader_.take(mail);
-  if (--pulls_left_ > 0)
+  asked_.erase(mail->from);
+  if (!asked_.empty())
     return;
-  reader_.take_rest(owner_->published());
+  take_rest(owner_->published());
   read_ = replica().communication->record();
   serve();
+}
+
+void AsyncShardManagerState::take_rest(engine::Version version) {
+  if (const auto taken = reader_.take_rest(version, owner_->scale()); !taken)
+    fail(taken.error());
 }
 
 void AsyncShardManagerState::gradients_ready(Pass pass, UnitId unit, const EventPtr& event) {
@@ -165,7 +162,8 @@ caf::result<void> AsyncShardManagerState::abort(const Error& reason) {
 
 void AsyncShardManagerState::fail(Error error) {
   error.where.actor = name;
-  error.where.rank = replica().rank;
+  if (error.where.rank < 0)
+    error.where.rank = replica().rank;
   if (error.where.step < 0)
     error.where.step = owner_->version();
   self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));

@@ -7,6 +7,7 @@
 
 #include "../interfaces.hpp"
 #include "detail/state_saver.hpp"
+#include "troupe/engine/asynchronous/check_letter.hpp"
 #include "troupe/engine/asynchronous/shard_owner.hpp"
 #include "troupe/engine/asynchronous/slice_reader.hpp"
 
@@ -52,17 +53,20 @@ private:
     bool operator==(const Reading&) const = default;
   };
 
-  void attend();
   // For this rank's WORKER.
   void serve();
   void begin_reading(const Reading& next);
   Reading reading_for(const Use& use) const;
   void take_parameters(const collectives::MailPtr& mail);
+  void take_rest(engine::Version version);
   void gradients_ready(Pass pass, UnitId unit, const EventPtr& event);
   void give(const collectives::Bucket& bucket, engine::SliceOf slice);
   void evaluate(std::int64_t step);
   // For all.
+  engine::LetterRules letter_rules() const;
   void open(const collectives::MailPtr& mail);
+  Status check(const collectives::Mail& mail) const;
+  bool awaits(const collectives::Mail& mail) const;
   void answer_pull(const collectives::Mail& mail);
   void take_gradients(const collectives::MailPtr& mail);
   void take_statistics(const collectives::MailPtr& mail);
@@ -92,11 +96,12 @@ private:
   StateSaver saver_;
   std::shared_ptr<engine::ShardOwner> owner_;
   engine::SliceReader reader_;
+  engine::LetterRules rules_;
   worker_actor worker_;
   std::deque<Use> requests_;
   std::optional<Reading> reading_;
-  int pulls_left_ = 0;
-  EventPtr read_; ///< when what is being read for can be computed with
+  std::set<int> asked_; ///< owners whose parameters are still to come
+  EventPtr read_;       ///< when what is being read for can be computed with
   std::int64_t evaluated_ = 0;
   Stage stage_ = Stage::summing;
   std::map<std::int64_t, collectives::MailPtr> buddys_; ///< sums of who has its copy here, by step

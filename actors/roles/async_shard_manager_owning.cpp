@@ -14,6 +14,8 @@ using engine::Letter;
 using metrics::CollectiveKind;
 
 void AsyncShardManagerState::open(const MailPtr& mail) {
+  if (const auto fits = check(*mail); !fits)
+    return fail(fits.error());
   switch (engine::kind_of(*mail)) {
   case Letter::pull:
     return answer_pull(*mail);
@@ -27,6 +29,33 @@ void AsyncShardManagerState::open(const MailPtr& mail) {
     buddys_[engine::step_of(*mail)] = mail;
     return go_on();
   }
+}
+
+Status AsyncShardManagerState::check(const Mail& mail) const {
+  TROUPE_TRY(engine::check_letter(mail, rules_,
+                                  {.version = owner_->version(),
+                                   .published = owner_->published(),
+                                   .read = reader_.versions()}));
+  if (awaits(mail))
+    return {};
+  return failure(engine::wrong_letter(mail, "which nobody awaits"));
+}
+
+/// Of letters that may come at this time: whether this one has not come yet.
+bool AsyncShardManagerState::awaits(const Mail& mail) const {
+  switch (engine::kind_of(mail)) {
+  case Letter::pull:
+    return true;
+  case Letter::parameters:
+    return asked_.contains(mail.from);
+  case Letter::gradients:
+    return !owner_->has(engine::Gradients::of(mail));
+  case Letter::statistics:
+    return !statistics_.contains(engine::step_of(mail));
+  case Letter::copy:
+    return !buddys_.contains(engine::step_of(mail));
+  }
+  return false;
 }
 
 void AsyncShardManagerState::answer_pull(const Mail& pull) {

@@ -73,12 +73,14 @@ shard_manager_actor NodeState::spawn_shard_manager(const std::shared_ptr<engine:
       replica->communication == replica->compute ? compute : on.trace.track(rows, "communication");
   if (replica->updates)
     exchange.host_rows = {on.trace.track(rows, "copies"), on.trace.track(rows, "host optimizer")};
-  if (!on.post)
-    return spawn_role<ShardManagerState, shard_manager_actor>(
-        rows,
-        ShardManagerSetup{.exchange = std::move(exchange), .first_pass = first, .saver = saver},
-        replica->rank);
   const auto index = static_cast<std::size_t>(replica->rank - on.replicas.front()->rank);
+  if (!on.strategy.is_asynchronous()) {
+    ShardManagerSetup setup{.exchange = std::move(exchange), .first_pass = first, .saver = saver};
+    if (on.strategy.has_teams())
+      setup.teams = {on.outer[index], on.sums[index], on.post, on.first_step};
+    return spawn_role<ShardManagerState, shard_manager_actor>(rows, std::move(setup),
+                                                              replica->rank);
+  }
   return spawn_role<AsyncShardManagerState, shard_manager_actor>(
       rows,
       AsyncShardManagerSetup{.exchange = std::move(exchange),

@@ -1,6 +1,7 @@
 #include "shard_manager.hpp"
 
 #include "detail/announce.hpp"
+#include "detail/attend.hpp"
 #include "traced.hpp"
 
 #include <fmt/format.h>
@@ -41,9 +42,17 @@ bool same_pass(const Use& a, const Use& b) {
 ShardManagerState::ShardManagerState(shard_manager_actor::pointer self, ShardManagerSetup setup)
     : self_{self}, setup_{std::move(setup)}, exchange_{setup_.exchange},
       saver_{self, exchange_, setup_.exchange.replica, setup_.saver}, pass_{setup_.first_pass},
-      gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {}
+      gathered_(exchange_.plan().buckets.size(), false), ready_(gathered_.size()) {
+  if (setup_.teams)
+    rounds_.emplace(*setup_.teams, shard_manager_actor{self_},
+                    [this](std::chrono::milliseconds time, std::function<void()> then) {
+                      self_->run_delayed(time, std::move(then));
+                    });
+}
 
 shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
+  if (rounds_)
+    attend(*setup_.teams->post, replica().device(), replica().rank, shard_manager_actor{self_});
   return traced<shard_manager_actor>(
       setup_.row, [this](atom::join, const worker_actor& worker) { worker_ = worker; },
       [this](atom::need_parameters, const Use& use) {
@@ -67,10 +76,10 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
       [this](atom::deal, const Redealing& next) {
         exchange_.deal(dealing().followed_by(next.counts, next.step, next.pass));
       },
-      // Nobody writes to who meets the others.
-      [](atom::deliver, const collectives::MailPtr&) {}, [](atom::propose, std::int64_t) {},
-      [](atom::decided, const StepFound&) {}, [](atom::vote, std::int64_t) {},
-      [](atom::advance, std::int64_t) {},
+      [this](atom::deliver, const collectives::MailPtr& mail) { deliver(mail); },
+      // Of steps that ranks apply by message.
+      [](atom::propose, std::int64_t) {}, [](atom::decided, const StepFound&) {},
+      [](atom::vote, std::int64_t) {}, [](atom::advance, std::int64_t) {},
       [this](atom::meet, std::int64_t steps) { return meet(steps); },
       [this](atom::evaluate, std::int64_t step) { evaluate(step); },
       [this](atom::save, std::int64_t step) { return saver_.save(step); },
@@ -92,6 +101,8 @@ shard_manager_actor::behavior_type ShardManagerState::make_behavior() {
 caf::result<void> ShardManagerState::abort(const Error& reason) {
   replica().abort(reason);
   aborted_ = self_->make_response_promise<void>();
+  if (rounds_ && setup_.teams->sum)
+    exchange_.last_stream().wait(setup_.teams->sum->stream().record());
   exchange_.last_stream().on_complete(
       [me = shard_manager_actor{self_}](const Status&) { caf::anon_send(me, atom::abort_v); });
   return aborted_;
@@ -109,6 +120,8 @@ bool ShardManagerState::takes_place(const Use& use) const {
 }
 
 bool ShardManagerState::admit(const Use& use) {
+  if (rounds_ && use.purpose == Purpose::training && !begins(dealing().step_of(use.index)))
+    return false;
   const auto bucket = bucket_of(use.unit);
   if (!takes_place(use)) {
     if (strategy().divides_parameters && !gathered_[bucket])
@@ -222,6 +235,8 @@ void ShardManagerState::finish_step(std::int64_t step) {
     if (!exchange_.publishes_early(*bucket, step))
       publish(*bucket, done);
   gathered_.assign(gathered_.size(), false);
+  if (rounds_)
+    end_round(step);
   announce(shard_manager_actor{self_}, exchange_.last_stream(), atom::done_v, step, found);
 }
 
@@ -238,7 +253,8 @@ void ShardManagerState::commit_if_done(std::int64_t step) {
     self_->send(setup_.saver.coordinator, atom::failed_v, flight.worker->loss);
     return fail(sound.error());
   }
-  const auto report = report_of(flight);
+  auto report = report_of(flight);
+  add_round(report, flight);
   replica().before.reset(); // all have come this far
   flights_.erase(step);
   self_->send(setup_.saver.coordinator, atom::step_committed_v, report);
@@ -259,7 +275,6 @@ StepReport ShardManagerState::report_of(const Flight& flight) const {
       flight.worker->statistics_bytes;
   report.memory = replica().device().memory();
   report.squared_norm = flight.found->squared_norm;
-  report.drift = drift_of(*flight.found);
   if (replica().state->loss_scale()) {
     const auto& scaler = flight.found->loss_scale;
     report.loss_scale = scaler.scale;
@@ -267,6 +282,24 @@ StepReport ShardManagerState::report_of(const Flight& flight) const {
     report.scale_growths = scaler.grown;
   }
   return report;
+}
+
+/// Where ranks do not meet in every step: what a round has sent, and how far they were apart.
+void ShardManagerState::add_round(StepReport& report, const Flight& flight) {
+  const auto bytes_of = [&](metrics::CollectiveKind kind) -> std::uint64_t& {
+    return report.collectives[static_cast<std::size_t>(kind)].bytes;
+  };
+  if (rounds_) {
+    const auto round = rounds_->take_report(report.worker.step);
+    bytes_of(metrics::CollectiveKind::reduce_scatter) += round.changes;
+    bytes_of(metrics::CollectiveKind::all_gather) += round.sums;
+    report.round_bytes = round.changes + round.sums;
+    report.drift = round.drift;
+  } else if (flight.found->square_of_mean > 0) {
+    for (const auto& [bytes, time] : report.collectives)
+      report.round_bytes += bytes;
+    report.drift = drift_of(*flight.found);
+  }
 }
 
 /// A scaled loss that is not finite is a step to skip while a smaller scale may help.
@@ -280,10 +313,55 @@ Status ShardManagerState::check_loss(const Flight& flight) const {
 }
 
 caf::result<void> ShardManagerState::meet(std::int64_t steps) {
-  exchange_.meet(steps - 1);
   auto promise = self_->make_response_promise<void>();
-  saver_.when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
+  meeting_ = Meeting{steps, promise};
+  meet_if_settled();
   return promise;
+}
+
+void ShardManagerState::meet_if_settled() {
+  if (!meeting_ || (rounds_ && !rounds_->is_settled(meeting_->steps)))
+    return;
+  auto [steps, promise] = *std::exchange(meeting_, std::nullopt);
+  if (rounds_)
+    rounds_->meet(steps, weight());
+  exchange_.meet(steps - 1);
+  engine::Collectives of_no_step;
+  for (const auto& bucket : exchange_.plan().buckets)
+    publish(bucket, of_no_step);
+  saver_.when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
+}
+
+/// From another team.
+void ShardManagerState::deliver(const collectives::MailPtr& mail) {
+  if (!rounds_)
+    return; // nobody writes to who meets the others
+  if (auto opened = rounds_->open(mail); !opened)
+    return fail(opened.error());
+  answer_requests();
+  meet_if_settled();
+}
+
+/// Whether what other teams have sent for this step is here: then parameters have it.
+bool ShardManagerState::begins(std::int64_t step) {
+  if (!rounds_->may_begin(step))
+    return false;
+  for (const auto fragment : rounds_->apply_before(step))
+    for (const auto& part :
+         setup_.teams->state->fragments()[static_cast<std::size_t>(fragment)].parts)
+      publish(exchange_.plan().buckets[part.bucket], collectives_of(step));
+  return true;
+}
+
+void ShardManagerState::end_round(std::int64_t step) {
+  if (auto ended = rounds_->end_step(step, weight()); !ended)
+    fail(ended.error());
+}
+
+/// Of all slices, the part that the team has.
+double ShardManagerState::weight() const {
+  const auto slices = engine::slices_of_team(dealing(), strategy(), replica().rank);
+  return static_cast<double>(slices) / dealing().slices();
 }
 
 void ShardManagerState::evaluate(std::int64_t step) {

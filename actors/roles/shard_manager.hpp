@@ -5,12 +5,14 @@
 
 #include "../interfaces.hpp"
 #include "detail/state_saver.hpp"
+#include "detail/team_rounds.hpp"
 #include "troupe/engine/exchange/exchange.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::actors {
@@ -19,7 +21,8 @@ struct ShardManagerSetup {
   engine::ExchangeSetup exchange;
   Pass first_pass = 0;
   StateSaverSetup saver;
-  metrics::Track row = {}; ///< of the actor in the timeline
+  std::optional<TeamRoundsSetup> teams = {}; ///< where those train apart
+  metrics::Track row = {};                   ///< of the actor in the timeline
 };
 
 /// All of a pass's requests come before its gradients, and all messages of a pass from one sender:
@@ -67,11 +70,17 @@ private:
   void publish(const collectives::Bucket& bucket, engine::Collectives& done);
   void commit_if_done(std::int64_t step);
   StepReport report_of(const Flight& flight) const;
+  void add_round(StepReport& report, const Flight& flight);
   bool is_committed(const Flight& flight) const;
   void report_what_was_made();
   Status check_loss(const Flight& flight) const;
   caf::result<void> abort(const Error& reason);
   caf::result<void> meet(std::int64_t steps);
+  void meet_if_settled();
+  void deliver(const collectives::MailPtr& mail);
+  bool begins(std::int64_t step);
+  void end_round(std::int64_t step);
+  double weight() const;
   void evaluate(std::int64_t step);
   void fail(Error error);
 
@@ -86,6 +95,7 @@ private:
   ShardManagerSetup setup_;
   engine::Exchange exchange_;
   StateSaver saver_;
+  std::optional<TeamRounds> rounds_; ///< where teams train apart
   worker_actor worker_;
   Pass pass_; ///< whose gradients came last
   std::deque<Use> requests_;
@@ -97,6 +107,11 @@ private:
   std::vector<EventPtr> ready_;  ///< by bucket: when parameters that are kept whole are there
   std::map<std::int64_t, Flight> flights_;
   bool failed_ = false; ///< a collective has
+  struct Meeting {
+    std::int64_t steps;
+    caf::typed_response_promise<void> promise;
+  };
+  std::optional<Meeting> meeting_; ///< of teams: what they have sent is still to come
   caf::typed_response_promise<void> aborted_;
 };
 

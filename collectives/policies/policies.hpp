@@ -5,7 +5,7 @@
 
 namespace troupe::collectives {
 
-extern const StepRules every_step, local_sgd, async;
+extern const StepRules every_step, local_sgd, diloco, async;
 
 /// A window of several steps hides the time that a grant takes to a worker.
 inline constexpr std::int64_t grants_ahead = 4;

@@ -9,7 +9,9 @@
 #include "strategies.hpp"
 #include "training.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -59,13 +61,31 @@ struct OffloadConfig {
   bool operator==(const OffloadConfig&) const = default;
 };
 
-/// Training in rounds, between which workers do not meet (local_sgd).
+/// Training in rounds, between which workers do not meet (local_sgd; teams of them: diloco).
 struct RoundsConfig {
   std::int64_t local_steps = 16; ///< of a round
   std::int64_t after = 0;        ///< steps before the first round, in all of which workers meet
   std::string momentum = "kept"; ///< at the end of a round: kept, reset, averaged
 
   bool operator==(const RoundsConfig&) const = default;
+};
+
+/// Teams of workers, whose changes of the parameters in a round are gradients of an outer optimizer
+/// (diloco).
+struct OuterConfig {
+  std::int64_t team = 1;     ///< workers that train together, neighbours by rank
+  std::string inner = "ddp"; ///< how they share their state: ddp, zero1, zero2, zero3
+  double lr = 0.7;
+  double momentum = 0.9;
+  bool nesterov = true;
+  std::int64_t fragments = 1;            ///< of the parameters, each with rounds of its own
+  std::int64_t overlap = 0;              ///< steps that are made while a fragment is under way
+  std::string compress = "none";         ///< none, fp16, int8, int4
+  bool error_feedback = true;            ///< what was rounded off goes with the next round
+  std::optional<std::int64_t> quorum;    ///< teams without the others of which a round may end
+  std::chrono::milliseconds grace{1000}; ///< that it waits for those
+
+  bool operator==(const OuterConfig&) const = default;
 };
 
 /// Training in which workers do not wait for each other (async).
@@ -90,16 +110,24 @@ struct ParallelConfig {
   MixedPrecisionConfig mixed_precision;
   OffloadConfig offload;
   RoundsConfig rounds;
+  OuterConfig outer;
   StaleConfig stale;
 
   bool offloads() const { return offload.target != "none"; }
-  bool divides_parameters() const { return facts_of(strategy).divides == Divided::parameters; }
+  bool has_teams() const { return facts_of(strategy).policy == StepPolicy::diloco; }
+  /// What is divided among workers, of a team where there are some.
+  Divided divides() const {
+    return has_teams() ? facts_of(strategy_named(outer.inner).value_or(StrategyKind::ddp)).divides
+                       : facts_of(strategy).divides;
+  }
+  bool divides_parameters() const { return divides() == Divided::parameters; }
+  /// Of `workers`, how many sum their gradients.
+  std::int64_t team(std::int64_t workers) const { return has_teams() ? outer.team : workers; }
   /// Of `workers`, how many hold one copy of what is divided together; 1: nothing is divided.
   std::int64_t shards(std::int64_t workers) const {
-    const auto& facts = facts_of(strategy);
-    if (facts.divides == Divided::nothing)
+    if (divides() == Divided::nothing)
       return 1;
-    return facts.group == ShardGroup::configured ? shard_group : workers;
+    return facts_of(strategy).group == ShardGroup::configured ? shard_group : team(workers);
   }
 
   bool operator==(const ParallelConfig&) const = default;

@@ -90,8 +90,8 @@ void add_offload(std::vector<ConfigKey>& keys, OffloadConfig& c) {
 
 void add_rounds(std::vector<ConfigKey>& keys, RoundsConfig& c) {
   keys.push_back({"parallel.local_steps", &c.local_steps, count_to(1e9),
-                  "local_sgd: steps that each worker makes by itself, on its own slices, before "
-                  "parameters are averaged"});
+                  "local_sgd, diloco: steps that each worker (or team) makes by itself, on its own "
+                  "slices, before parameters are averaged"});
   keys.push_back({"parallel.local_after",
                   &c.after,
                   {.min = 0, .max = 1e12},
@@ -100,6 +100,40 @@ void add_rounds(std::vector<ConfigKey>& keys, RoundsConfig& c) {
   keys.push_back({"parallel.local_momentum", &c.momentum, one_of({"kept", "reset", "averaged"}),
                   "local_sgd: what becomes of the optimizer's state where parameters are averaged: "
                   "each worker keeps its own, begins afresh, or all get the average"});
+}
+
+void add_outer(std::vector<ConfigKey>& keys, OuterConfig& c) {
+  keys.push_back(
+      {"parallel.outer.team",
+       &c.team,
+       {.min = 1, .max = 1024},
+       "Workers that train together, in each step: neighbours by rank, those of a host"});
+  keys.push_back({"parallel.outer.inner", &c.inner, one_of({"ddp", "zero1", "zero2", "zero3"}),
+                  "How the workers of a team share its state"});
+  keys.push_back(
+      {"parallel.outer.lr", &c.lr, above(0), "Learning rate of the outer optimizer, which is SGD"});
+  keys.push_back({"parallel.outer.momentum", &c.momentum, fraction(), "Its momentum"});
+  keys.push_back({"parallel.outer.nesterov", &c.nesterov, {}, "And whether that is Nesterov's"});
+  keys.push_back({"parallel.outer.fragments", &c.fragments, count_to(1024),
+                  "Parts of the model that end their rounds one after the other, so that less is "
+                  "under way at a time (Streaming DiLoCo)"});
+  keys.push_back({"parallel.outer.overlap",
+                  &c.overlap,
+                  {.min = 0, .max = 1e9},
+                  "Steps that each team makes while a fragment is under way; 0: teams wait"});
+  keys.push_back({"parallel.outer.compress", &c.compress, one_of({"none", "fp16", "int8", "int4"}),
+                  "Type in which changes travel; the two of integers have a scale for each 128"});
+  keys.push_back({"parallel.outer.error_feedback",
+                  &c.error_feedback,
+                  {},
+                  "What a type rounds off goes with the next round"});
+  keys.push_back({"parallel.outer.quorum", &c.quorum, at_least(1),
+                  "Teams with which a round may end: what those that are late have done counts in "
+                  "the next; null: all"});
+  keys.push_back({"parallel.outer.grace",
+                  &c.grace,
+                  {.min = 0},
+                  "How long a round that has its quorum waits for the others"});
 }
 
 void add_stale(std::vector<ConfigKey>& keys, StaleConfig& c) {
@@ -125,6 +159,7 @@ void add_parallel_keys(std::vector<ConfigKey>& keys, ParallelConfig& c) {
   add_mixed_precision(keys, c.mixed_precision);
   add_offload(keys, c.offload);
   add_rounds(keys, c.rounds);
+  add_outer(keys, c.outer);
   add_stale(keys, c.stale);
 }
 

@@ -13,7 +13,7 @@ namespace {
 /// Checks divide by these values: 1 stands in for one that is less, which its rule has refused.
 Config with_safe_divisors(Config config) {
   for (auto* divisor : {&config.devices.count, &config.cluster.min_nodes, &config.train.accumulate,
-                        &config.parallel.shard_group})
+                        &config.parallel.shard_group, &config.parallel.outer.team})
     *divisor = std::max<std::int64_t>(1, *divisor);
   return config;
 }

@@ -23,6 +23,7 @@ enum class StrategyKind : std::uint8_t {
   fsdp,
   hsdp,
   local_sgd,
+  diloco,
   async
 };
 
@@ -33,7 +34,7 @@ enum class Divided : std::uint8_t { nothing, optimizer, gradients, parameters };
 enum class ShardGroup : std::uint8_t { all_workers, configured /*!< parallel.shard_group */ };
 
 /// When ranks meet (collectives/step_policy.hpp).
-enum class StepPolicy : std::uint8_t { every_step, local_sgd, async };
+enum class StepPolicy : std::uint8_t { every_step, local_sgd, diloco, async };
 
 struct StrategyFacts {
   StrategyKind kind;
@@ -96,6 +97,11 @@ inline constexpr std::array strategies = {
                   .name = "local_sgd",
                   .help = "each worker trains by itself, and all are averaged every local_steps",
                   .policy = StepPolicy::local_sgd},
+    StrategyFacts{.kind = StrategyKind::diloco,
+                  .name = "diloco",
+                  .help = "teams of workers train by themselves, and what each has come to in "
+                          "local_steps is a gradient of an outer optimizer",
+                  .policy = StepPolicy::diloco},
     StrategyFacts{.kind = StrategyKind::async,
                   .name = "async",
                   .help = "no worker waits for another: each owns a part of the parameters, to "

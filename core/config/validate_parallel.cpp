@@ -133,6 +133,51 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
   return found;
 }
 
+/// What teams, each with a state of its own, cannot have.
+ConfigConflicts validate_teams(const ParallelConfig& parallel, const Config& config) {
+  const auto& outer = parallel.outer;
+  if (!parallel.has_teams())
+    return {};
+  ConfigConflicts found;
+  if (config.model.sync_batch_norm)
+    found.push_back({{"model.sync_batch_norm", "parallel.strategy"},
+                     "teams that train apart do not sum each other's batch statistics",
+                     "false, or another strategy"});
+  if (parallel.mixed_precision.buffers != "fp32")
+    found.push_back({{"parallel.mixed_precision.buffers", "parallel.strategy"},
+                     "statistics of teams are averaged in fp32",
+                     "fp32, or another strategy"});
+  if (parallel.offloads())
+    found.push_back({{"parallel.offload.target", "parallel.strategy"},
+                     "workers whose changes travel have their state on their devices",
+                     "none, or another strategy"});
+  if (const auto workers = config.workers(); workers % outer.team != 0)
+    found.push_back(
+        {{"parallel.outer.team", "devices.count", "cluster.min_nodes"},
+         fmt::format("{} workers do not divide into teams of {}", workers, outer.team),
+         fmt::format("a divisor of {}; devices.count, where a host's workers are a team",
+                     workers)});
+  else if (outer.quorum && *outer.quorum > workers / outer.team)
+    found.push_back({{"parallel.outer.quorum", "parallel.outer.team", "cluster.min_nodes"},
+                     fmt::format("there are {} teams", workers / outer.team),
+                     fmt::format("at most {}, or null: all", workers / outer.team)});
+  if (outer.overlap >= parallel.rounds.local_steps)
+    found.push_back({{"parallel.outer.overlap", "parallel.local_steps"},
+                     fmt::format("a fragment's next round ends {} steps after this one, before "
+                                 "this one would be applied",
+                                 parallel.rounds.local_steps),
+                     fmt::format("at most {}", parallel.rounds.local_steps - 1)});
+  if (outer.compress == "int4" && !outer.error_feedback)
+    found.push_back({{"parallel.outer.error_feedback", "parallel.outer.compress"},
+                     "of int4's fifteen values the rounding would be lost in each round",
+                     "true, or compress: int8"});
+  if (outer.nesterov && outer.momentum == 0)
+    found.push_back({{"parallel.outer.nesterov", "parallel.outer.momentum"},
+                     "Nesterov's is a kind of momentum",
+                     "false, or a momentum above 0"});
+  return found;
+}
+
 /// What averaging takes no part in.
 ConfigConflicts validate_rounds(const ParallelConfig& parallel, const Config& config) {
   if (facts_of(parallel.strategy).policy != StepPolicy::local_sgd)
@@ -203,6 +248,7 @@ ConfigConflicts validate(const ParallelConfig& parallel, const Config& config,
   std::ranges::move(validate_slices(config), std::back_inserter(found));
   std::ranges::move(validate_dealing(config), std::back_inserter(found));
   std::ranges::move(validate_rounds(parallel, config), std::back_inserter(found));
+  std::ranges::move(validate_teams(parallel, config), std::back_inserter(found));
   std::ranges::move(validate_stale(parallel, config), std::back_inserter(found));
   return found;
 }

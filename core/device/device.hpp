@@ -8,6 +8,7 @@
 #include "../error.hpp"
 #include "loss_scale.hpp"
 #include "optimizer_math.hpp"
+#include "quantized.hpp"
 
 #include <array>
 #include <chrono>
@@ -150,6 +151,12 @@ public:
                       std::size_t elements) = 0;
   virtual void widen(Stream& stream, const void* source, DType type, float* destination,
                      std::size_t elements) = 0;
+  /// Copies to blocks that have a scale each, quantized_bytes(type, elements) of them; and back. A
+  /// block with a value that is not finite comes back as NaN. Addresses are multiples of four.
+  virtual void quantize(Stream& stream, const float* source, void* destination, QuantizedType type,
+                        std::size_t elements) = 0;
+  virtual void dequantize(Stream& stream, const void* source, QuantizedType type,
+                          float* destination, std::size_t elements) = 0;
   /// *result += sum of squares, in double, of troupe::clipped_by_value of the gradients; *result is
   /// device memory. `scaler` (device memory, may be null): gradients are unscaled before.
   virtual void add_squared_norm(Stream& stream, const OptimizerArguments& arguments,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "detail/views.hpp"
+#include "troupe/core/device/quantized.hpp"
 
 #include <type_traits>
 #include <vector>
@@ -68,7 +69,7 @@ struct TypedKernels {
 /// The sources that fill in the table below for every type, by what is in them: CALL(name) each.
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
   CALL(batch_norm)                                                                                 \
-  CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(winograd) CALL(winograd_bf16)
+  CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(quantize) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.
@@ -78,6 +79,11 @@ struct Kernels {
   void (*add)(float* destination, const float* source, std::size_t elements);
   void (*add_product)(float* sum, const float* a, const float* b, std::size_t elements);
   void (*scale)(float* values, float factor, std::size_t elements);
+  /// Whole blocks of the encoded form, whose last one may have fewer values (quantized.hpp).
+  void (*quantize)(QuantizedType type, const float* source, float* scales, std::uint8_t* codes,
+                   std::size_t elements);
+  void (*dequantize)(QuantizedType type, const float* scales, const std::uint8_t* codes,
+                     float* destination, std::size_t elements);
   /// The squared norm of the gradients as they are clipped by value.
   double (*squared_norm)(const OptimizerArguments& arguments, const float* gradients,
                          std::size_t elements);

@@ -75,11 +75,6 @@ struct Gradients {
   }
 };
 
-/// Of gradients.
-inline void set_scale(collectives::Mail& mail, float scale) {
-  mail.heading[5] = std::bit_cast<std::int32_t>(scale);
-}
-
 /// Of a step: Letter::statistics, Letter::copy.
 inline collectives::Mail mail_of_step(Letter kind, std::int64_t step) {
   return {.heading = {std::int64_t(kind), step}};

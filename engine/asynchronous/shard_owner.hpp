@@ -40,7 +40,12 @@ public:
   /// Steps that are applied, or being so.
   Version version() const { return version_; }
 
-  /// Enqueues. Precondition: the gradients are of a step at most `staleness` beyond version().
+  /// Whether these have come. Precondition: as add.
+  bool has(const Gradients& gradients) const {
+    return sum_of(gradients.step).has(gradients.bucket, gradients.slice);
+  }
+  /// Enqueues. Precondition: the gradients are of a step at most `staleness` beyond version()
+  /// (check_letter).
   void add(const collectives::MailPtr& mail);
   /// Whether all gradients of the step that is next are there.
   bool is_whole() { return sum_of(version_).is_whole(); }
@@ -68,9 +73,11 @@ private:
   ShardOwner(std::shared_ptr<Replica> replica, ExchangeSetup exchange, OwnerOptions options);
   Status allocate();
   Result<BufferPtr> copy(const float* values);
-  StepSum& sum_of(std::int64_t step) {
-    return sums_[static_cast<std::size_t>(step % std::ssize(sums_))];
+  std::size_t place_of(std::int64_t step) const {
+    return static_cast<std::size_t>(step % std::ssize(sums_));
   }
+  StepSum& sum_of(std::int64_t step) { return sums_[place_of(step)]; }
+  const StepSum& sum_of(std::int64_t step) const { return sums_[place_of(step)]; }
   float factor(const Gradients& of) const;
   Compensation compensation();
   ModelState& state() const { return *replica_->state; }

@@ -27,15 +27,22 @@ void SliceReader::take(const MailPtr& mail) {
   stream().on_complete([mail](const Status&) {}); // it lives so long
 }
 
-void SliceReader::take_rest(Version version) {
+Status SliceReader::take_rest(Version version, float scale) {
   if (state().commits_statistics())
     state().revert_statistics(stream(), version - 1);
-  if (!state().loss_scale())
-    return;
-  const auto scaling = std::make_shared<LossScaleState>();
-  state().read_loss_scale(stream());
-  replica().device().copy(stream(), &scaling->scale, state().read_scale(), sizeof(float));
-  scaling_ = scaling;
+  return state().loss_scale() && scale != scale_ ? take_scale(scale) : Status{};
+}
+
+/// From memory of which the stream does not have to be waited for, as it may be where a device
+/// copies from any.
+Status SliceReader::take_scale(float scale) {
+  auto& device = replica().device();
+  TROUPE_TRY(const auto value, device.allocate(sizeof scale, mail_memory(device)));
+  *value->floats() = scale;
+  device.copy(stream(), state().read_scale(), value->data(), sizeof scale);
+  stream().on_complete([value](const Status&) {}); // it lives so long
+  scale_ = scale;
+  return {};
 }
 
 Result<BufferPtr> SliceReader::copy(const float* values, std::size_t elements) {
@@ -46,16 +53,12 @@ Result<BufferPtr> SliceReader::copy(const float* values, std::size_t elements) {
 }
 
 void SliceReader::send(std::vector<Mail> mail) {
-  stream().on_complete(
-      [post = post_, scaling = scaling_, mail = std::move(mail)](const Status& status) mutable {
-        if (!status)
-          return; // the stream has failed, and says so itself
-        for (auto& each : mail) {
-          if (scaling && kind_of(each) == Letter::gradients)
-            set_scale(each, scaling->scale);
-          post->send(std::move(each));
-        }
-      });
+  stream().on_complete([post = post_, mail = std::move(mail)](const Status& status) mutable {
+    if (!status)
+      return; // the stream has failed, and says so itself
+    for (auto& each : mail)
+      post->send(std::move(each));
+  });
 }
 
 Result<std::uint64_t> SliceReader::give(const Bucket& bucket, std::size_t number, SliceOf slice) {
@@ -66,10 +69,12 @@ Result<std::uint64_t> SliceReader::give(const Bucket& bucket, std::size_t number
   std::vector<Mail> mail;
   std::uint64_t bytes = 0;
   for (int owner = 0; owner < std::ssize(read_); ++owner) {
-    auto one =
-        Gradients{
-            .step = slice.step, .slice = slice.slice, .bucket = number, .read = version(owner)}
-            .to_mail();
+    auto one = Gradients{.step = slice.step,
+                         .slice = slice.slice,
+                         .bucket = number,
+                         .read = version(owner),
+                         .scale = scale_.value_or(1)}
+                   .to_mail();
     one.from = replica().rank;
     one.to = owner;
     one.bytes = elements * sizeof(float);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::engine {
@@ -26,11 +27,13 @@ public:
 
   /// The version of an owner's parameters that are here; below 0: none yet.
   Version version(int owner) const { return read_[static_cast<std::size_t>(owner)]; }
+  const std::vector<Version>& versions() const { return read_; }
   /// Enqueues: an owner's parameters are these from now on.
   void take(const collectives::MailPtr& parameters);
   /// Enqueues: what is no parameter, batch norms' statistics and the loss scale, is that of a
-  /// version which all that is needed of has come.
-  void take_rest(Version version);
+  /// version which all that is needed of has come. `scale` is the owner's (ShardOwner::scale): on
+  /// the device its stream may be changing it. Errors: out_of_memory.
+  Status take_rest(Version version, float scale);
   /// Enqueues: a bucket's gradients to their owners. Returns the bytes that leave this rank.
   /// Errors: out_of_memory.
   Result<std::uint64_t> give(const collectives::Bucket& bucket, std::size_t number, SliceOf slice);
@@ -42,13 +45,14 @@ private:
   ModelState& state() const { return *replica_->state; }
   Stream& stream() const { return *replica_->communication; }
   Result<BufferPtr> copy(const float* values, std::size_t elements);
+  Status take_scale(float scale);
   /// When the stream has come so far.
   void send(std::vector<collectives::Mail> mail);
 
   std::shared_ptr<Replica> replica_;
   std::shared_ptr<collectives::Post> post_;
-  std::vector<Version> read_;                     ///< by owner
-  std::shared_ptr<const LossScaleState> scaling_; ///< of what is computed now; null: it is not
+  std::vector<Version> read_;  ///< by owner
+  std::optional<float> scale_; ///< of the loss that is computed now; empty: none was read yet
 };
 
 } // namespace troupe::engine

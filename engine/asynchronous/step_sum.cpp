@@ -31,6 +31,7 @@ void StepSum::add(Stream& stream, const MailPtr& mail, float factor,
                   const Compensation& compensation) {
   const auto of = Gradients::of(*mail);
   auto& part = parts_[of.bucket];
+  part.here.insert(of.slice);
   part.early[options_.in_order ? of.slice : part.added] = [=, this, &stream] {
     add_now(stream, mail, factor, compensation);
   };

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace troupe::engine {
@@ -42,6 +43,7 @@ public:
   /// Enqueues. The mail's values are overwritten: each gradient counts `factor` times.
   void add(Stream& stream, const collectives::MailPtr& mail, float factor,
            const Compensation& compensation);
+  bool has(std::size_t bucket, int slice) const { return parts_[bucket].here.contains(slice); }
   /// Whether all slices of all buckets are there.
   bool is_whole() const { return missing_ == 0; }
   /// Enqueues a copy to `to`, of the whole shard.
@@ -50,6 +52,7 @@ public:
 private:
   struct Part {
     int added = 0;
+    std::set<int> here;                         ///< slices that have come
     std::map<int, std::function<void()>> early; ///< by slice: what waits for its turn
   };
   StepSum(Device& device, const collectives::FlatPlan& plan, StepSumOptions options)

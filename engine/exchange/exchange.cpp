@@ -164,8 +164,7 @@ bool Exchange::measures_norm(std::int64_t step) const {
 
 bool Exchange::applies_early(std::int64_t step) const {
   const bool beside_backward = strategy().world_size > 1 || strategy().offloads();
-  const bool votes = setup_.votes && sums_step(step);
-  return beside_backward && !votes && !measures_norm(step) && !state().loss_scale();
+  return beside_backward && !votes(step) && !measures_norm(step) && !state().loss_scale();
 }
 
 /// Backward takes twice as long as forward: it has room for the reduce-scatters, which are half of
@@ -178,10 +177,22 @@ bool Exchange::publishes_early(const Bucket& bucket, std::int64_t step) const {
 
 OptimizerArguments Exchange::arguments(std::int64_t step) const {
   auto arguments = setup_.optimizer(step);
-  const auto& dealing = setup_.dealing;
-  arguments.gradient_scale = static_cast<float>(
-      1.0 / (sums_step(step) ? dealing.slices() : dealing.slices_of(replica().rank)));
+  arguments.gradient_scale = static_cast<float>(1.0 / summed_slices(step));
   return arguments;
+}
+
+/// Of a step, whose gradients a rank has the sum of.
+int Exchange::summed_slices(std::int64_t step) const {
+  const auto& dealing = setup_.dealing;
+  if (!sums_step(step))
+    return dealing.slices_of(replica().rank);
+  return strategy().has_teams() ? slices_of_team(dealing, strategy(), replica().rank)
+                                : dealing.slices();
+}
+
+/// Whether all ranks apply a step together. What teams do by themselves counts where they meet.
+bool Exchange::votes(std::int64_t step) const {
+  return setup_.votes && !strategy().has_teams() && sums_step(step);
 }
 
 void Exchange::apply(const Bucket& bucket, std::int64_t step) {
@@ -219,7 +230,7 @@ void Exchange::apply_together(std::int64_t step, StepFindings* found, Collective
     find_norm(taken, found, done);
   if (state().prepares())
     state().prepare(stream());
-  if (setup_.votes && sums_step(step))
+  if (votes(step))
     vote(step, done);
   if (host_)
     apply_on_host(taken, step);
@@ -256,7 +267,7 @@ void Exchange::vote(std::int64_t step, Collectives& done) {
   auto& world = *replica().world;
   if (state().commits_statistics())
     commit_statistics(step, done);
-  else if (sums_step(step))
+  else if (votes(step))
     share_statistics(); // what a base keeps is the job's
   state().vote(stream());
   collective(

@@ -42,6 +42,9 @@ struct StepFindings {
   double mean_square = -1, square_of_mean = -1;
 };
 
+/// Of all slices of a global batch, those of this rank's team.
+int slices_of_team(const data::Dealing& dealing, const collectives::Strategy& strategy, int rank);
+
 struct ExchangeSetup {
   std::shared_ptr<Replica> replica;
   data::Dealing dealing = {};
@@ -95,7 +98,8 @@ public:
   void find(std::int64_t step, StepFindings* found);
   void prepare(const StepFindings* of_all);
   void apply_prepared(std::int64_t step, StepFindings* found);
-  /// Behind this step, within a round: all ranks have one state, the mean of theirs.
+  /// Behind this step, within a round: all ranks have one state, the mean of theirs. Where they
+  /// train in teams, those have met already (OuterState), but for batch norms' statistics.
   void meet(std::int64_t step);
   /// Of a step that this rank has voted for (ModelState::prepares) and others have applied, applies
   /// what they have; on streams of its own, as those of the generation have failed. Blocks.
@@ -143,8 +147,11 @@ private:
   void average(collectives::OptimizerAtRound optimizer, StepFindings* found, Collectives& done);
   void average(float* values, std::size_t elements, Collectives& done, std::string_view what);
   void average_optimizer(collectives::OptimizerAtRound how, Collectives& done);
+  void average_rest(Collectives& done);
   void add_squared_parameters(double weight);
   double weight() const;
+  int summed_slices(std::int64_t step) const;
+  bool votes(std::int64_t step) const;
   void vote(std::int64_t step, Collectives& done);
   void commit_statistics(std::int64_t step, Collectives& done);
   void find_overflow(Collectives& done);

@@ -8,6 +8,14 @@ namespace troupe::engine {
 using collectives::OptimizerAtRound;
 using metrics::CollectiveKind;
 
+int slices_of_team(const data::Dealing& dealing, const collectives::Strategy& strategy, int rank) {
+  const auto first = rank / strategy.team * strategy.team;
+  int slices = 0;
+  for (int member = first; member < first + strategy.team; ++member)
+    slices += dealing.slices_of(member);
+  return slices;
+}
+
 /// Where ranks are in several processes, a round counts when all have voted for it: until then each
 /// has what the last one came to (ModelState::base).
 void Exchange::end_round(std::int64_t step, StepFindings* found, Collectives& done) {
@@ -22,7 +30,10 @@ void Exchange::end_round(std::int64_t step, StepFindings* found, Collectives& do
 
 void Exchange::meet(std::int64_t step) {
   Collectives of_no_step;
-  average(OptimizerAtRound::averaged, nullptr, of_no_step);
+  if (strategy().has_teams())
+    average_rest(of_no_step);
+  else
+    average(OptimizerAtRound::averaged, nullptr, of_no_step);
   if (setup_.votes)
     vote(step, of_no_step);
   state().keep_base(stream());
@@ -48,9 +59,13 @@ void Exchange::average(OptimizerAtRound optimizer, StepFindings* found, Collecti
     add_squared_parameters(1);
     device.copy(stream(), &found->square_of_mean, state().squared_norm(), sizeof(double));
   }
+  average_optimizer(optimizer, done);
+  average_rest(done);
+}
+
+void Exchange::average_rest(Collectives& done) {
   if (const auto elements = state().layout().statistic_elements; elements > 0)
     average(state().statistics(), elements, done, "statistics");
-  average_optimizer(optimizer, done);
   // One rank's, as a scale is a power of two that a mean need not be.
   if (auto* const scale = state().loss_scale())
     replica().world->broadcast(stream(), {scale, sizeof *scale, DType::u8}, 0);

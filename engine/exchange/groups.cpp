@@ -104,8 +104,12 @@ Status join_groups(PlatformDevices& devices, std::span<const std::shared_ptr<Rep
   TROUPE_TRY(groups.join({0, 1, strategy.world_size}, &Replica::world));
   for (int copy = 0; copy < strategy.replicas(); ++copy)
     TROUPE_TRY(groups.join({copy * strategy.shards, 1, strategy.shards}, &Replica::shard_group));
-  for (int shard = 0; shard < strategy.shards; ++shard)
-    TROUPE_TRY(groups.join({shard, strategy.shards, strategy.replicas()}, &Replica::replica_group));
+  for (int team = 0; team < strategy.world_size; team += strategy.team)
+    for (int shard = 0; shard < strategy.shards; ++shard)
+      TROUPE_TRY(groups.join({team + shard, strategy.shards, strategy.team / strategy.shards},
+                             &Replica::replica_group));
+  for (int place = 0; strategy.has_teams() && place < strategy.team; ++place)
+    TROUPE_TRY(groups.join({place, strategy.team, strategy.teams()}, &Replica::across));
   return options.statistics && strategy.world_size > 1 ? groups.join_statistics() : Status{};
 }
 

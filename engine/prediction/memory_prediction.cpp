@@ -229,6 +229,10 @@ std::string mebibytes(std::size_t bytes) {
 /// The strategy that divides everything, and so can offload everything.
 constexpr auto all_divided = StrategyKind::fsdp;
 
+std::string name_of(StrategyKind strategy, bool offloads) {
+  return fmt::format("{}{}", to_string(strategy), offloads ? offload_suffix : "");
+}
+
 /// What `plan` may recommend, and why what comes before it is not enough.
 struct Candidate {
   StrategyKind strategy;
@@ -258,8 +262,12 @@ bool is_possible(const StrategyFacts& facts, int world_size, std::int64_t shard_
 
 } // namespace
 
+std::string name_of(const ParallelConfig& parallel) {
+  return name_of(parallel.strategy, parallel.offloads());
+}
+
 std::string Prediction::name() const {
-  return fmt::format("{}{}", to_string(strategy), offloads ? offload_suffix : "");
+  return name_of(strategy, offloads);
 }
 
 std::size_t Prediction::total() const {
@@ -302,8 +310,8 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   return prediction;
 }
 
-std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel) {
-  std::vector<Prediction> predictions;
+std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel) {
+  std::vector<ParallelConfig> all;
   for (const auto& facts : strategies) {
     if (!is_possible(facts, needs.world_size, parallel.shard_group))
       continue;
@@ -314,17 +322,28 @@ std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConf
       like.mixed_precision.parameters = "fp32"; // the others refuse it
     if (facts.policy != StepPolicy::every_step)
       like.mixed_precision = {};
-    predictions.push_back(predict(needs, like));
+    if (like.buddies == "on")
+      like.buddies = "auto"; // takes as much, and is refused nowhere
+    all.push_back(like);
   }
   if (parallel.offloads())
-    predictions.push_back(predict(needs, parallel));
+    all.push_back(parallel);
   // Where device and host share one memory, offloading saves nothing.
   if (needs.host_capacity && (parallel.strategy != all_divided || !parallel.offloads())) {
     auto everything = parallel;
     everything.strategy = all_divided;
     everything.offload = {.target = "parameters"};
-    predictions.push_back(predict(needs, everything));
+    all.push_back(everything);
   }
+  return all;
+}
+
+std::vector<Prediction> predict_all(const WorkerNeeds& needs,
+                                    std::span<const ParallelConfig> alternatives) {
+  std::vector<Prediction> predictions;
+  predictions.reserve(alternatives.size());
+  for (const auto& parallel : alternatives)
+    predictions.push_back(predict(needs, parallel));
   return predictions;
 }
 

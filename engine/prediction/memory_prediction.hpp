@@ -43,6 +43,9 @@ struct WorkerNeeds {
   std::optional<std::size_t> host_capacity = {};
 };
 
+/// "zero1", "fsdp_offload"
+std::string name_of(const ParallelConfig& parallel);
+
 struct Prediction {
   StrategyKind strategy = StrategyKind::single;
   bool offloads = false;
@@ -58,11 +61,13 @@ struct Prediction {
 /// `parallel` says the strategy, and how units are wrapped and gathered. dp: of rank 0.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
-/// Predicts every strategy that such a job can have (hsdp where the config's groups divide the
-/// workers) without offload, then the config's with its offload, if it has one. Unless that is
-/// fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where the host's memory is not
-/// the device's.
-std::vector<Prediction> predict_all(const WorkerNeeds& needs, const ParallelConfig& parallel);
+/// What is to be compared: every strategy that so many workers can have (hsdp where the config's
+/// groups divide them) without offload, then the config's with its offload, if it has one. Unless
+/// that is fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where the host's memory
+/// is not the device's. What else the config says may refuse some of them (find_conflicts).
+std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel);
+std::vector<Prediction> predict_all(const WorkerNeeds& needs,
+                                    std::span<const ParallelConfig> alternatives);
 
 struct Recommendation {
   std::string strategy; ///< empty: none fits

@@ -15,6 +15,20 @@ std::vector<std::string_view> optimizer_slot_names(const OptimizerArguments& opt
   return {"momentum"};
 }
 
+namespace {
+
+/// In checkpoints, beside the names of optimizer_slot_names.
+constexpr std::string_view outer_slot = "outer_momentum";
+
+std::vector<std::string> all_slots(const ModelState::Options& options) {
+  std::vector<std::string> slots{options.optimizer_slots.begin(), options.optimizer_slots.end()};
+  if (options.outer_momentum)
+    slots.emplace_back(outer_slot);
+  return slots;
+}
+
+} // namespace
+
 ModelState::ModelState(Device& device, const StorageLayout& layout, const Options& options)
     : device_{device}, layout_{layout}, strategy_{options.strategy},
       shard_{static_cast<std::size_t>(strategy_.shard_of(options.rank))},
@@ -22,7 +36,7 @@ ModelState::ModelState(Device& device, const StorageLayout& layout, const Option
           options.buckets.empty() ? collectives::wrap_by_size(layout.unit_elements, SIZE_MAX)
                                   : options.buckets,
           layout.unit_elements, static_cast<std::size_t>(strategy_.shards))},
-      optimizer_slots_{options.optimizer_slots.begin(), options.optimizer_slots.end()},
+      optimizer_slots_{all_slots(options)}, inner_slots_{options.optimizer_slots.size()},
       loss_scale_options_{options.loss_scale}, stored_{options.stored},
       saves_part_{options.saves_part}, part_{saves_part_ ? SavedPart::of_rank(plan_, strategy_,
                                                                               options.rank)
@@ -197,7 +211,7 @@ OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
     return first < kept_ ? buffer->floats() + first : nullptr;
   };
   const auto state = [&](std::size_t slot) {
-    return slot < optimizer_.size() ? kept(optimizer_[slot]) : nullptr;
+    return slot < inner_slots_ ? kept(optimizer_[slot]) : nullptr;
   };
   const auto divided = [&, first = first] {
     return strategy_.offloads_parameters ? kept(parameters_) : parameters_->floats() + first;
@@ -210,6 +224,11 @@ OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
           .elements = end - first,
           .copies = copies_.data ? copies_.data + first * size_of(copies_.type) : nullptr,
           .copied = copies_.type};
+}
+
+float* ModelState::outer_momentum(const collectives::Bucket& bucket) const {
+  return optimizer_.size() > inner_slots_ ? optimizer_.back()->floats() + range(bucket).first
+                                          : nullptr;
 }
 
 OptimizerViews ModelState::kept_piece(const collectives::Bucket& bucket) const {

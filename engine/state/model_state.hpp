@@ -54,6 +54,7 @@ public:
     bool prepares = false;
     std::optional<int> buddy_of = {}; ///< the rank whose shard has its copy here
     bool keeps_base = false; ///< a copy of what all ranks had, while each has a state of its own
+    bool outer_momentum = false; ///< a slot more: of the optimizer over teams that train apart
   };
 
   /// A norm, a factor of clipping, votes and one of them, of the size of fp32; the number of steps,
@@ -118,7 +119,7 @@ public:
   const collectives::Strategy& strategy() const { return strategy_; }
   /// The type whose values all buffers hold, in f32's memory.
   DType stored() const { return stored_; }
-  std::size_t optimizer_slots() const { return optimizer_.size(); }
+  std::size_t optimizer_slots() const { return inner_slots_; }
 
   // Where executables read parameters and write gradients; a window's places are shared.
   float* parameters(UnitId unit) const { return at(parameters_of_, unit); }
@@ -181,6 +182,8 @@ public:
   void return_to_base(Stream& stream) const;
   /// All of the optimizer's values on this rank's device, by slot.
   std::vector<std::span<float>> optimizer_arrays() const;
+  /// What the outer optimizer keeps of piece()'s parameters; null: nothing.
+  float* outer_momentum(const collectives::Bucket& bucket) const;
 
   /// This rank's part of the flat space, where parameters and gradients are divided.
   float* owned_parameters() const { return parameters_->floats(); }
@@ -209,14 +212,10 @@ public:
   LossScaleState* loss_scale() const {
     return scaler_ ? reinterpret_cast<LossScaleState*>(scaler_->data()) : nullptr;
   }
-  /// What executables multiply the loss by: where ranks train asynchronously, a copy that changes
-  /// with read_loss_scale alone. Null where losses are not scaled.
-  const float* read_scale() const {
+  /// What executables multiply the loss by: where ranks train asynchronously, a value of its own,
+  /// which who computes writes there (SliceReader). Null where losses are not scaled.
+  float* read_scale() const {
     return read_scale_ ? read_scale_->floats() : loss_scale() ? &loss_scale()->scale : nullptr;
-  }
-  /// Enqueues. Only where losses are scaled, and ranks train asynchronously.
-  void read_loss_scale(Stream& stream) const {
-    device_.copy(stream, read_scale_->data(), &loss_scale()->scale, sizeof(float));
   }
   /// Scratch for clipping: the squared norm of the gradients, and the factor that follows from it.
   double* squared_norm() const { return reinterpret_cast<double*>(scratch_->data()); }
@@ -252,6 +251,7 @@ private:
     std::size_t kept = SIZE_MAX;
     float* host = nullptr;
     bool host_alone = false; ///< what would lie on the device is left out
+    bool may_lack = false;   ///< it is zeros where the source has none
   };
 
   ModelState(Device& device, const StorageLayout& layout, const Options& options);
@@ -292,6 +292,7 @@ private:
   std::size_t shard_; ///< which one is this rank's
   collectives::FlatPlan plan_;
   std::vector<std::string> optimizer_slots_;
+  std::size_t inner_slots_; ///< those before the outer optimizer's
   std::optional<LossScaleOptions> loss_scale_options_;
   DType stored_;
   BufferPtr parameters_, gradients_, accumulated_, scratch_, scaler_, read_scale_;

@@ -35,12 +35,11 @@ Status ModelState::allocate_for_recovery(const Options& options) {
 
 Status ModelState::allocate_base() {
   auto& base = base_.emplace();
-  TROUPE_TRY(base.add(device_, parameters_->data(), plan_.elements * sizeof(float),
-                      MemoryKind::parameters));
+  TROUPE_TRY(base.add(device_, parameters_->data(), parameters_->bytes(), MemoryKind::parameters));
   TROUPE_TRY(base.add(device_, statistics(), layout_.statistic_elements * sizeof(float),
                       MemoryKind::parameters));
-  for (const auto& slot : optimizer_arrays())
-    TROUPE_TRY(base.add(device_, slot.data(), slot.size_bytes(), MemoryKind::optimizer));
+  for (const auto& slot : optimizer_)
+    TROUPE_TRY(base.add(device_, slot->data(), slot->bytes(), MemoryKind::optimizer));
   if (scaler_)
     TROUPE_TRY(base.add(device_, scaler_->data(), sizeof(LossScaleState), MemoryKind::optimizer));
   return base.add(device_, steps(), sizeof *steps(), MemoryKind::workspace);
@@ -48,9 +47,9 @@ Status ModelState::allocate_base() {
 
 std::vector<std::span<float>> ModelState::optimizer_arrays() const {
   std::vector<std::span<float>> arrays;
-  for (const auto& slot : optimizer_)
-    if (slot)
-      arrays.emplace_back(slot->floats(), kept_);
+  for (std::size_t slot = 0; slot < std::min(inner_slots_, optimizer_.size()); ++slot)
+    if (optimizer_[slot])
+      arrays.emplace_back(optimizer_[slot]->floats(), kept_);
   return arrays;
 }
 

@@ -33,12 +33,13 @@ Status check_no_bias_is_lost(const StateSource& source, const StorageLayout& lay
 
 namespace {
 
-/// Empty for a state of the optimizer that does not exist yet, because the run begins.
+/// Empty for a state of the optimizer that does not exist yet, because the run begins; or, if it
+/// `may_lack`, because it was trained otherwise until now.
 Result<std::optional<std::size_t>> tensor_of(const StateSource& source, const Slot& slot,
-                                             std::string_view state) {
+                                             std::string_view state, bool may_lack = false) {
   const auto name = state.empty() ? slot.name : optimizer_tensor_name(state, slot.name);
   const auto number = source.find(name);
-  if (!number && !state.empty() && source.header().step == 0)
+  if (!number && !state.empty() && (may_lack || source.header().step == 0))
     return std::nullopt;
   if (!number)
     return fail(Errc::invalid_input,
@@ -91,7 +92,8 @@ Status ModelState::load(Stream& stream, const StateSource& source) {
                            .shard = shard_,
                            .device = &optimizer_[i],
                            .kept = host_ ? kept_ : SIZE_MAX,
-                           .host = host_ ? host_->state(i) : nullptr}));
+                           .host = host_ ? host_->state(i) : nullptr,
+                           .may_lack = i >= inner_slots_}));
   if (buddy_)
     TROUPE_TRY(load_buddy(stream, source));
   TROUPE_TRY(load_loss_scale(stream, source.header()));
@@ -129,7 +131,7 @@ Status ModelState::load_array(Stream& stream, const StateSource& source, std::st
   if (to.device && *to.device) // padding stays zero
     device_.zero(stream, (*to.device)->data(), (*to.device)->bytes());
   for (const auto& slot : layout_.parameters) {
-    TROUPE_TRY(const auto tensor, tensor_of(source, slot, state));
+    TROUPE_TRY(const auto tensor, tensor_of(source, slot, state, to.may_lack));
     const auto& bucket = plan_.buckets[bucket_of(slot)];
     const auto begin = place_of(slot), shard = plan_.shard_elements(bucket);
     const auto mine = to.divided ? bucket.offset + to.shard * shard : bucket.offset;

@@ -39,6 +39,10 @@ void launch_conversions(CudaDevice& device, Stream& stream, const Parts& parts) 
     device.narrow(stream, parts.values, parts.others, type, few);
     device.widen(stream, parts.others, type, parts.values, few);
   }
+  for (const auto type : {QuantizedType::int8, QuantizedType::int4}) {
+    device.quantize(stream, parts.values, parts.others, type, few);
+    device.dequantize(stream, parts.others, type, parts.values, few);
+  }
   device.round(stream, parts.values, DType::f16, few);
   device.add(stream, parts.values, parts.others, few);
   device.add_product(stream, parts.values, parts.others, parts.others, few);

@@ -9,5 +9,6 @@ set(TROUPE_DEVICE_TESTS
   ${CMAKE_CURRENT_LIST_DIR}/networks.cpp
   ${CMAKE_CURRENT_LIST_DIR}/op_cases.cpp
   ${CMAKE_CURRENT_LIST_DIR}/ops_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/quantize_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/streams_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/../nn/golden_recipe.cpp)

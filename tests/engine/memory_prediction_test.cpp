@@ -41,6 +41,10 @@ double model_state_bytes(const Prediction& prediction) {
                              bytes(prediction, MemoryKind::optimizer));
 }
 
+std::vector<Prediction> all_of(const WorkerNeeds& needs) {
+  return predict_all(needs, alternatives(needs, parallel("ddp")));
+}
+
 Prediction option(std::string_view strategy, bool fits) {
   return {.strategy = strategy_named(strategy).value(), .fits = fits};
 }
@@ -218,7 +222,7 @@ TEST_CASE("the recommendation is the first strategy that fits, from what costs l
 TEST_CASE("where nothing fits, the reason says whether activations are to blame") {
   auto needs = large();
   needs.capacity = 1 << 20;
-  const auto reason = [&] { return recommend(predict_all(needs, parallel("ddp"))).reason; };
+  const auto reason = [&] { return recommend(all_of(needs)).reason; };
   CHECK(reason().find("more workers divide it further") != std::string::npos);
   needs.undivided[static_cast<std::size_t>(MemoryKind::activations)] = std::size_t{1} << 40;
   CHECK(reason().find("train.recompute") != std::string::npos);
@@ -228,7 +232,7 @@ TEST_CASE(
     "what does not fit on devices is recommended to lie in the host's memory, if that has room") {
   auto needs = large();
   needs.capacity = std::size_t{80} << 20; // zero3 needs 100 MB, and a window
-  const auto choice = [&] { return recommend(predict_all(needs, parallel("ddp"))).strategy; };
+  const auto choice = [&] { return recommend(all_of(needs)).strategy; };
   CHECK(choice().empty()); // a host's devices share its memory
   needs.host_capacity = std::size_t{64} << 30;
   CHECK(choice() == "fsdp_offload");

@@ -51,13 +51,16 @@ TEST_CASE("slices are summed in their order where that is asked, whichever comes
   for (const int slice : {2, 0, 1})
     for (const std::size_t bucket : {1u, 0u}) {
       CHECK_FALSE(sum.is_whole());
+      CHECK_FALSE(sum.has(bucket, slice));
       sum.add(*shard.stream, shard.mail(slice, bucket, 5, values[slice]), 1, {});
+      CHECK(sum.has(bucket, slice)); // also where it waits for its turn
     }
   CHECK(sum.is_whole());
   for (const float value : shard.result(sum))
     CHECK(value == 1);
   sum.begin();
   CHECK_FALSE(sum.is_whole());
+  CHECK_FALSE(sum.has(0, 0));
 }
 
 TEST_CASE("each gradient counts as often as its factor says") {

@@ -5,9 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include <csignal>
 #include <fstream>
-#include <thread>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -129,20 +127,8 @@ TEST_CASE("each sample is applied once an epoch, whoever is lost while nobody wa
                                "cluster.min_nodes=1", "cluster.max_nodes=3"}};
   auto& leader = daemons.lead();
   daemons.join();
-  auto* other = &daemons.join();
   const auto run = experiment.run("nodes");
-  int losses = 0;
-  for (; losses < 6 && leader.running() && !run.has("summary.json"); ++losses) {
-    const auto next = run.steps_done() + 151;
-    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
-    if (losses % 3 == 2)
-      other->send(SIGTERM);
-    else
-      other->kill();
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});
-    other = &daemons.join();
-  }
-  CHECK(losses > 2);
+  CHECK(lose_nodes(daemons, leader, run, {.most = 6, .steps = 151, .one_leaves_after = 2}) > 2);
   REQUIRE(leader.prints("nodes: completed"));
   CHECK(stop(leader).code == 0);
   CHECK(run.column<std::int64_t>("step") == all_steps(3200));

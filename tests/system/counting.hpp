@@ -1,13 +1,17 @@
 /// A job whose weights say how often each sample was applied.
 #pragma once
 
-#include "experiment.hpp"
+#include "daemons.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::testing {
@@ -58,5 +62,30 @@ public:
   }
   Settings own;
 };
+
+struct Losses {
+  int most = 0;             ///< nodes to lose
+  std::int64_t steps = 1;   ///< from one to the next
+  int one_leaves_after = 1; ///< deaths; it is asked to, and the next ones die again
+};
+
+/// A node joins, works, dies or leaves, and another one comes for it: again and again, until the
+/// job is done. Returns how many were lost.
+inline int lose_nodes(Daemons& daemons, RunningProgram& leader, const RunFiles& run,
+                      const Losses& losses) {
+  auto* last = &daemons.join();
+  int lost = 0;
+  for (; lost < losses.most && leader.running() && !run.has("summary.json"); ++lost) {
+    const auto next = run.steps_done() + losses.steps;
+    becomes_true([&] { return run.steps_done() >= next || run.has("summary.json"); });
+    if (lost % (losses.one_leaves_after + 1) == losses.one_leaves_after)
+      last->send(SIGTERM);
+    else
+      last->kill();
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    last = &daemons.join();
+  }
+  return lost;
+}
 
 } // namespace troupe::testing

@@ -133,6 +133,32 @@ TEST_CASE("ResNet-50 with Adam on 4 workers has the bytes of ZeRO's formulas, wi
   }
 }
 
+TEST_CASE("a plan has no row of a strategy that the config would be refused with, and says why") {
+  const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4", "data.batch_size=16"}};
+  const auto reasons = [&](const Settings& settings) {
+    const auto made = plan(experiment, settings);
+    std::map<std::string, std::string> reasons;
+    for (const auto& row : made.at("refused"))
+      reasons[row.at("strategy")] = row.at("reason");
+    for (const auto& row : made.at("strategies"))
+      CHECK_FALSE(reasons.contains(row.at("strategy")));
+    return reasons;
+  };
+  CHECK(reasons({"parallel.staleness=1"}).empty());
+  CHECK(reasons({"train.clip_grad_norm=1", "parallel.staleness=0"}).empty());
+  const auto clipped = reasons({"train.clip_grad_norm=1", "parallel.staleness=1"});
+  CHECK(clipped.size() == 1);
+  CHECK(has(clipped.at("async"), "have no norm in common (train.clip_grad_norm, "));
+  const auto synchronized = reasons({"model.sync_batch_norm=true"});
+  CHECK(has(synchronized.at("local_sgd"), "train apart"));
+  CHECK(has(synchronized.at("async"), "cannot sum batch statistics (model.sync_batch_norm, "));
+  CHECK_FALSE(synchronized.contains("zero3"));
+  const auto ended =
+      RunningProgram{experiment.command("plan", "planned", {"model.sync_batch_norm=true"})}.wait();
+  CHECK(has(ended.out, "\nlocal_sgd would be refused: workers that train apart"));
+  CHECK_FALSE(has(ended.out, "\nasync  "));
+}
+
 TEST_CASE("a plan is a table for people, and data that is missing is wrong input") {
   const Experiment experiment{{"parallel.strategy=ddp", "devices.count=4"}};
   const auto ended = RunningProgram{experiment.command("plan", "planned")}.wait();

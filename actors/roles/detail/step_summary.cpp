@@ -49,6 +49,8 @@ metrics::StepRecord summarize(std::span<const StepReport> reports, CollectiveTim
     record.gradient_norm = std::sqrt(squared);
   if (const auto drift = reports.front().drift; !(drift < 0))
     record.drift = drift;
+  for (const auto& report : reports)
+    record.round_bytes += report.round_bytes;
   record.staleness = staleness_of(reports);
   record.accuracy = right.ratio();
   record.collective_seconds = collective.total / ranks;

@@ -25,6 +25,15 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
+__device__ inline std::uint32_t warp_max(std::uint32_t value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const std::uint32_t other = __shfl_xor_sync(all_lanes, value, offset);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
 /// Every thread gets the sum of the block of `Threads` threads.
 template <int Threads, class T>
 __device__ inline T block_sum(T value) {

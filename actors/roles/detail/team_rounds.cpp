@@ -1,0 +1,230 @@
+#include "team_rounds.hpp"
+
+#include "troupe/collectives/fragments.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/engine/outer/change_codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace troupe::actors {
+
+using collectives::Mail;
+using collectives::MailPtr;
+using engine::Round;
+using engine::RoundChange;
+using engine::RoundLetter;
+using engine::RoundSum;
+
+namespace {
+
+bool is_there(const std::vector<MailPtr>& sums) {
+  return std::ranges::none_of(sums, [](const MailPtr& sum) { return sum == nullptr; });
+}
+
+} // namespace
+
+TeamRounds::TeamRounds(TeamRoundsSetup setup, shard_manager_actor me, Later later)
+    : setup_{std::move(setup)}, me_{std::move(me)}, later_{std::move(later)},
+      book_{strategy(), fragments(), setup_.first_step} {}
+
+Status TeamRounds::end_step(std::int64_t step, double weight) {
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    if (collectives::ends_round(strategy(), fragment, step))
+      TROUPE_TRY(send_changes({fragment, step}, weight));
+  return {};
+}
+
+Status TeamRounds::send_changes(Round round, double weight) {
+  rounds_[round].resize(static_cast<std::size_t>(strategy().teams()));
+  TROUPE_TRY(auto chunks, setup_.state->end_round(round.fragment, weight));
+  std::vector<Mail> letters;
+  for (int owner = 0; owner < std::ssize(chunks); ++owner) {
+    auto& letter = letters.emplace_back(RoundChange{round, weight}.to_mail());
+    letter.from = rank();
+    letter.to = speaker(owner);
+    letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
+    letter.bytes = letter.values->bytes();
+    sent_.changes += owner == team() ? 0 : letter.bytes;
+  }
+  setup_.state->replica().communication->on_complete(
+      [post = setup_.post, letters = std::move(letters)](const Status& status) mutable {
+        if (!status)
+          return; // the stream has failed, and says so itself
+        for (auto& letter : letters)
+          post->send(std::move(letter));
+      });
+  return {};
+}
+
+Status TeamRounds::open(const MailPtr& mail) {
+  return engine::round_letter(*mail) == RoundLetter::change ? take_change(mail) : take_sum(mail);
+}
+
+Status TeamRounds::check(const Mail& mail, bool fits) const {
+  const auto [fragment, step] = engine::round_of(mail);
+  if (fits && mail.values) {
+    const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
+    if (mail.bytes == engine::change_bytes(strategy().outer.compression, chunk))
+      return {};
+  }
+  return fail(Errc::network,
+              "rank {} has sent {} bytes of fragment {} behind step {}, which nobody awaits",
+              mail.from, mail.bytes, fragment, step);
+}
+
+Status TeamRounds::take_change(const MailPtr& mail) {
+  const auto round = engine::round_of(*mail);
+  const auto from = mail->from / strategy().team;
+  TROUPE_TRY(check(*mail, setup_.sum && mail->from == speaker(from) && book_.expects(round, from) &&
+                              RoundChange::weight_of(*mail) > 0));
+  book_.come(round, from, mail);
+  return close_if_due(round.fragment);
+}
+
+Status TeamRounds::close_if_due(int fragment) {
+  const auto round = book_.next(fragment);
+  if (book_.is_whole(fragment))
+    return close(fragment);
+  if (book_.has_quorum(fragment) && in_grace_.insert(round).second)
+    begin_grace(round);
+  return {};
+}
+
+/// Whoever is late until then counts in the next round.
+void TeamRounds::begin_grace(Round round) {
+  later_(strategy().outer.grace, [this, round] {
+    if (book_.next(round.fragment) != round)
+      return; // the others have come
+    if (auto closed = close(round.fragment); !closed)
+      caf::anon_send(me_, atom::failed_v, closed.error());
+  });
+}
+
+Status TeamRounds::close(int fragment) {
+  const auto round = book_.next(fragment);
+  in_grace_.erase(round);
+  std::vector<int> to;
+  for (int team = 0; team < strategy().teams(); ++team)
+    to.push_back(speaker(team));
+  const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
+  sent_.sums += (to.size() - 1) * engine::change_bytes(strategy().outer.compression, chunk);
+  return setup_.sum->close(round, book_.close(fragment),
+                           [post = setup_.post, from = rank(), to](Mail letter) {
+                             letter.from = from;
+                             for (const auto each : to) {
+                               letter.to = each;
+                               post->send(letter);
+                             }
+                           });
+}
+
+Status TeamRounds::take_sum(const MailPtr& mail) {
+  const auto round = engine::round_of(*mail);
+  const auto owner = RoundSum::owner_of(*mail);
+  const bool is_known = round.fragment >= 0 && round.fragment < fragments() && owner >= 0 &&
+                        owner < strategy().teams() &&
+                        collectives::ends_round(strategy(), round.fragment, round.step);
+  TROUPE_TRY(check(*mail, is_known && (mail->from == speaker(static_cast<int>(owner)) ||
+                                       mail->from == speaker(team()))));
+  auto& sums = rounds_[round];
+  sums.resize(static_cast<std::size_t>(strategy().teams()));
+  sums[static_cast<std::size_t>(owner)] = mail;
+  if (setup_.sum)
+    tell_team(*mail);
+  return {};
+}
+
+/// Those of the team that have the same shard, and speak to nobody.
+void TeamRounds::tell_team(const Mail& mail) const {
+  const auto first = team() * strategy().team;
+  for (int member = first; member < first + strategy().team; ++member)
+    if (member != rank() && strategy().shard_of(member) == strategy().shard_of(rank())) {
+      auto copy = mail;
+      copy.from = rank();
+      copy.to = member;
+      setup_.post->send(std::move(copy));
+    }
+}
+
+bool TeamRounds::may_begin(std::int64_t step) const {
+  return std::ranges::all_of(rounds_, [&](const auto& each) {
+    return each.first.step + strategy().outer.overlap >= step || is_there(each.second);
+  });
+}
+
+std::vector<int> TeamRounds::apply_before(std::int64_t step) {
+  std::vector<int> changed;
+  Apart apart;
+  for (auto at = rounds_.begin(); at != rounds_.end();) {
+    const auto& [round, sums] = *at;
+    if (round.step + strategy().outer.overlap >= step) {
+      ++at;
+      continue;
+    }
+    apply(round, sums, apart);
+    changed.push_back(round.fragment);
+    at = rounds_.erase(at);
+  }
+  if (!changed.empty())
+    apart_[step] = apart;
+  return changed;
+}
+
+void TeamRounds::apply(Round round, const Sums& sums, Apart& apart) {
+  setup_.state->apply(round.fragment, sums, apart.squared_norm.get());
+  setup_.state->replica().communication->on_complete([kept = apart.squared_norm](const Status&) {});
+  apart.spread = 0;
+  for (const auto& sum : sums)
+    apart.spread += RoundSum::spread_of(*sum);
+}
+
+bool TeamRounds::is_settled(std::int64_t steps) const {
+  const bool here = std::ranges::all_of(
+      rounds_, [&](const auto& each) { return each.first.step >= steps || is_there(each.second); });
+  if (!here || !setup_.sum)
+    return here;
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    if (!book_.is_settled(fragment, steps))
+      return false;
+  return true;
+}
+
+void TeamRounds::meet(std::int64_t steps, double weight) {
+  for (auto& [round, sums] : std::exchange(rounds_, {})) {
+    Apart apart;
+    apply(round, sums, apart);
+  }
+  const auto& replica = setup_.state->replica();
+  if (setup_.sum)
+    replica.communication->wait(setup_.sum->stream().record());
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    meet_fragment(fragment, steps, weight);
+  setup_.state->average_optimizer(weight);
+  if (!setup_.sum)
+    return;
+  setup_.sum->stream().wait(replica.communication->record());
+  for (int fragment = 0; fragment < fragments(); ++fragment)
+    setup_.sum->forget(fragment);
+}
+
+void TeamRounds::meet_fragment(int fragment, std::int64_t steps, double weight) {
+  const bool trained = !collectives::ends_round(strategy(), fragment, steps - 1);
+  if (setup_.sum)
+    setup_.state->meet(fragment, trained, weight, book_.take_rest(fragment),
+                       setup_.sum->rounded_off(fragment));
+  else
+    setup_.state->meet(fragment, trained, weight, {}, nullptr);
+}
+
+RoundReport TeamRounds::take_report(std::int64_t step) {
+  auto report = std::exchange(sent_, {});
+  const auto found = apart_.extract(step);
+  if (!found.empty() && *found.mapped().squared_norm > 0)
+    report.drift = std::sqrt(found.mapped().spread / *found.mapped().squared_norm);
+  return report;
+}
+
+} // namespace troupe::actors

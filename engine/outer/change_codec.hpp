@@ -1,0 +1,23 @@
+/// How changes of parameters travel (parallel.outer.compress).
+#pragma once
+
+#include "troupe/collectives/strategy.hpp"
+#include "troupe/core/device/device.hpp"
+
+#include <cstddef>
+
+namespace troupe::engine {
+
+/// Bytes of so many values.
+std::size_t change_bytes(collectives::Compression compression, std::size_t elements);
+
+/// Chunks are multiples of it, so that a scale belongs to one.
+std::size_t change_granule(collectives::Compression compression);
+
+/// Enqueue. Where they are not compressed, values are copied.
+void encode_change(Device& device, Stream& stream, collectives::Compression compression,
+                   const float* values, void* to, std::size_t elements);
+void decode_change(Device& device, Stream& stream, collectives::Compression compression,
+                   const void* from, float* values, std::size_t elements);
+
+} // namespace troupe::engine

@@ -1,0 +1,35 @@
+/// Fragments of what a rank's optimizer works on, as they travel between teams.
+#pragma once
+
+#include "../state/model_state.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace troupe::engine {
+
+/// The rank's pieces of the fragment's buckets, one behind the other, and zeros behind them: as
+/// many elements in each owner's chunk.
+struct Fragment {
+  struct Part {
+    std::size_t bucket;   ///< FlatPlan::buckets
+    std::size_t place;    ///< in the fragment
+    std::size_t elements; ///< ModelState::piece
+  };
+
+  std::size_t place = 0; ///< in arrays of all fragments
+  std::size_t chunk = 0; ///< elements
+  std::size_t elements = 0;
+  std::vector<Part> parts;
+};
+
+/// Without what is frozen, which all ranks agree on. All ranks of the same shard have the same.
+std::vector<Fragment> fragments_of(const ModelState& state);
+
+/// Elements of all, in one array.
+std::size_t elements_of(const std::vector<Fragment>& fragments);
+
+/// Of the largest one.
+std::size_t largest(const std::vector<Fragment>& fragments);
+
+} // namespace troupe::engine

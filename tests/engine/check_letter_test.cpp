@@ -1,0 +1,150 @@
+// What an owner takes of other ranks' mail, and what it says of the rest.
+#include "troupe/engine/asynchronous/check_letter.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::engine;
+using Catch::Matchers::ContainsSubstring;
+using collectives::Mail;
+
+namespace {
+
+/// Rank 0 of three, of a job that has begun with version 4 and now has 5, and may be 2 steps stale:
+/// shards of 48 and 32 elements, and of 16 where nothing is trained.
+struct Owner {
+  std::vector<std::size_t> units = {48, 96, 144};
+  collectives::FlatPlan plan =
+      collectives::plan_flat(collectives::wrap_by_size(units, 1), units, 3);
+  LetterRules rules{.plan = &plan,
+                    .absent = {false, false, true},
+                    .ranks = 3,
+                    .slices = 4,
+                    .staleness = 2,
+                    .first = 4,
+                    .statistic_elements = 6,
+                    .copies_from = 2,
+                    .scales_loss = true};
+  std::vector<Version> read = {5, 4, -1};
+
+  Status check(const Mail& mail) const {
+    return check_letter(mail, rules, {.version = 5, .published = 5, .read = read});
+  }
+  /// Whether it is refused with this reason, as one of the rank that it is from.
+  void refuses(const Mail& mail, const std::string& reason) const {
+    CAPTURE(reason);
+    const auto checked = check(mail);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == Errc::network);
+    CHECK(checked.error().where.rank == mail.from);
+    CHECK_THAT(checked.error().message, ContainsSubstring(reason));
+  }
+};
+
+Mail from(int rank, Mail mail, std::size_t elements = 0) {
+  mail.from = rank;
+  mail.bytes = elements * sizeof(float);
+  return mail;
+}
+
+const Gradients usual{.step = 5, .slice = 3, .bucket = 0, .read = 5, .scale = 1024};
+
+Mail changed(void (*change)(Gradients&), std::size_t elements = 48) {
+  auto gradients = usual;
+  change(gradients);
+  return from(1, gradients.to_mail(), elements);
+}
+
+/// A number in the heading, as wide as it travels.
+Mail with_number(std::size_t place, std::int64_t number) {
+  auto mail = from(1, usual.to_mail(), 48);
+  mail.heading[place] = number;
+  return mail;
+}
+
+} // namespace
+
+TEST_CASE("letters that fit are taken") {
+  const Owner owner;
+  for (const auto& mail :
+       {from(1, Pull{-1}.to_mail()), from(1, Pull{5}.to_mail()), from(0, Parameters{5}.to_mail()),
+        from(1, Parameters{4}.to_mail()), from(1, Parameters{6}.to_mail(), 96),
+        from(2, Parameters{4}.to_mail(), 96), from(1, usual.to_mail(), 48),
+        changed([](Gradients& of) { of.step = 7; }),
+        changed([](Gradients& of) { of.step = 6, of.read = 4; }),
+        changed([](Gradients& of) { of.bucket = 1; }, 32),
+        from(2, mail_of_step(Letter::statistics, 7), 6),
+        from(2, mail_of_step(Letter::copy, 6), 96)}) {
+    CAPTURE(mail.heading);
+    CHECK(owner.check(mail));
+  }
+}
+
+TEST_CASE("gradients that do not fit are refused with what is wrong, and whose they are") {
+  const Owner owner;
+  owner.refuses(changed([](Gradients& of) { of.step = 4; }),
+                "rank 1 has sent gradients of step 4, not of one from 5 to 7");
+  owner.refuses(changed([](Gradients& of) { of.step = 8; }), "of step 8");
+  owner.refuses(changed([](Gradients& of) { of.slice = 4; }), "of slice 4, where there are 4");
+  owner.refuses(changed([](Gradients& of) { of.slice = -1; }), "of slice -1");
+  owner.refuses(changed([](Gradients& of) { of.bucket = 3; }), "of bucket 3, where there are 3");
+  owner.refuses(changed([](Gradients& of) { of.bucket = 2; }, 16), "nothing is trained");
+  owner.refuses(changed([](Gradients& of) { of.read = 6; }),
+                "of version 6, not of one from 4 to 5");
+  owner.refuses(changed([](Gradients& of) { of.read = 3; }), "of version 3");
+  owner.refuses(changed([](Gradients& of) { of.step = 7, of.read = 4; }), "from 5 to 5");
+  for (const auto scale : {0.0f, -1.0f, INFINITY, NAN}) {
+    auto gradients = usual;
+    gradients.scale = scale;
+    owner.refuses(from(1, gradients.to_mail(), 48), "scaled by");
+  }
+  for (const std::size_t elements : {0u, 47u, 49u})
+    owner.refuses(from(1, usual.to_mail(), elements), "not 192");
+  // Of what is cut off where numbers are narrower nothing is left.
+  owner.refuses(with_number(2, std::int64_t{1} << 32), "of slice 4294967296");
+  owner.refuses(with_number(3, INT64_MIN), "of bucket");
+  owner.refuses(with_number(1, INT64_MIN), "of step");
+  owner.refuses(with_number(1, INT64_MAX), "of step");
+}
+
+TEST_CASE("a loss that is not scaled has the scale 1") {
+  Owner owner;
+  owner.rules.scales_loss = false;
+  CHECK(owner.check(changed([](Gradients& of) { of.scale = 1; })));
+  owner.refuses(from(1, usual.to_mail(), 48), "scaled by 1024");
+}
+
+TEST_CASE("other letters that do not fit are refused, too") {
+  Owner owner;
+  owner.refuses(from(1, Pull{6}.to_mail()), "a question for parameters of version 6");
+  owner.refuses(from(1, Pull{-2}.to_mail()), "of version -2");
+  owner.refuses(from(1, Pull{5}.to_mail(), 96), "with 384 bytes of values, not 0");
+  owner.refuses(from(1, Parameters{3}.to_mail(), 96), "parameters of version 3");
+  owner.refuses(from(1, Parameters{7}.to_mail(), 96), "not of one from 4 to 6");
+  owner.refuses(from(1, Parameters{5}.to_mail(), 95), "not 384");
+  owner.refuses(from(1, Parameters{4}.to_mail(), 96), "not 0"); // it is here
+  owner.refuses(from(2, Parameters{4}.to_mail()), "not 384");   // and this is not
+  owner.refuses(from(2, mail_of_step(Letter::statistics, 4), 6), "statistics of step 4");
+  owner.refuses(from(2, mail_of_step(Letter::statistics, 5), 7), "not 24");
+  owner.refuses(from(2, mail_of_step(Letter::copy, 7), 96), "a copy of gradients of step 7");
+  owner.refuses(from(2, mail_of_step(Letter::copy, 5), 48), "not 384");
+  owner.refuses(from(1, mail_of_step(Letter::copy, 5), 96), "which is not kept here");
+  owner.refuses(from(1, mail_of_step(Letter{77}, 5)), "a letter of kind 77");
+  owner.rules.statistic_elements = 0;
+  owner.refuses(from(2, mail_of_step(Letter::statistics, 5)), "which the model does not have");
+  owner.rules.copies_from.reset();
+  owner.refuses(from(2, mail_of_step(Letter::copy, 5), 96), "which is not kept here");
+}
+
+TEST_CASE("mail of a rank that there is not is nobody's") {
+  const Owner owner;
+  for (const int rank : {-1, 3}) {
+    const auto checked = owner.check(from(rank, Pull{5}.to_mail()));
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == Errc::collective);
+    CHECK(checked.error().where.rank == -1);
+  }
+}
