@@ -388,7 +388,8 @@ void ShardManagerState::fail(Error error) {
   if (error.code == Errc::collective)
     report_what_was_made();
   error.where.actor = name;
-  error.where.rank = replica().rank;
+  if (error.where.rank < 0)
+    error.where.rank = replica().rank;
   if (error.where.step < 0)
     error.where.step = dealing().step_of(pass_);
   self_->send(setup_.saver.coordinator, atom::failed_v, std::move(error));

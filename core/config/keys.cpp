@@ -350,6 +350,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"parallel", "How the job is spread over workers"},
       {"parallel.wrap", "What is gathered together"},
       {"parallel.mixed_precision", "Types of what travels, as FSDP's MixedPrecision has them"},
+      {"parallel.outer", "diloco: teams, and the outer optimizer over what they have changed"},
       {"parallel.offload", "State in the host's memory; a word alone is its target", "target"},
       {"devices", "The workers of this node"},
       {"cluster", "The daemon, and the nodes it works with"},

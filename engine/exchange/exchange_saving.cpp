@@ -121,6 +121,8 @@ const float* Exchange::shard_of(std::size_t array, const Bucket& bucket) {
     return strategy().offloads_parameters
                ? whole_piece(bucket, mine.parameters, offloaded.parameters)
                : mine.parameters;
+  if (array - first_optimizer_array >= state().optimizer_slots())
+    return state().outer_momentum(bucket);
   return array == first_optimizer_array ? whole_piece(bucket, mine.state0, offloaded.state0)
                                         : whole_piece(bucket, mine.state1, offloaded.state1);
 }

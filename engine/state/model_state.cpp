@@ -211,7 +211,7 @@ OptimizerViews ModelState::piece(const collectives::Bucket& bucket) const {
     return first < kept_ ? buffer->floats() + first : nullptr;
   };
   const auto state = [&](std::size_t slot) {
-    return slot < inner_slots_ ? kept(optimizer_[slot]) : nullptr;
+    return slot < std::min(inner_slots_, optimizer_.size()) ? kept(optimizer_[slot]) : nullptr;
   };
   const auto divided = [&, first = first] {
     return strategy_.offloads_parameters ? kept(parameters_) : parameters_->floats() + first;

@@ -38,8 +38,14 @@ inline constexpr M gradient_norm{
     "it: every one with that key, else those of train.gradient_norm_every"};
 inline constexpr M drift{
     "troupe_worker_drift_ratio", gauge, leader,
-    "Where workers train apart (parallel.strategy: local_sgd): how far their parameters were from "
-    "the mean when they were last averaged, root mean square, as a part of the mean's norm"};
+    "Where workers train apart (parallel.strategy: local_sgd, diloco): how far their parameters "
+    "were from the mean when they were last averaged, root mean square, as a part of the mean's "
+    "norm; diloco: how far teams' changes were from their sum, of the fragments that were last "
+    "applied, of rank 0's shard, as a part of the norm of their parameters"};
+inline constexpr M round_bytes{
+    "troupe_round_bytes", gauge, leader,
+    "The same: bytes that are sent for the rounds which ended last, all ranks; diloco: changes "
+    "of fragments, and the sums that come back of them"};
 inline constexpr M staleness{
     "troupe_staleness_steps", gauge, leader,
     "Where workers are asynchronous (parallel.strategy: async): how many steps the parameters "

@@ -79,6 +79,8 @@ void Registry::record(const StepRecord& step) {
   v.set(names::accuracy, step.accuracy, {"train"});
   v.set(names::gradient_norm, step.gradient_norm);
   v.set(names::drift, step.drift);
+  if (step.round_bytes > 0)
+    v.set(names::round_bytes, static_cast<double>(step.round_bytes));
   v.set(names::staleness, step.staleness);
   v.set(names::lease_time, step.lease_seconds);
   v.set(names::learning_rate, step.lr);

@@ -84,6 +84,8 @@ std::string to_json(const StepRecord& step) {
   }
   if (step.drift)
     object["drift"] = *step.drift;
+  if (step.round_bytes > 0)
+    object["round_bytes"] = step.round_bytes;
   add_loss_scale(object, step);
   return object.dump();
 }

@@ -73,6 +73,8 @@ Status EventFile::append(const StepRecord& step) {
   add(scalars, "train/accuracy", step.accuracy);
   add(scalars, "train/gradient_norm", step.gradient_norm);
   add(scalars, "train/drift", step.drift);
+  if (step.round_bytes > 0)
+    scalars.push_back({"train/round_bytes", static_cast<double>(step.round_bytes)});
   add(scalars, "train/staleness", step.staleness);
   add(scalars, "time/lease_seconds", step.lease_seconds);
   add(scalars, "train/loss_scale", step.loss_scale);

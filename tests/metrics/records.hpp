@@ -42,7 +42,8 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .collectives = {{{.bytes = 600, .seconds = 0.015}, {.bytes = 400, .seconds = 0.005}}},
           .overlap_ratio = 0.75,
           .gradient_norm = 1.5,
-          .drift = 0.25};
+          .drift = 0.25,
+          .round_bytes = 700};
 }
 
 inline metrics::EpochRecord small_epoch(std::int64_t epoch) {

@@ -184,6 +184,18 @@ TEST_CASE("steps add up in counters and show their last values in gauges") {
   CHECK(has_line(registry, "troupe_step_seconds_bucket{le=\"0.15\"} 2"));
 }
 
+TEST_CASE("what a round has sent is shown until another one has sent something") {
+  Registry registry(small_run());
+  auto step = small_step(0);
+  step.round_bytes = 0;
+  registry.record(step);
+  CHECK_FALSE(has(registry.text(), "troupe_round_bytes"));
+  registry.record(small_step(1));
+  CHECK(has_line(registry, "troupe_round_bytes 700"));
+  registry.record(step);
+  CHECK(has_line(registry, "troupe_round_bytes 700"));
+}
+
 TEST_CASE("a loss that is not a number is shown and spoils no counter") {
   Registry registry(small_run());
   auto step = small_step(0);

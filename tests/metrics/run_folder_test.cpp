@@ -278,7 +278,12 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.collectives == step.collectives);
   CHECK(back.gradient_norm == 1.5);
   CHECK(back.drift == 0.25);
+  CHECK(back.round_bytes == 700);
   CHECK(to_json(back) == to_json(step));
+  auto within = step;
+  within.round_bytes = 0;
+  CHECK(to_json(within).find("round_bytes") == std::string::npos);
+  CHECK(parse_step(to_json(within)).value().round_bytes == 0);
   auto broken = step;
   broken.loss = std::numeric_limits<double>::quiet_NaN();
   CHECK(to_json(broken).find("\"loss\":null") != std::string::npos);

@@ -3,6 +3,9 @@
 
 #include "daemons.hpp"
 
+#include "troupe/core/checkpoint/safetensors.hpp"
+
+#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -61,6 +64,24 @@ public:
            fmt::format("data.features=[{}]", fmt::join(names, ","))};
   }
   Settings own;
+};
+
+/// A worker takes as many times what all would take of a sample as there are workers, and the mean
+/// makes it one time again: exactly, where there are 1, 2 or 4.
+inline const Settings exact = {"data.batch_size=8", "data.slices=8", "data.eval_batch_size=8",
+                               "train.optimizer.lr=2"};
+
+/// Begins with zeros: then all weights are sums of few powers of two, and every mean of them is
+/// exact.
+class ExactCounting : public Counting {
+public:
+  ExactCounting() {
+    const std::vector<float> zeros(samples);
+    const auto file = *this / "zeros.safetensors";
+    REQUIRE(write_safetensors(
+        file, {}, {{"fc.weight", "F32", {1, samples}, std::as_bytes(std::span{zeros})}}));
+    own = own + exact + Settings{"model.pretrained=" + file.string()};
+  }
 };
 
 struct Losses {

@@ -2,8 +2,6 @@
 #include "counting.hpp"
 #include "daemons.hpp"
 
-#include "troupe/core/checkpoint/safetensors.hpp"
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -22,30 +20,12 @@ Settings four_workers(const Settings& more) {
   return Settings{"devices.count=4", "devices.threads_per_worker=1"} + more;
 }
 
-/// A worker takes as many times what all would take of a sample as there are workers, and the mean
-/// makes it one time again: exactly, where there are 1, 2 or 4.
-const Settings exact = {"data.batch_size=8", "data.slices=8", "data.eval_batch_size=8",
-                        "train.optimizer.lr=2"};
-
 Experiment perceptron(const Settings& more = {}) {
   return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.synthetic_samples=320",
                              "train.epochs=3", "train.evaluate_every=1", "checkpoint.every=never",
                              "train.optimizer.lr=0.05"} +
                     more};
 }
-
-/// Begins with zeros: then all weights are sums of few powers of two, and every mean of them is
-/// exact.
-class ExactCounting : public Counting {
-public:
-  ExactCounting() {
-    const std::vector<float> zeros(samples);
-    const auto file = *this / "zeros.safetensors";
-    REQUIRE(write_safetensors(
-        file, {}, {{"fc.weight", "F32", {1, samples}, std::as_bytes(std::span{zeros})}}));
-    own = own + exact + Settings{"model.pretrained=" + file.string()};
-  }
-};
 
 } // namespace
 

@@ -4,9 +4,10 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/engine/outer/change_codec.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace troupe::actors {
@@ -47,7 +48,9 @@ Status TeamRounds::send_changes(Round round, double weight) {
     letter.to = speaker(owner);
     letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
     letter.bytes = letter.values->bytes();
+    // And as much comes back from here, whenever that is.
     sent_.changes += owner == team() ? 0 : letter.bytes;
+    sent_.sums += owner == team() ? 0 : letter.bytes;
   }
   setup_.state->replica().communication->on_complete(
       [post = setup_.post, letters = std::move(letters)](const Status& status) mutable {
@@ -70,9 +73,12 @@ Status TeamRounds::check(const Mail& mail, bool fits) const {
     if (mail.bytes == engine::change_bytes(strategy().outer.compression, chunk))
       return {};
   }
-  return fail(Errc::network,
-              "rank {} has sent {} bytes of fragment {} behind step {}, which nobody awaits",
-              mail.from, mail.bytes, fragment, step);
+  // Of the sender: its node is the one that others go on without.
+  return failure(Error{Errc::network,
+                       fmt::format("rank {} has sent {} bytes of fragment {} behind step {}, which "
+                                   "nobody awaits",
+                                   mail.from, mail.bytes, fragment, step),
+                       {.rank = mail.from}});
 }
 
 Status TeamRounds::take_change(const MailPtr& mail) {
@@ -109,8 +115,6 @@ Status TeamRounds::close(int fragment) {
   std::vector<int> to;
   for (int team = 0; team < strategy().teams(); ++team)
     to.push_back(speaker(team));
-  const auto chunk = setup_.state->fragments()[static_cast<std::size_t>(fragment)].chunk;
-  sent_.sums += (to.size() - 1) * engine::change_bytes(strategy().outer.compression, chunk);
   return setup_.sum->close(round, book_.close(fragment),
                            [post = setup_.post, from = rank(), to](Mail letter) {
                              letter.from = from;

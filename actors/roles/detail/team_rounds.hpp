@@ -26,7 +26,7 @@ struct TeamRoundsSetup {
   std::int64_t first_step = 0;
 };
 
-/// What was sent since the last report; and how far teams were apart in what was applied before a
+/// What is sent for rounds that have ended since the last report; and how far teams were apart in what was applied before a
 /// step, root mean square, as a part of the norm of what they came to (below 0: nothing was).
 struct RoundReport {
   std::uint64_t changes = 0, sums = 0; ///< bytes

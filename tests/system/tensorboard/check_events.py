@@ -113,7 +113,8 @@ def compare(scalars):
     steps = lines("events.jsonl")
     for line in steps:
         expected = {"train/loss": "loss", "train/accuracy": "accuracy", "train/learning_rate": "lr",
-                    "train/loss_scale": "loss_scale", "train/gradient_norm": "gradient_norm", "train/drift": "drift", "time/step_seconds": "seconds",
+                    "train/loss_scale": "loss_scale", "train/gradient_norm": "gradient_norm", "train/drift": "drift",
+                    "train/round_bytes": "round_bytes", "time/step_seconds": "seconds",
                     "time/data_wait_seconds": "data_wait_seconds", "time/compute_seconds": "compute_seconds",
                     "time/collective_seconds": "collective_seconds"}
         for tag, key in expected.items():

@@ -1,0 +1,162 @@
+// Teams that train apart, with an outer optimizer over what they have changed.
+#include "counting.hpp"
+#include "daemons.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Settings diloco(int steps, const Settings& more = {}) {
+  return Settings{"parallel.strategy=diloco", "parallel.local_steps=" + std::to_string(steps)} +
+         more;
+}
+
+/// With it, an outer step is a mean.
+const Settings plain = {"parallel.outer.lr=1", "parallel.outer.momentum=0",
+                        "parallel.outer.nesterov=false"};
+
+Settings four_workers(const Settings& more) {
+  return Settings{"devices.count=4", "devices.threads_per_worker=1"} + more;
+}
+
+Experiment perceptron(const Settings& more = {}) {
+  return Experiment{Settings{"model.name=mlp", "data.batch_size=16", "data.synthetic_samples=320",
+                             "train.epochs=3", "train.evaluate_every=1", "checkpoint.every=never",
+                             "train.optimizer.lr=0.05"} +
+                    more};
+}
+
+/// Inner optimizers have momentum, rounds overlap, and everything is rounded.
+const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overlap=2",
+                             "parallel.outer.compress=int8"};
+
+} // namespace
+
+TEST_CASE("plain rounds come to what ddp comes to, bit for bit where values are exact") {
+  const ExactCounting experiment;
+  const auto& base = experiment.own;
+  const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
+  for (const int steps : {1, 7}) {
+    CAPTURE(steps);
+    const auto run = experiment.completed("rounds of " + std::to_string(steps),
+                                          base + plain + four_workers(diloco(steps)));
+    CHECK(run.digest() == ddp.digest());
+    CHECK(run.column<std::int64_t>("step") == all_steps(2400));
+    // All parameters once a round, from each of four workers, and back.
+    std::uint64_t sent = 0;
+    for (const auto bytes : run.column<std::uint64_t>("collective_bytes"))
+      sent += bytes;
+    CHECK(sent == 2400 / steps * 4 * 2 * 3 * (Counting::samples * sizeof(float)) / 4);
+  }
+}
+
+TEST_CASE("each change counts once, also of teams that a round does not wait for") {
+  const ExactCounting experiment;
+  const auto& base = experiment.own;
+  const auto ddp = experiment.completed("ddp", base + four_workers({"parallel.strategy=ddp"}));
+  const auto hasty = four_workers(
+      diloco(4, {"parallel.outer.quorum=1", "parallel.outer.grace=0ms", "metrics.reads=true"}));
+  for (const char* overlap : {"parallel.outer.overlap=0", "parallel.outer.overlap=3"}) {
+    CAPTURE(overlap);
+    const auto run = experiment.completed(overlap, base + plain + hasty + Settings{overlap});
+    CHECK(run.digest() == ddp.digest());
+  }
+}
+
+TEST_CASE("with rounds of one step and plain SGD diloco is ddp within rounding") {
+  const auto experiment =
+      perceptron({"train.optimizer.momentum=0", "train.optimizer.nesterov=false"});
+  const auto ddp = experiment.completed("ddp", four_workers({"parallel.strategy=ddp"}));
+  const auto rounds = experiment.completed("rounds", plain + four_workers(diloco(1)));
+  CHECK(largest_difference(rounds.losses(), ddp.losses()) < 1e-4);
+}
+
+TEST_CASE("ranks of a team share its state as they like") {
+  const auto experiment = perceptron({"parallel.outer.fragments=2", "parallel.outer.overlap=2"});
+  const auto run = [&](const std::string& inner) {
+    const auto settings = diloco(5, {"parallel.outer.team=2", "parallel.outer.inner=" + inner});
+    return experiment.completed(inner, four_workers(settings)).losses();
+  };
+  const auto ddp = run("ddp");
+  CHECK(ddp.back() < ddp.front());
+  for (const char* inner : {"zero1", "zero2", "zero3"}) {
+    CAPTURE(inner);
+    CHECK(largest_difference(run(inner), ddp) < 1e-3);
+  }
+}
+
+TEST_CASE("a run that is stopped between two rounds goes on to the same bits") {
+  const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
+                                      "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",
+                                      "train.schedule.name=constant", "train.schedule.warmup=0"});
+  const auto more = GENERATE(
+      Settings{}, everything, Settings{"parallel.outer.team=2", "parallel.outer.inner=zero3"},
+      Settings{"parallel.outer.team=2", "parallel.outer.inner=zero1", "checkpoint.state=sharded"},
+      Settings{"parallel.outer.compress=int4", "precision.mode=bf16"});
+  CAPTURE(more);
+  const auto settings = four_workers(diloco(7, more));
+  const auto whole = experiment.completed("whole", settings);
+  CHECK(experiment.completed("half", settings + Settings{"train.max_steps=30"}).steps_done() == 30);
+  const auto resumed = experiment.completed("half", settings);
+  CHECK(resumed.digest() == whole.digest());
+}
+
+TEST_CASE("a run may begin with another strategy, and end with one") {
+  const auto experiment = perceptron(
+      {"checkpoint.every=1 epoch", "train.schedule.name=constant", "train.schedule.warmup=0"});
+  const auto go_on = [&](const Settings& settings, int epochs) {
+    return experiment.completed("run", four_workers(settings) +
+                                           Settings{"train.epochs=" + std::to_string(epochs)});
+  };
+  go_on({"parallel.strategy=ddp"}, 1);
+  go_on(diloco(4, everything), 2);
+  const auto run = go_on({"parallel.strategy=zero3"}, 3);
+  CHECK(run.column<std::int64_t>("step") == all_steps(60));
+  CHECK(run.losses().back() < run.losses().front());
+}
+
+TEST_CASE("each sample is applied once an epoch, whoever is lost between two rounds") {
+  const ExactCounting experiment;
+  const auto& base = experiment.own;
+  const auto alone = experiment.completed("alone", base).digest();
+  const auto rounds = GENERATE(diloco(1), diloco(8),
+                               diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",
+                                          "parallel.outer.grace=0ms"}));
+  CAPTURE(rounds);
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + base + plain + rounds +
+                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  const auto run = experiment.run("nodes");
+  CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(2400));
+  CHECK(run.digest() == alone);
+}
+
+TEST_CASE("what diloco cannot do is refused with the reason") {
+  const auto experiment = perceptron();
+  const auto refused = [&](const Settings& settings, const std::string& reason) {
+    CAPTURE(settings);
+    const auto ended = experiment.train("refused", four_workers(diloco(4, settings)));
+    CHECK(ended.code == 2);
+    CHECK(has(ended.err, reason));
+  };
+  refused({"parallel.local_steps=0"}, "local_steps");
+  refused({"model.sync_batch_norm=true"}, "train apart");
+  refused({"parallel.mixed_precision.buffers=bf16"}, "averaged in fp32");
+  refused({"parallel.offload.target=optimizer"}, "on their devices");
+  refused({"parallel.outer.compress=int4", "parallel.outer.error_feedback=false"}, "int4");
+  refused({"parallel.outer.fragments=100"}, "fragments, but the model has");
+  refused({"parallel.outer.overlap=4"}, "at most 3");
+  refused({"parallel.outer.team=3"}, "teams of 3");
+  refused({"parallel.outer.quorum=5"}, "at most 4");
+  refused({"parallel.outer.momentum=0"}, "Nesterov");
+}
