@@ -304,8 +304,14 @@ bool CoordinatorState::deal() {
   return false;
 }
 
+/// Whether what is due behind the last step asks for one state of all ranks.
+bool CoordinatorState::needs_one_state() const {
+  return is_over() || save_wanted_ || dealer_.deals_anew() || next_parts_.is_best ||
+         setup_.plan.evaluation_due(committed_) || setup_.plan.checkpoint_due(committed_);
+}
+
 void CoordinatorState::reach_pause() {
-  if (!meet())
+  if (needs_one_state() && !meet())
     return;
   if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0) {
     enter(Phase::evaluating);

@@ -49,8 +49,9 @@ Status TeamRounds::send_changes(Round round, double weight) {
     letter.values = std::move(chunks[static_cast<std::size_t>(owner)]);
     letter.bytes = letter.values->bytes();
     // And as much comes back from here, whenever that is.
-    sent_.changes += owner == team() ? 0 : letter.bytes;
-    sent_.sums += owner == team() ? 0 : letter.bytes;
+    auto& sent = sent_[round.step];
+    sent.changes += owner == team() ? 0 : letter.bytes;
+    sent.sums += owner == team() ? 0 : letter.bytes;
   }
   setup_.state->replica().communication->on_complete(
       [post = setup_.post, letters = std::move(letters)](const Status& status) mutable {
@@ -178,9 +179,9 @@ std::vector<int> TeamRounds::apply_before(std::int64_t step) {
 }
 
 void TeamRounds::apply(Round round, const Sums& sums, Apart& apart) {
-  setup_.state->apply(round.fragment, sums, apart.squared_norm.get());
-  setup_.state->replica().communication->on_complete([kept = apart.squared_norm](const Status&) {});
-  apart.spread = 0;
+  const auto& norm = apart.squared_norms.emplace_back(std::make_shared<double>(0));
+  setup_.state->apply(round.fragment, sums, norm.get());
+  setup_.state->replica().communication->on_complete([kept = norm](const Status&) {});
   for (const auto& sum : sums)
     apart.spread += RoundSum::spread_of(*sum);
 }
@@ -224,10 +225,16 @@ void TeamRounds::meet_fragment(int fragment, std::int64_t steps, double weight) 
 }
 
 RoundReport TeamRounds::take_report(std::int64_t step) {
-  auto report = std::exchange(sent_, {});
+  const auto sent = sent_.extract(step);
+  auto report = sent.empty() ? RoundReport{} : sent.mapped();
   const auto found = apart_.extract(step);
-  if (!found.empty() && *found.mapped().squared_norm > 0)
-    report.drift = std::sqrt(found.mapped().spread / *found.mapped().squared_norm);
+  if (found.empty())
+    return report;
+  double norms = 0;
+  for (const auto& norm : found.mapped().squared_norms)
+    norms += *norm;
+  if (norms > 0)
+    report.drift = std::sqrt(found.mapped().spread / norms);
   return report;
 }
 

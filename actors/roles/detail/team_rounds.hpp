@@ -26,8 +26,9 @@ struct TeamRoundsSetup {
   std::int64_t first_step = 0;
 };
 
-/// What is sent for rounds that have ended since the last report; and how far teams were apart in what was applied before a
-/// step, root mean square, as a part of the norm of what they came to (below 0: nothing was).
+/// What is sent for rounds that have ended since the last report; and how far teams were apart in
+/// what was applied before a step, root mean square, as a part of the norm of what they came to
+/// (below 0: nothing was).
 struct RoundReport {
   std::uint64_t changes = 0, sums = 0; ///< bytes
   double drift = -1;
@@ -59,9 +60,10 @@ public:
 
 private:
   using Sums = std::vector<collectives::MailPtr>; ///< by owner; null: not there yet
-  /// The first of them is written by the stream.
+  /// How far teams were apart in fragments, and the squared norms of what these came to, which the
+  /// stream writes.
   struct Apart {
-    std::shared_ptr<double> squared_norm = std::make_shared<double>(0);
+    std::vector<std::shared_ptr<double>> squared_norms;
     double spread = 0;
   };
 
@@ -88,8 +90,9 @@ private:
   engine::RoundBook book_;               ///< of who sums
   std::map<engine::Round, Sums> rounds_; ///< not yet applied: they were sent, or others have them
   std::set<engine::Round> in_grace_;     ///< those that wait for teams which are late
-  RoundReport sent_;
-  std::map<std::int64_t, Apart> apart_; ///< by step
+  // By step.
+  std::map<std::int64_t, RoundReport> sent_;
+  std::map<std::int64_t, Apart> apart_;
 };
 
 } // namespace troupe::actors
