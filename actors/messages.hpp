@@ -155,6 +155,7 @@ struct Redealing {
 
 // Of asynchronous training.
 using engine::SliceReads;
+using metrics::RoundTaken;
 
 /// What a rank has found in its part of a step's gradients, or what was found in all of them.
 struct StepFound {
@@ -183,8 +184,9 @@ struct StepReport {
   std::int64_t skipped_steps = 0; ///< of the whole run
   std::int64_t scale_growths = 0;
   double drift = -1; ///< as metrics::StepRecord has it; below 0: ranks were not averaged
-  std::uint64_t round_bytes = 0; ///< of collective bytes, those of rounds
-  SliceReads reads = {};         ///< of its shard, where ranks are asynchronous
+  std::uint64_t round_bytes = 0;       ///< of collective bytes, those of rounds
+  std::vector<RoundTaken> rounds = {}; ///< that it has summed up
+  SliceReads reads = {};               ///< of its shard, where ranks are asynchronous
 
   template <class Inspector>
   friend bool inspect(Inspector& f, StepReport& x) {
@@ -194,7 +196,7 @@ struct StepReport {
         f.field("squared_norm", x.squared_norm), f.field("loss_scale", x.loss_scale),
         f.field("skipped_steps", x.skipped_steps), f.field("scale_growths", x.scale_growths),
         f.field("drift", x.drift), f.field("round_bytes", x.round_bytes),
-        f.field("reads", x.reads));
+        f.field("rounds", x.rounds), f.field("reads", x.reads));
   }
 };
 
@@ -282,6 +284,18 @@ bool inspect(Inspector& f, MemoryUse& x) {
 }
 
 namespace metrics {
+
+template <class Inspector>
+bool inspect(Inspector& f, RoundTaken::Change& x) {
+  return f.object(x).fields(f.field("team", x.team), f.field("step", x.step));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, RoundTaken& x) {
+  return f.object(x).fields(f.field("owner", x.owner), f.field("fragment", x.fragment),
+                            f.field("step", x.step), f.field("is_meeting", x.is_meeting),
+                            f.field("changes", x.changes));
+}
 
 template <class Inspector>
 bool inspect(Inspector& f, SliceRead& x) {

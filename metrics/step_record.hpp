@@ -48,6 +48,19 @@ struct SliceRead {
   std::int32_t parts = 0;
 };
 
+/// Where teams train apart: whose changes of a fragment its owner has summed up, for the round that
+/// ended behind `step`, or where all met behind it.
+struct RoundTaken {
+  struct Change {
+    std::int32_t team = 0;
+    std::int64_t step = 0; ///< behind which its round ended
+  };
+  std::int32_t owner = 0, fragment = 0;
+  std::int64_t step = 0;
+  bool is_meeting = false;
+  std::vector<Change> changes = {};
+};
+
 /// One step that all ranks have committed.
 struct StepRecord {
   std::int64_t step = 0;
@@ -74,11 +87,15 @@ struct StepRecord {
   /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
   /// step.
   std::optional<double> gradient_norm = {};
-  /// Where workers trained apart and were averaged at the end of this step: the root mean square of
-  /// how far their parameters were from the mean, as a part of its norm.
+  /// Where workers trained apart and were averaged at the end of this step, or teams' changes were
+  /// applied before it: the root mean square of how far parameters were from the mean, as a part of
+  /// its norm.
   std::optional<double> drift = {};
   /// Where workers meet at the ends of rounds: of collective_bytes, those that such have sent.
   std::uint64_t round_bytes = 0;
+  /// Where teams train apart, what owners have summed up since the step before. Empty unless it is
+  /// to be recorded.
+  std::vector<RoundTaken> rounds = {};
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
   std::int64_t scale_growths = 0; ///< of the whole run: the scale rose

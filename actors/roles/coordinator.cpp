@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace troupe::actors {
 
@@ -220,6 +221,9 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   record->lr = setup_.learning_rate(step);
   if (leases_)
     add_leases(step, reports, *record);
+  if (setup_.records_reads)
+    for (const auto& report : reports)
+      std::ranges::copy(report.rounds, std::back_inserter(record->rounds));
   if (step == dealt_)
     record->dealing = dealer_.dealing().counts();
   const auto now = Clock::now();

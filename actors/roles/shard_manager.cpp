@@ -290,11 +290,12 @@ void ShardManagerState::add_round(StepReport& report, const Flight& flight) {
     return report.collectives[static_cast<std::size_t>(kind)].bytes;
   };
   if (rounds_) {
-    const auto round = rounds_->take_report(report.worker.step);
+    auto round = rounds_->take_report(report.worker.step);
     bytes_of(metrics::CollectiveKind::reduce_scatter) += round.changes;
     bytes_of(metrics::CollectiveKind::all_gather) += round.sums;
     report.round_bytes = round.changes + round.sums;
     report.drift = round.drift;
+    report.rounds = std::move(round.taken);
   } else if (flight.found->square_of_mean > 0) {
     for (const auto& [bytes, time] : report.collectives)
       report.round_bytes += bytes;

@@ -307,7 +307,7 @@ void add_service(Keys& keys, Config& c) {
        &c.metrics.reads,
        {},
        "async: events.jsonl says with which version of the parameters each gradient of a "
-       "step was computed"});
+       "step was computed; diloco: whose changes each sum has taken"});
   keys.push_back({"metrics.push",
                   &c.metrics.push,
                   {.format = Format::web_address},

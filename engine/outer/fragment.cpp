@@ -9,19 +9,27 @@
 namespace troupe::engine {
 
 std::vector<Fragment> fragments_of(const ModelState& state) {
-  const auto& plan = state.plan();
-  const auto& strategy = state.strategy();
-  const auto units =
-      collectives::fragments_of(state.layout().unit_elements, strategy.outer.fragments);
+  std::vector<bool> is_frozen;
+  for (const auto& bucket : state.plan().buckets)
+    is_frozen.push_back(state.is_frozen(bucket));
+  return fragments_of(state.plan(), state.strategy(), state.layout().unit_elements, is_frozen);
+}
+
+std::vector<Fragment> fragments_of(const collectives::FlatPlan& plan,
+                                   const collectives::Strategy& strategy,
+                                   std::span<const std::size_t> unit_elements,
+                                   const std::vector<bool>& is_frozen) {
+  const auto units = collectives::fragments_of(unit_elements, strategy.outer.fragments);
   std::vector<Fragment> fragments(units.size());
   for (std::size_t number = 0; number < plan.buckets.size(); ++number) {
     const auto& bucket = plan.buckets[number];
-    if (state.is_frozen(bucket))
+    if (is_frozen[number])
       continue;
     const auto which = std::ranges::find_if(
         units, [&](const auto& range) { return bucket.units.last <= range.last; });
     auto& fragment = fragments[static_cast<std::size_t>(which - units.begin())];
-    const auto elements = state.piece(bucket).elements;
+    const auto elements =
+        strategy.divides_optimizer ? plan.shard_elements(bucket) : bucket.elements;
     fragment.parts.push_back({number, fragment.elements, elements});
     fragment.elements += elements;
   }

@@ -4,6 +4,7 @@
 #include "../state/model_state.hpp"
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace troupe::engine {
@@ -25,6 +26,12 @@ struct Fragment {
 
 /// Without what is frozen, which all ranks agree on. All ranks of the same shard have the same.
 std::vector<Fragment> fragments_of(const ModelState& state);
+
+/// The same before there is a state. `is_frozen`: by bucket.
+std::vector<Fragment> fragments_of(const collectives::FlatPlan& plan,
+                                   const collectives::Strategy& strategy,
+                                   std::span<const std::size_t> unit_elements,
+                                   const std::vector<bool>& is_frozen);
 
 /// Elements of all, in one array.
 std::size_t elements_of(const std::vector<Fragment>& fragments);

@@ -1,8 +1,12 @@
 #include "memory_prediction.hpp"
 
+#include "../outer/change_codec.hpp"
+#include "../outer/fragment.hpp"
 #include "../state/host_shard.hpp"
 #include "../state/model_state.hpp"
 
+#include "troupe/collectives/fragments.hpp"
+#include "troupe/collectives/step_policy.hpp"
 #include "troupe/collectives/strategy.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/device/loss_scale.hpp"
@@ -40,6 +44,32 @@ std::size_t wire_bytes(const Strategy& strategy, const FlatPlan& plan) {
   return (largest + 1) / 2 * sizeof(float);
 }
 
+/// Of a value for each parameter, which ranks may divide.
+std::size_t part_bytes(const FlatPlan& plan, bool divided) {
+  return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
+}
+
+/// Values of state for each parameter: the outer optimizer has its own beside the others.
+std::size_t slots_of(const WorkerNeeds& needs, const Strategy& strategy) {
+  return needs.optimizer_slots + (strategy.has_teams() && strategy.outer.momentum > 0 ? 1 : 0);
+}
+
+/// By bucket: whether nothing of it is trained.
+std::vector<bool> frozen_buckets(const WorkerNeeds& needs, const FlatPlan& plan) {
+  const auto is_trained = [&needs](UnitId unit) {
+    const auto i = static_cast<std::size_t>(unit);
+    return needs.unit_elements[i] > 0 && (needs.unit_frozen.empty() || !needs.unit_frozen[i]);
+  };
+  std::vector<bool> frozen;
+  for (const auto& bucket : plan.buckets) {
+    bool trained = false;
+    for (auto unit = bucket.units.first; unit <= bucket.units.last; ++unit)
+      trained = trained || is_trained(unit);
+    frozen.push_back(!trained);
+  }
+  return frozen;
+}
+
 /// Buffers of all statistics.
 std::size_t statistics_kept(const WorkerNeeds& needs, const Strategy& strategy) {
   return std::size_t{1} + (needs.keeps_statistics ? 1 : 0) +
@@ -65,12 +95,13 @@ void add_recovery(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& 
   if (buddies) {
     of(bytes, MemoryKind::parameters) += sizeof(float) * kept;
     of(bytes, MemoryKind::gradients) += sizeof(float) * shard;
-    of(bytes, MemoryKind::optimizer) += sizeof(float) * needs.optimizer_slots * kept;
+    of(bytes, MemoryKind::optimizer) += sizeof(float) * slots_of(needs, strategy) * kept;
     if (strategy.offloads())
       of(bytes, MemoryKind::pinned) += HostShard::bytes(shard - kept, needs.optimizer_slots);
   }
   const bool on_host = !needs.host_capacity;
-  if (on_host || !needs.votes || needs.workers_of_node >= strategy.shards)
+  if (on_host || !needs.votes || strategy.trains_apart() ||
+      needs.workers_of_node >= strategy.shards)
     return;
   of(bytes, MemoryKind::gradients) += sizeof(float) * shard * (buddies ? 2 : 1);
   of(bytes, MemoryKind::workspace) += sizeof(float) * Prepared::findings_elements;
@@ -81,9 +112,10 @@ void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& stra
               const FlatPlan& plan) {
   if (!needs.votes || !strategy.trains_apart())
     return;
-  of(bytes, MemoryKind::parameters) += sizeof(float) * plan.elements;
-  of(bytes, MemoryKind::optimizer) += sizeof(float) * needs.optimizer_slots * plan.elements +
-                                      (needs.scales_loss ? sizeof(LossScaleState) : 0);
+  of(bytes, MemoryKind::parameters) += part_bytes(plan, strategy.divides_parameters);
+  of(bytes, MemoryKind::optimizer) +=
+      slots_of(needs, strategy) * part_bytes(plan, strategy.divides_optimizer) +
+      (needs.scales_loss ? sizeof(LossScaleState) : 0);
   of(bytes, MemoryKind::workspace) += sizeof(std::int64_t);
 }
 
@@ -102,10 +134,82 @@ void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
   of(bytes, MemoryKind::workspace) += needs.scales_loss ? sizeof(float) : 0;
 }
 
+std::vector<Fragment> fragments_of(const WorkerNeeds& needs, const Strategy& strategy,
+                                   const FlatPlan& plan) {
+  return engine::fragments_of(plan, strategy, needs.unit_elements, frozen_buckets(needs, plan));
+}
+
+/// Of a chunk, as it travels.
+std::size_t chunk_bytes(const Strategy& strategy, const Fragment& fragment) {
+  return change_bytes(strategy.outer.compression, fragment.chunk);
+}
+
+/// Of all fragments.
+std::size_t all_chunks(const Strategy& strategy, const std::vector<Fragment>& fragments) {
+  std::size_t bytes = 0;
+  for (const auto& fragment : fragments)
+    bytes += chunk_bytes(strategy, fragment);
+  return bytes;
+}
+
+/// A chunk in each round that may be under way at a time. What has come back is enqueued before a
+/// step behind which the next round may end already: its memory may still be taken then.
+std::size_t chunks_under_way(const Strategy& strategy, const std::vector<Fragment>& fragments) {
+  const auto count = static_cast<int>(fragments.size());
+  std::size_t most = 0;
+  for (int first = 0; first < count; ++first) {
+    const auto begin = collectives::next_round(strategy, first, 0);
+    const auto last = begin + strategy.outer.overlap + 1;
+    std::size_t bytes = 0;
+    for (int other = 0; other < count; ++other)
+      for (auto step = collectives::next_round(strategy, other, begin); step <= last;
+           step += strategy.rounds.steps)
+        bytes += chunk_bytes(strategy, fragments[static_cast<std::size_t>(other)]);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+/// At the most: a team's changes for all owners, and what it sums as one of them. What teams of
+/// other nodes send takes memory here, too; what is sent within a node stays where it is. Where
+/// rounds do not wait for all, a change that is late lies there until the next one, and a team that
+/// is late has not read the sums of all rounds that others are ahead.
+std::size_t mail_under_way(const WorkerNeeds& needs, const Strategy& strategy,
+                           const std::vector<Fragment>& fragments) {
+  const int here = needs.votes ? needs.workers_of_node : needs.world_size;
+  const auto teams = static_cast<std::size_t>(strategy.teams());
+  const auto elsewhere = teams - static_cast<std::size_t>(std::max(here / strategy.team, 1));
+  const auto changes = teams + elsewhere, sums = 1 + elsewhere;
+  const auto under_way = (changes + sums) * chunks_under_way(strategy, fragments);
+  if (strategy.outer.quorum.value_or(strategy.teams()) >= strategy.teams())
+    return under_way;
+  const auto ahead = static_cast<std::size_t>(
+      collectives::rules_of(strategy.policy).window(strategy) / strategy.rounds.steps + 1);
+  return under_way + (changes + ahead * sums) * all_chunks(strategy, fragments);
+}
+
+/// Of rank 0, which speaks for its team: the parameters that teams agreed on last, and those that
+/// were sent since; what was rounded off of its changes, and of the sums of its chunks; places to
+/// make both in; and what travels.
+void add_outer(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
+               const FlatPlan& plan) {
+  if (!strategy.has_teams())
+    return;
+  const auto& outer = strategy.outer;
+  const auto fragments = fragments_of(needs, strategy, plan);
+  const auto teams = static_cast<std::size_t>(strategy.teams());
+  const auto all = sizeof(float) * elements_of(fragments);
+  const auto most = sizeof(float) * largest(fragments);
+  of(bytes, MemoryKind::parameters) += all * (outer.overlap > 0 ? 2 : 1);
+  if (outer.compression != collectives::Compression::none && outer.error_feedback)
+    of(bytes, MemoryKind::optimizer) += all + all / teams;
+  of(bytes, MemoryKind::communication) += 2 * (most + most / teams);
+  of(bytes, MemoryKind::workspace) += 2 * sizeof(double);
+  of(bytes, needs.host_capacity ? MemoryKind::pinned : MemoryKind::communication) +=
+      mail_under_way(needs, strategy, fragments);
+}
+
 BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan) {
-  const auto part = [&plan](bool divided) {
-    return sizeof(float) * (divided ? plan.shard_elements() : plan.elements);
-  };
   const auto window = [&plan](std::size_t alive) {
     return sizeof(float) * collectives::plan_window(plan.buckets, alive).elements;
   };
@@ -113,12 +217,14 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
   const auto kept = strategy.kept(optimized);
   BytesByKind bytes = needs.undivided;
   of(bytes, MemoryKind::parameters) +=
-      (strategy.offloads_parameters ? sizeof(float) * kept : part(strategy.divides_parameters)) +
+      (strategy.offloads_parameters ? sizeof(float) * kept
+                                    : part_bytes(plan, strategy.divides_parameters)) +
       sizeof(float) * needs.statistic_elements * statistics_kept(needs, strategy);
   of(bytes, MemoryKind::gradients) +=
-      part(strategy.divides_gradients) +
-      (needs.passes > 1 && !strategy.is_asynchronous() ? part(strategy.sums_shards()) : 0);
-  of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * sizeof(float) * kept +
+      part_bytes(plan, strategy.divides_gradients) +
+      (needs.passes > 1 && !strategy.is_asynchronous() ? part_bytes(plan, strategy.sums_shards())
+                                                       : 0);
+  of(bytes, MemoryKind::optimizer) += slots_of(needs, strategy) * sizeof(float) * kept +
                                       (needs.scales_loss ? sizeof(LossScaleState) : 0);
   if (strategy.offloads())
     of(bytes, MemoryKind::pinned) += HostShard::bytes(optimized - kept, needs.optimizer_slots);
@@ -126,7 +232,7 @@ BytesByKind state_bytes(const WorkerNeeds& needs, const Strategy& strategy, cons
     of(bytes, MemoryKind::pinned) +=
         sizeof(float) *
         ModelState::snapshot_elements(ModelState::saved_elements(plan, strategy, needs.saves_part),
-                                      needs.statistic_elements, needs.optimizer_slots);
+                                      needs.statistic_elements, slots_of(needs, strategy));
   of(bytes, MemoryKind::workspace) += scratch_bytes;
   of(bytes, MemoryKind::communication) +=
       (strategy.divides_parameters ? window(strategy.parameters_alive(plan.buckets.size())) : 0) +
@@ -142,19 +248,14 @@ struct Travelling {
 };
 
 Travelling travelling(const WorkerNeeds& needs, const FlatPlan& plan) {
-  const auto is_trained = [&needs](UnitId unit) {
-    const auto i = static_cast<std::size_t>(unit);
-    return needs.unit_elements[i] > 0 && (needs.unit_frozen.empty() || !needs.unit_frozen[i]);
-  };
+  const auto frozen = frozen_buckets(needs, plan);
   Travelling elements;
   bool trained_below = false;
-  for (auto bucket = plan.buckets.rbegin(); bucket != plan.buckets.rend(); ++bucket) {
-    bool trained = false;
-    for (auto unit = bucket->units.first; unit <= bucket->units.last; ++unit)
-      trained = trained || is_trained(unit);
-    trained_below = trained_below || trained;
-    elements.trained += trained ? bucket->elements : 0;
-    elements.backward += trained_below ? bucket->elements : 0;
+  for (auto number = plan.buckets.size(); number-- > 0;) {
+    const auto bucket = plan.buckets[number].elements;
+    trained_below = trained_below || !frozen[number];
+    elements.trained += frozen[number] ? 0 : bucket;
+    elements.backward += trained_below ? bucket : 0;
   }
   return elements;
 }
@@ -184,7 +285,8 @@ std::uint64_t sent_bytes(const Strategy& strategy, const FlatPlan& plan, const T
       size_of(strategy.gathered) * gathered_elements(strategy, plan, elements, passes);
   return ring(gathered + scattered, strategy.shards) +
          times * 2 *
-             ring(gradients / static_cast<std::uint64_t>(strategy.shards), strategy.replicas());
+             ring(gradients / static_cast<std::uint64_t>(strategy.shards),
+                  strategy.team / strategy.shards);
 }
 
 /// At the end of a round: what is averaged, and a vote.
@@ -194,6 +296,19 @@ std::uint64_t round_bytes(const WorkerNeeds& needs, const Strategy& strategy, co
   const auto averaged = elements.trained + needs.statistic_elements +
                         (optimizer ? needs.optimizer_slots * plan.elements : 0);
   return 2 * ring(sizeof(float) * (averaged + (needs.votes ? 1 : 0)), needs.world_size);
+}
+
+/// In the rounds of all fragments, from those who speak for their teams: to each other owner its
+/// chunk of the changes, and to each other team the sum of what all have changed in one's own. And
+/// where all have parameters of which each has updated a part, what these come to is gathered.
+std::uint64_t outer_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
+                          const Travelling& elements) {
+  const std::uint64_t chunks = all_chunks(strategy, fragments_of(needs, strategy, plan));
+  const auto others = static_cast<std::uint64_t>(strategy.teams() - 1);
+  const bool gathers = strategy.divides_optimizer && !strategy.divides_parameters;
+  return 2 * others * chunks * static_cast<std::uint64_t>(strategy.shards) /
+             static_cast<std::uint64_t>(strategy.team) +
+         (gathers ? ring(size_of(strategy.gathered) * elements.trained, strategy.shards) : 0);
 }
 
 /// Of its part, to its buddy.
@@ -253,11 +368,12 @@ std::vector<Candidate> candidates() {
 }
 
 /// Whether such a job can have the strategy, which must be no other word for an earlier one.
-bool is_possible(const StrategyFacts& facts, int world_size, std::int64_t shard_group) {
-  if (facts.alias || facts.alone != (world_size == 1))
+bool is_possible(const ParallelConfig& like, int world_size) {
+  const auto& facts = facts_of(like.strategy);
+  if (facts.alias || facts.alone != (world_size == 1) || world_size % like.team(world_size) != 0)
     return false;
   return facts.group != ShardGroup::configured ||
-         (world_size > shard_group && world_size % shard_group == 0);
+         (world_size > like.shard_group && world_size % like.shard_group == 0);
 }
 
 } // namespace
@@ -292,6 +408,11 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   if (strategy.is_asynchronous())
     prediction.sent =
         mail_bytes(needs, plan, elements) + (buddies ? buddys_bytes(needs, strategy, elements) : 0);
+  else if (strategy.has_teams())
+    prediction.sent = sent_bytes(strategy, plan, elements, passes) +
+                      (buddies ? buddys_bytes(needs, strategy, elements) : 0) +
+                      outer_bytes(needs, strategy, plan, elements) /
+                          static_cast<std::uint64_t>(strategy.rounds.steps);
   else if (strategy.trains_apart())
     prediction.sent = round_bytes(needs, strategy, plan, elements) /
                       static_cast<std::uint64_t>(strategy.rounds.steps);
@@ -303,6 +424,7 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   add_recovery(prediction.bytes, needs, strategy, plan, buddies);
   add_base(prediction.bytes, needs, strategy, plan);
   add_owner(prediction.bytes, needs, strategy, plan, parallel.stale.gradients == "compensated");
+  add_outer(prediction.bytes, needs, strategy, plan);
   prediction.fits =
       needs.host_capacity
           ? prediction.total() <= needs.capacity && prediction.pinned() <= *needs.host_capacity
@@ -313,14 +435,16 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
 std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel) {
   std::vector<ParallelConfig> all;
   for (const auto& facts : strategies) {
-    if (!is_possible(facts, needs.world_size, parallel.shard_group))
-      continue;
     auto like = parallel;
     like.strategy = facts.kind;
+    if (!is_possible(like, needs.world_size))
+      continue;
     like.offload = {};
     if (!like.divides_parameters())
       like.mixed_precision.parameters = "fp32"; // the others refuse it
-    if (facts.policy != StepPolicy::every_step)
+    if (like.has_teams())
+      like.mixed_precision.buffers = "fp32"; // the rest is within a team
+    else if (facts.policy != StepPolicy::every_step)
       like.mixed_precision = {};
     if (like.buddies == "on")
       like.buddies = "auto"; // takes as much, and is refused nowhere

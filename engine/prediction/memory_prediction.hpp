@@ -58,13 +58,15 @@ struct Prediction {
   std::size_t pinned() const; ///< bytes of the host's memory, where state is offloaded
 };
 
-/// `parallel` says the strategy, and how units are wrapped and gathered. dp: of rank 0.
+/// `parallel` says the strategy, and how units are wrapped and gathered. Memory is rank 0's: dp's
+/// others have no optimizer, and teams' others may not speak for them.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
 
-/// What is to be compared: every strategy that so many workers can have (hsdp where the config's
-/// groups divide them) without offload, then the config's with its offload, if it has one. Unless
-/// that is fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where the host's memory
-/// is not the device's. What else the config says may refuse some of them (find_conflicts).
+/// What is to be compared: every strategy that so many workers can have (hsdp and diloco where the
+/// config's groups and teams divide them) without offload, then the config's with its offload, if
+/// it has one. Unless that is fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where
+/// the host's memory is not the device's. What else the config says may refuse some of them
+/// (find_conflicts).
 std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel);
 std::vector<Prediction> predict_all(const WorkerNeeds& needs,
                                     std::span<const ParallelConfig> alternatives);

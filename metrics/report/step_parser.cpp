@@ -26,7 +26,7 @@ struct StepField {
 };
 
 /// In the order in which they are written.
-constexpr std::array<StepField, 24> step_fields = {{
+constexpr std::array<StepField, 25> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -48,6 +48,7 @@ constexpr std::array<StepField, 24> step_fields = {{
     {"reads"},
     {"drift", &StepRecord::drift},
     {"round_bytes", &StepRecord::round_bytes},
+    {"rounds"},
     {"loss_scale", &StepRecord::loss_scale},
     {"skipped_steps", &StepRecord::skipped_steps},
     {"loss_scale_growths", &StepRecord::scale_growths},

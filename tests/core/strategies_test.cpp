@@ -19,7 +19,7 @@ TEST_CASE("every strategy is read and printed by its own word") {
 
 TEST_CASE("a strategy that is none, or no word at all, is refused with the nearest") {
   const std::string allowed =
-      "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp, local_sgd, async";
+      "; allowed: single, dp, ddp, zero1, zero2, zero3, fsdp, hsdp, local_sgd, diloco, async";
   CHECK(problems(synthetic + "parallel: {strategy: fdsp}\n") ==
         Lines{"a.yaml:2:22: parallel.strategy: \"fdsp\" is not a choice" + allowed +
               "; did you mean \"fsdp\"?"});
@@ -48,4 +48,9 @@ TEST_CASE("of so many workers, who divide something hold one copy together") {
   CHECK(shards(StrategyKind::zero1, 4) == 4);
   CHECK(shards(StrategyKind::fsdp, 3) == 3);
   CHECK(shards(StrategyKind::hsdp, 4) == 2);
+  CHECK(shards(StrategyKind::diloco, 4) == 1);
+  ParallelConfig teams{.strategy = StrategyKind::diloco};
+  teams.outer = {.team = 2, .inner = "zero2"};
+  CHECK(teams.shards(8) == 2);
+  CHECK(teams.divides() == Divided::gradients);
 }

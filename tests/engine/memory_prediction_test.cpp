@@ -3,6 +3,8 @@
 #include "troupe/core/config/config.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/engine/asynchronous/step_sum.hpp"
+#include "troupe/engine/outer/change_sum.hpp"
+#include "troupe/engine/outer/outer_state.hpp"
 #include "troupe/engine/prediction/memory_prediction.hpp"
 #include "troupe/engine/state/model_state.hpp"
 
@@ -10,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 using namespace troupe;
@@ -49,6 +52,47 @@ Prediction option(std::string_view strategy, bool fits) {
   return {.strategy = strategy_named(strategy).value(), .fits = fits};
 }
 
+/// Two teams of two workers.
+ParallelConfig teams_of_two(const std::string& inner) {
+  auto config = parallel("diloco");
+  config.outer.team = 2;
+  config.outer.inner = inner;
+  config.rounds.local_steps = 4;
+  return config;
+}
+
+/// Of rank 0.
+struct Speaker {
+  std::shared_ptr<Replica> replica = std::make_shared<Replica>();
+  std::shared_ptr<OuterState> outer = nullptr;
+  std::shared_ptr<ChangeSum> sums = nullptr;
+};
+
+Speaker speaker(const std::shared_ptr<Device>& device, std::shared_ptr<ModelState> state) {
+  Speaker made;
+  made.replica->equipment = std::make_shared<Equipment>();
+  made.replica->equipment->device = device;
+  made.replica->state = std::move(state);
+  made.replica->communication = device->create_stream({.name = "communication"});
+  made.replica->owner = device->create_stream({.name = "owner"});
+  made.outer = *OuterState::create(made.replica);
+  made.sums = *ChangeSum::create(made.replica, made.outer->fragments());
+  return made;
+}
+
+/// All that is sent of a fragment from here, before any of it has come.
+std::vector<BufferPtr> sent_in_a_round(const Speaker& rank, int fragment) {
+  const Round round{fragment, 0};
+  auto sent = *rank.outer->end_round(fragment, 0.5);
+  REQUIRE(rank.replica->communication->synchronize());
+  auto change = RoundChange{round, 0.5}.to_mail();
+  change.values = sent.front();
+  REQUIRE(rank.sums->close(round, {std::make_shared<const collectives::Mail>(std::move(change))},
+                           [&](const collectives::Mail& sum) { sent.push_back(sum.values); }));
+  REQUIRE(rank.sums->stream().synchronize());
+  return sent;
+}
+
 } // namespace
 
 TEST_CASE("parameters, gradients and optimizer are within 2% of ZeRO's formulas") {
@@ -82,6 +126,35 @@ TEST_CASE("workers that train apart send what ddp sends in a step once a round")
   CHECK(predict(large(), config).sent == ddp / 10);
   config.rounds.momentum = "averaged"; // both of Adam's moments
   CHECK(predict(large(), config).sent == 3 * ddp / 10);
+}
+
+TEST_CASE("teams send what their inner strategy does, and once a round what they have changed") {
+  auto of_a_team = large();
+  of_a_team.world_size = 2;
+  const double all = 25e6 * 4, steps = 4;
+  const auto in_rounds = [&](const ParallelConfig& config) {
+    const auto inner = predict(of_a_team, parallel(config.outer.inner)).sent;
+    return static_cast<double>(predict(large(), config).sent - inner);
+  };
+  // One of two speaks; or each of its shard. To one other team half as changes, half as sums.
+  CHECK(in_rounds(teams_of_two("ddp")) == all / 2 / steps);
+  CHECK(in_rounds(teams_of_two("zero3")) == all / 2 / steps);
+  // What they come to is gathered in the team.
+  for (const char* inner : {"zero1", "zero2"})
+    CHECK(in_rounds(teams_of_two(inner)) == all / 2 / steps + all / 2 / steps);
+  auto config = teams_of_two("ddp");
+  config.outer.fragments = 5;
+  CHECK(in_rounds(config) == all / 2 / steps);
+  config.outer.overlap = 3;
+  CHECK(in_rounds(config) == all / 2 / steps);
+  for (const auto& [compress, size] : {std::pair{"fp16", 2.0}, std::pair{"int8", 1 + 4.0 / 128},
+                                       std::pair{"int4", 0.5 + 4.0 / 128}}) {
+    config.outer.compress = compress;
+    CHECK(in_rounds(config) == Approx(all / 4 * size / 2 / steps).epsilon(1e-4));
+  }
+  config.outer.team = 4; // there is no other team
+  of_a_team.world_size = 4;
+  CHECK(in_rounds(config) == 0);
 }
 
 TEST_CASE("asynchronous workers read each version once, and send gradients of each slice") {
@@ -196,6 +269,123 @@ TEST_CASE("a state takes the memory that was predicted, to the byte") {
     INFO(to_string(static_cast<MemoryKind>(kind)));
     CHECK(device->memory().current[kind] == prediction.bytes[kind]);
   }
+}
+
+TEST_CASE("who speaks for a team takes the memory that was predicted, to the byte") {
+  const std::string inner = GENERATE("ddp", "zero1", "zero3");
+  const std::string compress = GENERATE("none", "fp16", "int4");
+  const std::int64_t overlap = GENERATE(0, 2), fragments = GENERATE(1, 2);
+  const bool votes = GENERATE(false, true), frozen = GENERATE(false, true);
+  const double momentum = GENERATE(0.0, 0.9);
+  CAPTURE(inner, compress, overlap, fragments, votes, frozen, momentum);
+  auto config = teams_of_two(inner);
+  config.bucket_size = 1;
+  config.outer.momentum = momentum;
+  config.outer.fragments = fragments;
+  config.outer.overlap = overlap;
+  config.outer.compress = compress;
+  const WorkerNeeds needs{.world_size = 4,
+                          .unit_elements = {70, 0, 333, 1000, 5},
+                          .unit_names = {"stem", "pool", "a", "b", "head"},
+                          .unit_frozen = {false, true, frozen, false, false},
+                          .statistic_elements = 12,
+                          .optimizer_slots = 2,
+                          .passes = 2,
+                          .keeps_statistics = true,
+                          .votes = votes,
+                          .workers_of_node = 4, // what others send is theirs
+                          .scales_loss = true,
+                          .snapshots = true};
+  StorageLayout layout;
+  layout.unit_elements = needs.unit_elements;
+  layout.unit_names = needs.unit_names;
+  layout.statistic_elements = needs.statistic_elements;
+  std::vector<double> rates;
+  for (UnitId unit = 0; unit < std::ssize(needs.unit_elements); ++unit) {
+    const auto number = static_cast<std::size_t>(unit);
+    const auto elements = needs.unit_elements[number];
+    if (elements == 0)
+      continue;
+    layout.parameters.push_back({needs.unit_names[number],
+                                 {static_cast<std::int64_t>(elements)},
+                                 unit,
+                                 0,
+                                 elements,
+                                 nullptr});
+    rates.push_back(needs.unit_frozen[number] ? 0 : 1);
+  }
+  const std::shared_ptr<Device> device = cpu::make_host_device(0, 1);
+  auto state = ModelState::create(
+      *device, layout,
+      {.optimizer_slots = {"exp_avg", "exp_avg_sq"},
+       .accumulate = true,
+       .keeps_statistics = true,
+       .loss_scale = LossScaleOptions{},
+       .strategy = collectives::strategy_of(config, needs.world_size),
+       .buckets = collectives::wrap_units(config, layout.unit_elements, layout.unit_names),
+       .rates = rates,
+       .snapshots = true,
+       .keeps_base = votes,
+       .outer_momentum = momentum > 0});
+  REQUIRE(state);
+  const auto rank = speaker(device, *std::move(state));
+  const auto& parts = rank.outer->fragments();
+  REQUIRE(std::ssize(parts) == fragments);
+  // With this overlap the one has not come back when the other is sent.
+  std::vector<BufferPtr> under_way;
+  const auto largest = std::ranges::max_element(parts, {}, &Fragment::elements) - parts.begin();
+  for (int fragment = 0; fragment < fragments; ++fragment)
+    if (overlap > 0 || fragment == largest)
+      std::ranges::move(sent_in_a_round(rank, fragment), std::back_inserter(under_way));
+  const auto prediction = predict(needs, config);
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    INFO(to_string(static_cast<MemoryKind>(kind)));
+    CHECK(device->memory().current[kind] == prediction.bytes[kind]);
+  }
+}
+
+TEST_CASE("what teams of other nodes send takes memory, and more where some are not waited for") {
+  auto needs = large();
+  needs.votes = true;
+  const std::size_t chunk = 25'000'000 * 4 / 2; // bytes; one of two teams' owner has it
+  auto config = teams_of_two("ddp");
+  const auto mail = [&](int workers_of_node) {
+    needs.workers_of_node = workers_of_node;
+    return bytes(predict(needs, config), MemoryKind::communication);
+  };
+  const auto alone = mail(4);
+  CHECK(mail(2) == alone + 2 * chunk); // a change and a sum
+  CHECK(mail(1) == mail(2));           // a team does not write to itself
+  config.outer.quorum = 1;
+  // Its changes, until the next round takes them, and sums, as far as a team may be ahead.
+  CHECK(mail(4) == alone + (2 + 4) * chunk);
+  const auto most = mail(2);
+  CHECK(most == alone + 2 * chunk + (3 + 4 * 2) * chunk);
+  needs.host_capacity = SIZE_MAX;
+  const auto on_gpu = predict(needs, config);
+  CHECK(on_gpu.pinned() == (5 + 11) * chunk);
+  CHECK(bytes(on_gpu, MemoryKind::communication) + on_gpu.pinned() == most);
+}
+
+TEST_CASE("diloco is compared where the config's teams divide the workers") {
+  auto config = parallel("ddp");
+  config.mixed_precision = {.parameters = "bf16", .reduce = "bf16", .buffers = "bf16"};
+  const auto found = [&] {
+    std::vector<ParallelConfig> found;
+    std::ranges::copy_if(alternatives(large(), config), std::back_inserter(found),
+                         &ParallelConfig::has_teams);
+    return found;
+  };
+  config.outer.team = 3;
+  CHECK(found().empty());
+  config.outer.team = 2;
+  REQUIRE(found().size() == 1);
+  const auto& precision = found().front().mixed_precision;
+  CHECK(precision.reduce == "bf16"); // within a team
+  CHECK(precision.parameters == "fp32");
+  CHECK(precision.buffers == "fp32");
+  config.outer.inner = "zero3";
+  CHECK(found().front().mixed_precision.parameters == "bf16");
 }
 
 TEST_CASE("the recommendation is the first strategy that fits, from what costs least") {

@@ -32,6 +32,15 @@ Experiment perceptron(const Settings& more = {}) {
                     more};
 }
 
+/// What tools/check-rounds says of four teams.
+Ended checked_rounds(const RunFiles& run, int steps, int quorum) {
+  return RunningProgram{{(source_tree() / "tools/check-rounds").string(),
+                         (run / "events.jsonl").string(), "--teams", "4", "--local-steps",
+                         std::to_string(steps), "--quorum", std::to_string(quorum), "--overlap",
+                         "3"}}
+      .wait();
+}
+
 /// Inner optimizers have momentum, rounds overlap, and everything is rounded.
 const Settings everything = {"parallel.outer.fragments=2", "parallel.outer.overlap=2",
                              "parallel.outer.compress=int8"};
@@ -66,6 +75,12 @@ TEST_CASE("each change counts once, also of teams that a round does not wait for
     CAPTURE(overlap);
     const auto run = experiment.completed(overlap, base + plain + hasty + Settings{overlap});
     CHECK(run.digest() == ddp.digest());
+    const auto said = checked_rounds(run, 4, 1);
+    CAPTURE(said.out, said.err);
+    CHECK(said.code == 0);
+    CHECK(has(said.out, "% came 1 rounds late"));
+    CHECK(checked_rounds(run, 4, 4).code == 1); // which was not asked for
+    CHECK(checked_rounds(run, 5, 1).code == 1);
   }
 }
 

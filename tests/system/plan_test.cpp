@@ -7,6 +7,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <map>
+#include <numeric>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -29,6 +30,12 @@ nlohmann::json strategy(const nlohmann::json& plan, const std::string& name) {
       return row;
   FAIL("the plan has no " << name);
   return {};
+}
+
+/// In rounds of four steps: bytes that all workers send in one, in the mean.
+double sent_in_a_round(const RunFiles& run) {
+  const auto sent = run.column<double>("collective_bytes");
+  return std::accumulate(sent.begin() + 4, sent.begin() + 8, 0.0) / 4;
 }
 
 } // namespace
@@ -64,6 +71,63 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
 }
 
+TEST_CASE("teams need what was planned, and send what was planned") {
+  const std::string inner = GENERATE("ddp", "zero1", "zero3");
+  const Settings job = GENERATE(
+      Settings{}, Settings{"parallel.outer.compress=int4", "train.accumulate=2"},
+      Settings{"parallel.outer.fragments=2", "parallel.outer.overlap=1",
+               "parallel.outer.compress=fp16", "train.freeze=[stem, layer1, layer2.0, layer3.0]"},
+      Settings{"parallel.outer.fragments=3", "parallel.outer.overlap=3",
+               "parallel.outer.error_feedback=false", "parallel.outer.compress=int8"});
+  CAPTURE(inner, job);
+  const Experiment experiment{job};
+  const Settings settings = {"parallel.strategy=diloco",   "parallel.local_steps=4",
+                             "parallel.outer.team=2",      "parallel.outer.inner=" + inner,
+                             "parallel.bucket_size=64KiB", "devices.count=4",
+                             "data.batch_size=16",         "train.max_steps=9",
+                             "checkpoint.every=never"};
+  const auto planned = strategy(plan(experiment, settings), "diloco");
+  const auto run = experiment.completed("teams", settings);
+
+  const auto used = run.summary().at("workers").at(0).at("peak_bytes_by_kind");
+  for (const auto& [kind, bytes] : used.items()) {
+    INFO(kind);
+    const auto most = planned.at("bytes_by_kind").at(kind).get<double>();
+    if (kind != "communication") {
+      CHECK(most == Approx(bytes.get<double>()).epsilon(0.05));
+      continue;
+    }
+    // What is under way at a time depends on how fast others take it.
+    CHECK(bytes.get<double>() <= most);
+    CHECK(bytes.get<double>() > 0.7 * most);
+  }
+  CHECK(planned.at("sent_bytes_per_step").get<double>() ==
+        Approx(sent_in_a_round(run) / 4).epsilon(1e-5));
+}
+
+TEST_CASE("teams of several nodes need what was planned, and send what was planned") {
+  const auto settings =
+      for_nodes(2, "diloco") + Settings{"train.max_steps=9", "parallel.local_steps=4",
+                                        "parallel.outer.overlap=2", "parallel.outer.compress=int8",
+                                        "checkpoint.every=never"};
+  const Experiment experiment;
+  const auto planned = strategy(plan(experiment, settings), "diloco");
+  Daemons daemons{experiment, "nodes", settings};
+  auto& leader = daemons.lead();
+  REQUIRE(daemons.join().wait().code == 0);
+  REQUIRE(stop(leader).code == 0);
+  const auto run = experiment.run("nodes");
+  const auto used = run.summary().at("workers").at(0).at("peak_bytes_by_kind");
+  const auto& bytes = planned.at("bytes_by_kind");
+  for (const char* kind : {"parameters", "gradients", "optimizer"}) {
+    INFO(kind);
+    CHECK(bytes.at(kind) == used.at(kind));
+  }
+  CHECK(used.at("communication").get<double>() <= bytes.at("communication").get<double>());
+  CHECK(planned.at("sent_bytes_per_step").get<double>() ==
+        Approx(sent_in_a_round(run) / 2).epsilon(1e-5));
+}
+
 TEST_CASE("nodes need what was planned, and send what was planned") {
   const std::string name = GENERATE("dp", "ddp", "zero1", "zero3");
   CAPTURE(name);
@@ -96,7 +160,7 @@ TEST_CASE("parameters below the first that is trained are not gathered for backw
 }
 
 TEST_CASE("the copy that a checkpoint is written from while it trains is planned") {
-  const std::string name = GENERATE("single", "zero2", "zero3");
+  const std::string name = GENERATE("single", "zero2", "zero3", "diloco");
   CAPTURE(name);
   const Experiment experiment;
   const Settings settings = {"parallel.strategy=" + name,
@@ -151,6 +215,7 @@ TEST_CASE("a plan has no row of a strategy that the config would be refused with
   CHECK(has(clipped.at("async"), "have no norm in common (train.clip_grad_norm, "));
   const auto synchronized = reasons({"model.sync_batch_norm=true"});
   CHECK(has(synchronized.at("local_sgd"), "train apart"));
+  CHECK(has(synchronized.at("diloco"), "train apart"));
   CHECK(has(synchronized.at("async"), "cannot sum batch statistics (model.sync_batch_norm, "));
   CHECK_FALSE(synchronized.contains("zero3"));
   const auto ended =

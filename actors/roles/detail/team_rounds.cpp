@@ -116,7 +116,9 @@ Status TeamRounds::close(int fragment) {
   std::vector<int> to;
   for (int team = 0; team < strategy().teams(); ++team)
     to.push_back(speaker(team));
-  return setup_.sum->close(round, book_.close(fragment),
+  auto changes = book_.close(fragment);
+  note(round, false, changes);
+  return setup_.sum->close(round, std::move(changes),
                            [post = setup_.post, from = rank(), to](Mail letter) {
                              letter.from = from;
                              for (const auto each : to) {
@@ -124,6 +126,13 @@ Status TeamRounds::close(int fragment) {
                                post->send(letter);
                              }
                            });
+}
+
+void TeamRounds::note(Round round, bool is_meeting, std::span<const MailPtr> changes) {
+  auto& taken = taken_.emplace_back(RoundTaken{
+      .owner = team(), .fragment = round.fragment, .step = round.step, .is_meeting = is_meeting});
+  for (const auto& change : changes)
+    taken.changes.push_back({change->from / strategy().team, engine::round_of(*change).step});
 }
 
 Status TeamRounds::take_sum(const MailPtr& mail) {
@@ -217,16 +226,18 @@ void TeamRounds::meet(std::int64_t steps, double weight) {
 
 void TeamRounds::meet_fragment(int fragment, std::int64_t steps, double weight) {
   const bool trained = !collectives::ends_round(strategy(), fragment, steps - 1);
-  if (setup_.sum)
-    setup_.state->meet(fragment, trained, weight, book_.take_rest(fragment),
-                       setup_.sum->rounded_off(fragment));
-  else
-    setup_.state->meet(fragment, trained, weight, {}, nullptr);
+  if (!setup_.sum)
+    return setup_.state->meet(fragment, trained, weight, {}, nullptr);
+  const auto late = book_.take_rest(fragment);
+  if (!late.empty())
+    note({fragment, steps - 1}, true, late);
+  setup_.state->meet(fragment, trained, weight, late, setup_.sum->rounded_off(fragment));
 }
 
 RoundReport TeamRounds::take_report(std::int64_t step) {
   const auto sent = sent_.extract(step);
   auto report = sent.empty() ? RoundReport{} : sent.mapped();
+  report.taken = std::exchange(taken_, {});
   const auto found = apart_.extract(step);
   if (found.empty())
     return report;

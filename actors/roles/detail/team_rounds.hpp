@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace troupe::actors {
@@ -32,6 +33,7 @@ struct TeamRoundsSetup {
 struct RoundReport {
   std::uint64_t changes = 0, sums = 0; ///< bytes
   double drift = -1;
+  std::vector<RoundTaken> taken = {}; ///< by sums since the last report
 };
 
 /// A part of a SHARD MANAGER, called by it alone.
@@ -79,6 +81,7 @@ private:
   Status check(const collectives::Mail& mail, bool fits) const;
   Status close_if_due(int fragment);
   Status close(int fragment);
+  void note(engine::Round round, bool is_meeting, std::span<const collectives::MailPtr> changes);
   void begin_grace(engine::Round round);
   void apply(engine::Round round, const Sums& sums, Apart& apart);
   void meet_fragment(int fragment, std::int64_t steps, double weight);
@@ -93,6 +96,7 @@ private:
   // By step.
   std::map<std::int64_t, RoundReport> sent_;
   std::map<std::int64_t, Apart> apart_;
+  std::vector<RoundTaken> taken_; ///< not yet reported
 };
 
 } // namespace troupe::actors
