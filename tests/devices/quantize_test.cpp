@@ -74,7 +74,7 @@ std::vector<std::uint8_t> encoded_form(QuantizedType type, const Reference& refe
   return bytes;
 }
 
-std::vector<float> normal_values(std::size_t n, float factor = 1) {
+std::vector<float> normals_of(std::size_t n, float factor = 1) {
   CounterRng random{7, 1};
   std::vector<float> values(n);
   for (float& value : values)
@@ -85,7 +85,7 @@ std::vector<float> normal_values(std::size_t n, float factor = 1) {
 /// The size of values changes from block to block, down to zeros and up to the largest there are.
 std::vector<float> values_of_all_sizes(std::size_t n) {
   constexpr float factors[] = {1, 0, 1e-3f, 1e-37f, 1e-39f, 1e-44f, 1e30f, 0x1p124f, 0, 1e-20f};
-  auto values = normal_values(n);
+  auto values = normals_of(n);
   for (std::size_t i = 0; i < n; ++i)
     values[i] *= factors[i / block % std::size(factors)];
   return values;
@@ -97,7 +97,7 @@ std::vector<float> filled(std::size_t n, float value) {
 
 /// With one other value in the middle.
 std::vector<float> values_with(std::size_t n, float value) {
-  auto values = normal_values(n);
+  auto values = normals_of(n);
   values[n / 2] = value;
   return values;
 }
@@ -191,7 +191,7 @@ TEST_CASE_METHOD(QuantizeFixture, "values are quantized and come back as they ar
     for (const std::size_t n : {1u, 127u, 128u, 129u, 1000u, 70001u})
       for (const std::size_t skew : {0u, 1u}) { // the second is not 16-byte aligned
         INFO("n " << n << ", skew " << skew);
-        check(type, normal_values(n), skew);
+        check(type, normals_of(n), skew);
         check(type, values_of_all_sizes(n), skew);
       }
 }

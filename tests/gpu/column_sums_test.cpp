@@ -14,14 +14,14 @@ using namespace troupe::tests;
 
 namespace {
 
-struct Case {
+struct SumsCase {
   DType dtype;
   std::int64_t rows, channels;
   const char* what;
 };
 
 /// A block has four rows a thread: 512 rows of 8 channels, 256 of 3 or 64 of 256.
-const Case cases[] = {
+const SumsCase cases[] = {
     {DType::f16, 1, 8, "one row"},
     {DType::f16, 32 * 512, 8, "one stripe"},
     {DType::f16, 32 * 512 + 1, 8, "a stripe of one block"},
@@ -34,10 +34,12 @@ const Case cases[] = {
 };
 
 struct ColumnSums : GpuFixture {
-  std::size_t count(const Case& c) const { return static_cast<std::size_t>(2 * c.channels + 1); }
+  std::size_t count(const SumsCase& c) const {
+    return static_cast<std::size_t>(2 * c.channels + 1);
+  }
 
   /// Of each channel the values, then their squares, then the number of rows.
-  std::vector<double> sums_of(const Case& c, const void* x) {
+  std::vector<double> sums_of(const SumsCase& c, const void* x) {
     auto* const sums = static_cast<double*>(room(2 * count(c)));
     stream().enqueue("sums", [&](cudaStream_t raw) {
       launch_batch_norm_rank_sums(raw, {c.dtype, c.rows, c.channels}, x, sums, stream().scratch());
@@ -57,7 +59,7 @@ Floats whole_numbers(std::int64_t elements) {
   return values;
 }
 
-std::vector<double> true_sums(const Case& c, const Floats& x) {
+std::vector<double> true_sums(const SumsCase& c, const Floats& x) {
   const auto channels = static_cast<std::size_t>(c.channels);
   std::vector<double> sums(2 * channels + 1);
   for (std::size_t i = 0; i < x.size(); ++i) {
