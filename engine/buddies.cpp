@@ -39,7 +39,8 @@ int least_distance(const Places& places) {
 Buddies buddies_of(const ParallelConfig& parallel, const collectives::Strategy& strategy,
                    const GenerationRecord& generation) {
   const Buddies none{.distance = 0, .world_size = strategy.world_size};
-  if (parallel.buddies == "off" || strategy.shards < 2 || strategy.replicas() > 1)
+  if (parallel.buddies == "off" || strategy.shards < 2 || strategy.replicas() > 1 ||
+      strategy.has_teams()) // who replays a step knows nothing of outer ones
     return none;
   const auto hosts = places_of(generation, &NodePlace::host);
   const bool one_host =
@@ -76,6 +77,8 @@ std::string lacks_copies(const ParallelConfig& parallel, const GenerationRecord&
   std::string_view why = "one host has more than half of the workers";
   if (parallel.buddies == "off")
     why = "parallel.buddies is off";
+  else if (strategy.has_teams() && strategy.teams() == 1)
+    why = "there is no other team that would have a copy";
   else if (strategy.replicas() > 1)
     why = "all workers that hold some part of it are on one node";
   return fmt::format("{} divides the state, and {}: when a node is lost, the job goes on from the "

@@ -85,9 +85,9 @@ std::vector<BufferPtr> sent_in_a_round(const Speaker& rank, int fragment) {
   const Round round{fragment, 0};
   auto sent = *rank.outer->end_round(fragment, 0.5);
   REQUIRE(rank.replica->communication->synchronize());
-  auto change = RoundChange{round, 0.5}.to_mail();
-  change.values = sent.front();
-  REQUIRE(rank.sums->close(round, {std::make_shared<const collectives::Mail>(std::move(change))},
+  const auto change = std::make_shared<collectives::Mail>(RoundChange{round, 0.5}.to_mail());
+  change->values = sent.front();
+  REQUIRE(rank.sums->close(round, {change},
                            [&](const collectives::Mail& sum) { sent.push_back(sum.values); }));
   REQUIRE(rank.sums->stream().synchronize());
   return sent;

@@ -100,8 +100,11 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
       "dealt", {"parallel.strategy=ddp", "devices.count=2", "data.slices=4", "data.dealing=speed"});
   const auto apart = experiment.completed(
       "apart", {"parallel.strategy=async", "devices.count=2", "metrics.reads=true"});
+  const auto teams =
+      experiment.completed("teams", {"parallel.strategy=diloco", "parallel.local_steps=2",
+                                     "devices.count=2", "metrics.reads=true"});
   for (const auto& run :
-       {all, experiment.completed("plain"), dealt, apart, hopeless.run("failed")}) {
+       {all, experiment.completed("plain"), dealt, apart, teams, hopeless.run("failed")}) {
     for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
       seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
     for (const auto& [file, lines] :

@@ -88,7 +88,7 @@ TEST_CASE("a run whose events or summary found no room has failed") {
   SECTION("the summary") {
     const auto ended =
         RunningProgram{
-            with_small_files(5, experiment.command("train", "small",
+            with_small_files(6, experiment.command("train", "small",
                                                    {"model.num_classes=100", "train.max_steps=2"}))}
             .wait();
     CAPTURE(ended.out, ended.err);
