@@ -90,21 +90,20 @@ std::filesystem::path checkpoints_of(const Applicant& applicant) {
 
 JobPlace lead_job(const Applicant& applicant, const std::optional<Vacancy>& after) {
   const auto& cluster = applicant.config.cluster;
-  MembershipSetup setup{
-      .min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
-      .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
-      .quorum = cluster.timeouts.quorum,
-      .form = cluster.timeouts.form,
-      .detection = cluster.timeouts.detection,
-      .slices = [config =
-                     &applicant.config](std::int64_t workers) { return config->slices(workers); },
-      .say = applicant.say,
-      .voter = applicant.voter,
-      .leave_one_by_one = applicant.config.parallel.divides() != Divided::nothing,
-      .lacks_copies =
-          [config = &applicant.config](const engine::GenerationRecord& record) {
-            return engine::lacks_copies(config->parallel, record);
-          }};
+  MembershipSetup setup{.min_nodes = static_cast<std::int32_t>(cluster.min_nodes),
+                        .max_nodes = static_cast<std::int32_t>(cluster.max_nodes),
+                        .quorum = cluster.timeouts.quorum,
+                        .form = cluster.timeouts.form,
+                        .detection = cluster.timeouts.detection,
+                        .slices = [config = &applicant.config](
+                                      std::int64_t workers) { return config->slices(workers); },
+                        .say = applicant.say,
+                        .voter = applicant.voter,
+                        .leave_one_by_one = applicant.config.parallel.divides() != Divided::nothing,
+                        .lacks_copies =
+                            [config = &applicant.config](const engine::GenerationRecord& record) {
+                              return engine::lacks_copies(config->parallel, record);
+                            }};
   if (after) {
     setup.before = after->last;
     setup.lost = after->lost;

@@ -89,7 +89,8 @@ TEST_CASE("a run whose events or summary found no room has failed") {
     const auto ended =
         RunningProgram{
             with_small_files(6, experiment.command("train", "small",
-                                                   {"model.num_classes=100", "train.max_steps=2"}))}
+                                                   {"parallel.strategy=ddp", "devices.count=4",
+                                                    "train.max_steps=2"}))}
             .wait();
     CAPTURE(ended.out, ended.err);
     CHECK(ended.code == 1);
