@@ -56,8 +56,17 @@ TEST_CASE("a rank that is so slow that it gets no slice is tried again") {
   Dealer dealer{{.dealing = Dealing{4, 2}, .by_speed = true}, 0};
   add_steps(dealer, 8, {10ms, 900ms});
   CHECK(dealer.deal(8) == Counts{4, 0});
+  CHECK(dealer.next_look(8) == 72);
   add_steps(dealer, 64, {10ms, 900ms});
-  CHECK(dealer.deal(72) == Counts{2, 2});
+  CHECK(dealer.deal(72) == Counts{3, 1});
+  CHECK(dealer.next_look(72) == 80);
+  add_steps(dealer, 8, {10ms, 900ms}); // it still is
+  CHECK(dealer.deal(80) == Counts{4, 0});
+  CHECK(dealer.next_look(80) == 144);
+  add_steps(dealer, 64, {10ms, 900ms});
+  CHECK(dealer.deal(144) == Counts{3, 1});
+  add_steps(dealer, 8, {10ms, 10ms}); // now it is not
+  CHECK(dealer.deal(152) == Counts{2, 2});
 }
 
 TEST_CASE("where each rank must have a slice, the slowest has one") {

@@ -10,6 +10,7 @@ namespace {
 /// ahead is taken for one of them.
 constexpr std::int64_t passes_between = std::int64_t{1} << 20;
 
+/// Of the slowest rank.
 double longest(const std::vector<int>& counts, const std::vector<double>& seconds) {
   double most = 0;
   for (std::size_t rank = 0; rank < counts.size(); ++rank)
@@ -57,21 +58,23 @@ std::optional<std::vector<int>> Dealer::recorded_at(std::int64_t step) const {
   return found->second;
 }
 
-std::optional<std::vector<int>> Dealer::faster() const {
-  std::vector<double> seconds, known;
-  for (const auto& [busy, slices] : measured_) {
-    seconds.push_back(slices > 0 ? std::chrono::duration<double>(busy).count() / slices : 0);
-    if (seconds.back() > 0)
-      known.push_back(seconds.back());
+std::optional<std::vector<int>> Dealer::faster() {
+  bool all_measured = true;
+  for (std::size_t rank = 0; rank < measured_.size(); ++rank) {
+    const auto& [busy, slices] = measured_[rank];
+    if (slices > 0 && busy.count() > 0)
+      seconds_[rank] = std::chrono::duration<double>(busy).count() / static_cast<double>(slices);
+    all_measured = all_measured && slices > 0;
   }
-  if (known.empty())
+  if (std::ranges::count(seconds_, 0) > 0)
     return std::nullopt;
-  // Who had no slice is given one when it would be as fast as the slowest, to be measured again.
-  for (auto& each : seconds)
-    if (each == 0)
-      each = std::ranges::max(known);
-  const auto counts = data::dealt_by_speed(setup_.dealing.slices(), seconds, setup_.least);
-  if (longest(counts, seconds) > (1 - least_gain) * longest(setup_.dealing.counts(), seconds))
+  const auto slices = setup_.dealing.slices();
+  if (!all_measured) {
+    next_look_ += first_look - look_every;
+    return data::dealt_by_speed(slices, seconds_, 1);
+  }
+  const auto counts = data::dealt_by_speed(slices, seconds_, setup_.least);
+  if (longest(counts, seconds_) > (1 - least_gain) * longest(setup_.dealing.counts(), seconds_))
     return std::nullopt;
   return counts;
 }

@@ -22,7 +22,8 @@ struct DealerSetup {
 class Dealer {
 public:
   Dealer(DealerSetup setup, std::int64_t first_step)
-      : setup_{std::move(setup)}, next_look_{first_step + first_look}, measured_(ranks()) {}
+      : setup_{std::move(setup)}, next_look_{first_step + first_look}, measured_(ranks()),
+        seconds_(ranks()) {}
 
   /// What a rank's step took in forward and backward.
   void add(std::int32_t rank, std::chrono::nanoseconds busy);
@@ -42,7 +43,8 @@ private:
 
   std::size_t ranks() const { return static_cast<std::size_t>(setup_.dealing.world_size()); }
   std::optional<std::vector<int>> recorded_at(std::int64_t step) const;
-  std::optional<std::vector<int>> faster() const;
+  /// Who had no slice gets one for a few steps, to be measured again.
+  std::optional<std::vector<int>> faster();
 
   DealerSetup setup_;
   std::int64_t next_look_;
@@ -50,7 +52,9 @@ private:
     std::chrono::nanoseconds busy{};
     std::int64_t slices = 0;
   };
-  std::vector<Measured> measured_; ///< since the last deal, by rank
+  // By rank.
+  std::vector<Measured> measured_; ///< since the last deal
+  std::vector<double> seconds_;    ///< of a slice, when it last had one
 };
 
 } // namespace troupe::actors
