@@ -323,14 +323,15 @@ caf::result<void> ShardManagerState::meet(std::int64_t steps) {
 void ShardManagerState::meet_if_settled() {
   if (!meeting_ || (rounds_ && !rounds_->is_settled(meeting_->steps)))
     return;
-  auto [steps, promise] = *std::exchange(meeting_, std::nullopt);
+  const auto meeting = std::exchange(meeting_, std::nullopt);
   if (rounds_)
-    rounds_->meet(steps, weight());
-  exchange_.meet(steps - 1);
+    rounds_->meet(meeting->steps, weight());
+  exchange_.meet(meeting->steps - 1);
   engine::Collectives of_no_step;
   for (const auto& bucket : exchange_.plan().buckets)
     publish(bucket, of_no_step);
-  saver_.when_copied(steps, nullptr, [promise]() mutable { promise.deliver(); });
+  saver_.when_copied(meeting->steps, nullptr,
+                     [promise = meeting->promise]() mutable { promise.deliver(); });
 }
 
 /// From another team.

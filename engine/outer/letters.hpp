@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -14,7 +15,10 @@ namespace troupe::engine {
 struct Round {
   int fragment = 0;
   std::int64_t step = 0;
-  auto operator<=>(const Round&) const = default;
+  friend bool operator==(const Round&, const Round&) = default;
+  friend bool operator<(const Round& a, const Round& b) {
+    return std::pair{a.fragment, a.step} < std::pair{b.fragment, b.step};
+  }
 };
 
 enum class RoundLetter : std::int64_t { change, sum };

@@ -167,11 +167,12 @@ public:
       REQUIRE(book.has_quorum(round.fragment));
       auto changes = book.close(round.fragment);
       replay_sum(round, owner, changes);
-      REQUIRE(on_->sums[static_cast<std::size_t>(owner)]->close(
-          round, std::move(changes), [&](const collectives::Mail& mail) {
+      const auto closed = on_->sums[static_cast<std::size_t>(owner)]->close(
+          round, std::move(changes), [&, owner](const collectives::Mail& mail) {
             sums_[static_cast<std::size_t>(owner)] =
                 std::make_shared<const collectives::Mail>(mail);
-          }));
+          });
+      REQUIRE(closed);
       REQUIRE(on_->sums[static_cast<std::size_t>(owner)]->stream().synchronize());
     }
   }

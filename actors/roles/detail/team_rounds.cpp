@@ -113,9 +113,8 @@ void TeamRounds::begin_grace(Round round) {
 Status TeamRounds::close(int fragment) {
   const auto round = book_.next(fragment);
   in_grace_.erase(round);
-  std::vector<int> to;
-  for (int team = 0; team < strategy().teams(); ++team)
-    to.push_back(speaker(team));
+  std::vector<int> to(static_cast<std::size_t>(strategy().teams()));
+  std::ranges::generate(to, [this, team = 0]() mutable { return speaker(team++); });
   auto changes = book_.close(fragment);
   note(round, false, changes);
   return setup_.sum->close(round, std::move(changes),
