@@ -36,8 +36,7 @@ std::vector<std::string> acquaintances(const Applicant& applicant) {
   auto addresses = applicant.config.cluster.join;
   addresses.insert(addresses.end(), applicant.known.begin(), applicant.known.end());
   std::ranges::sort(addresses);
-  const auto doubles = std::ranges::unique(addresses);
-  addresses.erase(doubles.begin(), doubles.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   if (addresses.size() > 1) // a daemon that is told of itself alone is told so
     std::erase(addresses, applicant.info.address);
   return addresses;
