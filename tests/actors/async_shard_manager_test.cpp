@@ -25,15 +25,15 @@ constexpr std::size_t per_unit = 5;
 class LoneOwner {
 public:
   LoneOwner() {
-    auto replica = make_replica();
-    engine::ExchangeSetup exchange{.replica = replica,
+    replica_ = make_replica();
+    engine::ExchangeSetup exchange{.replica = replica_,
                                    .dealing = data::Dealing::leased(2, 2),
                                    .optimizer = [](std::int64_t) { return OptimizerArguments{}; }};
     const auto owner = engine::ShardOwner::create(exchange, {.staleness = 1}).value();
     coordinator_ = test::spawn_stub<coordinator_actor>(
         system_, [this](atom::failed, const Error& error) { error_.set_value(error); });
-    shard_bytes_ = replica->state->plan().shard_elements() * sizeof(float);
-    memory_ = replica->device().allocate(shard_bytes_, MemoryKind::communication).value();
+    shard_bytes_ = replica_->state->plan().shard_elements() * sizeof(float);
+    memory_ = replica_->device().allocate(shard_bytes_, MemoryKind::communication).value();
     post_ = collectives::Post::open({.process_of = {0, 0}}, nullptr).value();
     shard_manager_ = test::spawn_state<AsyncShardManagerState, shard_manager_actor>(
         system_, AsyncShardManagerSetup{.exchange = std::move(exchange),
@@ -42,6 +42,9 @@ public:
                                         .saver = {.coordinator = coordinator_}});
   }
   ~LoneOwner() {
+    // As a generation does: what runs works on memory that goes with the owner.
+    CHECK(replica_->owner->synchronize());
+    CHECK(replica_->communication->synchronize());
     caf::anon_send_exit(shard_manager_, caf::exit_reason::kill);
     caf::anon_send_exit(coordinator_, caf::exit_reason::kill);
   }
@@ -83,6 +86,7 @@ private:
     return replica;
   }
 
+  std::shared_ptr<engine::Replica> replica_;
   std::promise<Error> error_;
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
