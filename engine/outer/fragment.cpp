@@ -33,6 +33,7 @@ std::vector<Fragment> fragments_of(const collectives::FlatPlan& plan,
     fragment.parts.push_back({number, fragment.elements, elements});
     fragment.elements += elements;
   }
+  std::erase_if(fragments, [](const Fragment& fragment) { return fragment.parts.empty(); });
   const auto owners = static_cast<std::size_t>(strategy.teams());
   const auto granule = owners * change_granule(strategy.outer.compression);
   std::size_t place = 0;

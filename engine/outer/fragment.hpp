@@ -24,7 +24,8 @@ struct Fragment {
   std::vector<Part> parts;
 };
 
-/// Without what is frozen, which all ranks agree on. All ranks of the same shard have the same.
+/// Without what is frozen, which all ranks agree on: of a fragment that is all frozen nothing is
+/// left, and the next has its number. All ranks of the same shard have the same.
 std::vector<Fragment> fragments_of(const ModelState& state);
 
 /// The same before there is a state. `is_frozen`: by bucket.

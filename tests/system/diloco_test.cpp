@@ -122,6 +122,20 @@ TEST_CASE("a run that is stopped between two rounds goes on to the same bits") {
   CHECK(resumed.digest() == whole.digest());
 }
 
+TEST_CASE("of a fragment that is frozen nothing travels") {
+  const Experiment experiment;
+  const auto settings = diloco(2, {"devices.count=2", "train.freeze=[stem]"});
+  const auto sent = [&](const std::string& fragments) {
+    const auto run = experiment.completed(
+        fragments, settings + Settings{"parallel.outer.fragments=" + fragments});
+    std::uint64_t bytes = 0;
+    for (const auto& event : run.events())
+      bytes += event.value("round_bytes", std::uint64_t{0});
+    return bytes;
+  };
+  CHECK(sent("11") < sent("1")); // one of each unit, and all of them in a bucket
+}
+
 TEST_CASE("a run may begin with another strategy, and end with one") {
   const auto experiment = perceptron(
       {"checkpoint.every=1 epoch", "train.schedule.name=constant", "train.schedule.warmup=0"});

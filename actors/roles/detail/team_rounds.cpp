@@ -29,7 +29,8 @@ bool is_there(const std::vector<MailPtr>& sums) {
 
 TeamRounds::TeamRounds(TeamRoundsSetup setup, shard_manager_actor me, Later later)
     : setup_{std::move(setup)}, me_{std::move(me)}, later_{std::move(later)},
-      book_{strategy(), fragments(), setup_.first_step} {}
+      book_{strategy(), fragments(), setup_.first_step},
+      applied_(setup_.state->fragments().size(), setup_.first_step - 1) {}
 
 Status TeamRounds::end_step(std::int64_t step, double weight) {
   for (int fragment = 0; fragment < fragments(); ++fragment)
@@ -134,14 +135,24 @@ void TeamRounds::note(Round round, bool is_meeting, std::span<const MailPtr> cha
     taken.changes.push_back({change->from / strategy().team, engine::round_of(*change).step});
 }
 
+/// Of a round that has not been applied, and has not come.
+bool TeamRounds::awaits_sum(const Mail& mail) const {
+  const auto round = engine::round_of(mail);
+  const auto owner = RoundSum::owner_of(mail);
+  if (round.fragment < 0 || round.fragment >= fragments() || owner < 0 ||
+      owner >= strategy().teams() ||
+      (mail.from != speaker(static_cast<int>(owner)) && mail.from != speaker(team())))
+    return false;
+  const auto known = rounds_.find(round);
+  const bool is_new = known == rounds_.end() || !known->second[static_cast<std::size_t>(owner)];
+  return is_new && round.step > applied_[static_cast<std::size_t>(round.fragment)] &&
+         collectives::ends_round(strategy(), round.fragment, round.step);
+}
+
 Status TeamRounds::take_sum(const MailPtr& mail) {
   const auto round = engine::round_of(*mail);
   const auto owner = RoundSum::owner_of(*mail);
-  const bool is_known = round.fragment >= 0 && round.fragment < fragments() && owner >= 0 &&
-                        owner < strategy().teams() &&
-                        collectives::ends_round(strategy(), round.fragment, round.step);
-  TROUPE_TRY(check(*mail, is_known && (mail->from == speaker(static_cast<int>(owner)) ||
-                                       mail->from == speaker(team()))));
+  TROUPE_TRY(check(*mail, awaits_sum(*mail)));
   auto& sums = rounds_[round];
   sums.resize(static_cast<std::size_t>(strategy().teams()));
   sums[static_cast<std::size_t>(owner)] = mail;
@@ -192,6 +203,7 @@ void TeamRounds::apply(Round round, const Sums& sums, Apart& apart) {
   setup_.state->replica().communication->on_complete([kept = norm](const Status&) {});
   for (const auto& sum : sums)
     apart.spread += RoundSum::spread_of(*sum);
+  applied_[static_cast<std::size_t>(round.fragment)] = round.step;
 }
 
 bool TeamRounds::is_settled(std::int64_t steps) const {

@@ -79,6 +79,7 @@ private:
   Status take_change(const collectives::MailPtr& mail);
   Status take_sum(const collectives::MailPtr& mail);
   Status check(const collectives::Mail& mail, bool fits) const;
+  bool awaits_sum(const collectives::Mail& mail) const;
   Status close_if_due(int fragment);
   Status close(int fragment);
   void note(engine::Round round, bool is_meeting, std::span<const collectives::MailPtr> changes);
@@ -93,6 +94,7 @@ private:
   engine::RoundBook book_;               ///< of who sums
   std::map<engine::Round, Sums> rounds_; ///< not yet applied: they were sent, or others have them
   std::set<engine::Round> in_grace_;     ///< those that wait for teams which are late
+  std::vector<std::int64_t> applied_;    ///< by fragment: the step of its last round, or before
   // By step.
   std::map<std::int64_t, RoundReport> sent_;
   std::map<std::int64_t, Apart> apart_;
