@@ -109,4 +109,19 @@ inline int lose_nodes(Daemons& daemons, RunningProgram& leader, const RunFiles& 
   return lost;
 }
 
+/// Two nodes at most, of which one is lost every hundred steps, come to what one alone comes to.
+inline void check_counts_with_losses(const ExactCounting& experiment, const Settings& more) {
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + experiment.own + more +
+                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  const auto run = experiment.run("nodes");
+  CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(run.column<std::int64_t>("step") == all_steps(2400));
+  CHECK(run.digest() == alone);
+}
+
 } // namespace troupe::testing

@@ -127,7 +127,7 @@ TEST_CASE("of a fragment that is frozen nothing travels") {
   const auto settings = diloco(2, {"devices.count=2", "train.freeze=[stem]"});
   const auto sent = [&](const std::string& fragments) {
     const auto run = experiment.completed(
-        fragments, settings + Settings{"parallel.outer.fragments=" + fragments});
+        "fragments " + fragments, settings + Settings{"parallel.outer.fragments=" + fragments});
     std::uint64_t bytes = 0;
     for (const auto& event : run.events())
       bytes += event.value("round_bytes", std::uint64_t{0});
@@ -151,23 +151,11 @@ TEST_CASE("a run may begin with another strategy, and end with one") {
 }
 
 TEST_CASE("each sample is applied once an epoch, whoever is lost between two rounds") {
-  const ExactCounting experiment;
-  const auto& base = experiment.own;
-  const auto alone = experiment.completed("alone", base).digest();
   const auto rounds = GENERATE(diloco(1), diloco(8),
                                diloco(8, {"parallel.outer.overlap=3", "parallel.outer.quorum=1",
                                           "parallel.outer.grace=0ms"}));
   CAPTURE(rounds);
-  Daemons daemons{experiment, "nodes",
-                  quick_timeouts + base + plain + rounds +
-                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
-  auto& leader = daemons.lead();
-  const auto run = experiment.run("nodes");
-  CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);
-  REQUIRE(leader.prints("nodes: completed"));
-  CHECK(stop(leader).code == 0);
-  CHECK(run.column<std::int64_t>("step") == all_steps(2400));
-  CHECK(run.digest() == alone);
+  check_counts_with_losses(ExactCounting{}, plain + rounds);
 }
 
 TEST_CASE("what diloco cannot do is refused with the reason") {

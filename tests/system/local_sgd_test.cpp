@@ -85,22 +85,10 @@ TEST_CASE("a run that is stopped in the middle of a round goes on to the same bi
 }
 
 TEST_CASE("each sample is applied once an epoch, whoever is lost in the middle of a round") {
-  const ExactCounting experiment;
-  const auto& base = experiment.own;
-  const auto alone = experiment.completed("alone", base).digest();
   const auto rounds =
       GENERATE(rounds_of(1), rounds_of(8), rounds_of(8, {"parallel.local_after=500"}));
   CAPTURE(rounds);
-  Daemons daemons{experiment, "nodes",
-                  quick_timeouts + base + rounds +
-                      Settings{"cluster.min_nodes=1", "cluster.max_nodes=2"}};
-  auto& leader = daemons.lead();
-  const auto run = experiment.run("nodes");
-  CHECK(lose_nodes(daemons, leader, run, {.most = 8, .steps = 101, .one_leaves_after = 3}) > 2);
-  REQUIRE(leader.prints("nodes: completed"));
-  CHECK(stop(leader).code == 0);
-  CHECK(run.column<std::int64_t>("step") == all_steps(2400));
-  CHECK(run.digest() == alone);
+  check_counts_with_losses(ExactCounting{}, rounds);
 }
 
 TEST_CASE("what local_sgd cannot do is refused with the reason") {
