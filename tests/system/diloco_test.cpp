@@ -106,6 +106,22 @@ TEST_CASE("ranks of a team share its state as they like") {
   }
 }
 
+TEST_CASE("a team may be of two hosts") {
+  const ExactCounting experiment;
+  const auto alone = experiment.completed("alone", experiment.own).digest();
+  const std::string inner = GENERATE("ddp", "zero3");
+  CAPTURE(inner);
+  const Settings teams = {"parallel.outer.team=2", "parallel.outer.inner=" + inner,
+                          "cluster.min_nodes=4", "cluster.max_nodes=4"};
+  Daemons daemons{experiment, "nodes", quick_timeouts + experiment.own + plain + diloco(8, teams)};
+  auto& leader = daemons.lead();
+  for (int node = 1; node < 4; ++node)
+    daemons.join();
+  REQUIRE(leader.prints("nodes: completed"));
+  CHECK(stop(leader).code == 0);
+  CHECK(experiment.run("nodes").digest() == alone);
+}
+
 TEST_CASE("a run that is stopped between two rounds goes on to the same bits") {
   const auto experiment = perceptron({"checkpoint.every=10 steps", "train.optimizer.name=adamw",
                                       "train.optimizer.lr=0.001", "train.optimizer.nesterov=false",

@@ -20,6 +20,7 @@ RESNET = {
     "data.image_size": 32,
     "data.batch_size": 128,
     "data.slices": 8,
+    "parallel.strategy": "ddp",
     "train.epochs": 100000,
     "train.max_steps": 10**9,
     "train.evaluate_every": 0,
@@ -28,7 +29,6 @@ RESNET = {
 }
 COMMON = {
     "run.name": "job",
-    "parallel.strategy": "ddp",
     "devices.kind": "cpu",
     "devices.count": 1,
     "devices.threads_per_worker": 1,

@@ -1,0 +1,110 @@
+// A rank that is sent what no rank may send refuses it, and goes on as if it had not come.
+#include "troupe/actors/roles/detail/team_rounds.hpp"
+#include "troupe/core/config/config.hpp"
+#include "troupe/engine/generation.hpp"
+#include "troupe/engine/outer/change_codec.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using namespace troupe::actors;
+using Catch::Matchers::ContainsSubstring;
+using engine::Round;
+using engine::RoundChange;
+using engine::RoundSum;
+
+namespace {
+
+/// Two teams of one worker, whose rounds of the one fragment have four steps.
+Config two_teams() {
+  Config config;
+  config.model.name = "mlp";
+  config.model.hidden = {4};
+  config.data.dataset = "synthetic";
+  config.data.synthetic_samples = 8;
+  config.data.image_size = 8;
+  config.data.batch_size = 4;
+  config.devices.kind = "cpu";
+  config.devices.count = 2;
+  config.devices.threads_per_worker = 1;
+  config.parallel.strategy = StrategyKind::diloco;
+  config.parallel.rounds.local_steps = 4;
+  config.train.evaluate_every = 0;
+  config.checkpoint.resume = "never";
+  config.run.output = "no-such-folder";
+  return config;
+}
+
+/// The first of them, without its actor and without the other.
+class FirstTeam {
+public:
+  // As a generation does: what runs works on memory that goes with it.
+  ~FirstTeam() { CHECK(state_->replica().communication->synchronize()); }
+
+  void end_step(std::int64_t step) { REQUIRE(rounds_.end_step(step, 0.5)); }
+  bool may_begin(std::int64_t step) const { return rounds_.may_begin(step); }
+
+  Status open(const RoundSum& sum) { return open(sum.to_mail(), sum.owner); }
+  Status open(const RoundChange& change) { return open(change.to_mail(), 1); }
+
+  void refuses(const auto& letter) {
+    const auto opened = open(letter);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == Errc::network);
+    CHECK_THAT(opened.error().message, ContainsSubstring("which nobody awaits"));
+  }
+
+private:
+  Status open(collectives::Mail mail, int from) {
+    mail.from = from;
+    mail.bytes = values_->bytes();
+    mail.values = values_;
+    return rounds_.open(std::make_shared<const collectives::Mail>(std::move(mail)));
+  }
+
+  std::shared_ptr<engine::Generation> on_ = engine::form_alone(two_teams()).value();
+  std::shared_ptr<engine::OuterState> state_ = on_->outer.front();
+  BufferPtr values_ = state_->replica()
+                          .device()
+                          .allocate(engine::change_bytes(on_->strategy.outer.compression,
+                                                         state_->fragments().front().chunk),
+                                    MemoryKind::communication)
+                          .value();
+  TeamRounds rounds_{
+      {.state = state_,
+       .sum = on_->sums.front(),
+       .post = collectives::Post::open({.process_of = {0, 0}}, nullptr).value()},
+      {},
+      [](std::chrono::milliseconds, const std::function<void()>&) { FAIL("nobody is late"); }};
+};
+
+} // namespace
+
+TEST_CASE("a sum that comes a second time is refused") {
+  FirstTeam team;
+  team.end_step(3);
+  CHECK_FALSE(team.may_begin(4));
+  CHECK(team.open(RoundSum{.round = {0, 3}, .owner = 1}));
+  team.refuses(RoundSum{.round = {0, 3}, .owner = 1});
+  CHECK_FALSE(team.may_begin(4));
+  CHECK(team.open(RoundSum{.round = {0, 3}, .owner = 0}));
+  CHECK(team.may_begin(4));
+}
+
+TEST_CASE("sums of rounds, fragments and owners that there are not are refused") {
+  FirstTeam team;
+  team.end_step(3);
+  team.refuses(RoundSum{.round = {0, 2}, .owner = 1});
+  team.refuses(RoundSum{.round = {1, 3}, .owner = 1});
+  team.refuses(RoundSum{.round = {-1, 3}, .owner = 1});
+  team.refuses(RoundSum{.round = {0, 3}, .owner = 2});
+}
+
+TEST_CASE("a change that comes a second time, or weighs nothing, is refused") {
+  FirstTeam team;
+  team.refuses(RoundChange{{0, 3}, 0});
+  team.refuses(RoundChange{{0, 4}, 0.5});
+  CHECK(team.open(RoundChange{{0, 3}, 0.5}));
+  team.refuses(RoundChange{{0, 3}, 0.5});
+}
