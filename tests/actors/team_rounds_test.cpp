@@ -10,7 +10,6 @@
 using namespace troupe;
 using namespace troupe::actors;
 using Catch::Matchers::ContainsSubstring;
-using engine::Round;
 using engine::RoundChange;
 using engine::RoundSum;
 
