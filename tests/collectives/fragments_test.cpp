@@ -45,9 +45,10 @@ TEST_CASE("units without parameters are no fragment of their own") {
 
 TEST_CASE("any units make as many fragments as are asked for, in order and without gaps") {
   for (int seed = 1; seed < 200; ++seed) {
-    std::vector<std::size_t> units;
-    for (int i = 0; i < 3 + seed % 9; ++i)
-      units.push_back(static_cast<std::size_t>(seed * (i + 1) * 7919 % 5 * (seed % 3 + i)));
+    std::vector<std::size_t> units(static_cast<std::size_t>(3 + seed % 9));
+    for (int i = 0; i < std::ssize(units); ++i)
+      units[static_cast<std::size_t>(i)] =
+          static_cast<std::size_t>(seed * (i + 1) * 7919 % 5 * (seed % 3 + i));
     const auto full = std::ranges::count_if(units, [](auto elements) { return elements > 0; });
     for (int wanted = 1; wanted <= full; ++wanted) {
       CAPTURE(units, wanted);
