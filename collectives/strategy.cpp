@@ -59,6 +59,7 @@ Strategy strategy_of(const ParallelConfig& parallel, int world_size) {
                                .optimizer = at_round(parallel.rounds.momentum)},
                     .outer = outer_of(parallel.outer),
                     .staleness = parallel.stale.staleness,
+                    .predicts = parallel.stale.prediction,
                     .reshard_after_forward = parallel.reshard_after_forward,
                     .communicates_once = parallel.no_sync};
   strategy.offloads_parameters = parallel.offload.target == "parameters";

@@ -56,6 +56,7 @@ struct Strategy {
   Rounds rounds = {};
   Outer outer = {};
   std::int64_t staleness = 0; ///< steps that parameters may lack, where ranks are asynchronous
+  bool predicts = false;      ///< these are read as steps under way will leave them
   /// Gathered parameters go after forward, and are gathered again for backward.
   bool reshard_after_forward = true;
   /// Micro-batches are summed where they are made and gradients travel once a step. Else divided

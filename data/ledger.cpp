@@ -2,25 +2,24 @@
 
 namespace troupe::data {
 
-std::optional<Lease> Ledger::deal() {
-  if (next_.step >= limit_)
-    return std::nullopt;
-  const auto lease = next_;
-  if (lease.slice == 0)
-    missing_.push_back(slices_);
-  if (++next_.slice == slices_)
-    next_ = {lease.step + 1};
-  ++under_way_;
-  return lease;
+int Ledger::left(std::int64_t step) const {
+  const auto place = place_of(step);
+  return place < steps_.size() ? slices_ - steps_[place].dealt : slices_;
+}
+
+Lease Ledger::deal(std::int64_t step) {
+  const auto place = place_of(step);
+  if (place >= steps_.size())
+    steps_.resize(place + 1);
+  return {.step = step, .slice = steps_[place].dealt++};
 }
 
 bool Ledger::come(const Lease& lease) {
-  --under_way_;
-  return --missing_[static_cast<std::size_t>(lease.step - applied_)] == 0;
+  return ++steps_[place_of(lease.step)].come == slices_;
 }
 
 void Ledger::apply() {
-  missing_.pop_front();
+  steps_.pop_front();
   ++applied_;
 }
 

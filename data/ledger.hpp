@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
 
 namespace troupe::data {
 
@@ -15,40 +14,44 @@ struct Lease {
   bool operator==(const Lease&) const = default;
 };
 
-/// Slices are dealt in order, step by step, to whoever asks, up to a limit. Where that stays s + 1
-/// steps ahead of those that are applied, each slice reads parameters that lack at most s of the
-/// steps before its own (stale synchronous parallel: Ho et al., "More Effective Distributed ML via
-/// a Stale Synchronous Parallel Parameter Server", NeurIPS 2013). As a slice is dealt when somebody
-/// is free, who is slow holds up the others only if his one slice takes longer than they need for
-/// all that they may go ahead.
+/// Slices of a step are dealt in order, up to a limit. Where that stays s + 1 steps ahead of those
+/// that are applied, each slice reads parameters that lack at most s of the steps before its own
+/// (stale synchronous parallel: Ho et al., "More Effective Distributed ML via a Stale Synchronous
+/// Parallel Parameter Server", NeurIPS 2013).
 class Ledger {
 public:
   Ledger(int slices, std::int64_t first_step)
-      : slices_{slices}, limit_{first_step}, next_{first_step}, applied_{first_step} {}
+      : slices_{slices}, limit_{first_step}, applied_{first_step} {}
 
   /// Slices of steps below it may be dealt; it never falls.
   void grant(std::int64_t limit) { limit_ = limit; }
-  /// The next slice; nothing while it may not be dealt.
-  std::optional<Lease> deal();
+  std::int64_t limit() const { return limit_; }
+  /// Slices of a step that nobody was dealt. Precondition: it is not applied.
+  int left(std::int64_t step) const;
+  /// The next slice of a step. Preconditions: the step is below the limit, and has one left.
+  Lease deal(std::int64_t step);
   /// A slice that was dealt is computed; whether it was the last of its step. Precondition: it was
   /// dealt and has not come.
   bool come(const Lease& lease);
   /// Whether all slices of the first step that is not applied have come.
-  bool is_complete() const { return !missing_.empty() && missing_.front() == 0; }
+  bool is_complete() const { return !steps_.empty() && steps_.front().come == slices_; }
   /// The first step that was not applied is. Precondition: is_complete().
   void apply();
 
   std::int64_t applied() const { return applied_; }
-  /// Dealt, and not come.
-  std::int64_t under_way() const { return under_way_; }
 
 private:
+  struct Step {
+    int dealt = 0, come = 0; ///< slices
+  };
+  std::size_t place_of(std::int64_t step) const {
+    return static_cast<std::size_t>(step - applied_);
+  }
+
   int slices_;
   std::int64_t limit_;
-  Lease next_;
-  std::int64_t applied_;    ///< steps
-  std::deque<int> missing_; ///< slices, of the steps from applied_ on that have been begun
-  std::int64_t under_way_ = 0;
+  std::int64_t applied_;   ///< steps
+  std::deque<Step> steps_; ///< from applied_ on, as far as some slice was dealt
 };
 
 } // namespace troupe::data

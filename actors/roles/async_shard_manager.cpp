@@ -79,6 +79,11 @@ AsyncShardManagerState::Reading AsyncShardManagerState::reading_for(const Use& u
   return {use.purpose, use.purpose == Purpose::training ? use.index : evaluated_};
 }
 
+engine::Version AsyncShardManagerState::wanted_for(const Reading& reading) const {
+  const bool trains = reading.purpose == Purpose::training;
+  return trains ? setup_.exchange.dealing.step_of(reading.index) : reading.index;
+}
+
 /// Parameters are read once for all that a pass asks for, all buckets together.
 void AsyncShardManagerState::serve() {
   while (!requests_.empty()) {
@@ -102,7 +107,7 @@ void AsyncShardManagerState::begin_reading(const Reading& next) {
   reading_ = next;
   for (int owner = 0; owner < ranks(); ++owner) {
     asked_.insert(owner);
-    send(engine::Pull{reader_.version(owner)}.to_mail(), owner);
+    send(engine::Pull{.have = reader_.read(owner), .wanted = wanted_for(next)}.to_mail(), owner);
   }
 }
 

@@ -52,6 +52,7 @@ private:
     std::int64_t index; ///< the pass; of evaluation: the steps
     bool operator==(const Reading&) const = default;
   };
+  engine::Version wanted_for(const Reading& reading) const;
 
   // For this rank's WORKER.
   void serve();
@@ -85,6 +86,7 @@ private:
     sent_[static_cast<std::size_t>(kind)].bytes += bytes;
   }
   void send(collectives::Mail mail, int to);
+  void send_when_copied(collectives::Mail mail, int to);
   engine::Replica& replica() const { return *setup_.exchange.replica; }
   engine::ModelState& state() const { return *replica().state; }
   int ranks() const { return state().strategy().world_size; }

@@ -32,10 +32,9 @@ void AsyncShardManagerState::open(const MailPtr& mail) {
 }
 
 Status AsyncShardManagerState::check(const Mail& mail) const {
-  TROUPE_TRY(engine::check_letter(mail, rules_,
-                                  {.version = owner_->version(),
-                                   .published = owner_->published(),
-                                   .read = reader_.versions()}));
+  TROUPE_TRY(engine::check_letter(
+      mail, rules_,
+      {.version = owner_->version(), .published = owner_->published(), .read = reader_.read()}));
   if (awaits(mail))
     return {};
   return failure(engine::wrong_letter(mail, "which nobody awaits"));
@@ -59,14 +58,21 @@ bool AsyncShardManagerState::awaits(const Mail& mail) const {
 }
 
 void AsyncShardManagerState::answer_pull(const Mail& pull) {
-  auto answer = engine::Parameters{owner_->published()}.to_mail();
-  if (engine::Pull{pull}.have != owner_->published()) {
-    answer.values = owner_->parameters();
-    answer.bytes = answer.values->bytes();
-    if (pull.from != replica().rank)
-      count(CollectiveKind::all_gather, answer.bytes);
-  }
-  send(std::move(answer), pull.from);
+  const auto asked = engine::Pull::of(pull);
+  const auto at = owner_->point_for(asked.wanted);
+  auto answer = engine::Parameters{at}.to_mail();
+  if (asked.have == at)
+    return send(std::move(answer), pull.from);
+  auto values = owner_->parameters(at);
+  if (!values)
+    return fail(values.error());
+  answer.values = *std::move(values);
+  answer.bytes = answer.values->bytes();
+  if (pull.from != replica().rank)
+    count(CollectiveKind::all_gather, answer.bytes);
+  if (at.predicted == 0)
+    return send(std::move(answer), pull.from);
+  send_when_copied(std::move(answer), pull.from);
 }
 
 void AsyncShardManagerState::take_gradients(const MailPtr& mail) {
@@ -102,11 +108,16 @@ void AsyncShardManagerState::take() {
   if (!values)
     return fail(values.error());
   auto mail = engine::mail_of_step(Letter::copy, owner_->version());
-  mail.from = replica().rank;
-  mail.to = *setup_.buddy;
   mail.values = *std::move(values);
   mail.bytes = mail.values->bytes();
   count(CollectiveKind::buddy, mail.bytes);
+  send_when_copied(std::move(mail), *setup_.buddy);
+}
+
+/// When the owner's stream has come so far.
+void AsyncShardManagerState::send_when_copied(Mail mail, int to) {
+  mail.from = replica().rank;
+  mail.to = to;
   owner_->stream().on_complete(
       [post = setup_.post, mail = std::move(mail)](const Status& status) mutable {
         if (status)

@@ -23,7 +23,10 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.accuracy = setup_.before.accuracy;
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
   if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
-    leases_.emplace(dealing.slices(), dealing.world_size(), setup_.first_step);
+    leases_.emplace(data::SliceDealing{.slices = dealing.slices(),
+                                       .workers = dealing.world_size(),
+                                       .first_step = setup_.first_step,
+                                       .patience = setup_.dealer.patience});
 }
 
 coordinator_actor::behavior_type CoordinatorState::make_behavior() {

@@ -103,6 +103,7 @@ private:
   bool meet();
   bool deal();
   void lease();
+  void lease_again();
   void come(std::int32_t rank, Pass pass, const WorkerStep& measured);
   void find(const StepFound& by_rank);
   void apply();
@@ -151,6 +152,7 @@ private:
   bool stopping_ = false;
   Dealer dealer_;
   std::optional<LeaseBook> leases_; ///< where ranks train asynchronously
+  bool leases_later_ = false;       ///< whatever happens until then
   std::int64_t dealt_;              ///< the first step of the last dealing; below 0: always one
   std::int64_t agreed_;             ///< steps after which all ranks last had one state
   bool meeting_ = false;            ///< they are coming to one

@@ -16,6 +16,18 @@ void CoordinatorState::lease() {
   for (const auto& [rank, lease] : leases_->deal(limit, Clock::now()))
     self_->send(members_.at(rank).worker, atom::deal_v, dealing.pass_of(lease.step) + lease.slice);
   granted_ = std::max(granted_, leases_->begun());
+  lease_again();
+}
+
+void CoordinatorState::lease_again() {
+  const auto now = Clock::now();
+  const auto next = leases_->again(now);
+  if (!next || std::exchange(leases_later_, true))
+    return;
+  self_->run_delayed(*next - now, [this] {
+    leases_later_ = false;
+    lease();
+  });
 }
 
 void CoordinatorState::come(std::int32_t rank, Pass pass, const WorkerStep& measured) {

@@ -70,7 +70,7 @@ void WorkerState::take(const MicroBatchPtr& batch) {
     test_batches_.push_back(batch);
     return begin_test_batch();
   }
-  if (batch->index < next_pass_) // of a dealing that is over
+  if (!dealing().is_leased() && batch->index < next_pass_) // of a dealing that is over
     return self_->send(setup_.loader, atom::credit_v, setup_.replica->rank, batch);
   batches_.push_back(batch);
   begin_pass();

@@ -93,6 +93,8 @@ struct StaleConfig {
   std::int64_t staleness = 3;      ///< steps that the parameters of a slice may lack
   std::string gradients = "whole"; ///< those that lack some: whole, divided, compensated
   double compensation = 0.04;      ///< compensated: lambda
+  double patience = 0.3;           ///< for which a step is waited for, as a part of a slice's time
+  bool prediction = false;         ///< of the parameters that steps under way will leave
 
   bool operator==(const StaleConfig&) const = default;
 };

@@ -150,6 +150,18 @@ void add_stale(std::vector<ConfigKey>& keys, StaleConfig& c) {
                   &c.compensation,
                   {.min = 0, .max = 1e6},
                   "async with stale_gradients compensated: how much of the correction"});
+  keys.push_back(
+      {"parallel.patience",
+       &c.patience,
+       {.min = 0, .max = 1000},
+       "async: how long a worker waits for a step that will soon be made, rather than "
+       "begin a slice that lacks it: a part of the time that a slice takes it; and by as "
+       "much it may end a step later than the others would without it"});
+  keys.push_back({"parallel.weight_prediction",
+                  &c.prediction,
+                  {},
+                  "async: parameters that lack steps are read as they will be if each of these "
+                  "changes them as the last one did"});
 }
 
 } // namespace

@@ -130,6 +130,14 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
     found.push_back({{"parallel.stale_gradients", "parallel.staleness"},
                      "without staleness no gradient is stale",
                      "whole, or parallel.staleness: 1 or more"});
+  if (parallel.stale.prediction && parallel.stale.staleness == 0)
+    found.push_back({{"parallel.weight_prediction", "parallel.staleness"},
+                     "without staleness no parameters lack steps",
+                     "false, or parallel.staleness: 1 or more"});
+  if (parallel.stale.prediction && parallel.stale.gradients == "compensated")
+    found.push_back({{"parallel.weight_prediction", "parallel.stale_gradients"},
+                     "what parameters lack is made up for once",
+                     "one of both"});
   return found;
 }
 

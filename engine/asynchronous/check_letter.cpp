@@ -53,17 +53,29 @@ Status check_version(const Mail& mail, Version version, Version first, Version l
   return {};
 }
 
-Status check_pull(const Mail& mail, const LetterContext& now) {
-  TROUPE_TRY(check_version(mail, Pull{mail}.have, -1, now.published));
+Status check_predicted(const Mail& mail, const Point& point, const LetterRules& rules) {
+  const auto most = rules.predicts ? rules.staleness : 0;
+  if (point.predicted < 0 || point.predicted > most)
+    return wrong(mail, "that are predicted by {} steps, not by 0 to {}", point.predicted, most);
+  return {};
+}
+
+Status check_pull(const Mail& mail, const LetterRules& rules, const LetterContext& now) {
+  const auto pull = Pull::of(mail);
+  TROUPE_TRY(check_version(mail, pull.have.version, -1, now.published));
+  TROUPE_TRY(check_predicted(mail, pull.have, rules));
+  if (const auto last = now.version + rules.staleness; pull.wanted < 0 || pull.wanted > last)
+    return wrong(mail, "for step {}, not for one from 0 to {}", pull.wanted, last);
   return check_values(mail, 0);
 }
 
 /// Another owner is ahead by one step at the most, as each is applied when this one too is for it.
 Status check_parameters(const Mail& mail, const LetterRules& rules, const LetterContext& now) {
-  const auto version = Parameters{mail}.version;
-  const auto here = now.read[static_cast<std::size_t>(mail.from)];
-  TROUPE_TRY(check_version(mail, version, std::max(here, rules.first), now.version + 1));
-  return check_values(mail, version == here ? 0 : rules.plan->shard_elements());
+  const auto at = Parameters::of(mail).at;
+  const auto& here = now.read[static_cast<std::size_t>(mail.from)];
+  TROUPE_TRY(check_version(mail, at.version, std::max(here.version, rules.first), now.version + 1));
+  TROUPE_TRY(check_predicted(mail, at, rules));
+  return check_values(mail, at == here ? 0 : rules.plan->shard_elements());
 }
 
 /// As the heading says it, where numbers are as wide as they come.
@@ -110,6 +122,7 @@ LetterRules letter_rules(const ModelState& state, int slices, Version first) {
                     .ranks = state.strategy().world_size,
                     .slices = slices,
                     .staleness = state.strategy().staleness,
+                    .predicts = state.strategy().predicts,
                     .first = first,
                     .scales_loss = state.loss_scale() != nullptr};
   for (const auto& bucket : state.plan().buckets)
@@ -127,7 +140,7 @@ Status check_letter(const Mail& mail, const LetterRules& rules, const LetterCont
                 mail.from, rules.ranks);
   switch (kind_of(mail)) {
   case Letter::pull:
-    return check_pull(mail, now);
+    return check_pull(mail, rules, now);
   case Letter::parameters:
     return check_parameters(mail, rules, now);
   case Letter::gradients:

@@ -23,6 +23,7 @@ struct LetterRules {
   int ranks = 1;
   int slices = 1;
   std::int64_t staleness = 0;
+  bool predicts = false;               ///< parameters (ShardOwner)
   Version first = 0;                   ///< that the generation has begun with
   std::size_t statistic_elements = 0;  ///< 0: none come
   std::optional<int> copies_from = {}; ///< whose shard has a copy here
@@ -33,9 +34,9 @@ LetterRules letter_rules(const ModelState& state, int slices, Version first);
 
 /// What is so when a letter comes.
 struct LetterContext {
-  Version version = 0;           ///< ShardOwner's
-  Version published = 0;         ///< likewise
-  std::span<const Version> read; ///< by owner: those that are here (SliceReader)
+  Version version = 0;         ///< ShardOwner's
+  Version published = 0;       ///< likewise
+  std::span<const Point> read; ///< SliceReader's
 };
 
 /// Error: network, of the rank that the mail came from (Where).

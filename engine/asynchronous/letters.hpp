@@ -23,6 +23,15 @@ enum class Letter : std::int64_t {
 /// A number of steps that parameters are the work of.
 using Version = std::int64_t;
 
+/// Parameters as `version` steps have left them, to which what the last of these changed was added
+/// `predicted` times more (ShardOwner).
+struct Point {
+  Version version = -1; ///< below 0: none
+  std::int64_t predicted = 0;
+
+  bool operator==(const Point&) const = default;
+};
+
 using metrics::SliceRead;
 using SliceReads = std::vector<SliceRead>;
 
@@ -31,25 +40,32 @@ inline MemoryKind mail_memory(const Device& device) {
   return device.info().on_host ? MemoryKind::communication : MemoryKind::pinned;
 }
 
-/// Version `have` of them is here.
 struct Pull {
-  Version have = -1;
+  Point have;         ///< what is here of them
+  Version wanted = 0; ///< the step that they are for
 
   static constexpr auto kind = Letter::pull;
-  collectives::Mail to_mail() const { return {.heading = {std::int64_t(kind), have}}; }
-  explicit Pull(const collectives::Mail& mail) : have{mail.heading[1]} {}
-  explicit Pull(Version here) : have{here} {}
+  collectives::Mail to_mail() const {
+    return {.heading = {std::int64_t(kind), have.version, have.predicted, wanted}};
+  }
+  static Pull of(const collectives::Mail& mail) {
+    const auto& h = mail.heading;
+    return {.have = {.version = h[1], .predicted = h[2]}, .wanted = h[3]};
+  }
 };
 
 /// Values: the owner's shard of every bucket, in the order of its flat space; none where the reader
-/// has this version.
+/// has these.
 struct Parameters {
-  Version version = 0;
+  Point at;
 
   static constexpr auto kind = Letter::parameters;
-  collectives::Mail to_mail() const { return {.heading = {std::int64_t(kind), version}}; }
-  explicit Parameters(const collectives::Mail& mail) : version{mail.heading[1]} {}
-  explicit Parameters(Version of) : version{of} {}
+  collectives::Mail to_mail() const {
+    return {.heading = {std::int64_t(kind), at.version, at.predicted}};
+  }
+  static Parameters of(const collectives::Mail& mail) {
+    return {{.version = mail.heading[1], .predicted = mail.heading[2]}};
+  }
 };
 
 /// Values: the owner's shard of a bucket.

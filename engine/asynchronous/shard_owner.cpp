@@ -14,7 +14,7 @@ OwnerOptions owner_options(const ParallelConfig& parallel) {
   const auto gradients = stale.gradients == "divided"       ? StaleGradients::divided
                          : stale.gradients == "compensated" ? StaleGradients::compensated
                                                             : StaleGradients::whole;
-  return {stale.staleness, gradients, stale.compensation};
+  return {stale.staleness, gradients, stale.compensation, stale.prediction};
 }
 
 ShardOwner::ShardOwner(std::shared_ptr<Replica> replica, ExchangeSetup exchange,
@@ -77,6 +77,32 @@ Compensation ShardOwner::compensation() {
           [this](Version version) { return versions_.at(version)->floats(); }};
 }
 
+Point ShardOwner::point_for(Version step) const {
+  const auto lacked = change_ ? std::max<std::int64_t>(step - published(), 0) : 0;
+  return {.version = published(), .predicted = lacked};
+}
+
+Result<BufferPtr> ShardOwner::parameters(const Point& at) {
+  while (std::ssize(predicted_) < at.predicted) {
+    const auto& before = predicted_.empty() ? versions_.rbegin()->second : predicted_.back();
+    TROUPE_TRY(auto next, copy(before->floats()));
+    replica_->device().add(stream(), next->floats(), change_->floats(),
+                           state().plan().shard_elements());
+    predicted_.push_back(std::move(next));
+  }
+  return at.predicted == 0 ? versions_.rbegin()->second
+                           : predicted_[static_cast<std::size_t>(at.predicted - 1)];
+}
+
+/// From the published version.
+Result<BufferPtr> ShardOwner::change_to(const BufferPtr& next) {
+  const auto elements = state().plan().shard_elements();
+  TROUPE_TRY(auto change, copy(versions_.rbegin()->second->floats()));
+  replica_->device().scale(stream(), change->floats(), -1, elements);
+  replica_->device().add(stream(), change->floats(), next->floats(), elements);
+  return change;
+}
+
 void ShardOwner::add(const MailPtr& mail) {
   const auto of = Gradients::of(*mail);
   auto& counted = counted_[of.step];
@@ -107,6 +133,9 @@ Result<SliceReads> ShardOwner::apply(const std::shared_ptr<StepFindings>& found)
   applied_ = found;
   sum_of(version_).begin();
   TROUPE_TRY(auto next, copy(state().owned_parameters()));
+  if (options_.predicts) {
+    TROUPE_TRY(next_change_, change_to(next));
+  }
   auto reads = std::move(counted_[version_]);
   counted_.erase(version_);
   next_ = {++version_, std::move(next)};
@@ -115,6 +144,8 @@ Result<SliceReads> ShardOwner::apply(const std::shared_ptr<StepFindings>& found)
 
 void ShardOwner::settle() {
   versions_.insert(*std::exchange(next_, std::nullopt));
+  change_ = std::move(next_change_);
+  predicted_.clear();
   if (state().loss_scale())
     scale_ = applied_->loss_scale.scale;
   const bool compensates = options_.gradients == StaleGradients::compensated;

@@ -25,6 +25,7 @@ struct OwnerOptions {
   std::int64_t staleness = 0; ///< the most steps that parameters lack
   StaleGradients gradients = StaleGradients::whole;
   double compensation = 0; ///< Compensation::rate
+  bool predicts = false;   ///< ShardOwner::predict
 };
 OwnerOptions owner_options(const ParallelConfig& parallel);
 
@@ -65,9 +66,15 @@ public:
   void settle();
   /// Of the loss, behind the published version; 1 where losses are not scaled.
   float scale() const { return scale_; }
-  /// The newest version whose parameters may be read, and these.
+  /// The newest version whose parameters may be read.
   Version published() const { return versions_.rbegin()->first; }
-  const BufferPtr& parameters() const { return versions_.rbegin()->second; }
+  /// Which parameters a slice of a step is to be computed with: the published ones, or where these
+  /// lack steps and some may be predicted, what they will be by then if each changes them as the
+  /// last one did (linear weight prediction, Kosson et al., "Pipelined Backpropagation at Scale",
+  /// MLSys 2021, section 3.2, with the distance of two versions for the velocity).
+  Point point_for(Version step) const;
+  /// Enqueues where they are predicted. Error: out_of_memory.
+  Result<BufferPtr> parameters(const Point& at);
 
 private:
   ShardOwner(std::shared_ptr<Replica> replica, ExchangeSetup exchange, OwnerOptions options);
@@ -80,6 +87,7 @@ private:
   const StepSum& sum_of(std::int64_t step) const { return sums_[place_of(step)]; }
   float factor(const Gradients& of) const;
   Compensation compensation();
+  Result<BufferPtr> change_to(const BufferPtr& next);
   ModelState& state() const { return *replica_->state; }
 
   std::shared_ptr<Replica> replica_; ///< whose communication is the owner's stream
@@ -93,6 +101,8 @@ private:
   std::map<std::int64_t, SliceReads> counted_; ///< by step
   std::map<Version, BufferPtr> versions_;      ///< those that may be read yet
   std::optional<std::pair<Version, BufferPtr>> next_; ///< being copied
+  BufferPtr change_, next_change_;   ///< from the version before, to the published one and the next
+  std::vector<BufferPtr> predicted_; ///< from the published ones, by one step, two, ...
 };
 
 } // namespace troupe::engine

@@ -10,11 +10,11 @@ using collectives::MailPtr;
 
 SliceReader::SliceReader(std::shared_ptr<Replica> replica, std::shared_ptr<collectives::Post> post)
     : replica_{std::move(replica)}, post_{std::move(post)},
-      read_(static_cast<std::size_t>(state().strategy().world_size), -1) {}
+      read_(static_cast<std::size_t>(state().strategy().world_size)) {}
 
 void SliceReader::take(const MailPtr& mail) {
   const auto owner = static_cast<std::size_t>(mail->from);
-  read_[owner] = Parameters{*mail}.version;
+  read_[owner] = Parameters::of(*mail).at;
   if (!mail->values)
     return;
   const auto& plan = state().plan();
@@ -72,7 +72,7 @@ Result<std::uint64_t> SliceReader::give(const Bucket& bucket, std::size_t number
     auto one = Gradients{.step = slice.step,
                          .slice = slice.slice,
                          .bucket = number,
-                         .read = version(owner),
+                         .read = read(owner).version,
                          .scale = scale_.value_or(1)}
                    .to_mail();
     one.from = replica().rank;

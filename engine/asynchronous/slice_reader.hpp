@@ -25,9 +25,9 @@ class SliceReader {
 public:
   SliceReader(std::shared_ptr<Replica> replica, std::shared_ptr<collectives::Post> post);
 
-  /// The version of an owner's parameters that are here; below 0: none yet.
-  Version version(int owner) const { return read_[static_cast<std::size_t>(owner)]; }
-  const std::vector<Version>& versions() const { return read_; }
+  /// By owner: the parameters that are here.
+  const std::vector<Point>& read() const { return read_; }
+  const Point& read(int owner) const { return read_[static_cast<std::size_t>(owner)]; }
   /// Enqueues: an owner's parameters are these from now on.
   void take(const collectives::MailPtr& parameters);
   /// Enqueues: what is no parameter, batch norms' statistics and the loss scale, is that of a
@@ -51,7 +51,7 @@ private:
 
   std::shared_ptr<Replica> replica_;
   std::shared_ptr<collectives::Post> post_;
-  std::vector<Version> read_;  ///< by owner
+  std::vector<Point> read_;    ///< by owner
   std::optional<float> scale_; ///< of the loss that is computed now; empty: none was read yet
 };
 

@@ -128,8 +128,9 @@ void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
   const auto shard = sizeof(float) * plan.shard_elements();
   const auto under_way = static_cast<std::size_t>(strategy.staleness) + 1;
   of(bytes, MemoryKind::gradients) += under_way * shard * (compensates ? 4 : 1);
-  const auto travels =
-      2 * sizeof(float) * plan.elements + (compensates ? under_way + 1 : 2) * shard;
+  const auto versions = compensates ? under_way + 1 : 2;
+  const auto predicted = strategy.predicts ? under_way + 1 : 0; // and by what: two changes
+  const auto travels = 2 * sizeof(float) * plan.elements + (versions + predicted) * shard;
   of(bytes, needs.host_capacity ? MemoryKind::pinned : MemoryKind::communication) += travels;
   of(bytes, MemoryKind::workspace) += needs.scales_loss ? sizeof(float) : 0;
 }

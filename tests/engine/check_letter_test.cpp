@@ -28,7 +28,7 @@ struct Owner {
                     .statistic_elements = 6,
                     .copies_from = 2,
                     .scales_loss = true};
-  std::vector<Version> read = {5, 4, -1};
+  std::vector<Point> read = {{5}, {4}, {}};
 
   Status check(const Mail& mail) const {
     return check_letter(mail, rules, {.version = 5, .published = 5, .read = read});
@@ -48,6 +48,14 @@ Mail from(int rank, Mail mail, std::size_t elements = 0) {
   mail.from = rank;
   mail.bytes = elements * sizeof(float);
   return mail;
+}
+
+Mail pull(Version have, std::int64_t predicted = 0, Version wanted = 5) {
+  return Pull{{have, predicted}, wanted}.to_mail();
+}
+
+Mail parameters(Version version, std::int64_t predicted = 0) {
+  return Parameters{{version, predicted}}.to_mail();
 }
 
 const Gradients usual{.step = 5, .slice = 3, .bucket = 0, .read = 5, .scale = 1024};
@@ -70,9 +78,8 @@ Mail with_number(std::size_t place, std::int64_t number) {
 TEST_CASE("letters that fit are taken") {
   const Owner owner;
   for (const auto& mail :
-       {from(1, Pull{-1}.to_mail()), from(1, Pull{5}.to_mail()), from(0, Parameters{5}.to_mail()),
-        from(1, Parameters{4}.to_mail()), from(1, Parameters{6}.to_mail(), 96),
-        from(2, Parameters{4}.to_mail(), 96), from(1, usual.to_mail(), 48),
+       {from(1, pull(-1)), from(1, pull(5)), from(0, parameters(5)), from(1, parameters(4)),
+        from(1, parameters(6), 96), from(2, parameters(4), 96), from(1, usual.to_mail(), 48),
         changed([](Gradients& of) { of.step = 7; }),
         changed([](Gradients& of) { of.step = 6, of.read = 4; }),
         changed([](Gradients& of) { of.bucket = 1; }, 32),
@@ -119,14 +126,14 @@ TEST_CASE("a loss that is not scaled has the scale 1") {
 
 TEST_CASE("other letters that do not fit are refused, too") {
   Owner owner;
-  owner.refuses(from(1, Pull{6}.to_mail()), "a question for parameters of version 6");
-  owner.refuses(from(1, Pull{-2}.to_mail()), "of version -2");
-  owner.refuses(from(1, Pull{5}.to_mail(), 96), "with 384 bytes of values, not 0");
-  owner.refuses(from(1, Parameters{3}.to_mail(), 96), "parameters of version 3");
-  owner.refuses(from(1, Parameters{7}.to_mail(), 96), "not of one from 4 to 6");
-  owner.refuses(from(1, Parameters{5}.to_mail(), 95), "not 384");
-  owner.refuses(from(1, Parameters{4}.to_mail(), 96), "not 0"); // it is here
-  owner.refuses(from(2, Parameters{4}.to_mail()), "not 384");   // and this is not
+  owner.refuses(from(1, pull(6)), "a question for parameters of version 6");
+  owner.refuses(from(1, pull(-2)), "of version -2");
+  owner.refuses(from(1, pull(5), 96), "with 384 bytes of values, not 0");
+  owner.refuses(from(1, parameters(3), 96), "parameters of version 3");
+  owner.refuses(from(1, parameters(7), 96), "not of one from 4 to 6");
+  owner.refuses(from(1, parameters(5), 95), "not 384");
+  owner.refuses(from(1, parameters(4), 96), "not 0"); // it is here
+  owner.refuses(from(2, parameters(4)), "not 384");   // and this is not
   owner.refuses(from(2, mail_of_step(Letter::statistics, 4), 6), "statistics of step 4");
   owner.refuses(from(2, mail_of_step(Letter::statistics, 5), 7), "not 24");
   owner.refuses(from(2, mail_of_step(Letter::copy, 7), 96), "a copy of gradients of step 7");
@@ -139,10 +146,29 @@ TEST_CASE("other letters that do not fit are refused, too") {
   owner.refuses(from(2, mail_of_step(Letter::copy, 5), 96), "which is not kept here");
 }
 
+TEST_CASE(
+    "of predicted parameters a letter may tell where they are predicted, by no more steps than "
+    "may be under way") {
+  Owner owner;
+  owner.refuses(from(1, pull(5, 1)), "that are predicted by 1 steps, not by 0 to 0");
+  owner.refuses(from(1, parameters(5, 1), 96), "that are predicted by 1 steps");
+  owner.rules.predicts = true;
+  for (const auto& mail : {from(1, pull(5, 2, 7)), from(1, pull(5, 0, 0)),
+                           from(1, parameters(5, 2), 96), from(1, parameters(4, 1), 96)})
+    CHECK(owner.check(mail));
+  owner.refuses(from(1, pull(5, 3)), "that are predicted by 3 steps, not by 0 to 2");
+  owner.refuses(from(1, parameters(5, -1), 96), "that are predicted by -1 steps");
+  owner.refuses(from(1, pull(5, 0, 8)), "for step 8, not for one from 0 to 7");
+  owner.refuses(from(1, pull(5, 0, -1)), "for step -1");
+  owner.read[1] = {5, 1};
+  CHECK(owner.check(from(1, parameters(5, 1))));
+  owner.refuses(from(1, parameters(5, 2)), "with 0 bytes of values, not 384");
+}
+
 TEST_CASE("mail of a rank that there is not is nobody's") {
   const Owner owner;
   for (const int rank : {-1, 3}) {
-    const auto checked = owner.check(from(rank, Pull{5}.to_mail()));
+    const auto checked = owner.check(from(rank, pull(5)));
     REQUIRE_FALSE(checked);
     CHECK(checked.error().code == Errc::collective);
     CHECK(checked.error().where.rank == -1);

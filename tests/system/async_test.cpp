@@ -67,11 +67,12 @@ TEST_CASE("without staleness async is ddp in one process, bit for bit") {
 
 TEST_CASE("no gradient lacks more steps than it may, and each slice counts once in each shard") {
   const int staleness = GENERATE(0, 1, 3, 7);
-  const std::string gradients =
-      staleness == 0 ? "whole" : GENERATE("whole", "divided", "compensated");
-  CAPTURE(staleness, gradients);
-  const Experiment experiment(
-      four_slices + Settings{"metrics.reads=true", "parallel.stale_gradients=" + gradients});
+  const std::string way = staleness == 0
+                              ? "stale_gradients=whole"
+                              : GENERATE("stale_gradients=whole", "stale_gradients=divided",
+                                         "stale_gradients=compensated", "weight_prediction=true");
+  CAPTURE(staleness, way);
+  const Experiment experiment(four_slices + Settings{"metrics.reads=true", "parallel." + way});
   const auto run = experiment.completed("run", asynchronous(3, staleness));
   const auto found = checked(run, 4, staleness, {"--shards", "3"});
   CAPTURE(found.out, found.err);
@@ -149,6 +150,9 @@ TEST_CASE("what async cannot do is refused with the reason") {
   refused({"parallel.mixed_precision.reduce=bf16"}, "travel in fp32");
   refused({"parallel.offload.target=optimizer"}, "on its device");
   refused({"parallel.staleness=0", "parallel.stale_gradients=divided"}, "no gradient is stale");
+  refused({"parallel.staleness=0", "parallel.weight_prediction=true"}, "no parameters lack steps");
+  refused({"parallel.stale_gradients=compensated", "parallel.weight_prediction=true"},
+          "made up for once");
   refused({"parallel.staleness=-1"}, "staleness");
   refused({"parallel.stale_gradients=halved"}, "whole, divided, compensated");
 }

@@ -17,6 +17,7 @@ struct DealerSetup {
   int least = 0;              ///< slices of a rank
   std::map<std::int64_t, std::vector<int>> recorded =
       {}; ///< by the first step; not empty: as there
+  double patience = 0; ///< data/slice_dealer.hpp, where slices go to who comes free
 };
 
 class Dealer {

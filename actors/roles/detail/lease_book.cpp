@@ -1,27 +1,46 @@
 #include "lease_book.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
+namespace {
+
+double seconds(LeaseBook::Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+} // namespace
+
 std::vector<LeaseBook::Dealt> LeaseBook::deal(std::int64_t limit, Clock::time_point now) {
-  ledger_.grant(limit);
+  dealer_.grant(limit);
   std::vector<Dealt> dealt;
-  while (!waiting_.empty()) {
-    const auto lease = ledger_.deal();
-    if (!lease)
-      break;
-    dealt.push_back({waiting_.front(), *lease});
-    waiting_.pop_front();
+  for (const auto rank : std::exchange(waiting_, {})) {
+    const auto lease = dealer_.deal(rank, seconds(now));
+    if (!lease) {
+      waiting_.push_back(rank);
+      continue;
+    }
+    dealt.push_back({rank, *lease});
     dealt_[{lease->step, lease->slice}] = now;
     begun_ = std::max(begun_, lease->step + 1);
   }
   return dealt;
 }
 
+/// Not before it: a part of a unit of the clock is one more.
+std::optional<LeaseBook::Clock::time_point> LeaseBook::again(Clock::time_point now) const {
+  const auto next = dealer_.again(seconds(now));
+  if (!next)
+    return std::nullopt;
+  const std::chrono::duration<double> left{*next - seconds(now)};
+  return now + std::chrono::ceil<std::chrono::milliseconds>(left);
+}
+
 void LeaseBook::come(std::int32_t rank, const data::Lease& lease, const WorkerStep& measured,
                      Clock::time_point now) {
-  ledger_.come(lease);
+  dealer_.come(rank, lease, seconds(now));
   auto& step = steps_[lease.step];
   const auto age = now - dealt_.extract({lease.step, lease.slice}).mapped();
   step.longest = std::max(step.longest, std::chrono::nanoseconds{age});
@@ -46,12 +65,12 @@ std::optional<StepFound> LeaseBook::found(const StepFound& by_rank) {
 }
 
 std::optional<std::int64_t> LeaseBook::next_applied() {
-  const auto step = ledger_.applied();
+  const auto step = dealer_.applied();
   const auto votes = votes_.find(step);
-  if (votes == votes_.end() || votes->second < ranks_ || !ledger_.is_complete())
+  if (votes == votes_.end() || votes->second < ranks_ || !dealer_.is_complete())
     return std::nullopt;
   votes_.erase(votes);
-  ledger_.apply();
+  dealer_.apply();
   return step;
 }
 

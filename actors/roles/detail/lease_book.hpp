@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../messages.hpp"
-#include "troupe/data/ledger.hpp"
+#include "troupe/data/slice_dealer.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -22,13 +22,16 @@ public:
     data::Lease lease;
   };
 
-  LeaseBook(int slices, std::int32_t ranks, std::int64_t first_step)
-      : ledger_{slices, first_step}, ranks_{ranks}, begun_{first_step} {}
+  explicit LeaseBook(const data::SliceDealing& options)
+      : dealer_{options}, ranks_{options.workers}, begun_{options.first_step} {}
 
   /// The rank is free, or will soon be.
   void want(std::int32_t rank) { waiting_.push_back(rank); }
-  /// Slices of steps below the limit to those that wait, in the order in which they came.
+  /// Slices of steps below the limit to those that wait and are not to wait on, in the order in
+  /// which they came.
   std::vector<Dealt> deal(std::int64_t limit, Clock::time_point now);
+  /// When to deal again, if nothing happens before.
+  std::optional<Clock::time_point> again(Clock::time_point now) const;
   /// Steps of which a slice was dealt.
   std::int64_t begun() const { return begun_; }
   /// A slice is computed, and was measured.
@@ -54,7 +57,7 @@ private:
   };
   using Place = std::pair<std::int64_t, int>; ///< step, slice
 
-  data::Ledger ledger_;
+  data::SliceDealer dealer_;
   std::int32_t ranks_;
   std::int64_t begun_;
   std::deque<std::int32_t> waiting_;
