@@ -84,10 +84,12 @@ Point ShardOwner::point_for(Version step) const {
 
 Result<BufferPtr> ShardOwner::parameters(const Point& at) {
   while (std::ssize(predicted_) < at.predicted) {
-    const auto& before = predicted_.empty() ? versions_.rbegin()->second : predicted_.back();
+    const auto before = predicted_.empty() ? versions_.rbegin()->second : predicted_.back();
     TROUPE_TRY(auto next, copy(before->floats()));
     replica_->device().add(stream(), next->floats(), change_->floats(),
                            state().plan().shard_elements());
+    // They live so long, although another version may be published meanwhile.
+    stream().on_complete([before, next, change = change_](const Status&) {});
     predicted_.push_back(std::move(next));
   }
   return at.predicted == 0 ? versions_.rbegin()->second

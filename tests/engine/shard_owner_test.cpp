@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <future>
 
 using namespace troupe;
 using namespace troupe::engine;
@@ -45,8 +46,8 @@ public:
                  .value();
   }
 
-  /// With the next step's gradients, all of which are this.
-  void step(float gradient) {
+  /// Enqueues the next step, all of whose gradients are this.
+  void begin_step(float gradient) {
     const auto& plan = replica_->state->plan();
     for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket)
       add(bucket, plan.shard_elements(plan.buckets[bucket]), gradient);
@@ -55,14 +56,29 @@ public:
     const auto found = std::make_shared<StepFindings>();
     owner_->prepare(found.get());
     REQUIRE(owner_->apply(found));
-    REQUIRE(owner_->stream().synchronize());
-    owner_->settle();
+  }
+  void settle() { owner_->settle(); }
+  void step(float gradient) {
+    begin_step(gradient);
+    REQUIRE(stream().synchronize());
+    settle();
+  }
+  Stream& stream() const { return owner_->stream(); }
+  BufferPtr parameters(const Point& at) const { return owner_->parameters(at).value(); }
+  /// Memory of as many buffers of a shard as may have been given back is another's.
+  void write_to_free_memory() {
+    const auto elements = replica_->state->plan().shard_elements();
+    for (int i = 0; i < 8; ++i) {
+      others_.push_back(
+          replica_->device().allocate(elements * sizeof(float), MemoryKind::communication).value());
+      std::fill_n(others_.back()->floats(), elements, 77.0f);
+    }
   }
   Point point_for(Version step) const { return owner_->point_for(step); }
   /// What all parameters are that a slice of a step is computed with.
   float read_for(Version step) const {
-    const auto values = owner_->parameters(point_for(step)).value();
-    REQUIRE(owner_->stream().synchronize());
+    const auto values = parameters(point_for(step));
+    REQUIRE(stream().synchronize());
     const auto elements = replica_->state->plan().shard_elements();
     CHECK(std::all_of(values->floats(), values->floats() + elements,
                       [&](float v) { return v == values->floats()[0]; }));
@@ -81,6 +97,7 @@ private:
 
   std::shared_ptr<Replica> replica_ = std::make_shared<Replica>();
   std::shared_ptr<ShardOwner> owner_;
+  std::vector<BufferPtr> others_;
 };
 
 } // namespace
@@ -117,4 +134,20 @@ TEST_CASE("a step that is made already needs no prediction") {
   owner.step(2);
   CHECK(owner.point_for(0) == Point{.version = 1});
   CHECK(owner.read_for(0) == 6);
+}
+
+TEST_CASE(
+    "what parameters are predicted from lives until they are, whatever is published meanwhile") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  owner.step(2);
+  std::promise<void> may_go_on;
+  owner.stream().on_complete(
+      [waited = may_go_on.get_future().share()](const Status&) { waited.wait(); });
+  const auto predicted = owner.parameters({.version = 1, .predicted = 2});
+  owner.begin_step(1);
+  owner.settle();
+  owner.write_to_free_memory();
+  may_go_on.set_value();
+  REQUIRE(owner.stream().synchronize());
+  CHECK(predicted->floats()[0] == 2);
 }
