@@ -16,7 +16,7 @@ struct DealerSetup {
   bool by_speed = false;      ///< as ranks are measured
   int least = 0;              ///< slices of a rank
   std::map<std::int64_t, std::vector<int>> recorded =
-      {}; ///< by the first step; not empty: as there
+      {};              ///< by the first step; not empty: as there
   double patience = 0; ///< data/slice_dealer.hpp, where slices go to who comes free
 };
 
