@@ -152,7 +152,7 @@ private:
   bool stopping_ = false;
   Dealer dealer_;
   std::optional<LeaseBook> leases_; ///< where ranks train asynchronously
-  bool leases_later_ = false;       ///< whatever happens until then
+  bool leases_later_ = false;       ///< by itself, as somebody's patience will end
   std::int64_t dealt_;              ///< the first step of the last dealing; below 0: always one
   std::int64_t agreed_;             ///< steps after which all ranks last had one state
   bool meeting_ = false;            ///< they are coming to one

@@ -137,7 +137,7 @@ ConfigConflicts validate_stale(const ParallelConfig& parallel, const Config& con
   if (parallel.stale.prediction && parallel.stale.gradients == "compensated")
     found.push_back({{"parallel.weight_prediction", "parallel.stale_gradients"},
                      "what parameters lack is made up for once",
-                     "one of both"});
+                     "weight_prediction: false, or stale_gradients: whole or divided"});
   return found;
 }
 

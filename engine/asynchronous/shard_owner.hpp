@@ -25,7 +25,7 @@ struct OwnerOptions {
   std::int64_t staleness = 0; ///< the most steps that parameters lack
   StaleGradients gradients = StaleGradients::whole;
   double compensation = 0; ///< Compensation::rate
-  bool predicts = false;   ///< ShardOwner::predict
+  bool predicts = false;   ///< ShardOwner::point_for
 };
 OwnerOptions owner_options(const ParallelConfig& parallel);
 

@@ -29,7 +29,7 @@ std::vector<LeaseBook::Dealt> LeaseBook::deal(std::int64_t limit, Clock::time_po
   return dealt;
 }
 
-/// Not before it: a part of a unit of the clock is one more.
+/// Rounded up: who asked a moment too early would have to ask again.
 std::optional<LeaseBook::Clock::time_point> LeaseBook::again(Clock::time_point now) const {
   const auto next = dealer_.again(seconds(now));
   if (!next)
