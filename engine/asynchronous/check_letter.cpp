@@ -57,6 +57,10 @@ Status check_predicted(const Mail& mail, const Point& point, const LetterRules& 
   const auto most = rules.predicts ? rules.staleness : 0;
   if (point.predicted < 0 || point.predicted > most)
     return wrong(mail, "that are predicted by {} steps, not by 0 to {}", point.predicted, most);
+  const auto most_come = point.predicted * rules.slices * std::ssize(rules.plan->buckets);
+  if (point.come < 0 || point.come > most_come)
+    return wrong(mail, "that are predicted with {} gradients, not with 0 to {}", point.come,
+                 most_come);
   return {};
 }
 

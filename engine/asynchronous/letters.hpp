@@ -23,11 +23,12 @@ enum class Letter : std::int64_t {
 /// A number of steps that parameters are the work of.
 using Version = std::int64_t;
 
-/// Parameters as `version` steps have left them, to which what the last of these changed was added
-/// `predicted` times more (ShardOwner).
+/// Parameters as `version` steps have left them; or as `predicted` more of them would, with what has
+/// come of their gradients (Foresight).
 struct Point {
   Version version = -1; ///< below 0: none
   std::int64_t predicted = 0;
+  std::int64_t come = 0; ///< of the predicted steps: gradients, each of a slice and a bucket
 
   bool operator==(const Point&) const = default;
 };
@@ -46,11 +47,11 @@ struct Pull {
 
   static constexpr auto kind = Letter::pull;
   collectives::Mail to_mail() const {
-    return {.heading = {std::int64_t(kind), have.version, have.predicted, wanted}};
+    return {.heading = {std::int64_t(kind), have.version, have.predicted, have.come, wanted}};
   }
   static Pull of(const collectives::Mail& mail) {
     const auto& h = mail.heading;
-    return {.have = {.version = h[1], .predicted = h[2]}, .wanted = h[3]};
+    return {.have = {.version = h[1], .predicted = h[2], .come = h[3]}, .wanted = h[4]};
   }
 };
 
@@ -61,10 +62,11 @@ struct Parameters {
 
   static constexpr auto kind = Letter::parameters;
   collectives::Mail to_mail() const {
-    return {.heading = {std::int64_t(kind), at.version, at.predicted}};
+    return {.heading = {std::int64_t(kind), at.version, at.predicted, at.come}};
   }
   static Parameters of(const collectives::Mail& mail) {
-    return {{.version = mail.heading[1], .predicted = mail.heading[2]}};
+    const auto& h = mail.heading;
+    return {{.version = h[1], .predicted = h[2], .come = h[3]}};
   }
 };
 

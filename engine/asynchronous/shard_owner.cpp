@@ -44,6 +44,9 @@ Status ShardOwner::allocate() {
     TROUPE_TRY(auto sum, StepSum::create(replica_->device(), state().plan(), options));
     sums_.push_back(std::move(sum));
   }
+  if (options_.predicts) {
+    TROUPE_TRY(foresight_, Foresight::create(replica_, exchange_));
+  }
   auto& device = replica_->device();
   device.copy(stream(), &version_, state().steps(), sizeof version_);
   if (const auto* const scale = state().loss_scale())
@@ -78,31 +81,28 @@ Compensation ShardOwner::compensation() {
 }
 
 Point ShardOwner::point_for(Version step) const {
-  const auto lacked = change_ ? std::max<std::int64_t>(step - published(), 0) : 0;
-  return {.version = published(), .predicted = lacked};
+  Point point{.version = published()};
+  if (!foresight_)
+    return point;
+  for (auto lacked = point.version; lacked < step; ++lacked) {
+    const auto& sum = sum_of(lacked);
+    ++point.predicted;
+    point.come += lacked < version_ ? sum.all() : sum.added();
+  }
+  return point;
 }
 
 Result<BufferPtr> ShardOwner::parameters(const Point& at) {
-  while (std::ssize(predicted_) < at.predicted) {
-    const auto before = predicted_.empty() ? versions_.rbegin()->second : predicted_.back();
-    TROUPE_TRY(auto next, copy(before->floats()));
-    replica_->device().add(stream(), next->floats(), change_->floats(),
-                           state().plan().shard_elements());
-    // They live so long, although another version may be published meanwhile.
-    stream().on_complete([before, next, change = change_](const Status&) {});
-    predicted_.push_back(std::move(next));
+  if (at.predicted == 0)
+    return versions_.rbegin()->second;
+  const auto ahead = at.version + at.predicted - version_;
+  if (ahead == 0)
+    return next_->second;
+  while (foresight_->steps() < ahead) {
+    const auto step = version_ + foresight_->steps();
+    TROUPE_TRY(foresight_->add(step, sum_of(step)));
   }
-  return at.predicted == 0 ? versions_.rbegin()->second
-                           : predicted_[static_cast<std::size_t>(at.predicted - 1)];
-}
-
-/// From the published version.
-Result<BufferPtr> ShardOwner::change_to(const BufferPtr& next) {
-  const auto elements = state().plan().shard_elements();
-  TROUPE_TRY(auto change, copy(versions_.rbegin()->second->floats()));
-  replica_->device().scale(stream(), change->floats(), -1, elements);
-  replica_->device().add(stream(), change->floats(), next->floats(), elements);
-  return change;
+  return foresight_->parameters(ahead);
 }
 
 void ShardOwner::add(const MailPtr& mail) {
@@ -115,6 +115,8 @@ void ShardOwner::add(const MailPtr& mail) {
   else
     ++found->parts;
   sum_of(of.step).add(stream(), mail, factor(of), compensation());
+  if (foresight_)
+    foresight_->forget();
 }
 
 void ShardOwner::take() {
@@ -135,9 +137,8 @@ Result<SliceReads> ShardOwner::apply(const std::shared_ptr<StepFindings>& found)
   applied_ = found;
   sum_of(version_).begin();
   TROUPE_TRY(auto next, copy(state().owned_parameters()));
-  if (options_.predicts) {
-    TROUPE_TRY(next_change_, change_to(next));
-  }
+  if (foresight_)
+    foresight_->forget();
   auto reads = std::move(counted_[version_]);
   counted_.erase(version_);
   next_ = {++version_, std::move(next)};
@@ -146,8 +147,6 @@ Result<SliceReads> ShardOwner::apply(const std::shared_ptr<StepFindings>& found)
 
 void ShardOwner::settle() {
   versions_.insert(*std::exchange(next_, std::nullopt));
-  change_ = std::move(next_change_);
-  predicted_.clear();
   if (state().loss_scale())
     scale_ = applied_->loss_scale.scale;
   const bool compensates = options_.gradients == StaleGradients::compensated;

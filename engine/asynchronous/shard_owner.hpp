@@ -3,8 +3,7 @@
 /// messages here.
 #pragma once
 
-#include "../exchange/exchange.hpp"
-#include "step_sum.hpp"
+#include "foresight.hpp"
 
 #include "troupe/core/config/forward.hpp"
 
@@ -25,7 +24,7 @@ struct OwnerOptions {
   std::int64_t staleness = 0; ///< the most steps that parameters lack
   StaleGradients gradients = StaleGradients::whole;
   double compensation = 0; ///< Compensation::rate
-  bool predicts = false;   ///< ShardOwner::point_for
+  bool predicts = false;   ///< what lacks steps is read as these will leave it (Foresight)
 };
 OwnerOptions owner_options(const ParallelConfig& parallel);
 
@@ -69,9 +68,7 @@ public:
   /// The newest version whose parameters may be read.
   Version published() const { return versions_.rbegin()->first; }
   /// Which parameters a slice of a step is to be computed with: the published ones, or where these
-  /// lack steps and some may be predicted, what they will be by then if each changes them as the
-  /// last one did (linear weight prediction, Kosson et al., "Pipelined Backpropagation at Scale",
-  /// MLSys 2021, section 3.2, with the distance of two versions for the velocity).
+  /// lack steps and these may be predicted, what can be foreseen of them.
   Point point_for(Version step) const;
   /// Enqueues where they are predicted. Error: out_of_memory.
   Result<BufferPtr> parameters(const Point& at);
@@ -87,7 +84,6 @@ private:
   const StepSum& sum_of(std::int64_t step) const { return sums_[place_of(step)]; }
   float factor(const Gradients& of) const;
   Compensation compensation();
-  Result<BufferPtr> change_to(const BufferPtr& next);
   ModelState& state() const { return *replica_->state; }
 
   std::shared_ptr<Replica> replica_; ///< whose communication is the owner's stream
@@ -101,8 +97,7 @@ private:
   std::map<std::int64_t, SliceReads> counted_; ///< by step
   std::map<Version, BufferPtr> versions_;      ///< those that may be read yet
   std::optional<std::pair<Version, BufferPtr>> next_; ///< being copied
-  BufferPtr change_, next_change_;   ///< from the version before, to the published one and the next
-  std::vector<BufferPtr> predicted_; ///< from the published ones, by one step, two, ...
+  std::optional<Foresight> foresight_;                ///< where parameters are predicted
 };
 
 } // namespace troupe::engine

@@ -24,7 +24,14 @@ Result<StepSum> StepSum::create(Device& device, const collectives::FlatPlan& pla
 
 void StepSum::begin() {
   parts_.assign(plan_->buckets.size(), {});
-  missing_ = options_.slices * std::ranges::count(options_.absent, false);
+  all_ = missing_ = options_.slices * std::ranges::count(options_.absent, false);
+}
+
+const float* StepSum::so_far(Stream& stream, std::size_t bucket) {
+  float* const sum = sum_->floats() + plan_->shard_offset(plan_->buckets[bucket]);
+  if (added(bucket) == 0)
+    device_->zero(stream, sum, plan_->shard_elements(plan_->buckets[bucket]) * sizeof(float));
+  return sum;
 }
 
 void StepSum::add(Stream& stream, const MailPtr& mail, float factor,

@@ -44,6 +44,12 @@ public:
   void add(Stream& stream, const collectives::MailPtr& mail, float factor,
            const Compensation& compensation);
   bool has(std::size_t bucket, int slice) const { return parts_[bucket].here.contains(slice); }
+  /// How many slices of a bucket are in the sum, and of all buckets together.
+  int added(std::size_t bucket) const { return parts_[bucket].added; }
+  std::int64_t added() const { return all_ - missing_; }
+  std::int64_t all() const { return all_; }
+  /// Enqueues: a bucket's sum as it is; zeros, where nothing has come.
+  const float* so_far(Stream& stream, std::size_t bucket);
   /// Whether all slices of all buckets are there.
   bool is_whole() const { return missing_ == 0; }
   /// Enqueues a copy to `to`, of the whole shard.
@@ -70,7 +76,7 @@ private:
   // Of compensation: sums of squares, and of squares times what was read; room for a square.
   BufferPtr squares_, squares_read_, square_;
   std::vector<Part> parts_; ///< by bucket
-  std::int64_t missing_ = 0;
+  std::int64_t all_ = 0, missing_ = 0;
 };
 
 } // namespace troupe::engine

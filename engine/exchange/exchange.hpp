@@ -45,6 +45,12 @@ struct StepFindings {
 /// Of all slices of a global batch, those of this rank's team.
 int slices_of_team(const data::Dealing& dealing, const collectives::Strategy& strategy, int rank);
 
+/// Of what a rank owns, in the order of ModelState::owned_parameters.
+struct ShardCopy {
+  BufferPtr parameters = nullptr;
+  std::vector<BufferPtr> slots = {}; ///< of the optimizer
+};
+
 struct ExchangeSetup {
   std::shared_ptr<Replica> replica;
   data::Dealing dealing = {};
@@ -98,6 +104,10 @@ public:
   void find(std::int64_t step, StepFindings* found);
   void prepare(const StepFindings* of_all);
   void apply_prepared(std::int64_t step, StepFindings* found);
+  /// What a step would make of a bucket whose gradient is the mean of so many slices, of which this
+  /// is the sum; to copies, and without what is asked of all gradients together.
+  void apply_to(const ShardCopy& copy, const collectives::Bucket& bucket, std::int64_t step,
+                const float* sum, int slices) const;
   /// Behind this step, within a round: all ranks have one state, the mean of theirs. Where they
   /// train in teams, those have met already (OuterState), but for batch norms' statistics.
   void meet(std::int64_t step);

@@ -45,4 +45,24 @@ void Exchange::apply_prepared(std::int64_t step, StepFindings* found) {
   end_scaled_step(found);
 }
 
+void Exchange::apply_to(const ShardCopy& copy, const collectives::Bucket& bucket,
+                        std::int64_t step, const float* sum, int slices) const {
+  auto taken = arguments(step);
+  taken.gradient_scale = 1 / static_cast<float>(slices);
+  const auto place = plan().shard_offset(bucket);
+  const auto slot = [&](std::size_t number, std::size_t at) {
+    return number < copy.slots.size() ? copy.slots[number]->floats() + at : nullptr;
+  };
+  for (auto piece : state().kept_pieces(bucket)) {
+    const auto at = static_cast<std::size_t>(piece.parameters - state().owned_parameters());
+    piece.parameters = copy.parameters->floats() + at;
+    piece.gradients = sum + (at - place);
+    piece.state0 = slot(0, at);
+    piece.state1 = slot(1, at);
+    piece.copies = nullptr;
+    replica().device().optimizer_step(stream(), at_rate(taken, piece.rate), piece, nullptr,
+                                      nullptr);
+  }
+}
+
 } // namespace troupe::engine

@@ -120,7 +120,8 @@ void add_base(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& stra
 }
 
 /// Sums of the steps that may be under way; and in the host's reach the versions that are read, and
-/// what travels: at the most what all send of a slice, and what is read for one.
+/// what travels: at the most what all send of a slice, and what is read for one. Steps are foreseen
+/// on a copy of the shard and its state.
 void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& strategy,
                const FlatPlan& plan, bool compensates) {
   if (!strategy.is_asynchronous())
@@ -129,7 +130,12 @@ void add_owner(BytesByKind& bytes, const WorkerNeeds& needs, const Strategy& str
   const auto under_way = static_cast<std::size_t>(strategy.staleness) + 1;
   of(bytes, MemoryKind::gradients) += under_way * shard * (compensates ? 4 : 1);
   const auto versions = compensates ? under_way + 1 : 2;
-  const auto predicted = strategy.predicts ? under_way + 1 : 0; // and by what: two changes
+  std::size_t predicted = 0; // as many as there are steps to foresee, and one on its way to each
+  if (strategy.predicts) {
+    predicted = static_cast<std::size_t>(strategy.staleness + strategy.world_size);
+    of(bytes, MemoryKind::parameters) += shard;
+    of(bytes, MemoryKind::optimizer) += needs.optimizer_slots * shard;
+  }
   const auto travels = 2 * sizeof(float) * plan.elements + (versions + predicted) * shard;
   of(bytes, needs.host_capacity ? MemoryKind::pinned : MemoryKind::communication) += travels;
   of(bytes, MemoryKind::workspace) += needs.scales_loss ? sizeof(float) : 0;

@@ -50,12 +50,12 @@ Mail from(int rank, Mail mail, std::size_t elements = 0) {
   return mail;
 }
 
-Mail pull(Version have, std::int64_t predicted = 0, Version wanted = 5) {
-  return Pull{{have, predicted}, wanted}.to_mail();
+Mail pull(Version have, std::int64_t predicted = 0, Version wanted = 5, std::int64_t come = 0) {
+  return Pull{{have, predicted, come}, wanted}.to_mail();
 }
 
-Mail parameters(Version version, std::int64_t predicted = 0) {
-  return Parameters{{version, predicted}}.to_mail();
+Mail parameters(Version version, std::int64_t predicted = 0, std::int64_t come = 0) {
+  return Parameters{{version, predicted, come}}.to_mail();
 }
 
 const Gradients usual{.step = 5, .slice = 3, .bucket = 0, .read = 5, .scale = 1024};
@@ -160,9 +160,14 @@ TEST_CASE(
   owner.refuses(from(1, parameters(5, -1), 96), "that are predicted by -1 steps");
   owner.refuses(from(1, pull(5, 0, 8)), "for step 8, not for one from 0 to 7");
   owner.refuses(from(1, pull(5, 0, -1)), "for step -1");
-  owner.read[1] = {5, 1};
-  CHECK(owner.check(from(1, parameters(5, 1))));
-  owner.refuses(from(1, parameters(5, 2)), "with 0 bytes of values, not 384");
+  owner.read[1] = {5, 1, 3};
+  CHECK(owner.check(from(1, parameters(5, 1, 3))));
+  owner.refuses(from(1, parameters(5, 2, 3)), "with 0 bytes of values, not 384");
+  owner.refuses(from(1, parameters(5, 1, 4)), "with 0 bytes of values, not 384");
+  const auto most = owner.rules.slices * std::ssize(owner.rules.plan->buckets);
+  CHECK(owner.check(from(1, pull(5, 1, 5, most))));
+  owner.refuses(from(1, pull(5, 1, 5, most + 1)), "gradients, not with 0 to");
+  owner.refuses(from(1, parameters(5, 0, 1), 96), "that are predicted with 1 gradients");
 }
 
 TEST_CASE("mail of a rank that there is not is nobody's") {

@@ -15,7 +15,8 @@ using namespace troupe::engine;
 
 namespace {
 
-/// Rank 0 of two, which trains by SGD of rate 1 and momentum 0.5 from parameters of 8.
+/// Rank 0 of two, which trains by SGD of rate 1 and momentum 0.5 from parameters of 8; steps have
+/// two slices.
 class Owner {
 public:
   explicit Owner(const OwnerOptions& options) {
@@ -28,7 +29,8 @@ public:
             replica_->device(), test::three_units(),
             {.optimizer_slots = {"momentum"},
              .strategy = collectives::strategy_of(
-                 {.strategy = StrategyKind::async, .stale = {.staleness = options.staleness}}, 2)})
+                 {.strategy = StrategyKind::async, .stale = {.staleness = options.staleness}}, 2),
+             .buckets = collectives::wrap_by_size(test::three_units().unit_elements, 1)})
             .value();
     Checkpoint start;
     const std::vector<float> values(test::unit_elements, 8);
@@ -36,7 +38,7 @@ public:
       start.tensors.push_back({unit, {test::unit_elements}, values});
     REQUIRE(replica_->state->load(*replica_->communication, *state_in_memory(start)));
     owner_ = ShardOwner::create({.replica = replica_,
-                                 .dealing = data::Dealing::leased(1, 2),
+                                 .dealing = data::Dealing::leased(2, 2),
                                  .optimizer =
                                      [](std::int64_t step) {
                                        return OptimizerArguments{
@@ -46,16 +48,33 @@ public:
                  .value();
   }
 
-  /// Enqueues the next step, all of whose gradients are this.
-  void begin_step(float gradient) {
+  /// Of a slice, gradients that are all this.
+  void add(Version step, int slice, float gradient) {
+    for (std::size_t bucket = 0; bucket < replica_->state->plan().buckets.size(); ++bucket)
+      add(step, slice, bucket, gradient);
+  }
+  void add(Version step, int slice, std::size_t bucket, float gradient) {
     const auto& plan = replica_->state->plan();
-    for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket)
-      add(bucket, plan.shard_elements(plan.buckets[bucket]), gradient);
+    const auto elements = plan.shard_elements(plan.buckets[bucket]);
+    auto mail = Gradients{
+        .step = step, .slice = slice, .bucket = bucket, .read = owner_->published()}.to_mail();
+    mail.bytes = elements * sizeof(float);
+    mail.values = replica_->device().allocate(mail.bytes, MemoryKind::communication).value();
+    std::fill_n(mail.values->floats(), elements, gradient);
+    owner_->add(std::make_shared<const collectives::Mail>(std::move(mail)));
+  }
+  /// Enqueues the next step, whose gradients are all here.
+  void apply() {
     REQUIRE(owner_->is_whole());
     owner_->take();
     const auto found = std::make_shared<StepFindings>();
     owner_->prepare(found.get());
     REQUIRE(owner_->apply(found));
+  }
+  void begin_step(float gradient) {
+    add(owner_->version(), 0, gradient);
+    add(owner_->version(), 1, gradient);
+    apply();
   }
   void settle() { owner_->settle(); }
   void step(float gradient) {
@@ -85,16 +104,16 @@ public:
     return values->floats()[0];
   }
 
-private:
-  void add(std::size_t bucket, std::size_t elements, float gradient) {
-    auto mail =
-        Gradients{.step = owner_->version(), .bucket = bucket, .read = owner_->version()}.to_mail();
-    mail.bytes = elements * sizeof(float);
-    mail.values = replica_->device().allocate(mail.bytes, MemoryKind::communication).value();
-    std::fill_n(mail.values->floats(), elements, gradient);
-    owner_->add(std::make_shared<const collectives::Mail>(std::move(mail)));
+  /// Of what is read for a step, what all parameters of a bucket are.
+  float read_for(Version step, std::size_t bucket) const {
+    const auto values = parameters(point_for(step));
+    REQUIRE(stream().synchronize());
+    const auto& plan = replica_->state->plan();
+    return values->floats()[plan.shard_offset(plan.buckets[bucket])];
   }
+  std::int64_t buckets() const { return std::ssize(replica_->state->plan().buckets); }
 
+private:
   std::shared_ptr<Replica> replica_ = std::make_shared<Replica>();
   std::shared_ptr<ShardOwner> owner_;
   std::vector<BufferPtr> others_;
@@ -111,22 +130,56 @@ TEST_CASE("parameters that lack steps are read as they are, where nothing is pre
   }
 }
 
-TEST_CASE("parameters that lack steps are read as if each changed them as the last one did") {
+TEST_CASE("where none of their gradients has come, momentum is what steps are foreseen by") {
   Owner owner{{.staleness = 3, .predicts = true}};
-  CHECK(owner.point_for(2) == Point{.version = 0}); // no step has changed anything
+  CHECK(owner.point_for(2) == Point{.version = 0, .predicted = 2});
   CHECK(owner.read_for(2) == 8);
   owner.step(2);
   CHECK(owner.point_for(4) == Point{.version = 1, .predicted = 3});
-  CHECK(owner.read_for(4) == 0);
+  CHECK(owner.read_for(4) == 4.25f); // it has fallen by 2, and falls by 1, 0.5 and 0.25
   CHECK(owner.read_for(1) == 6);
+  CHECK(owner.read_for(2) == 5);
+  CHECK(owner.read_for(3) == 4.5f);
+}
+
+TEST_CASE("of a step's gradients those that have come are foreseen to be all") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  owner.step(2);
+  owner.add(1, 0, 1);
+  CHECK(owner.point_for(3) == Point{.version = 1, .predicted = 2, .come = owner.buckets()});
+  CHECK(owner.read_for(2) == 4); // by 0.5 * 2 + 1
+  CHECK(owner.read_for(3) == 3);
+  owner.add(2, 1, 4); // of the step behind it
+  CHECK(owner.point_for(2) == Point{.version = 1, .predicted = 1, .come = owner.buckets()});
+  CHECK(owner.read_for(3) == -1);
+  owner.add(1, 1, 3);
+  CHECK(owner.point_for(3) == Point{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
+  CHECK(owner.read_for(2) == 3);
+  owner.apply();
+  CHECK(owner.point_for(3) == Point{.version = 1, .predicted = 2, .come = 3 * owner.buckets()});
+  CHECK(owner.read_for(2) == 3); // as it is
+  CHECK(owner.read_for(3) == -2.5f);
+  owner.settle();
+  CHECK(owner.point_for(3) == Point{.version = 2, .predicted = 1, .come = owner.buckets()});
+  CHECK(owner.read_for(3) == -2.5f);
+  CHECK(owner.read_for(2) == 3);
+}
+
+TEST_CASE("each bucket's step is foreseen with what has come of it") {
+  Owner owner{{.staleness = 3, .predicts = true}};
+  REQUIRE(owner.buckets() == 3);
+  owner.step(2);
+  owner.add(1, 0, 1, 1);
+  CHECK(owner.read_for(2, 0) == 5);
+  CHECK(owner.read_for(2, 1) == 4);
+  owner.add(1, 0, 0, 1);
+  owner.add(1, 1, 1, 1);
+  owner.add(1, 1, 0, 1);
+  for (const int slice : {0, 1})
+    owner.add(1, slice, 2, 1);
+  owner.apply(); // what was foreseen has changed nothing of what is so
+  owner.settle();
   CHECK(owner.read_for(2) == 4);
-  owner.step(1); // the velocity is 2
-  CHECK(owner.read_for(2) == 4);
-  CHECK(owner.read_for(3) == 2);
-  owner.step(-1); // and now 0
-  CHECK(owner.point_for(5) == Point{.version = 3, .predicted = 2});
-  CHECK(owner.read_for(3) == 4);
-  CHECK(owner.read_for(5) == 4);
 }
 
 TEST_CASE("a step that is made already needs no prediction") {
@@ -136,18 +189,17 @@ TEST_CASE("a step that is made already needs no prediction") {
   CHECK(owner.read_for(0) == 6);
 }
 
-TEST_CASE(
-    "what parameters are predicted from lives until they are, whatever is published meanwhile") {
+TEST_CASE("what is foreseen lives until it is read, whatever comes meanwhile") {
   Owner owner{{.staleness = 3, .predicts = true}};
   owner.step(2);
   std::promise<void> may_go_on;
   owner.stream().on_complete(
       [waited = may_go_on.get_future().share()](const Status&) { waited.wait(); });
-  const auto predicted = owner.parameters({.version = 1, .predicted = 2});
+  const auto foreseen = owner.parameters(owner.point_for(3));
   owner.begin_step(1);
   owner.settle();
   owner.write_to_free_memory();
   may_go_on.set_value();
   REQUIRE(owner.stream().synchronize());
-  CHECK(predicted->floats()[0] == 2);
+  CHECK(foreseen->floats()[0] == 4.5f);
 }
