@@ -8,14 +8,15 @@ void Pace::begin(int worker, const Lease& lease, double now) {
   workers_[static_cast<std::size_t>(worker)].has.push_back({lease, now});
 }
 
-void Pace::come(int worker, const Lease& lease, double now) {
+double Pace::come(int worker, const Lease& lease, double now) {
   constexpr double newest = 0.3; // what it counts in the mean
   auto& by = workers_[static_cast<std::size_t>(worker)];
   const auto held = std::ranges::find(by.has, lease, &Held::lease);
-  const double took = now - std::max(held->since, by.last);
+  const double since = held->since, took = now - std::max(since, by.last);
   by.slice = by.slice ? *by.slice + newest * (took - *by.slice) : took;
   by.last = now;
   by.has.erase(held);
+  return now - since;
 }
 
 std::vector<double> Pace::ends(const Worker& worker, double now) {

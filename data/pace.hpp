@@ -17,8 +17,9 @@ public:
 
   /// A worker was dealt a slice: perhaps before it has computed the one before.
   void begin(int worker, const Lease& lease, double now);
-  /// It has computed it. Precondition: it was dealt it, and has not yet.
-  void come(int worker, const Lease& lease, double now);
+  /// It has computed it. Returns how long it had it. Precondition: it was dealt it, and has not
+  /// yet.
+  double come(int worker, const Lease& lease, double now);
 
   /// How long a worker takes for a slice; nothing before it has computed one.
   std::optional<double> slice(int worker) const { return of(worker).slice; }

@@ -18,9 +18,9 @@ std::optional<Lease> SliceDealer::deal(int worker, double now) {
   return lease;
 }
 
-bool SliceDealer::come(int worker, const Lease& lease, double now) {
-  pace_.come(worker, lease, now);
-  return ledger_.come(lease);
+double SliceDealer::come(int worker, const Lease& lease, double now) {
+  ledger_.come(lease);
+  return pace_.come(worker, lease, now);
 }
 
 /// The first step for which it is not late; where it is for all, the last one.

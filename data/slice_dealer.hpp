@@ -40,8 +40,9 @@ public:
 
   /// The worker's next slice; nothing while there is none for it. `now` in seconds of any clock.
   std::optional<Lease> deal(int worker, double now);
-  /// Whether it was the last of its step. Precondition: as Ledger's, and the worker was dealt it.
-  bool come(int worker, const Lease& lease, double now);
+  /// It is computed. Returns for how long it was the worker's. Precondition: the worker was dealt
+  /// it.
+  double come(int worker, const Lease& lease, double now);
   /// When next somebody's patience ends that was dealt nothing.
   std::optional<double> again(double now) const;
 

@@ -160,8 +160,8 @@ void add_stale(std::vector<ConfigKey>& keys, StaleConfig& c) {
   keys.push_back({"parallel.weight_prediction",
                   &c.prediction,
                   {},
-                  "async: parameters that lack steps are read as they will be if each of these "
-                  "changes them as the last one did"});
+                  "async: parameters that lack steps are read as these would leave them with what "
+                  "has come of their gradients"});
 }
 
 } // namespace

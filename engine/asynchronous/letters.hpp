@@ -23,8 +23,8 @@ enum class Letter : std::int64_t {
 /// A number of steps that parameters are the work of.
 using Version = std::int64_t;
 
-/// Parameters as `version` steps have left them; or as `predicted` more of them would, with what has
-/// come of their gradients (Foresight).
+/// Parameters as `version` steps have left them; or as `predicted` more of them would, with what
+/// has come of their gradients (Foresight).
 struct Point {
   Version version = -1; ///< below 0: none
   std::int64_t predicted = 0;

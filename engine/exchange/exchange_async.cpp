@@ -45,8 +45,8 @@ void Exchange::apply_prepared(std::int64_t step, StepFindings* found) {
   end_scaled_step(found);
 }
 
-void Exchange::apply_to(const ShardCopy& copy, const collectives::Bucket& bucket,
-                        std::int64_t step, const float* sum, int slices) const {
+void Exchange::apply_to(const ShardCopy& copy, const collectives::Bucket& bucket, std::int64_t step,
+                        const float* sum, int slices) const {
   auto taken = arguments(step);
   taken.gradient_scale = 1 / static_cast<float>(slices);
   const auto place = plan().shard_offset(bucket);

@@ -334,13 +334,14 @@ std::uint64_t voting_bytes(const WorkerNeeds& needs) {
          sizeof(float) * needs.statistic_elements / static_cast<std::uint64_t>(needs.world_size);
 }
 
-/// Of each version all parameters once, of each slice all gradients; and of each step the
-/// statistics of one to all.
-std::uint64_t mail_bytes(const WorkerNeeds& needs, const FlatPlan& plan,
+/// Of each version all parameters once, and once more where a slice lacks steps that are foreseen;
+/// of each slice all gradients; and of each step the statistics of one to all.
+std::uint64_t mail_bytes(const WorkerNeeds& needs, const Strategy& strategy, const FlatPlan& plan,
                          const Travelling& elements) {
   const auto passes = static_cast<std::uint64_t>(needs.passes);
+  const std::uint64_t reads = strategy.predicts && passes > 1 ? 2 : 1;
   return ring(sizeof(float) *
-                  (plan.elements + passes * elements.trained + needs.statistic_elements),
+                  (reads * plan.elements + passes * elements.trained + needs.statistic_elements),
               needs.world_size);
 }
 
@@ -413,8 +414,8 @@ Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel) {
                         .offloads = parallel.offloads(),
                         .bytes = state_bytes(needs, strategy, plan)};
   if (strategy.is_asynchronous())
-    prediction.sent =
-        mail_bytes(needs, plan, elements) + (buddies ? buddys_bytes(needs, strategy, elements) : 0);
+    prediction.sent = mail_bytes(needs, strategy, plan, elements) +
+                      (buddies ? buddys_bytes(needs, strategy, elements) : 0);
   else if (strategy.has_teams())
     prediction.sent = sent_bytes(strategy, plan, elements, passes) +
                       (buddies ? buddys_bytes(needs, strategy, elements) : 0) +

@@ -167,6 +167,21 @@ TEST_CASE("asynchronous workers read each version once, and send gradients of ea
         Approx(5 * share).epsilon(0.01));
 }
 
+TEST_CASE("parameters that are foreseen are read once more, and take a copy of the shard") {
+  auto needs = large();
+  needs.passes = 4;
+  const auto as_they_are = predict(needs, parallel("async"));
+  auto config = parallel("async");
+  config.stale.prediction = true;
+  const auto foreseen = predict(needs, config);
+  CHECK(foreseen.sent - as_they_are.sent == 25'000'000ull * 4 * 3 / 4);
+  const std::size_t shard = 25'000'000 / 4 * 4;
+  for (const auto& [kind, shards] :
+       {std::pair{MemoryKind::parameters, 1}, std::pair{MemoryKind::optimizer, 2}})
+    CHECK(bytes(foreseen, kind) - bytes(as_they_are, kind) ==
+          shard * static_cast<std::size_t>(shards));
+}
+
 TEST_CASE("workers of several nodes also send their votes, and the first one its statistics") {
   auto needs = large();
   needs.statistic_elements = 1000;

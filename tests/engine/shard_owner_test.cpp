@@ -56,8 +56,9 @@ public:
   void add(Version step, int slice, std::size_t bucket, float gradient) {
     const auto& plan = replica_->state->plan();
     const auto elements = plan.shard_elements(plan.buckets[bucket]);
-    auto mail = Gradients{
-        .step = step, .slice = slice, .bucket = bucket, .read = owner_->published()}.to_mail();
+    auto mail =
+        Gradients{.step = step, .slice = slice, .bucket = bucket, .read = owner_->published()}
+            .to_mail();
     mail.bytes = elements * sizeof(float);
     mail.values = replica_->device().allocate(mail.bytes, MemoryKind::communication).value();
     std::fill_n(mail.values->floats(), elements, gradient);

@@ -23,7 +23,6 @@ std::vector<LeaseBook::Dealt> LeaseBook::deal(std::int64_t limit, Clock::time_po
       continue;
     }
     dealt.push_back({rank, *lease});
-    dealt_[{lease->step, lease->slice}] = now;
     begun_ = std::max(begun_, lease->step + 1);
   }
   return dealt;
@@ -40,10 +39,8 @@ std::optional<LeaseBook::Clock::time_point> LeaseBook::again(Clock::time_point n
 
 void LeaseBook::come(std::int32_t rank, const data::Lease& lease, const WorkerStep& measured,
                      Clock::time_point now) {
-  dealer_.come(rank, lease, seconds(now));
   auto& step = steps_[lease.step];
-  const auto age = now - dealt_.extract({lease.step, lease.slice}).mapped();
-  step.longest = std::max(step.longest, std::chrono::nanoseconds{age});
+  step.longest = std::max(step.longest, dealer_.come(rank, lease, seconds(now)));
   step.measured[rank].add(measured);
 }
 
@@ -83,7 +80,7 @@ WorkerStep LeaseBook::measured(std::int32_t rank, std::int64_t step) {
 double LeaseBook::longest_lease(std::int64_t step) {
   const auto longest = steps_[step].longest;
   steps_.erase(step);
-  return std::chrono::duration<double>(longest).count();
+  return longest;
 }
 
 } // namespace troupe::actors

@@ -47,21 +47,19 @@ public:
 
   /// What a rank measured of its slices of a step.
   WorkerStep measured(std::int32_t rank, std::int64_t step);
-  /// The longest that one of its slices was with a rank; the step is forgotten.
+  /// The longest that one of its slices was with a rank, in seconds; the step is forgotten.
   double longest_lease(std::int64_t step);
 
 private:
   struct Step {
     std::map<std::int32_t, WorkerStep> measured; ///< by rank
-    std::chrono::nanoseconds longest{};
+    double longest = 0;                          ///< that a rank had one of its slices, in seconds
   };
-  using Place = std::pair<std::int64_t, int>; ///< step, slice
 
   data::SliceDealer dealer_;
   std::int32_t ranks_;
   std::int64_t begun_;
   std::deque<std::int32_t> waiting_;
-  std::map<Place, Clock::time_point> dealt_;
   std::map<std::int64_t, Step> steps_;
   std::map<std::int64_t, std::vector<StepFound>> found_;
   std::map<std::int64_t, std::int32_t> votes_;

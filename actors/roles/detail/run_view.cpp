@@ -284,8 +284,9 @@ void RunView::write_report() {
   reported_ = std::chrono::steady_clock::now();
 }
 
+/// A daemon may stay for long after the end, which wrote the last one.
 void RunView::write_report_after(std::chrono::seconds pause) {
-  if (std::chrono::steady_clock::now() - reported_ >= pause)
+  if (!ended_ && std::chrono::steady_clock::now() - reported_ >= pause)
     write_report();
 }
 
@@ -334,6 +335,7 @@ void RunView::show_end(const metrics::RunSummary& summary) {
 Status RunView::write_end(const metrics::RunSummary& summary) {
   if (!folder_)
     return {};
+  ended_ = true;
   TROUPE_TRY(folder_->write(summary));
   return folder_->write_report(exposition_.live().standing());
 }

@@ -112,7 +112,7 @@ private:
   std::int64_t first_step_ = 0;
   std::int64_t next_step_ = 0;                          ///< the first that was not shown
   std::chrono::steady_clock::time_point reported_ = {}; ///< when the report was written last
-  bool warned_ = false;
+  bool ended_ = false, warned_ = false;
 };
 
 } // namespace troupe::actors
