@@ -3,7 +3,7 @@
 #include "complain.hpp"
 
 #include "troupe/engine/platforms/platforms.hpp"
-#include "troupe/engine/prediction/memory_prediction.hpp"
+#include "troupe/engine/prediction/strategy_choice.hpp"
 #include "troupe/metrics/readable.hpp"
 
 #include <CLI/CLI.hpp>

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -61,25 +60,6 @@ struct Prediction {
 /// `parallel` says the strategy, and how units are wrapped and gathered. Memory is rank 0's: dp's
 /// others have no optimizer, and teams' others may not speak for them.
 Prediction predict(const WorkerNeeds& needs, const ParallelConfig& parallel);
-
-/// What is to be compared: every strategy that so many workers can have (hsdp and diloco where the
-/// config's groups and teams divide them) without offload, then the config's with its offload, if
-/// it has one. Unless that is fsdp, fsdp with everything offloaded ("fsdp_offload") follows, where
-/// the host's memory is not the device's. What else the config says may refuse some of them
-/// (find_conflicts).
-std::vector<ParallelConfig> alternatives(const WorkerNeeds& needs, const ParallelConfig& parallel);
-std::vector<Prediction> predict_all(const WorkerNeeds& needs,
-                                    std::span<const ParallelConfig> alternatives);
-
-struct Recommendation {
-  std::string strategy; ///< empty: none fits
-  std::string reason;
-};
-
-/// The questions of FairScale's flow chart ("Getting started"), from what costs least to what saves
-/// most: replicate (DDP) what fits; else divide the optimizer's state (OSS), gradients too
-/// (ShardedDDP), parameters too (FSDP); else all that in the host's memory.
-Recommendation recommend(std::span<const Prediction> predictions);
 
 /// Compiles the models for the first worker's device and makes its batches' memory, as a job
 /// does, without a state. Errors: as open_job and make_host.

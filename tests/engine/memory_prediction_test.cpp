@@ -5,7 +5,7 @@
 #include "troupe/engine/asynchronous/step_sum.hpp"
 #include "troupe/engine/outer/change_sum.hpp"
 #include "troupe/engine/outer/outer_state.hpp"
-#include "troupe/engine/prediction/memory_prediction.hpp"
+#include "troupe/engine/prediction/strategy_choice.hpp"
 #include "troupe/engine/state/model_state.hpp"
 
 #include <catch2/catch_approx.hpp>
