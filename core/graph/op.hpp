@@ -88,6 +88,34 @@ struct LayerNormAttributes {
   bool operator==(const LayerNormAttributes&) const = default;
 };
 
+/// y = x / sqrt(mean(x^2) + eps) * scale: Zhang & Sennrich, "Root Mean Square Layer Normalization",
+/// 2019.
+struct RmsNormAttributes {
+  float eps = 1e-6f;
+  bool operator==(const RmsNormAttributes&) const = default;
+};
+
+struct PositionAttributes {
+  std::int64_t sequence = 1; ///< rows of a sequence, which follow each other
+  bool operator==(const PositionAttributes&) const = default;
+};
+
+/// Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. As Hugging
+/// Face's models have it, elements i and i + head_dim / 2 of a head are a pair, which the row at
+/// place t of its sequence turns by t * theta^(-2 * i / head_dim).
+struct RopeAttributes {
+  std::int64_t sequence = 1, heads = 1, head_dim = 2;
+  float theta = 10000.0f;
+  bool operator==(const RopeAttributes&) const = default;
+};
+
+/// softmax(q * k^T / sqrt(head_dim)) * v of each head: Vaswani et al. 2017; heads / kv_heads
+/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023.
+struct AttentionAttributes {
+  std::int64_t sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
+  bool operator==(const AttentionAttributes&) const = default;
+};
+
 struct FinalizeAttributes {
   float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
   std::int64_t count = 0;             ///< values per channel that were summed
@@ -127,6 +155,7 @@ struct LossAttributes {
 using Attributes =
     std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
-                 GeluAttributes, LayerNormAttributes>;
+                 GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
+                 RopeAttributes, AttentionAttributes>;
 
 } // namespace troupe

@@ -137,6 +137,28 @@ Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
   });
 }
 
+Result<StepPtr> lower_swiglu(Lowering& lowering, const Node& node) {
+  return elementwise(lowering, node,
+                     [](const auto& k, const auto& p) { k.swiglu(p.a, p.b, p.to, p.elements); });
+}
+
+Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
+  const auto& dy = lowering.graph[node.inputs[0]];
+  const auto bytes = static_cast<double>(5 * elements(dy) * size_of(dy.dtype));
+  return with_element(dy.dtype, [&]<class T>(T) {
+    return parallel_step(node, bytes, elements(dy), grain,
+                         [node](const Frame& frame, std::size_t begin, std::size_t end) {
+                           kernels().of<T>().swiglu_backward(
+                               {.dy = frame.data<T>(node.inputs[0]) + begin,
+                                .gate = frame.data<T>(node.inputs[1]) + begin,
+                                .up = frame.data<T>(node.inputs[2]) + begin,
+                                .dgate = frame.data<T>(node.outputs[0]) + begin,
+                                .dup = frame.data<T>(node.outputs[1]) + begin},
+                               end - begin);
+                         });
+  });
+}
+
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   return elementwise(lowering, node,
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
@@ -165,6 +187,10 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
+  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+}
+
+Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
   return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
 }
 

@@ -17,7 +17,8 @@ DeviceTraits test_traits() {
           .image_channels = 4,
           .stores_indices = false,
           .same_kernels = false,
-          .same_relu_edges = false};
+          .same_relu_edges = false,
+          .language_models = false};
 }
 
 } // namespace troupe::tests

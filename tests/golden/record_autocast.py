@@ -200,6 +200,10 @@ FUNCTIONS = {
     # Where CUDA and the CPU differ. There is no softmax of ours yet.
     "softmax": lambda x, t: F.softmax(x, 1),
     "layer_norm": lambda x, t: F.layer_norm(x, (8,), t(8), t(8)),
+    "rms_norm": lambda x, t: F.rms_norm(x, (8,), t(8)),
+    "embedding": lambda x, t: F.embedding(t(4, dtype=torch.long), x.flatten(1)),
+    "scaled_dot_product_attention": lambda x, t: F.scaled_dot_product_attention(x, x, x,
+                                                                                is_causal=True),
 }
 
 

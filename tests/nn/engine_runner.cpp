@@ -71,10 +71,16 @@ void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t
   labels_ = std::move(labels);
 }
 
+void EngineRunner::set_tokens(std::vector<std::int32_t> tokens, std::vector<std::int32_t> labels) {
+  tokens_ = std::move(tokens);
+  labels_ = std::move(labels);
+}
+
 Status EngineRunner::run(bool backward) {
   const auto units = static_cast<UnitId>(parameters_.size());
+  void* const input = tokens_.empty() ? static_cast<void*>(images_.data()) : tokens_.data();
   REQUIRE(
-      executable_->set_batch(at_addresses(executable_->batch(), {images_.data(), labels_.data()})));
+      executable_->set_batch(at_addresses(executable_->batch(), {input, labels_.data()})));
   for (UnitId unit = 0; unit < units; ++unit) {
     executable_->refresh(*stream_, unit);
     executable_->forward(*stream_, unit);

@@ -29,6 +29,7 @@ public:
   /// Gives every parameter and statistic its values, in canonical layout.
   void fill(const Values& values);
   void set_batch(std::vector<float> images, std::vector<std::int32_t> labels);
+  void set_tokens(std::vector<std::int32_t> tokens, std::vector<std::int32_t> labels);
 
   /// One forward and backward (when asked for) pass over the batch. The status of the stream.
   Status run(bool backward);
@@ -52,7 +53,7 @@ private:
   std::unique_ptr<Executable> executable_;
   Buffers parameters_, gradients_, state0_, state1_;
   std::vector<float> statistics_, images_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> tokens_, labels_;
   StepOutputs outputs_;
   DType stored_;
   float loss_scale_;

@@ -1,0 +1,256 @@
+// Causal attention of the heads that share keys and values, in memory that grows with the sequence
+// and not with its square (Dao et al., "FlashAttention", 2022): a tile of queries at a time has all
+// its scores, forward, and again backward. Products are those of small_products.hpp, in f32.
+#include "detail/exponential.hpp"
+#include "detail/small_products.hpp"
+#include "detail/variant.hpp"
+
+namespace troupe::cpu::TROUPE_VARIANT {
+
+namespace {
+
+constexpr std::size_t tile = 32; ///< queries
+
+inline std::size_t whole_groups(std::size_t n) {
+  return (n + group - 1) / group * group;
+}
+
+/// Rows of a head, `distance` elements from one to the next.
+template <class T>
+struct HeadRows {
+  T* first;
+  std::size_t distance, count, columns;
+
+  float at(std::size_t row, std::size_t column) const {
+    return row < count && column < columns ? load(first, row * distance + column) : 0.0f;
+  }
+};
+
+/// As a matrix of so many rows in groups of columns, times a factor, with zeros behind its ends.
+template <class T>
+void pack(const HeadRows<const T>& from, std::size_t rows, float factor, float* to) {
+  for (std::size_t g = 0; g < whole_groups(from.columns); g += group)
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t j = 0; j < group; ++j)
+        *to++ = factor * from.at(row, g + j);
+}
+
+/// As the transpose, with so many columns.
+template <class T>
+void pack_transposed(const HeadRows<const T>& from, std::size_t columns, float* to) {
+  for (std::size_t g = 0; g < columns; g += group)
+    for (std::size_t c = 0; c < whole_groups(from.columns); ++c)
+      for (std::size_t j = 0; j < group; ++j)
+        *to++ = from.at(g + j, c);
+}
+
+/// Writes the rows of a matrix of `rows` in groups, each times factor(row).
+template <class T, class Factor>
+void unpack(const float* from, std::size_t rows, const HeadRows<T>& to, Factor factor) {
+  for (std::size_t row = 0; row < to.count; ++row) {
+    const float times = factor(row);
+    for (std::size_t c = 0; c < to.columns; ++c)
+      store(to.first, row * to.distance + c,
+            times * from[(c / group * rows + row) * group + c % group]);
+  }
+}
+
+/// A row of scores in groups, which are `distance` apart.
+struct Scores {
+  float* first;
+  std::size_t distance, keys;
+
+  template <class Change>
+  void for_each(Change change) const {
+    for (std::size_t key = 0; key < keys; key += group) {
+      float* const values = first + key / group * distance;
+      for (std::size_t j = 0; j < group; ++j)
+        values[j] = change(values[j], j);
+    }
+  }
+  /// What is not attended to gets a value that no exponential is left of.
+  void hide_from(std::size_t key) const {
+    for (; key < keys; ++key)
+      first[key / group * distance + key % group] = -1e30f;
+  }
+  /// Makes e^(score - most) of each.
+  ExponentialSum exponentiate() const {
+    float most[group], sums[group] = {};
+    for (float& value : most)
+      value = -1e30f;
+    for_each([&](float score, std::size_t j) {
+      most[j] = score > most[j] ? score : most[j];
+      return score;
+    });
+    ExponentialSum result{most[0], 0};
+    for (const float value : most)
+      result.most = value > result.most ? value : result.most;
+    for_each([&](float score, std::size_t j) {
+      const float e = exponential(score - result.most);
+      sums[j] += e;
+      return e;
+    });
+    for (const float value : sums)
+      result.sum += value;
+    return result;
+  }
+};
+
+/// Sizes, rounded up to whole groups, and the place where a call's memory is handed out.
+struct Sizes {
+  std::size_t dim, keys;
+  float scale;
+
+  explicit Sizes(const AttentionShape& s)
+      : dim{whole_groups(s.head_dim)}, keys{whole_groups(s.sequence)},
+        scale{1.0f / __builtin_sqrtf(static_cast<float>(s.head_dim))} {}
+};
+
+inline float* take(float*& memory, std::size_t floats) {
+  float* const taken = memory;
+  memory += floats;
+  return taken;
+}
+
+std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
+  const Sizes n{shape};
+  return backward ? 5 * n.keys * n.dim + 3 * tile * n.dim + 2 * tile * n.keys
+                  : 2 * n.keys * n.dim + 2 * tile * n.dim + tile * n.keys;
+}
+
+/// Queries of a tile, and the keys that any of them attends to.
+struct Tile {
+  std::size_t first, rows, keys;
+
+  Tile(const AttentionShape& s, std::size_t query)
+      : first{query}, rows{s.sequence - query < tile ? s.sequence - query : tile},
+        keys{whole_groups(query + rows)} {}
+  template <class T>
+  HeadRows<T> of(T* head, std::size_t distance, std::size_t columns) const {
+    return {head + first * distance, distance, rows, columns};
+  }
+  Scores scores(float* all, std::size_t row) const {
+    return {all + row * group, rows * group, keys};
+  }
+};
+
+template <class T>
+void attention(const AttentionShape& s, const AttentionHeads<T>& a, float* memory) {
+  const Sizes n{s};
+  float* const keys = take(memory, n.keys * n.dim);
+  float* const values = take(memory, n.keys * n.dim);
+  float* const q = take(memory, tile * n.dim);
+  float* const y = take(memory, tile * n.dim);
+  float* const scores = take(memory, tile * n.keys);
+  pack_transposed<T>({a.k, s.kv_distance, s.sequence, s.head_dim}, n.keys, keys);
+  pack<T>({a.v, s.kv_distance, s.sequence, s.head_dim}, n.keys, 1.0f, values);
+  for (std::size_t head = 0; head < s.heads; ++head)
+    for (std::size_t query = 0; query < s.sequence; query += tile) {
+      const Tile t{s, query};
+      const std::size_t distance = t.rows * group, column = head * s.head_dim;
+      float inverse[tile];
+      pack<T>(t.of(a.q + column, s.q_distance, s.head_dim), t.rows, n.scale, q);
+      multiply(Product<float>{q, distance, keys, n.dim * group, scores, distance}, t.rows, n.dim,
+               t.keys);
+      for (std::size_t row = 0; row < t.rows; ++row) {
+        const auto of_row = t.scores(scores, row);
+        of_row.hide_from(query + row + 1);
+        const auto [most, sum] = of_row.exponentiate();
+        inverse[row] = 1.0f / sum;
+        a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
+      }
+      multiply(Product<float>{scores, distance, values, n.keys * group, y, distance}, t.rows,
+               t.keys, n.dim);
+      unpack(y, t.rows, t.of(a.y + column, s.y_distance, s.head_dim),
+             [&](std::size_t row) { return inverse[row]; });
+    }
+}
+
+/// The sum of the products of two rows.
+template <class T>
+float row_product(const HeadRows<const T>& a, const HeadRows<const T>& b, std::size_t row) {
+  float sum = 0;
+  for (std::size_t c = 0; c < a.columns; ++c)
+    sum += a.at(row, c) * b.at(row, c);
+  return sum;
+}
+
+/// Each gradient of a probability becomes p * (gradient - mean), the gradient of its score.
+inline void multiply_differences(const Scores& gradients, const Scores& p, float mean) {
+  for (std::size_t g = 0; g < gradients.keys / group; ++g) {
+    float* const gradient = gradients.first + g * gradients.distance;
+    const float* const probability = p.first + g * p.distance;
+    for (std::size_t j = 0; j < group; ++j)
+      gradient[j] = probability[j] * (gradient[j] - mean);
+  }
+}
+
+// Scores become probabilities p, and products of dy and values their gradients p * (dp - dy * y).
+template <class T>
+void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a, float* memory) {
+  const Sizes n{s};
+  float* const keys = take(memory, n.keys * n.dim);
+  float* const keys_turned = take(memory, n.keys * n.dim);
+  float* const values_turned = take(memory, n.keys * n.dim);
+  float* const dk = take(memory, n.keys * n.dim);
+  float* const dv = take(memory, n.keys * n.dim);
+  float* const q = take(memory, tile * n.dim);
+  float* const dy = take(memory, tile * n.dim);
+  float* const dq = take(memory, tile * n.dim);
+  float* const p = take(memory, tile * n.keys);
+  float* const dp = take(memory, tile * n.keys);
+  const HeadRows<const T> k{a.k, s.kv_distance, s.sequence, s.head_dim};
+  pack(k, n.keys, 1.0f, keys);
+  pack_transposed(k, n.keys, keys_turned);
+  pack_transposed<T>({a.v, s.kv_distance, s.sequence, s.head_dim}, n.keys, values_turned);
+  for (std::size_t i = 0; i < n.keys * n.dim; ++i)
+    dk[i] = dv[i] = 0.0f;
+  for (std::size_t head = 0; head < s.heads; ++head)
+    for (std::size_t query = 0; query < s.sequence; query += tile) {
+      const Tile t{s, query};
+      const std::size_t distance = t.rows * group, column = head * s.head_dim;
+      const auto dys = t.of(a.dy + column, s.y_distance, s.head_dim);
+      const auto ys = t.of(a.y + column, s.y_distance, s.head_dim);
+      pack<T>(t.of(a.q + column, s.q_distance, s.head_dim), t.rows, n.scale, q);
+      pack<T>(dys, t.rows, 1.0f, dy);
+      multiply(Product<float>{q, distance, keys_turned, n.dim * group, p, distance}, t.rows, n.dim,
+               t.keys);
+      multiply(Product<float>{dy, distance, values_turned, n.dim * group, dp, distance}, t.rows,
+               n.dim, t.keys);
+      for (std::size_t row = 0; row < t.rows; ++row) {
+        const auto probabilities = t.scores(p, row);
+        const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
+        probabilities.hide_from(query + row + 1);
+        probabilities.for_each(
+            [&](float score, std::size_t) { return exponential(score - total); });
+        const float mean = row_product<T>(dys, ys, row);
+        multiply_differences(t.scores(dp, row), probabilities, mean);
+      }
+      add_transposed({p, distance, dy, distance, dv, n.keys * group}, t.keys, t.rows, n.dim);
+      add_transposed({dp, distance, q, distance, dk, n.keys * group}, t.keys, t.rows, n.dim);
+      multiply(Product<float>{dp, distance, keys, n.keys * group, dq, distance}, t.rows, t.keys,
+               n.dim);
+      unpack(dq, t.rows, t.of(a.dq + column, s.q_distance, s.head_dim),
+             [&](std::size_t) { return n.scale; });
+    }
+  const auto once = [](std::size_t) { return 1.0f; };
+  unpack(dk, n.keys, HeadRows<T>{a.dk, s.kv_distance, s.sequence, s.head_dim}, once);
+  unpack(dv, n.keys, HeadRows<T>{a.dv, s.kv_distance, s.sequence, s.head_dim}, once);
+}
+
+template <class T>
+void set(TypedKernels<T>& kernels) {
+  kernels.attention = attention<T>;
+  kernels.attention_backward = attention_backward<T>;
+}
+
+} // namespace
+
+void set_attention(Kernels& kernels) {
+  kernels.attention_scratch = attention_scratch;
+  set(kernels.f32);
+  set(kernels.bf16);
+  set(kernels.f16);
+}
+
+} // namespace troupe::cpu::TROUPE_VARIANT
