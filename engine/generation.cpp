@@ -159,7 +159,7 @@ Status Formation::add_state(Replica& replica) const {
            .rank = replica.rank,
            .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
                                               layout.unit_names),
-           .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
+           .rates = nn::parameter_rates(job_.config.train, layout),
            .saves_part = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
            .prepares = generation_.votes() && !strategy_.trains_apart() &&

@@ -118,6 +118,8 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
 }
 
 DType image_type(const Config& config) {
+  if (input_spec(config).vocabulary > 0)
+    return DType::i32;
   const auto precision = precision_of(config.precision.mode);
   if (!precision)
     return DType::f32;

@@ -175,6 +175,9 @@ void add_optimizer(Keys& keys, OptimizerConfig& c) {
   keys.push_back({"train.optimizer.nesterov", &c.nesterov, {}, "sgd: look one step ahead"});
   keys.push_back({"train.optimizer.weight_decay", &c.weight_decay, at_least(0),
                   "L2 for sgd and adam, decoupled for adamw"});
+  keys.push_back({"train.optimizer.decay", &c.decay, one_of({"all", "matrices"}),
+                  "What weight_decay is for: all parameters; matrices: those of two dimensions or "
+                  "more, as is usual for language models, whose norms and biases do not decay"});
   keys.push_back({"train.optimizer.beta1", &c.beta1, fraction(), "adam, adamw: first moment"});
   keys.push_back({"train.optimizer.beta2", &c.beta2, fraction(), "adam, adamw: second moment"});
   keys.push_back({"train.optimizer.eps", &c.eps, above(0), "adam, adamw"});

@@ -39,8 +39,12 @@ struct ModelConfig {
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a safetensors file to take parameters from
   bool sync_batch_norm = false;             ///< statistics of all workers' batches
-  OwnValues own;                            ///< of keys that models from outside have
-  OwnRows<nn::Family> own_families;         ///< those models
+  /// Of language models; not set: the named model's, and of the vocabulary the data's.
+  std::optional<std::int64_t> layers, heads, kv_heads, intermediate, positions, vocabulary;
+  std::string head = "usual";       ///< its weight: tied (the embedding's table), own, usual
+  double rope_theta = 10000.0;      ///< of the longest wave of rotary positions
+  OwnValues own;                    ///< of keys that models from outside have
+  OwnRows<nn::Family> own_families; ///< those models
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -82,6 +86,7 @@ struct OptimizerConfig {
   double momentum = 0.9;
   bool nesterov = false;
   double weight_decay = 0.0;
+  std::string decay = "all"; ///< what weight_decay is for: all, matrices
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 
   bool operator==(const OptimizerConfig&) const = default;

@@ -31,6 +31,15 @@ struct FeatureArguments {
   bool training; ///< batch norm with the batch's statistics
 };
 
+struct LanguageArguments {
+  GraphBuilder& builder;
+  TensorId tokens, labels; ///< i32 (N, T); labels below 0 are ignored
+  const ModelConfig& model;
+  std::int64_t sequence;   ///< T
+  std::int64_t vocabulary; ///< of the data
+  float label_smoothing;
+};
+
 /// Models that are built alike.
 struct Family {
   std::vector<std::string> names; ///< of model.name
@@ -44,6 +53,11 @@ struct Family {
   /// Adds all layers but the classifier and begins the unit "head", to which that belongs. Gives
   /// the features (N, C) that it takes.
   TensorId (*add_features)(const FeatureArguments& arguments) = nullptr;
+  /// Of a family that takes tokens, instead of it: adds all layers, the unit "head" with the loss
+  /// last.
+  void (*add_language_model)(const LanguageArguments& arguments) = nullptr;
+
+  bool takes_tokens() const { return add_language_model != nullptr; }
 };
 
 /// The names in a table whose rows have one.

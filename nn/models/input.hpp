@@ -20,6 +20,9 @@ struct InputSpec {
   Shape sample = {32, 32, 3}; ///< of one sample: {H, W, C} of an image, {F} of a table's row
   std::string target = "labels";
   TargetKind target_kind = TargetKind::labels;
+  /// Where it is not 0, samples are i32 (T): tokens below it, and each has a label, which is i32
+  /// (N, T), too.
+  std::int64_t vocabulary = 0;
 };
 
 /// The input of square images, and their labels.

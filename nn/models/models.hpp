@@ -4,6 +4,9 @@
 /// logits (N, outputs), loss and, where the target is labels, correct. Parameters and statistics of
 /// ResNets have the names of torchvision's. Units are "stem", one for every residual block
 /// ("layer1.0") or hidden layer, and "head".
+///
+/// Language models take tokens and labels (N, T), give loss and no logits, have Hugging Face's
+/// names, and units "embedding", one for every block ("transformer.h.0"), and "head".
 #pragma once
 
 #include "input.hpp"

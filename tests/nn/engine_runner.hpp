@@ -33,8 +33,8 @@ public:
 
   /// One forward and backward (when asked for) pass over the batch. The status of the stream.
   Status run(bool backward);
-  /// The optimizer on every unit.
-  void update(OptimizerArguments arguments);
+  /// The optimizer on every parameter. What does not decay is what `decay` says (nn::decays).
+  void update(OptimizerArguments arguments, const std::string& decay = "all");
 
   /// Canonical layout; statistics and parameters by their names, gradients (without the loss scale)
   /// by their parameters'.
