@@ -21,38 +21,58 @@ struct HeadRows {
   T* first;
   std::size_t distance, count, columns;
 
-  float at(std::size_t row, std::size_t column) const {
-    return row < count && column < columns ? load(first, row * distance + column) : 0.0f;
+  /// Calls visit(row's elements from c on, how many) for each group of columns, and all its rows.
+  template <class Visit>
+  void for_groups(std::size_t rows, Visit visit) const {
+    for (std::size_t c = 0; c < columns; c += group)
+      for (std::size_t row = 0; row < rows; ++row)
+        visit(first + row * distance + c, row < count ? smaller_group(columns - c) : 0, row);
   }
+  static std::size_t smaller_group(std::size_t n) { return n < group ? n : group; }
 };
 
 /// As a matrix of so many rows in groups of columns, times a factor, with zeros behind its ends.
 template <class T>
 void pack(const HeadRows<const T>& from, std::size_t rows, float factor, float* to) {
-  for (std::size_t g = 0; g < whole_groups(from.columns); g += group)
-    for (std::size_t row = 0; row < rows; ++row)
+  from.for_groups(rows, [&](const T* values, std::size_t there, std::size_t) {
+    if (there == group)
       for (std::size_t j = 0; j < group; ++j)
-        *to++ = factor * from.at(row, g + j);
+        to[j] = factor * load(values, j);
+    else
+      for (std::size_t j = 0; j < group; ++j)
+        to[j] = j < there ? factor * load(values, j) : 0.0f;
+    to += group;
+  });
 }
 
 /// As the transpose, with so many columns.
 template <class T>
 void pack_transposed(const HeadRows<const T>& from, std::size_t columns, float* to) {
-  for (std::size_t g = 0; g < columns; g += group)
-    for (std::size_t c = 0; c < whole_groups(from.columns); ++c)
+  const std::size_t steps = whole_groups(from.columns);
+  for (std::size_t g = 0; g < columns; g += group, to += steps * group) {
+    const bool whole = g + group <= from.count;
+    const T* const first = from.first + g * from.distance;
+    for (std::size_t c = 0; c < steps; ++c)
       for (std::size_t j = 0; j < group; ++j)
-        *to++ = from.at(g + j, c);
+        to[c * group + j] = c < from.columns && (whole || g + j < from.count)
+                                ? load(first, j * from.distance + c)
+                                : 0.0f;
+  }
 }
 
 /// Writes the rows of a matrix of `rows` in groups, each times factor(row).
 template <class T, class Factor>
 void unpack(const float* from, std::size_t rows, const HeadRows<T>& to, Factor factor) {
-  for (std::size_t row = 0; row < to.count; ++row) {
-    const float times = factor(row);
-    for (std::size_t c = 0; c < to.columns; ++c)
-      store(to.first, row * to.distance + c,
-            times * from[(c / group * rows + row) * group + c % group]);
-  }
+  to.for_groups(rows, [&](T* values, std::size_t there, std::size_t row) {
+    const float times = there > 0 ? factor(row) : 0.0f;
+    if (there == group)
+      for (std::size_t j = 0; j < group; ++j)
+        store(values, j, times * from[j]);
+    else
+      for (std::size_t j = 0; j < there; ++j)
+        store(values, j, times * from[j]);
+    from += group;
+  });
 }
 
 /// A row of scores in groups, which are `distance` apart.
@@ -166,12 +186,18 @@ void attention(const AttentionShape& s, const AttentionHeads<T>& a, float* memor
     }
 }
 
-/// The sum of the products of two rows.
+/// The sum of the products of two rows of a head.
 template <class T>
-float row_product(const HeadRows<const T>& a, const HeadRows<const T>& b, std::size_t row) {
-  float sum = 0;
-  for (std::size_t c = 0; c < a.columns; ++c)
-    sum += a.at(row, c) * b.at(row, c);
+float row_product(const T* a, const T* b, std::size_t columns) {
+  float sums[group] = {}, sum = 0;
+  std::size_t c = 0;
+  for (; c + group <= columns; c += group)
+    for (std::size_t j = 0; j < group; ++j)
+      sums[j] += load(a, c + j) * load(b, c + j);
+  for (; c < columns; ++c)
+    sum += load(a, c) * load(b, c);
+  for (const float value : sums)
+    sum += value;
   return sum;
 }
 
@@ -223,7 +249,8 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
         probabilities.hide_from(query + row + 1);
         probabilities.for_each(
             [&](float score, std::size_t) { return exponential(score - total); });
-        const float mean = row_product<T>(dys, ys, row);
+        const float mean =
+            row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
         multiply_differences(t.scores(dp, row), probabilities, mean);
       }
       add_transposed({p, distance, dy, distance, dv, n.keys * group}, t.keys, t.rows, n.dim);
