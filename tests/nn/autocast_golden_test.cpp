@@ -97,7 +97,7 @@ Types our_gradients(const Graph& graph) {
 
 } // namespace
 
-TEST_CASE("the list of autocast is PyTorch's for CUDA, and but for norms of rows that for the CPU") {
+TEST_CASE("the list of autocast is PyTorch's for CUDA, and but for row norms that for the CPU") {
   const auto rules = read_golden("autocast.json").at("rules");
   for (const auto& [device, lower] : {std::pair{"cuda", "f16"}, std::pair{"cpu", "bf16"}})
     for (const auto op : all_ops) {
