@@ -8,6 +8,7 @@
 #include "unit_names.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 
 #include <fmt/ranges.h>
 
@@ -59,6 +60,22 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
            fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
 }
 
+/// Tokens are numbers of rows in a table, not values that could be computed with.
+ConfigConflicts no_reader_of(const Config& config, const Family& family) {
+  const bool has_tokens = facts_of_data(config.data).sample == SampleKind::tokens;
+  if (has_tokens == family.reads_tokens)
+    return {};
+  const auto names = names_where(
+      config.model, [&](const Family& other) { return other.reads_tokens == has_tokens; });
+  return {{{"model.name", "data.dataset"},
+           has_tokens ? fmt::format("{} does not read tokens, which are what dataset {} has",
+                                    config.model.name, config.data.dataset)
+                      : fmt::format("{} reads tokens, and dataset {} has none", config.model.name,
+                                    config.data.dataset),
+           names.empty() ? "another dataset: no model of this program reads tokens yet"
+                         : fmt::format("{}", fmt::join(names, ", "))}};
+}
+
 std::string names_help(const ModelConfig& model) {
   std::string help;
   for (const auto& family : families(model))
@@ -101,6 +118,8 @@ ConfigConflicts find_model_conflicts(const Config& config) {
   const auto family = family_of(config.model);
   if (!family)
     return {};
+  if (auto unread = no_reader_of(config, *family); !unread.empty())
+    return unread;
   auto found = find_conflicts(config.model, input_spec(config));
   append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
   return found;

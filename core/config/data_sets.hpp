@@ -15,6 +15,7 @@ namespace troupe {
 enum class SampleKind : std::uint8_t {
   image,
   table_row, ///< of the columns that the config names
+  tokens,    ///< a window of a text's tokens
   tensor,    ///< f32, of the shape that an own data set says (own_data_set.hpp)
 };
 
@@ -34,6 +35,7 @@ inline constexpr std::array data_sets = {
     DataSetFacts{.name = "image_folder", .same_size = false},
     DataSetFacts{.name = "synthetic", .files = false},
     DataSetFacts{.name = "csv", .sample = SampleKind::table_row, .same_size = false},
+    DataSetFacts{.name = "text", .sample = SampleKind::tokens},
 };
 
 /// Of the data set that data.dataset names. Of a name that there is not, as checked configs have

@@ -80,12 +80,47 @@ std::string own_help(const DataConfig& c) {
   return help;
 }
 
+void add_text(Keys& keys, DataConfig& c) {
+  keys.push_back({"data.tokenizer",
+                  &c.tokenizer,
+                  {},
+                  "text: bytes, each its own token and one more for the end of a document; or a "
+                  "path: Hugging Face's tokenizer.json, GPT-2's vocab.json (with merges.txt beside "
+                  "it), a folder with either, a .tiktoken file"});
+  keys.push_back({"data.tokenizer_split", &c.tokenizer_split, one_of({"auto", "gpt2", "cl100k"}),
+                  "text: how words are cut out of it, where the tokenizer's files do not say that: "
+                  "for .tiktoken files, and vocab.json (auto: gpt2)"});
+  keys.push_back({"data.text_key",
+                  &c.text_key,
+                  {},
+                  "text: in files that end in .jsonl or .ndjson each line is an object, and this "
+                  "key its document"});
+  keys.push_back({"data.sequence_length", &c.sequence_length, count_to(1 << 24),
+                  "text: tokens of a sample; batch_size counts such samples"});
+  keys.push_back({"data.validation_part", &c.validation_part, fraction(),
+                  "text: share of all samples, the last ones, that is evaluated on and not trained "
+                  "on"});
+  keys.push_back({"data.test_root",
+                  &c.test_root,
+                  {},
+                  "text: a file or folder to evaluate on instead of that part"});
+  keys.push_back({"data.tokens_cache",
+                  &c.tokens_cache,
+                  {},
+                  "text: folder where tokens are kept; not set: in ROOT.tokens beside data.root. "
+                  "They are made again when the texts or the tokenizer change"});
+}
+
 void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names(c)),
-                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist; csv is a "
-                  "table of numbers: train.csv, test.csv" +
+                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist, and the "
+                  "texts kjv and docs; csv is a "
+                  "table of numbers: train.csv, test.csv; text is files and folders of it" +
                       own_help(c)});
-  keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
+  keys.push_back({"data.root",
+                  &c.root,
+                  {},
+                  "Folder of the files; needed unless synthetic. Of text a file, too"});
   keys.push_back({"data.image_size",
                   &c.image_size,
                   {.min = 1, .max = 4096},
@@ -164,6 +199,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   {},
                   "csv: of each feature, take away the mean of the training rows, and divide by "
                   "their standard deviation"});
+  add_text(keys, c);
   std::ranges::move(own_data_keys(c), std::back_inserter(keys));
 }
 

@@ -50,7 +50,7 @@ struct ModelConfig {
 };
 
 struct DataConfig {
-  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic, csv
+  std::string dataset = "cifar10"; ///< of data_sets.hpp
   std::string root;                ///< folder of the files
   std::int64_t image_size = 32;
   std::int64_t batch_size = 128;           ///< global: of all workers and micro-batches together
@@ -72,6 +72,13 @@ struct DataConfig {
   std::int64_t synthetic_samples = 1024;
   std::vector<std::string> features, targets; ///< csv: columns
   bool standardize = true;                    ///< csv: features
+  std::string tokenizer = "bytes";            ///< text: bytes, or a path
+  std::string tokenizer_split = "auto";       ///< text: auto, gpt2, cl100k
+  std::string text_key = "text";              ///< text: of JSON lines
+  std::int64_t sequence_length = 256;         ///< text: tokens of a sample
+  double validation_part = 0.1;               ///< text: of all samples, the last ones
+  std::optional<std::string> test_root;       ///< text: instead of that part
+  std::optional<std::string> tokens_cache;    ///< text: folder of token files
   OwnValues own;                              ///< of keys that data sets from outside have
   OwnRows<OwnDataSet> own_sets;               ///< those data sets
 

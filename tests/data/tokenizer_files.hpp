@@ -21,7 +21,8 @@ using Json = nlohmann::json;
 /// {character of a byte: byte, ...}
 inline Json byte_vocabulary() {
   const auto character = [](int code) {
-    std::string text{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
+    std::string text{static_cast<char>(0xC0 | (code >> 6)),
+                     static_cast<char>(0x80 | (code & 0x3F))};
     return code < 0x80 ? std::string(1, static_cast<char>(code)) : text;
   };
   Json vocabulary = Json::object();
@@ -42,13 +43,15 @@ inline Json small_vocabulary() {
 
 /// As Hugging Face writes it.
 inline Json small_tokenizer() {
+  const Json end = {
+      {"id", 258}, {"content", "<|endoftext|>"}, {"special", true}, {"normalized", false}};
+  const Json model = {{"type", "BPE"}, {"vocab", small_vocabulary()}, {"merges", {"a b", "ab c"}}};
   return {
       {"version", "1.0"},
-      {"added_tokens",
-       {{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}, {"normalized", false}}}},
+      {"added_tokens", Json::array({end})},
       {"normalizer", nullptr},
       {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
-      {"model", {{"type", "BPE"}, {"vocab", small_vocabulary()}, {"merges", {"a b", "ab c"}}}}};
+      {"model", model}};
 }
 
 class TokenizerFiles {
@@ -57,7 +60,7 @@ public:
     write_bytes(folder_ / name, text);
     return (folder_ / name).string();
   }
-  std::string write(const std::string& name, const Json& json) const {
+  std::string write_json(const std::string& name, const Json& json) const {
     return write(name, std::string_view{json.dump()});
   }
   const std::filesystem::path& folder() const { return folder_.path(); }

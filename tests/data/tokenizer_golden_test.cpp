@@ -41,7 +41,7 @@ void check_lines(const TokenizerPtr& tokenizer, const Json& lines, const Json& i
 TEST_CASE_METHOD(TokenizerFiles, "GPT-2's two files give the recorded ids") {
   const auto golden = recorded();
   write("merges.txt", lines_of(golden["gpt2"]["merges"]));
-  const auto path = write("vocab.json", golden["gpt2"]["vocab"]);
+  const auto path = write_json("vocab.json", golden["gpt2"]["vocab"]);
   const auto tokenizer = open_tokenizer(path);
   REQUIRE(tokenizer);
   check_lines(*tokenizer, golden["lines"], golden["gpt2"]["ids"]);
@@ -51,7 +51,7 @@ TEST_CASE_METHOD(TokenizerFiles, "GPT-2's two files give the recorded ids") {
 TEST_CASE_METHOD(TokenizerFiles, "cl100k's expression gives the recorded ids") {
   const auto golden = recorded();
   write("merges.txt", lines_of(golden["cl100k"]["merges"]));
-  const auto path = write("vocab.json", golden["cl100k"]["vocab"]);
+  const auto path = write_json("vocab.json", golden["cl100k"]["vocab"]);
   check_lines(open_tokenizer(path, "cl100k").value(), golden["lines"], golden["cl100k"]["ids"]);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(TokenizerFiles, "tokenizer.json gives the recorded ids, with ei
   json["added_tokens"] = Json::array();
   json["model"]["vocab"] = golden["gpt2"]["vocab"];
   json["model"]["merges"] = golden["gpt2"]["merges"];
-  check_lines(open_tokenizer(write("a.json", json)).value(), golden["lines"],
+  check_lines(open_tokenizer(write_json("a.json", json)).value(), golden["lines"],
               golden["gpt2"]["ids"]);
   json["model"]["vocab"] = golden["cl100k"]["vocab"];
   json["model"]["merges"] = golden["cl100k"]["merges"];
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(TokenizerFiles, "tokenizer.json gives the recorded ids, with ei
          {"behavior", "Isolated"},
          {"invert", false}},
         {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
-  check_lines(open_tokenizer(write("b.json", json)).value(), golden["lines"],
+  check_lines(open_tokenizer(write_json("b.json", json)).value(), golden["lines"],
               golden["cl100k"]["ids"]);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE_METHOD(TokenizerFiles, "a text that is cut where it may be gives the s
   for (const std::string split : {"gpt2", "cl100k"}) {
     write("merges.txt", lines_of(golden[split]["merges"]));
     const auto tokenizer =
-        open_tokenizer(write("vocab.json", golden[split]["vocab"]), split).value();
+        open_tokenizer(write_json("vocab.json", golden[split]["vocab"]), split).value();
     std::size_t cuts = 0;
     for (auto cut = last_cut(text); cut > 0;
          cut = last_cut(std::string_view{text}.substr(0, cut))) {

@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <array>
+#include <cstdlib>
 
 using namespace troupe;
 using namespace troupe::data;
@@ -44,7 +45,7 @@ TEST_CASE_METHOD(TokenizerFiles, "a vocabulary with wrong ids is refused") {
   const auto refused = [this](const char* token, const Json& id) {
     auto vocabulary = small_vocabulary();
     vocabulary[token] = id;
-    return refusal(write("vocab.json", vocabulary));
+    return refusal(write_json("vocab.json", vocabulary));
   };
   CHECK_THAT(refused("x", 256), ContainsSubstring("have both the id 256"));
   CHECK_THAT(refused("x", -1), ContainsSubstring("ids are 0 to 1048575"));
@@ -53,12 +54,13 @@ TEST_CASE_METHOD(TokenizerFiles, "a vocabulary with wrong ids is refused") {
   CHECK_THAT(refused("x", 18446744073709551615U), ContainsSubstring("ids are 0 to"));
   auto vocabulary = small_vocabulary();
   vocabulary.erase("x");
-  CHECK_THAT(refusal(write("vocab.json", vocabulary)), ContainsSubstring("the byte 0x78 alone"));
+  CHECK_THAT(refusal(write_json("vocab.json", vocabulary)),
+             ContainsSubstring("the byte 0x78 alone"));
 }
 
 TEST_CASE_METHOD(TokenizerFiles,
                  "merges of tokens that there are not are refused with their line") {
-  const auto path = write("vocab.json", small_vocabulary());
+  const auto path = write_json("vocab.json", small_vocabulary());
   const auto refused = [&](std::string_view merges) {
     write("merges.txt", merges);
     return refusal(path);
@@ -79,10 +81,13 @@ TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with 
              ContainsSubstring("this is no JSON"));
   const std::string deep(1 << 20, '[');
   CHECK_THAT(refusal(write("a.json", deep)), ContainsSubstring("nested deeper than 32"));
-  std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 40); // a hole
+  std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 33); // a hole
+  const auto path = (folder() / "a.json").string();
+  CHECK_THAT(refusal(path), ContainsSubstring("have at most"));
   if (!troupe::testing::is_sanitized())
     CHECK(troupe::testing::memory_of([&] {
-            CHECK_THAT(refusal((folder() / "a.json").string()), ContainsSubstring("at most"));
+            if (open_tokenizer(path))
+              std::abort();
           }) < std::size_t{64} << 20);
 }
 
@@ -103,7 +108,7 @@ TEST_CASE_METHOD(TokenizerFiles, "mutated vocabularies are read or refused") {
 }
 
 TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused") {
-  const auto path = write("vocab.json", small_vocabulary());
+  const auto path = write_json("vocab.json", small_vocabulary());
   MutationRandom random{11};
   for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
     std::string merges = "#version: 0.2\na b\nab c\n";

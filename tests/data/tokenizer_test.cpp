@@ -3,7 +3,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
-#include <chrono>
 
 using namespace troupe;
 using namespace troupe::data;
@@ -37,7 +36,7 @@ TEST_CASE("bytes are their own tokens, and 256 ends a document") {
 
 TEST_CASE_METHOD(TokenizerFiles, "every text comes back, also one that is no UTF-8") {
   write("merges.txt", "a b\nab c\n");
-  const auto tokenizer = open_tokenizer(write("vocab.json", small_vocabulary())).value();
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   for (const std::string_view text : {"abc abcab",
                                       "\xff\xfe"
                                       "ab\xc3",
@@ -62,7 +61,7 @@ TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longes
   json["added_tokens"].push_back(
       {{"id", 259}, {"content", "<|endoftext|>!"}, {"normalized", false}});
   json["added_tokens"].push_back({{"id", 260}, {"content", "cab"}, {"normalized", true}});
-  const auto tokenizer = open_tokenizer(write("tokenizer.json", json)).value();
+  const auto tokenizer = open_tokenizer(write_json("tokenizer.json", json)).value();
   CHECK(encoded(tokenizer, "abcab<|endoftext|>ab<|endoftext|>!") == Ids{256, 260, 258, 256, 259});
   CHECK(tokenizer->end_of_document() == 258);
   CHECK(decoded(*tokenizer, {260, 258}) == "cab<|endoftext|>");
@@ -70,7 +69,7 @@ TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longes
 
 TEST_CASE_METHOD(TokenizerFiles, "in GPT-2's files the end of a document is no text") {
   write("merges.txt", "a b\n");
-  const auto tokenizer = open_tokenizer(write("vocab.json", small_vocabulary())).value();
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   CHECK(tokenizer->end_of_document() == 258);
   CHECK(std::ranges::count(encoded(tokenizer, "<|endoftext|>"), 258) == 0);
 }
@@ -78,14 +77,14 @@ TEST_CASE_METHOD(TokenizerFiles, "in GPT-2's files the end of a document is no t
 TEST_CASE_METHOD(TokenizerFiles, "a word that is a token is not merged where the file says so") {
   auto json = small_tokenizer();
   json["model"]["merges"] = Json::array();
-  CHECK(encoded(open_tokenizer(write("a.json", json)).value(), "abc") == Ids{97, 98, 99});
+  CHECK(encoded(open_tokenizer(write_json("a.json", json)).value(), "abc") == Ids{97, 98, 99});
   json["model"]["ignore_merges"] = true;
-  CHECK(encoded(open_tokenizer(write("b.json", json)).value(), "abc") == Ids{257});
+  CHECK(encoded(open_tokenizer(write_json("b.json", json)).value(), "abc") == Ids{257});
 }
 
 TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same of texts") {
   write("merges.txt", "a b\nab c\n");
-  const auto first = open_tokenizer(write("vocab.json", small_vocabulary())).value();
+  const auto first = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   CHECK(open_tokenizer(folder().string()).value()->fingerprint() == first->fingerprint());
   write("merges.txt", "a b\n");
   CHECK(open_tokenizer(folder().string()).value()->fingerprint() != first->fingerprint());
@@ -93,7 +92,7 @@ TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same o
 
 TEST_CASE_METHOD(TokenizerFiles, "a word of a million letters takes no time to speak of") {
   write("merges.txt", "a b\nab c\n");
-  const auto tokenizer = open_tokenizer(write("vocab.json", small_vocabulary())).value();
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
   std::string word;
   while (word.size() < 1'000'000)
     word += "abc";
@@ -106,7 +105,7 @@ TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be 
   const auto refused = [this](const char* pointer, const Json& value) {
     auto json = small_tokenizer();
     json[Json::json_pointer{pointer}] = value;
-    return refusal(write("tokenizer.json", json));
+    return refusal(write_json("tokenizer.json", json));
   };
   CHECK_THAT(refused("/model/type", "Unigram"), ContainsSubstring("model.type is \"Unigram\""));
   CHECK_THAT(refused("/normalizer", {{"type", "NFC"}}), ContainsSubstring("normalizer is"));
@@ -127,5 +126,5 @@ TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be 
                  {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}),
       ContainsSubstring("the expression of pre_tokenizer's Split"));
   auto json = small_tokenizer();
-  CHECK_THAT(refusal(write("tokenizer.json", json), "gpt2"), ContainsSubstring("leave"));
+  CHECK_THAT(refusal(write_json("tokenizer.json", json), "gpt2"), ContainsSubstring("leave"));
 }
