@@ -38,6 +38,7 @@ void add_manual_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
+void add_tokenize_command(CLI::App& app, Action& action);
 /// `train` and `node`.
 void add_train_commands(CLI::App& app, Action& action);
 

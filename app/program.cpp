@@ -67,6 +67,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_plan_command(app, action);
   add_predict_command(app, action);
   add_report_command(app, action);
+  add_tokenize_command(app, action);
   add_client_commands(app, action);
   add_help_commands(app, action);
   add_manual_command(app, action);
