@@ -1,6 +1,6 @@
+#include "../detail/text_file.hpp"
 #include "detail/byte_level.hpp"
 #include "detail/formats.hpp"
-#include "detail/text_file.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"

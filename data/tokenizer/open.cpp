@@ -1,7 +1,7 @@
 #include "open.hpp"
 
+#include "../detail/text_file.hpp"
 #include "detail/formats.hpp"
-#include "detail/text_file.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"

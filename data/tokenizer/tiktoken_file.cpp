@@ -1,5 +1,5 @@
+#include "../detail/text_file.hpp"
 #include "detail/formats.hpp"
-#include "detail/text_file.hpp"
 
 #include "troupe/core/base64.hpp"
 #include "troupe/core/fail.hpp"

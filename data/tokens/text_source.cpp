@@ -1,7 +1,7 @@
 #include "text_source.hpp"
 
 #include "../detail/file.hpp"
-#include "../tokenizer/detail/text_file.hpp"
+#include "../detail/text_file.hpp"
 #include "../tokenizer/split.hpp"
 
 #include "troupe/core/fail.hpp"

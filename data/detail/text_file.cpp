@@ -1,6 +1,6 @@
 #include "text_file.hpp"
 
-#include "../../detail/file.hpp"
+#include "file.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
