@@ -7,6 +7,7 @@
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/own_data_set.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
 
 namespace troupe::data {
 
@@ -24,6 +25,10 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
 
 Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
   TROUPE_TRY(auto windows, open_text(config.data, split));
+  const auto ids = windows->file().facts().vocabulary_size;
+  if (config.model.vocabulary && *config.model.vocabulary < ids)
+    return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
+                echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
   return std::make_shared<const TokenAdapter>(std::move(windows));
 }
 

@@ -24,8 +24,6 @@ struct Field {
   std::string name; ///< of the graph's input or target
   DType dtype = DType::f32;
   Shape shape; ///< of one sample; a scalar has no dimensions
-  /// The batch has all samples' elements in one dimension: (B * T), where it would be (B, T).
-  bool flat = false;
 
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
 };

@@ -5,34 +5,6 @@
 
 namespace troupe::data {
 
-namespace {
-
-Shape shape_of_batch(const Field& field, std::int64_t samples) {
-  if (field.flat)
-    return {samples * field.shape.elements()};
-  std::vector<std::int64_t> dims{samples};
-  dims.insert(dims.end(), field.shape.dims.begin(), field.shape.dims.end());
-  return Shape{std::move(dims)};
-}
-
-Result<BatchAssembler> assemble(const Config& config, Split split, int world_size) {
-  TROUPE_TRY(auto adapter, open_adapter(config, split));
-  const auto size = adapter->dataset().size();
-  const auto options =
-      split == Split::test
-          ? evaluation_sampler(size, config.data.eval_batch_size, world_size)
-          : SamplerOptions{.size = size,
-                           .global_batch = config.data.batch_size,
-                           .seed = config.run.seed,
-                           .shuffle = config.data.shuffle,
-                           .last_batch =
-                               config.data.drop_last ? LastBatch::drop : LastBatch::pad_with_first};
-  TROUPE_TRY(const auto sampler, DistributedSampler::create(options));
-  return BatchAssembler{std::move(adapter), sampler};
-}
-
-} // namespace
-
 std::vector<std::span<std::byte>> BatchBuffer::fields() const {
   std::vector<std::span<std::byte>> all;
   all.reserve(memory.size());
@@ -44,8 +16,11 @@ std::vector<std::span<std::byte>> BatchBuffer::fields() const {
 Result<BatchView> BatchAssembler::tensors(const Slice& slice) const {
   TROUPE_TRY(const auto samples, sampler_.largest_slice(slice));
   BatchView view;
-  for (const auto& field : adapter_->fields())
-    view.push_back({field.name, field.dtype, shape_of_batch(field, samples)});
+  for (const auto& field : adapter_->fields()) {
+    std::vector<std::int64_t> dims{samples};
+    dims.insert(dims.end(), field.shape.dims.begin(), field.shape.dims.end());
+    view.push_back({field.name, field.dtype, Shape{std::move(dims)}});
+  }
   return view;
 }
 
@@ -74,6 +49,26 @@ Status BatchAssembler::fill(Position at, const Slice& slice, Fields to) const {
   TROUPE_TRY(sampler_.indices(at, slice, indices));
   return adapter_->fill(indices, at.epoch, to);
 }
+
+namespace {
+
+Result<BatchAssembler> assemble(const Config& config, Split split, int world_size) {
+  TROUPE_TRY(auto adapter, open_adapter(config, split));
+  const auto size = adapter->dataset().size();
+  const auto options =
+      split == Split::test
+          ? evaluation_sampler(size, config.data.eval_batch_size, world_size)
+          : SamplerOptions{.size = size,
+                           .global_batch = config.data.batch_size,
+                           .seed = config.run.seed,
+                           .shuffle = config.data.shuffle,
+                           .last_batch =
+                               config.data.drop_last ? LastBatch::drop : LastBatch::pad_with_first};
+  TROUPE_TRY(const auto sampler, DistributedSampler::create(options));
+  return BatchAssembler{std::move(adapter), sampler};
+}
+
+} // namespace
 
 Result<BatchAssembler> training_batches(const Config& config) {
   return assemble(config, Split::train, 1);

@@ -9,6 +9,7 @@
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/cost.hpp"
+#include "troupe/nn/models/input.hpp"
 
 namespace troupe::engine {
 
@@ -55,8 +56,8 @@ Status HostMaker::equip(int worker) {
   TROUPE_TRY(auto engine, host_->devices->engine_options(worker));
   engine.passes.input =
       host_->devices->preferred_input(data::may_augment_on_device(job().training->adapter()));
-  engine.passes.loss_rows =
-      static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
+  const auto labels = config().data.batch_size * nn::input_spec(config()).labels_of_sample();
+  engine.passes.loss_rows = static_cast<double>(labels) / static_cast<double>(host_->slices);
   TROUPE_TRY(compile(*equipment, engine));
   if (job().evaluation)
     TROUPE_TRY(compile_evaluation(*equipment, engine));

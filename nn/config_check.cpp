@@ -60,20 +60,17 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
            fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
 }
 
-/// Tokens are numbers of rows in a table, not values that could be computed with.
-ConfigConflicts no_reader_of(const Config& config, const Family& family) {
-  const bool has_tokens = facts_of_data(config.data).sample == SampleKind::tokens;
-  if (has_tokens == family.reads_tokens)
+/// The size of a model is the config's alone, so that whoever has it builds the same: files are
+/// not asked.
+ConfigConflicts unknown_vocabulary(const Config& config) {
+  if (facts_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
+      config.data.tokenizer == byte_tokenizer)
     return {};
-  const auto names = names_where(
-      config.model, [&](const Family& other) { return other.reads_tokens == has_tokens; });
-  return {{{"model.name", "data.dataset"},
-           has_tokens ? fmt::format("{} does not read tokens, which are what dataset {} has",
-                                    config.model.name, config.data.dataset)
-                      : fmt::format("{} reads tokens, and dataset {} has none", config.model.name,
-                                    config.data.dataset),
-           names.empty() ? "another dataset: no model of this program reads tokens yet"
-                         : fmt::format("{}", fmt::join(names, ", "))}};
+  return {{{"model.vocabulary", "data.tokenizer"},
+           "how many tokens a tokenizer of files has is not in the config",
+           fmt::format("a number of tokens, at least the tokenizer's: troupe tokenize --tokenizer "
+                       "{} shows that",
+                       config.data.tokenizer)}};
 }
 
 std::string names_help(const ModelConfig& model) {
@@ -118,9 +115,8 @@ ConfigConflicts find_model_conflicts(const Config& config) {
   const auto family = family_of(config.model);
   if (!family)
     return {};
-  if (auto unread = no_reader_of(config, *family); !unread.empty())
-    return unread;
   auto found = find_conflicts(config.model, input_spec(config));
+  append(found, unknown_vocabulary(config));
   append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
   return found;
 }

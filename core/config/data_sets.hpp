@@ -28,6 +28,10 @@ struct DataSetFacts {
   std::int64_t classes = 0, channels = 0;
 };
 
+/// data.tokenizer: each byte its own token, and one more for the end of a document.
+inline constexpr std::string_view byte_tokenizer = "bytes";
+inline constexpr std::int64_t byte_vocabulary = 257;
+
 inline constexpr std::array data_sets = {
     DataSetFacts{.name = "cifar10", .classes = 10, .channels = 3},
     DataSetFacts{.name = "mnist", .classes = 10, .channels = 1},

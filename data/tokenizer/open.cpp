@@ -3,6 +3,7 @@
 #include "../detail/text_file.hpp"
 #include "detail/formats.hpp"
 
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
 
@@ -96,9 +97,9 @@ Result<TokenizerParts> read_tokenizer(const std::string& name, std::string_view 
 } // namespace
 
 Result<TokenizerPtr> open_tokenizer(const std::string& name, std::string_view split) {
-  if (name == "bytes")
+  if (name == byte_tokenizer)
     TROUPE_TRY(expect_auto(name, split));
-  TROUPE_TRY(auto parts, name == "bytes" ? byte_tokens() : read_tokenizer(name, split));
+  TROUPE_TRY(auto parts, name == byte_tokenizer ? byte_tokens() : read_tokenizer(name, split));
   auto made = Tokenizer::make(std::move(parts));
   if (!made)
     return fail(made.error().code, "{}: {}", echoed(name), made.error().message);

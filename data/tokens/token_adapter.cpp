@@ -11,7 +11,7 @@ namespace {
 
 std::vector<Field> fields_of_windows(std::int64_t length) {
   return {{.name = "tokens", .dtype = DType::i32, .shape = {length}},
-          {.name = "targets", .dtype = DType::i32, .shape = {length}, .flat = true}};
+          {.name = "targets", .dtype = DType::i32, .shape = {length}}};
 }
 
 } // namespace

@@ -40,16 +40,17 @@ bool has_good_values(const Family& family, ModelConfig model) {
 /// that it may divide by.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
   if (family.takes_tokens() != input.vocabulary > 0)
-    return {{{"model.name", "data.dataset"},
-             fmt::format("{} takes {}", model.name,
-                         family.takes_tokens() ? "tokens, which the data has none of"
-                                               : "no tokens, of which the data is"),
-             fmt::format("{}", fmt::join(names_where(model,
-                                                     [&](const Family& other) {
-                                                       return other.takes_tokens() !=
-                                                              family.takes_tokens();
-                                                     }),
-                                         ", "))}};
+    return {
+        {{"model.name", "data.dataset"},
+         fmt::format("{} {}", model.name,
+                     family.takes_tokens() ? "reads tokens, and the data has none"
+                                           : "does not read tokens, which are what the data has"),
+         fmt::format("{}", fmt::join(names_where(model,
+                                                 [&](const Family& other) {
+                                                   return other.takes_tokens() !=
+                                                          family.takes_tokens();
+                                                 }),
+                                     ", "))}};
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},
              fmt::format("{} takes images (H, W, C), not samples of the shape {}", model.name,

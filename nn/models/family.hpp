@@ -46,7 +46,6 @@ struct Family {
   std::string_view help;          ///< what they are, after their names
   bool images_only = false;       ///< samples are (H, W, C); else of any shape
   bool batch_norm = false;        ///< there is some
-  bool reads_tokens = false;      ///< samples are tokens (T), which no other model takes
   /// The keys that not all models take, bound to the members of a config; null: it takes none.
   std::vector<ModelKey> (*keys)(ModelConfig& model) = nullptr;
   /// What does not fit together in values that their keys' rules allow; null: nothing.

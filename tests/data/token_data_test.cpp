@@ -80,7 +80,7 @@ TEST_CASE_METHOD(Texts, "windows are tokens and those that follow, with document
   CHECK((tensors[0].name == "tokens" && tensors[0].dtype == DType::i32));
   CHECK(tensors[0].shape == Shape{2, 3});
   CHECK((tensors[1].name == "targets" && tensors[1].dtype == DType::i32));
-  CHECK(tensors[1].shape == Shape{6});
+  CHECK(tensors[1].shape == Shape{2, 3});
   const auto first = fill(assembler, {0, 0});
   CHECK(first.tokens == Ids{'a', 'b', 'c', 'd', 'e', 'f'});
   CHECK(first.targets == Ids{'b', 'c', 'd', 'e', 'f', 'g'});

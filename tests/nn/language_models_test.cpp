@@ -115,9 +115,9 @@ TEST_CASE("weights begin as Hugging Face's do") {
 
 TEST_CASE("language models say what does not fit") {
   CHECK_THAT(refusal({.name = "gpt2"}, image_input(32)),
-             ContainsSubstring("gpt2 takes tokens, which the data has none of"));
+             ContainsSubstring("gpt2 reads tokens, and the data has none"));
   CHECK_THAT(refusal({.name = "resnet20"}),
-             ContainsSubstring("resnet20 takes no tokens, of which the data is"));
+             ContainsSubstring("resnet20 does not read tokens, which are what the data has"));
   CHECK_THAT(refusal({.name = "gpt2-mini", .heads = 7}),
              ContainsSubstring("7 heads do not divide a width of 384"));
   CHECK_THAT(refusal({.name = "llama-mini", .kv_heads = 4}),
