@@ -9,6 +9,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/nn/learning_rates.hpp"
+#include "troupe/nn/models/input.hpp"
 
 #include <fmt/format.h>
 
@@ -274,6 +275,8 @@ metrics::RunInfo Generation::info() const {
   info.recompute = host->recompute;
   info.class_names = job().training->dataset().class_names();
   info.sample_name = job().training->adapter().sample_name();
+  if (const auto input = nn::input_spec(job().config); input.vocabulary > 0)
+    info.tokens_per_sample = input.labels_of_sample();
   info.world_size = world_size;
   info.batch_size = job().config.data.batch_size;
   info.steps_per_epoch = job().plan.steps_per_epoch();

@@ -175,6 +175,7 @@ struct RunInfo {
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
   std::string sample_name = "images";        ///< what a sample is, for speed
+  std::int64_t tokens_per_sample = 0;        ///< 0: samples are no texts
   StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;

@@ -8,6 +8,8 @@ namespace troupe::metrics::names {
 inline constexpr M steps{"troupe_steps_total", counter, leader, "Steps of this process"};
 inline constexpr M samples{"troupe_samples_total", counter, leader,
                            "Samples trained on by this process"};
+inline constexpr M tokens{"troupe_tokens_total", counter, leader,
+                          "Tokens of these samples, where they are texts"};
 inline constexpr M step_time{"troupe_step_seconds", histogram, leader, "From commit to commit"};
 inline constexpr M data_wait{"troupe_data_wait_seconds_total", counter, leader,
                              "Waiting for batches, of the rank that waited longest"};

@@ -22,6 +22,7 @@ OrderedJson object_of(const RunInfo& run) {
           {"model", run.model},
           {"dataset", run.dataset},
           {"sample_name", run.sample_name},
+          {"tokens_per_sample", run.tokens_per_sample},
           {"class_names", run.class_names},
           {"strategy", to_string(run.strategy)},
           {"precision", run.precision},

@@ -20,6 +20,7 @@ RunInfo info_of(const OrderedJson& run) {
   RunInfo info{.name = text_at(run, "name"),
                .model = text_at(run, "model"),
                .dataset = text_at(run, "dataset"),
+               .tokens_per_sample = integer_at<std::int64_t>(run, "tokens_per_sample"),
                .precision = text_at(run, "precision"),
                .world_size = integer_at<std::int32_t>(run, "world_size"),
                .batch_size = integer_at<std::int64_t>(run, "batch_size"),

@@ -2,10 +2,10 @@
 
 const speed = [
   section('Speed', 'Throughput', (body, tools, heading) => {
-    const update = curve(body, tools, 'Samples per second by step', { format: asRate, fromZero: true }, whole =>
-      noisy(`${samplesOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second'), 'c0'));
+    const update = curve(body, tools, 'Throughput by step', { format: asRate, fromZero: true }, whole =>
+      noisy(`${unitOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second').map(rate => inUnits(whole, rate)), 'c0'));
     return whole => {
-      heading.textContent = `${samplesOf(whole)}/s`;
+      heading.textContent = `${unitOf(whole)}/s`;
       return update(whole);
     };
   }),
