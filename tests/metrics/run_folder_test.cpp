@@ -145,6 +145,7 @@ TEST_CASE("what is known of a run at its begin is in its folder, and reads back"
   auto run = small_run();
   run.class_names = {"cat", "dog \"x\""};
   run.sample_name = "rows";
+  run.tokens_per_sample = 64;
   run.recompute = RecomputeRecord{100, 400, 0.25};
   REQUIRE(RunFolder::open(output.path(), run, ""));
   const auto text = read_bytes(output / "small/run.json");
@@ -153,6 +154,7 @@ TEST_CASE("what is known of a run at its begin is in its folder, and reads back"
   CHECK(back.class_names == run.class_names);
   CHECK(back.strategy == run.strategy);
   CHECK(back.started == run.started);
+  CHECK(back.tokens_per_sample == 64);
   CHECK(back.recompute->operations_ratio == 0.25);
   CHECK_FALSE(parse_run_info("{}"));
 }
