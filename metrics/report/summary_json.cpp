@@ -36,6 +36,7 @@ std::string to_json(const RunSummary& summary) {
                         {"samples", summary.samples},
                         {"seconds", summary.seconds},
                         {"samples_per_second", summary.samples_per_second},
+                        {"tokens_per_sample", summary.tokens_per_sample},
                         {"loss", summary.loss},
                         {"accuracy", number_or_null(summary.accuracy)},
                         {"model", summary.model},
