@@ -22,7 +22,7 @@ namespace {
 
 using Engine = CompileOptions::Engine;
 
-constexpr double slack = 16 * 0x1p-23;
+constexpr double language_slack = 16 * 0x1p-23;
 
 /// The sizes of make_language_golden.py.
 ModelConfig golden_model(const std::string& family) {
@@ -90,7 +90,7 @@ public:
       runner->update(at_step(*first, static_cast<std::int64_t>(step), config.lr), "matrices");
       check(optimizer + ", loss of step " + std::to_string(step),
             std::abs(double{runner->outputs()["loss"]} - losses[step]),
-            3 * pytorch + slack * losses[step]);
+            3 * pytorch + language_slack * losses[step]);
     }
   }
 
@@ -142,7 +142,7 @@ private:
     return digest.at("samples").get<std::vector<float>>();
   }
   double allowed(const char* what) const {
-    return 3 * golden_.at("pytorch_f32_error").at(what).get<double>() + slack;
+    return 3 * golden_.at("pytorch_f32_error").at(what).get<double>() + language_slack;
   }
   static void check(const std::string& what, double found, double allowed) {
     INFO(what << ": " << found << ", allowed " << allowed);
