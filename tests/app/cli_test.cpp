@@ -220,7 +220,7 @@ TEST_CASE("option --set takes one value and leaves the next word alone") {
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "--set train.epochs=x: train.epochs: \"x\" has the wrong type; allowed: a whole "
-        "number, 1 to 1000000\n");
+        "number, 1 to 1000000, or null\n");
 }
 
 TEST_CASE("a missing config file exits with 2") {
