@@ -56,7 +56,8 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   if (first_step > job.plan.total_steps())
     return fail(Errc::invalid_input,
                 "the checkpoint is of step {}, and the job ends at step {}; set train.epochs, "
-                "train.max_steps and train.max_tokens to go on, or checkpoint.resume to never to begin afresh",
+                "train.max_steps and train.max_tokens to go on, or checkpoint.resume to never to "
+                "begin afresh",
                 first_step, job.plan.total_steps());
   return {};
 }

@@ -31,9 +31,9 @@ std::int64_t steps_of(const Length& length, const ScheduleSpan& span) {
 
 double after_milestones(const ScheduleConfig& schedule, double lr, std::int64_t step,
                         const ScheduleSpan& span) {
-  const auto passed = std::ranges::count_if(
-      schedule.milestones,
-      [&](const Length& milestone) { return step >= steps_of(milestone, span); });
+  const auto passed = std::ranges::count_if(schedule.milestones, [&](const Length& milestone) {
+    return step >= steps_of(milestone, span);
+  });
   return lr * std::pow(schedule.gamma, static_cast<double>(passed));
 }
 

@@ -85,10 +85,10 @@ struct ValueSchema {
     return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
   }
   OrderedJson operator()(const Length*) const {
-    const OrderedJson text = {
-        {"type", "string"},
-        {"pattern", "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
-                    "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
+    const OrderedJson text = {{"type", "string"},
+                              {"pattern",
+                               "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
+                               "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
     return {{"anyOf", OrderedJson::array({number("number"), text})}};
   }
   OrderedJson operator()(const std::map<std::string, double>*) const {

@@ -228,7 +228,8 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "the first to be reached counts"});
   add_optimizer(keys, c.optimizer);
   auto& s = c.schedule;
-  keys.push_back({"train.schedule.name", &s.name, one_of({"constant", "step", "cosine", "linear", "wsd"}),
+  keys.push_back({"train.schedule.name", &s.name,
+                  one_of({"constant", "step", "cosine", "linear", "wsd"}),
                   "How the learning rate changes: step, by milestones; cosine and linear, down to "
                   "the end of the run; wsd (warm-up, stable, decay), in its last part alone"});
   keys.push_back({"train.schedule.warmup", &s.warmup, at_least(0),
@@ -240,8 +241,8 @@ void add_train(Keys& keys, TrainConfig& c) {
   keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
   keys.push_back({"train.schedule.decay", &s.decay, at_least(0),
                   "wsd: length of the decay at the end of the run, written as warmup is"});
-  keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0),
-                  "cosine, linear, wsd: the last rate"});
+  keys.push_back(
+      {"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine, linear, wsd: the last rate"});
   keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(

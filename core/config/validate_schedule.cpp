@@ -1,4 +1,4 @@
-// Conflicts of how long a run is, and of the lengths in it. Which of these fit into each other where
+// Conflicts of how long a run is, and of the lengths in it. Whether those fit into each other where
 // units differ is known when the data is: nn/schedule.hpp.
 #include "validate.hpp"
 

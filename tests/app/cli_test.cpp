@@ -268,7 +268,8 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
   const auto found = nlohmann::json::parse(outcome.out);
   for (const auto* name : {"cpu", "cores", "vectors", "isa", "bf16", "memory"})
     CHECK(found["host"].contains(name));
-  for (const auto* name : {"oneDNN", "CAF", "prometheus-cpp", "Boost", "yaml-cpp", "libwebp", "libicu"})
+  for (const auto* name :
+       {"oneDNN", "CAF", "prometheus-cpp", "Boost", "yaml-cpp", "libwebp", "libicu"})
     CHECK(!found["libraries"][name]["value"].get<std::string>().empty());
   CHECK(found["precision"]["fp32"]["value"] == "fp32 arithmetic, fp32 activations");
   CHECK(found["precision"]["amp_fp16"]["value"] == "fp32 arithmetic, fp16 activations");

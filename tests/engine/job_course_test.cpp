@@ -46,10 +46,8 @@ TEST_CASE("a job that ends by tokens has the schedule of so many steps") {
   Book book;
   book.config.train.max_tokens = 30 * 96;
   book.config.train.optimizer.lr = 0.5;
-  book.config.train.schedule = {.name = "wsd",
-                                .warmup = {4 * 96, Unit::tokens},
-                                .decay = {20, Unit::percent},
-                                .min_lr = 0.1};
+  book.config.train.schedule = {
+      .name = "wsd", .warmup = {4 * 96, Unit::tokens}, .decay = {20, Unit::percent}, .min_lr = 0.1};
   const auto job = book.open().value();
   CHECK(job->plan.steps_per_epoch() == 10);
   CHECK(job->plan.total_steps() == 30);

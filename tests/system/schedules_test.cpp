@@ -14,13 +14,13 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// 8 steps an epoch, lr 0.05.
-const Settings by_steps = {
-    "model.name=linear", "train.epochs=null", "train.max_steps=20",
-    "train.schedule={name: wsd, warmup: 4 steps, decay: 25%, min_lr: 0.01}"};
+const Settings by_steps = {"model.name=linear", "train.epochs=null", "train.max_steps=20",
+                           "train.schedule={name: wsd, warmup: 4 steps, decay: 25%, min_lr: 0.01}"};
 
 } // namespace
 
-TEST_CASE("a run ends at max_steps, however many epochs that takes, with its schedule's last rate") {
+TEST_CASE(
+    "a run ends at max_steps, however many epochs that takes, with its schedule's last rate") {
   const Experiment experiment{by_steps};
   const auto run = experiment.completed("run");
   CHECK(run.summary().at("steps") == 20);
