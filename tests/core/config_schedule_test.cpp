@@ -14,9 +14,14 @@ namespace {
 const std::string tokens = "data: {dataset: text, root: books}\nmodel: {name: gpt2-mini}\n";
 
 std::string conflict(const std::string& text, const std::vector<std::string>& overrides) {
-  auto lines = problems(text, overrides);
-  return lines.size() == 1 ? lines[0].substr(lines[0].find(": ") + 2)
-                           : std::to_string(lines.size()) + " problems";
+  const auto config =
+      parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());
+  if (config || config.error().size() != 1)
+    return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
+  auto problem = config.error().front();
+  problem.source.clear();
+  problem.line = 0;
+  return problem.to_string();
 }
 
 } // namespace
