@@ -126,7 +126,8 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
       ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--steps-per-epoch", arguments.options.steps_per_epoch,
-                  "Converts warm-up that is given in steps")
+                  "Writes warm-up that is given in steps as epochs, and the epochs that all "
+                  "steps take")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,

@@ -14,7 +14,7 @@ public:
   JobPlan(const Config& config, std::int64_t steps_per_epoch);
 
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  /// Steps of the whole job: the epochs, or max_steps if that is less.
+  /// Steps of the whole job: the least of epochs, max_steps and max_tokens (in whole steps).
   std::int64_t total_steps() const { return total_steps_; }
   /// The epoch, from 0, that a step belongs to.
   std::int64_t epoch_of(std::int64_t step) const { return step / steps_per_epoch_; }

@@ -46,6 +46,9 @@ inline constexpr std::array data_sets = {
 /// none: of images of one size.
 DataSetFacts facts_of_data(const DataConfig& data);
 
+/// Tokens in a training step of the whole job; 0: the data set has none.
+std::int64_t tokens_per_step(const DataConfig& data);
+
 /// What data.dataset may be: the table's names, and those of own data sets.
 std::vector<std::string> data_set_names(const DataConfig& data);
 

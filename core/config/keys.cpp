@@ -220,18 +220,29 @@ void add_optimizer(Keys& keys, OptimizerConfig& c) {
 }
 
 void add_train(Keys& keys, TrainConfig& c) {
-  keys.push_back({"train.epochs", &c.epochs, count_to(1000000), "Passes over the training data"});
+  keys.push_back({"train.epochs", &c.epochs, count_to(1000000),
+                  "Passes over the training data; null: as many as max_steps or max_tokens take"});
   keys.push_back({"train.max_steps", &c.max_steps, at_least(1), "End after so many steps"});
+  keys.push_back({"train.max_tokens", &c.max_tokens, count_to(1e15),
+                  "End after so many tokens, in whole steps; of epochs, max_steps and max_tokens "
+                  "the first to be reached counts"});
   add_optimizer(keys, c.optimizer);
   auto& s = c.schedule;
-  keys.push_back({"train.schedule.name", &s.name, one_of({"constant", "step", "cosine"}),
-                  "How the learning rate changes"});
-  keys.push_back(
-      {"train.schedule.warmup", &s.warmup, at_least(0), "Epochs of linear warm-up before it"});
+  keys.push_back({"train.schedule.name", &s.name,
+                  one_of({"constant", "step", "cosine", "linear", "wsd"}),
+                  "How the learning rate changes: step, by milestones; cosine and linear, down to "
+                  "the end of the run; wsd (warm-up, stable, decay), in its last part alone"});
+  keys.push_back({"train.schedule.warmup", &s.warmup, at_least(0),
+                  "Length of the linear warm-up before it: a number of epochs, or of steps, or of "
+                  "tokens, or a share of the run (1, 200 steps, 2e6 tokens, 2%)"});
   keys.push_back({"train.schedule.milestones", &s.milestones, above(0),
-                  "step: epochs at which the rate is multiplied by gamma"});
+                  "step: where the rate is multiplied by gamma, from the start of the run, written "
+                  "as warmup is"});
   keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
-  keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine: the last rate"});
+  keys.push_back({"train.schedule.decay", &s.decay, at_least(0),
+                  "wsd: length of the decay at the end of the run, written as warmup is"});
+  keys.push_back(
+      {"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine, linear, wsd: the last rate"});
   keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(

@@ -1,6 +1,7 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "length.hpp"
 #include "own_values.hpp"
 #include "recompute.hpp"
 
@@ -100,18 +101,20 @@ struct OptimizerConfig {
 };
 
 struct ScheduleConfig {
-  std::string name = "constant";  ///< constant, step, cosine
-  double warmup = 0;              ///< epochs of linear warm-up, before any schedule
-  std::vector<double> milestones; ///< step: epochs at which lr is multiplied by gamma
+  std::string name = "constant";  ///< constant, step, cosine, linear, wsd
+  Length warmup;                  ///< linear, before any schedule
+  std::vector<Length> milestones; ///< step: from the run's start to where gamma multiplies lr
   double gamma = 0.1;
-  double min_lr = 0.0; ///< cosine ends here
+  Length decay = {10, Length::Unit::percent}; ///< wsd: the last part of the run
+  double min_lr = 0.0;                        ///< cosine, linear and wsd end here
 
   bool operator==(const ScheduleConfig&) const = default;
 };
 
 struct TrainConfig {
-  std::int64_t epochs = 10;
-  std::optional<std::int64_t> max_steps;
+  /// The run ends at the first of these that is set.
+  std::optional<std::int64_t> epochs = 10, max_steps;
+  std::optional<double> max_tokens; ///< as a number, so that it may be written as 2e9
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   std::int64_t accumulate = 1;           ///< micro-batches per worker and step

@@ -42,6 +42,29 @@ TEST_CASE("max_steps ends a job early, with an evaluation and a checkpoint") {
   CHECK_FALSE(JobPlan{config, 10}.saves_while_training());
 }
 
+TEST_CASE("the first of epochs, max_steps and max_tokens ends a job") {
+  auto config = three_epochs();
+  config.data.dataset = "text";
+  config.data.batch_size = 4;
+  config.data.sequence_length = 25;
+  const auto total = [&] { return JobPlan{config, 10}.total_steps(); };
+  config.train.max_tokens = 1740; // of 100 a step
+  CHECK(total() == 17);
+  config.train.max_steps = 16;
+  CHECK(total() == 16);
+  config.train.epochs = 1;
+  CHECK(total() == 10);
+  config.train.epochs.reset(); // as many as it takes
+  config.train.max_steps = 70;
+  config.train.max_tokens = 9000;
+  CHECK(total() == 70);
+  CHECK(JobPlan{config, 10}.next_pause(69) == 70);
+  config.train.max_steps.reset();
+  CHECK(total() == 90);
+  config.train.max_tokens = 1;
+  CHECK(total() == 1);
+}
+
 TEST_CASE("checkpoints by steps fall between epochs") {
   auto config = three_epochs();
   config.checkpoint.every = {Interval::Unit::steps, 4};
