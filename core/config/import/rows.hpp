@@ -1,5 +1,5 @@
 /// What becomes of the keys of other programs: a row a key. The import, its report and the tables
-/// of docs/from-accelerate.md and docs/huggingface.md all come from the rows.
+/// of docs/from-accelerate.md all come from the rows.
 #pragma once
 
 #include "document.hpp"
