@@ -5,7 +5,7 @@ Usage: check_hugging_face.py TROUPE. Needs torch, transformers, safetensors and 
 torch 2.14 and transformers 5.12 are what it is written for). It has not been run yet.
 
 Theirs to ours: transformers saves a small random model; troupe begins with it, trains nothing that
-shows (a learning rate of 0) and exports it again. Every tensor has to have its bits, transformers
+shows (a learning rate of 1e-30) and exports it again. Every tensor has to come back, transformers
 has to load the folder without a missing, left over or mismatched tensor, and give the same logits.
 
 Ours to theirs: troupe trains a small model from its own beginning and exports it; transformers
@@ -89,14 +89,14 @@ def check_theirs(program, family):
     folder = program.folder / f"{family}-theirs"
     model.save_pretrained(folder, safe_serialization=True)
     run = program.train(f"{family}-same", OURS[family] + [
-        f"model.pretrained={folder}", "train.max_steps=1", "train.optimizer.lr=0"])
+        f"model.pretrained={folder}", "train.max_steps=1", "train.optimizer.lr=1e-30"])
     out = program.export(run)
     before, after = load_file(folder / "model.safetensors"), load_file(out / "model.safetensors")
     assert before.keys() == after.keys(), before.keys() ^ after.keys()
     for name, value in before.items():
-        assert torch.equal(value, after[name]), name
-    assert torch.equal(logits(model), logits(loaded(family, out)))
-    print(f"{family}: {len(before)} tensors of theirs have the same bits after a round trip")
+        assert torch.allclose(value, after[name], rtol=0, atol=1e-20), name
+    assert torch.allclose(logits(model), logits(loaded(family, out)), rtol=0, atol=1e-6)
+    print(f"{family}: {len(before)} tensors of theirs came back")
 
 
 def evaluated_loss(model):
