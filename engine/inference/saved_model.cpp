@@ -84,6 +84,8 @@ Result<std::vector<std::string>> read_names(const fs::path& path) {
 
 /// Of the data set, where it is there: none is no error.
 std::vector<std::string> names_of_data(const Config& config) {
+  if (facts_of_data(config.data).sample == SampleKind::tokens)
+    return {}; // opening texts may tokenize all of them
   for (const auto split : {data::Split::test, data::Split::train})
     if (const auto adapter = data::open_adapter(config, split))
       return (*adapter)->dataset().class_names();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../builder.hpp"
+#include "hugging_face.hpp"
 #include "input.hpp"
 
 #include "troupe/core/config/schema.hpp"
@@ -56,6 +57,8 @@ struct Family {
   /// Of a family that takes tokens, instead of it: adds all layers, the unit "head" with the loss
   /// last.
   void (*add_language_model)(const LanguageArguments& arguments) = nullptr;
+  /// What Hugging Face calls the same; null: nothing. Keys have values that go together.
+  HuggingFaceForm (*hugging_face)(const ModelConfig& model, const InputSpec& input) = nullptr;
 
   bool takes_tokens() const { return add_language_model != nullptr; }
 };

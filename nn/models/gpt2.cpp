@@ -91,10 +91,10 @@ private:
     builder_.begin_unit(name);
     const AttentionAttributes heads{.sequence = arguments_.sequence,
                                     .heads = size_.heads,
-                                    .kv_heads = size_.kv_heads,
+                                    .kv_heads = size_.heads,
                                     .head_dim = size_.head_dim()};
-    const auto qkv = linear(name + ".attn.c_attn", builder_.layer_norm(name + ".ln_1", x),
-                            (size_.heads + 2 * size_.kv_heads) * size_.head_dim());
+    const auto qkv =
+        linear(name + ".attn.c_attn", builder_.layer_norm(name + ".ln_1", x), 3 * size_.width);
     const auto y =
         builder_.apply(Op::causal_attention, name + ".attn", {qkv}, heads, {"log_sum_exp"});
     x = residual(name + ".attn.c_proj", y, x);
@@ -113,6 +113,53 @@ void add_gpt2(const LanguageArguments& arguments) {
   Gpt2{arguments}.add();
 }
 
+std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
+                                                      const InputSpec& input) {
+  const auto size = size_of_model(gpt2_sizes, model);
+  const std::int64_t positions = model.positions.value_or(usual_positions);
+  return {{"model_type", "gpt2", {}, "model.name"},
+          {"vocab_size", vocabulary_of(model, input.vocabulary), 50257, "model.vocabulary"},
+          {"n_positions", positions, 1024, "model.positions"},
+          {"n_embd", size.width, 768, "model.width"},
+          {"n_layer", size.layers, 12, "model.layers"},
+          {"n_head", size.heads, 12, "model.heads"},
+          {"n_inner", size.intermediate, 4 * size.width, "model.intermediate"},
+          {.name = "activation_function",
+           .value = "gelu_new",
+           .usual = "gelu_new",
+           .same = {"gelu_pytorch_tanh"}},
+          {"layer_norm_epsilon", norm_epsilon, 1e-5},
+          {"tie_word_embeddings", model.head != "own", true, "model.head"},
+          {"scale_attn_weights", true, true},
+          {"scale_attn_by_inverse_layer_idx", false, false},
+          {.name = "add_cross_attention", .value = false, .usual = false, .is_written = false}};
+}
+
+/// Those of transformers' Conv1D.
+bool is_transposed_in_gpt2(std::string_view name) {
+  return name.ends_with(".c_attn.weight") || name.ends_with(".c_proj.weight") ||
+         name.ends_with(".c_fc.weight");
+}
+
+/// The causal mask, and what stands where it masks.
+bool is_constant_of_gpt2(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+/// There is no dropout here, and none is asked of who goes on training.
+HuggingFaceForm hugging_face_of_gpt2(const ModelConfig& model, const InputSpec& input) {
+  return {.architecture = "GPT2LMHeadModel",
+          .keys = hugging_face_keys_of_gpt2(model, input),
+          .written = {{"attn_pdrop", 0.0},
+                      {"embd_pdrop", 0.0},
+                      {"resid_pdrop", 0.0},
+                      {"initializer_range", initial_deviation}},
+          .prefix = "transformer.",
+          .table = "transformer.wte.weight",
+          .is_transposed = is_transposed_in_gpt2,
+          .is_constant = is_constant_of_gpt2};
+}
+
 } // namespace
 
 Family gpt2() {
@@ -120,7 +167,8 @@ Family gpt2() {
           .help = "GPT-2, for tokens",
           .keys = keys_of_gpt2,
           .conflicts = conflicts_of_gpt2,
-          .add_language_model = add_gpt2};
+          .add_language_model = add_gpt2,
+          .hugging_face = hugging_face_of_gpt2};
 }
 
 } // namespace troupe::nn

@@ -15,10 +15,6 @@ ModelKey size_key(std::string path, std::optional<std::int64_t>& value, std::str
           .refused_elsewhere = false};
 }
 
-std::int64_t vocabulary_of(const LanguageArguments& arguments) {
-  return arguments.model.vocabulary.value_or(arguments.vocabulary);
-}
-
 } // namespace
 
 LanguageSize size_of_model(std::span<const LanguageSize> sizes, const ModelConfig& model) {
@@ -71,9 +67,14 @@ ConfigConflicts language_conflicts(const LanguageSize& size, const ModelConfig& 
   return found;
 }
 
+std::int64_t vocabulary_of(const ModelConfig& model, std::int64_t vocabulary_of_data) {
+  return model.vocabulary.value_or(vocabulary_of_data);
+}
+
 TensorId embedding_table(const LanguageArguments& arguments, const std::string& name,
                          std::int64_t width) {
-  return arguments.builder.parameter(name + ".weight", {vocabulary_of(arguments), width},
+  return arguments.builder.parameter(name + ".weight",
+                                     {vocabulary_of(arguments.model, arguments.vocabulary), width},
                                      Initial::normal(initial_deviation));
 }
 

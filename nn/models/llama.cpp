@@ -71,8 +71,8 @@ public:
 private:
   TensorId norm(const std::string& name, TensorId x) {
     const auto scale = builder_.parameter(name + ".weight", {size_.width}, Initial::constant(1));
-    return builder_.apply(Op::rms_norm, name, {x, scale}, RmsNormAttributes{.eps = 1e-5f},
-                          {"saved_inv_rms"});
+    return builder_.apply(Op::rms_norm, name, {x, scale},
+                          RmsNormAttributes{.eps = float{norm_epsilon}}, {"saved_inv_rms"});
   }
 
   TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
@@ -126,6 +126,46 @@ void add_llama(const LanguageArguments& arguments) {
   Llama{arguments}.add();
 }
 
+std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
+                                                       const InputSpec& input) {
+  const auto size = size_of_model(llama_sizes, model);
+  return {{"model_type", "llama", {}, "model.name"},
+          {"vocab_size", vocabulary_of(model, input.vocabulary), 32000, "model.vocabulary"},
+          {"hidden_size", size.width, 4096, "model.width"},
+          {"intermediate_size", size.intermediate, 11008, "model.intermediate"},
+          {"num_hidden_layers", size.layers, 32, "model.layers"},
+          {"num_attention_heads", size.heads, 32, "model.heads"},
+          {"num_key_value_heads", size.kv_heads, size.heads, "model.kv_heads"},
+          {"head_dim", size.head_dim(), size.head_dim(), "model.heads"},
+          {"hidden_act", "silu", "silu"},
+          {"rms_norm_eps", norm_epsilon, 1e-6},
+          {"rope_theta", model.rope_theta, 1e4, "model.rope_theta", {"rope_parameters.rope_theta"}},
+          {.name = "rope_parameters.rope_type",
+           .value = "default",
+           .usual = "default",
+           .elsewhere = {"rope_scaling.rope_type", "rope_scaling.type"},
+           .is_written = false},
+          {"tie_word_embeddings", model.head == "tied", false, "model.head"},
+          {"attention_bias", false, false},
+          {"mlp_bias", false, false}};
+}
+
+/// The angles of rotary positions.
+bool is_constant_of_llama(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq");
+}
+
+HuggingFaceForm hugging_face_of_llama(const ModelConfig& model, const InputSpec& input) {
+  return {.architecture = "LlamaForCausalLM",
+          .keys = hugging_face_keys_of_llama(model, input),
+          .written = {{"max_position_embeddings", input.sample.elements()},
+                      {"attention_dropout", 0.0},
+                      {"initializer_range", initial_deviation}},
+          .prefix = "model.",
+          .table = "model.embed_tokens.weight",
+          .is_constant = is_constant_of_llama};
+}
+
 } // namespace
 
 Family llama() {
@@ -133,7 +173,8 @@ Family llama() {
           .help = "LLaMA, for tokens",
           .keys = keys_of_llama,
           .conflicts = conflicts_of_llama,
-          .add_language_model = add_llama};
+          .add_language_model = add_llama,
+          .hugging_face = hugging_face_of_llama};
 }
 
 } // namespace troupe::nn
