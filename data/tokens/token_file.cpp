@@ -33,7 +33,8 @@ Result<TokenWriter> TokenWriter::create(const std::filesystem::path& path,
                       .end_of_document = tokenizer.end_of_document(),
                       .tokenizer = tokenizer.fingerprint(),
                       .sources = std::move(sources)}};
-  TROUPE_TRY(writer.file_.write(std::as_bytes(std::span{std::array<TokenHeader, 1>{}})));
+  const TokenHeader room{};
+  TROUPE_TRY(writer.file_.write(std::as_bytes(std::span{&room, 1})));
   return writer;
 }
 

@@ -39,7 +39,7 @@ bool has_good_values(const Family& family, ModelConfig model) {
 /// The family's own conflicts are looked for only where it can take the samples, and not in values
 /// that it may divide by.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
-  if (family.takes_tokens() != input.vocabulary > 0)
+  if (family.takes_tokens() != (input.vocabulary > 0))
     return {
         {{"model.name", "data.dataset"},
          fmt::format("{} {}", model.name,
