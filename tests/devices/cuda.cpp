@@ -17,8 +17,7 @@ DeviceTraits test_traits() {
           .image_channels = 4,
           .stores_indices = false,
           .same_kernels = false,
-          .same_relu_edges = false,
-          .language_models = false};
+          .same_relu_edges = false};
 }
 
 } // namespace troupe::tests
