@@ -13,7 +13,7 @@ namespace {
 
 const std::string tokens = "data: {dataset: text, root: books}\nmodel: {name: gpt2-mini}\n";
 
-std::string conflict(const std::string& text, const std::vector<std::string>& overrides) {
+std::string schedule_conflict(const std::string& text, const std::vector<std::string>& overrides) {
   const auto config =
       parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());
   if (config || config.error().size() != 1)
@@ -54,27 +54,27 @@ TEST_CASE("lengths are read with their units, and a number alone is one of epoch
   CHECK_FALSE(c.train.epochs);
   CHECK(c.train.max_tokens == 2e9);
   CHECK(good(printed(c)) == c);
-  CHECK(conflict(synthetic, {"train.schedule.warmup=10 min"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=10 min"}) ==
         "train.schedule.warmup: \"10 min\" is not a length; allowed: a number of epochs, at least "
         "0, or N steps, N tokens, N%");
-  CHECK(conflict(synthetic, {"train.schedule.warmup='5'"})
+  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup='5'"})
             .starts_with("train.schedule.warmup: \"5\" is not a length; "));
-  CHECK(conflict(synthetic, {"train.schedule.warmup=-1"})
+  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=-1"})
             .starts_with("train.schedule.warmup: -1 is out of range; "));
-  CHECK(conflict(synthetic, {"train.schedule={name: step, milestones: [1, 0 steps]}"})
+  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 0 steps]}"})
             .starts_with("train.schedule.milestones[1]: 0 steps is out of range; "));
 }
 
 TEST_CASE("only data of tokens can be counted in them") {
-  CHECK(conflict(synthetic, {"train.max_tokens=1e6"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.max_tokens=1e6"}) ==
         "train.max_tokens: dataset synthetic has no tokens to count; allowed: null, and "
         "train.max_steps");
-  CHECK(conflict(synthetic, {"train.schedule.warmup=1e6 tokens"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=1e6 tokens"}) ==
         "train.schedule.warmup: dataset synthetic has no tokens to count; allowed: epochs, steps, "
         "or a share of the run");
-  CHECK(conflict(synthetic, {"train.schedule.decay=1 token"})
+  CHECK(schedule_conflict(synthetic, {"train.schedule.decay=1 token"})
             .starts_with("train.schedule.decay: dataset synthetic has no tokens to count; "));
-  CHECK(conflict(synthetic, {"train.schedule={name: step, milestones: [1, 1e6 tokens]}"})
+  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 1e6 tokens]}"})
             .starts_with("train.schedule.milestones: dataset synthetic has no tokens to count; "));
   CHECK(problems(tokens, {"train.max_tokens=1e6",
                           "train.schedule={name: wsd, warmup: 1e4 tokens, decay: 1e5 tokens}"})
@@ -82,7 +82,7 @@ TEST_CASE("only data of tokens can be counted in them") {
 }
 
 TEST_CASE("something has to end a run") {
-  CHECK(conflict(synthetic, {"train.epochs=null"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.epochs=null"}) ==
         "train.epochs: nothing ends the run; allowed: a number, or null beside max_steps or "
         "max_tokens");
   CHECK(problems(synthetic, {"train.epochs=null", "train.max_steps=5"}).empty());
@@ -90,11 +90,11 @@ TEST_CASE("something has to end a run") {
 }
 
 TEST_CASE("shares of a run lie within it") {
-  CHECK(conflict(synthetic, {"train.schedule.warmup=100%"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=100%"}) ==
         "train.schedule.warmup: 100% of warm-up leave nothing of the run; allowed: below 100%");
-  CHECK(conflict(synthetic, {"train.schedule={name: step, milestones: [50%, 50%]}"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [50%, 50%]}"}) ==
         "train.schedule.milestones: milestones must grow; allowed: ascending lengths");
-  CHECK(conflict(synthetic, {"train.schedule={name: step, milestones: [5, 100%]}"}) ==
+  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [5, 100%]}"}) ==
         "train.schedule.milestones: milestone 100% is never reached in the run; allowed: below "
         "100%");
   CHECK(problems(synthetic, {"train.schedule={name: step, milestones: [9, 50%, 1000 steps]}"})
@@ -103,7 +103,7 @@ TEST_CASE("shares of a run lie within it") {
 
 TEST_CASE("schedules that end at min_lr begin above it") {
   for (const std::string name : {"cosine", "linear", "wsd"}) {
-    CHECK(conflict(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.2}"}) ==
+    CHECK(schedule_conflict(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.2}"}) ==
           "train.schedule.min_lr: 0.2 is above the learning rate 0.1; allowed: at most 0.1");
     CHECK(problems(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.1}"}).empty());
   }
