@@ -1,0 +1,77 @@
+// `troupe evaluate`: how well a language model foretells texts.
+#include "commands.hpp"
+#include "complain.hpp"
+#include "model_arguments.hpp"
+
+#include "troupe/engine/inference/evaluate_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+namespace {
+
+struct EvaluateArguments {
+  ModelArguments model;
+  std::string data;
+  bool json = false;
+};
+
+Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+  auto options = arguments.model.options();
+  if (!arguments.data.empty()) // a path is a string of YAML, whatever is in it
+    options.overrides.push_back("data.test_root=" + nlohmann::json(arguments.data).dump());
+  TROUPE_TRY(const auto model, engine::open_saved_model(options, catalogue));
+  return engine::evaluate_text(model, say_line);
+}
+
+void print_text(const engine::TextScore& score) {
+  fmt::print("loss           {:.4f} nats a token\n", score.loss());
+  fmt::print("perplexity     {:.4f}\n", score.perplexity());
+  fmt::print("bits per byte  {:.4f}\n", score.bits_per_byte());
+  fmt::print("{} tokens in {} windows, {} bytes; {:.0f} tokens/s\n", score.tokens, score.windows,
+             score.bytes, score.tokens_per_second());
+}
+
+/// What is not finite is null.
+void print_json(const engine::TextScore& score) {
+  const nlohmann::ordered_json json = {{"loss", score.loss()},
+                                       {"perplexity", score.perplexity()},
+                                       {"bits_per_byte", score.bits_per_byte()},
+                                       {"tokens", score.tokens},
+                                       {"windows", score.windows},
+                                       {"bytes", score.bytes},
+                                       {"tokens_per_second", score.tokens_per_second()}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+} // namespace
+
+void add_evaluate_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<EvaluateArguments>();
+  auto* command = app.add_subcommand(
+      "evaluate", "Loss, perplexity and bits per byte of a language model on texts");
+  add_model_arguments(*command, arguments->model);
+  command
+      ->add_option(
+          "--data", arguments->data,
+          "A text, a folder of them or a file of tokens; not given: what the run held back")
+      ->type_name("TEXT");
+  command->add_flag("--json", arguments->json, "As one JSON document");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) {
+      const auto score = evaluate(*arguments, catalogue);
+      if (!score)
+        return complain(score.error());
+      arguments->json ? print_json(*score) : print_text(*score);
+      return success;
+    };
+  });
+}
+
+} // namespace troupe::app
