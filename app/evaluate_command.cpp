@@ -22,10 +22,15 @@ struct EvaluateArguments {
   bool json = false;
 };
 
+/// A path as a string of YAML, whatever is in it; what is no UTF-8 becomes U+FFFD.
+std::string quoted(const std::string& path) {
+  return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Catalogue& catalogue) {
   auto options = arguments.model.options();
-  if (!arguments.data.empty()) // a path is a string of YAML, whatever is in it
-    options.overrides.push_back("data.test_root=" + nlohmann::json(arguments.data).dump());
+  if (!arguments.data.empty())
+    options.overrides.push_back("data.test_root=" + quoted(arguments.data));
   TROUPE_TRY(const auto model, engine::open_saved_model(options, catalogue));
   return engine::evaluate_text(model, say_line);
 }
