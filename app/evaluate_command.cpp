@@ -3,6 +3,7 @@
 #include "complain.hpp"
 #include "model_arguments.hpp"
 
+#include "troupe/core/fail.hpp"
 #include "troupe/engine/inference/evaluate_text.hpp"
 
 #include <CLI/CLI.hpp>
@@ -69,7 +70,7 @@ void add_evaluate_command(CLI::App& app, Action& action) {
       ->type_name("TEXT");
   command->add_flag("--json", arguments->json, "As one JSON document");
   command->callback([&action, arguments] {
-    action = [arguments](const Catalogue& catalogue) {
+    action = [arguments](const Catalogue& catalogue) -> int {
       const auto score = evaluate(*arguments, catalogue);
       if (!score)
         return complain(score.error());
