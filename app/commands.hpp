@@ -31,6 +31,7 @@ void add_config_command(CLI::App& app, Action& action);
 void add_convert_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
+void add_evaluate_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
 /// `help` and `version`.
 void add_help_commands(CLI::App& app, Action& action);

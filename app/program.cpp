@@ -63,6 +63,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_convert_command(app, action);
   add_data_command(app, action);
   add_doctor_command(app, action);
+  add_evaluate_command(app, action);
   add_export_command(app, action);
   add_plan_command(app, action);
   add_predict_command(app, action);

@@ -8,6 +8,7 @@
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
+#include "troupe/nn/models/input.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -32,7 +33,10 @@ Status place(const ModelWeights& weights, const Slot& slot, std::span<float> int
 } // namespace
 
 Predictor::Predictor(const SavedModel& model)
-    : batch_{model.config.data.eval_batch_size}, outputs_{model.config.model.num_classes},
+    : batch_{model.config.data.eval_batch_size}, outputs_{nn::input_spec(model.config).vocabulary >
+                                                                  0
+                                                              ? 0
+                                                              : model.config.model.num_classes},
       threads_{threads_per_worker(model.config.devices)},
       stored_{stored_type(precision_of(model.config.precision.mode).value_or(Precision::fp32))} {}
 
@@ -64,7 +68,8 @@ Predictor::create(const SavedModel& model, const data::Adapter& adapter, const S
 Status Predictor::compile(const SavedModel& model, const data::Adapter& adapter) {
   TROUPE_TRY(auto engine, devices_->engine_options(0));
   engine.passes.input = devices_->preferred_input(data::may_augment_on_device(adapter));
-  engine.passes.memory.keep.emplace_back(logits);
+  if (outputs_ > 0)
+    engine.passes.memory.keep.emplace_back(logits);
   engine.passes.fold_batch_norm = true;
   TROUPE_TRY(auto prepared,
              nn::prepare_model(model.config, batch_, nn::Purpose::evaluation, engine.passes));
@@ -125,7 +130,7 @@ Status Predictor::ask(const Filling& batch, Answer& answer) {
   for (UnitId unit = 0; unit < std::ssize(parameters_); ++unit)
     executable_->forward(*stream_, unit);
   executable_->read_outputs(*stream_, &answer.sums);
-  return executable_->read_tensor(*stream_, logits, answer.logits);
+  return outputs_ > 0 ? executable_->read_tensor(*stream_, logits, answer.logits) : Status{};
 }
 
 } // namespace troupe::engine

@@ -16,7 +16,7 @@ namespace troupe::engine {
 
 /// What the model says of one batch; written late, until Predictor::finish().
 struct Answer {
-  std::vector<float> logits; ///< (samples of a batch, outputs), padding's too
+  std::vector<float> logits; ///< (samples of a batch, outputs), padding's too; none of tokens
   StepOutputs sums;          ///< "loss", "loss.counted" and, with labels, "correct"
 };
 
@@ -39,6 +39,7 @@ public:
   Result<std::shared_ptr<BatchFiller>> make_filler(data::AdapterPtr adapter, std::int64_t slots);
 
   std::int64_t batch() const { return batch_; }
+  /// 0 of a language model: its loss never holds all logits.
   std::int64_t outputs() const { return outputs_; }
   /// Enqueues. `answer` must stay until finish().
   Status ask(const Filling& batch, Answer& answer);

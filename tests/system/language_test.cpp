@@ -5,7 +5,9 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -34,6 +36,14 @@ Experiment on_text(const std::string& model, const Settings& more = {}) {
   return Experiment{usual + more};
 }
 
+/// `troupe VERB MODEL OPTIONS`
+Ended ask_about(const std::string& verb, const std::filesystem::path& model,
+                const std::vector<std::string>& options) {
+  std::vector<std::string> command{TROUPE_PROGRAM, verb, model.string()};
+  command.insert(command.end(), options.begin(), options.end());
+  return RunningProgram{command}.wait();
+}
+
 } // namespace
 
 TEST_CASE("language models learn the same with every strategy, also where the head is tied") {
@@ -59,6 +69,44 @@ TEST_CASE("a run on texts says how many tokens its samples have, and evaluates w
   const double test_loss = run.epochs().back().at("test_loss");
   CHECK(test_loss > 1);
   CHECK(test_loss < std::log(257.0));
+}
+
+TEST_CASE("evaluate finds the run's own test loss") {
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(model);
+  const auto experiment = on_text(model);
+  const auto run = experiment.completed("run");
+  const double test_loss = run.epochs().back().at("test_loss");
+  const auto ended = ask_about("evaluate", run.checkpoints().back(), {"--json"});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto score = nlohmann::json::parse(ended.out);
+  const double tokens = score.at("tokens"), bytes = score.at("bytes");
+  CHECK(std::abs(score.at("loss").get<double>() - test_loss) < loss_bound * test_loss);
+  CHECK(std::abs(score.at("perplexity").get<double>() / std::exp(test_loss) - 1) < 1e-4);
+  CHECK(tokens == 32 * score.at("windows").get<double>());
+  CHECK((bytes == tokens || bytes == tokens - 1)); // the document may end in the last window
+  CHECK(std::abs(score.at("bits_per_byte").get<double>() -
+                 test_loss * tokens / bytes / std::log(2.0)) < 1e-4);
+}
+
+TEST_CASE("evaluate takes another text, all of it") {
+  const auto experiment = on_text("gpt2-mini");
+  const auto run = experiment.completed("run");
+  const auto text = (experiment / "other.txt").string();
+  write_bytes(text, std::string(100, 'a'));
+  const auto ended = ask_about("evaluate", run.folder(), {"--json", "--data", text});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(nlohmann::json::parse(ended.out).at("tokens") == 96);
+}
+
+TEST_CASE("predict refuses a language model, and names what takes it") {
+  const auto experiment = on_text("gpt2-mini");
+  const auto run = experiment.completed("run");
+  const auto refused = ask_about("predict", run.folder(), {"--split", "test"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("`troupe evaluate`") != std::string::npos);
 }
 
 TEST_CASE("a language model goes on exactly where it was") {
