@@ -140,7 +140,7 @@ struct GeluAttributes {
 
 /// Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
 struct DropoutAttributes {
-  float rate = 0.1f;      ///< of elements that become 0, in [0, 1); the others are divided by 1 - it
+  float rate = 0.1f; ///< of elements that become 0, in [0, 1); the others are divided by 1 - it
   std::int32_t place = 0; ///< among the model's: each draws numbers of its own
   bool operator==(const DropoutAttributes&) const = default;
 };

@@ -20,15 +20,15 @@ void draw(const DropoutMask& mask, std::uint32_t first, std::uint32_t* __restric
   auto k0 = static_cast<std::uint32_t>(mask.key), k1 = static_cast<std::uint32_t>(mask.key >> 32);
   for (int round = 0; round < philox_rounds; ++round) {
     for (std::size_t i = 0; i < lanes; ++i) {
-      const std::uint64_t p0 = std::uint64_t{philox_factors[0]} * c0[i];
-      const std::uint64_t p1 = std::uint64_t{philox_factors[1]} * c2[i];
+      const std::uint64_t p0 = std::uint64_t{philox_factor_0} * c0[i];
+      const std::uint64_t p1 = std::uint64_t{philox_factor_1} * c2[i];
       c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
       c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
       c1[i] = static_cast<std::uint32_t>(p1);
       c3[i] = static_cast<std::uint32_t>(p0);
     }
-    k0 += philox_key_steps[0];
-    k1 += philox_key_steps[1];
+    k0 += philox_key_step_0;
+    k1 += philox_key_step_1;
   }
   for (std::size_t i = 0; i < lanes; ++i) {
     words[4 * i] = c0[i];
