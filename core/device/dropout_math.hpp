@@ -32,7 +32,7 @@ inline DropoutRule dropout_rule(const DropoutAttributes& a) {
 
 TROUPE_HOST_DEVICE inline std::uint64_t dropout_key(const std::int32_t* keys, std::size_t sample) {
   const auto word = [&](std::size_t i) {
-    return std::uint64_t{static_cast<std::uint32_t>(keys[dropout_key_words * sample + i])};
+    return std::uint64_t{static_cast<std::uint32_t>(keys[2 * sample + i])};
   };
   return word(0) | word(1) << 32;
 }
