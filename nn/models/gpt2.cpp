@@ -33,7 +33,7 @@ std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
                   .refused_elsewhere = false});
   keys.push_back({.key = {"model.dropout",
                           &model.dropout,
-                          {.min = 0, .max = 0.99},
+                          {.min = 0, .max = 1, .below_max = true},
                           "Share of elements that training drops: of embeddings, and of what "
                           "blocks add to them"},
                   .elsewhere = "{} has no dropout"});
