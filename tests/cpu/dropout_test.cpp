@@ -32,8 +32,8 @@ std::vector<float> run(const cpu::Kernels& kernels, const DropoutRule& rule, std
 TEST_CASE("dropout drops what Philox says, wherever a range begins") {
   const auto rule = dropout_rule({.rate = 0.3f, .place = 5});
   for (const auto& kernels : cpu::usable_kernels())
-    for (const std::size_t first : {0, 1, 6, 259})
-      for (const std::size_t elements : {1, 7, 256, 1000}) {
+    for (const std::size_t first : {0u, 1u, 6u, 259u})
+      for (const std::size_t elements : {1u, 7u, 256u, 1000u}) {
         INFO(kernels.name << ", " << elements << " from " << first);
         const auto y = run(kernels, rule, first, elements);
         for (std::size_t i = 0; i < elements; ++i)

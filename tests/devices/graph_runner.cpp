@@ -135,10 +135,14 @@ private:
   BatchView batch(int number) {
     while (batches_.size() <= static_cast<std::size_t>(number)) {
       const auto values = batch_values(graph_, static_cast<int>(batches_.size()), options_.noise);
-      batches_.push_back({{device_, *stream_, values.images}, {device_, *stream_, values.targets}});
+      auto& buffers = batches_.emplace_back();
+      for (const auto& tensor : values)
+        buffers.emplace_back(device_, *stream_, tensor);
     }
-    const auto& buffers = batches_[static_cast<std::size_t>(number)];
-    return at_addresses(executable_->batch(), {buffers.images.data(), buffers.targets.data()});
+    std::vector<const void*> addresses;
+    for (const auto& buffer : batches_[static_cast<std::size_t>(number)])
+      addresses.push_back(buffer.data());
+    return at_addresses(executable_->batch(), addresses);
   }
 
   void run_units() {

@@ -107,10 +107,13 @@ std::vector<float> initial_values(const Slot& slot) {
 BatchValues batch_values(const Graph& graph, int number, float noise) {
   const auto suffix = number == 0 ? std::string{} : std::to_string(number);
   BatchValues values;
-  for (const auto id : graph.with_role(Role::input))
-    values.images = images_of(graph, id, suffix, noise);
-  for (const auto id : graph.with_role(Role::target))
-    values.targets = targets_of(graph, id, number, suffix);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const auto id = static_cast<TensorId>(i);
+    if (graph[id].role == Role::input)
+      values.push_back(images_of(graph, id, suffix, noise));
+    else if (graph[id].role == Role::target)
+      values.push_back(targets_of(graph, id, number, suffix));
+  }
   return values;
 }
 

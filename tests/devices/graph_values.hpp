@@ -12,10 +12,8 @@ namespace troupe::tests {
 /// keep their range.
 std::vector<float> initial_values(const Slot& slot);
 
-/// As they lie in memory.
-struct BatchValues {
-  std::vector<std::byte> images, targets;
-};
+/// Inputs and targets in the order of the graph, as they lie in memory.
+using BatchValues = std::vector<std::vector<std::byte>>;
 
 /// Images in the type and with the channels of the graph's input, those that are padding zero. The
 /// second label is ignored. `number` 0, 1, ...: different values. Each pixel is off by a normal
