@@ -207,9 +207,7 @@ private:
       result.statistics[slot.name] = load(slot, statistics);
   }
 
-  struct Buffers {
-    DeviceVector<std::byte> images, targets;
-  };
+  using Buffers = std::vector<DeviceVector<std::byte>>; ///< of a batch's tensors
 
   Device& device_;
   const Graph& graph_;
