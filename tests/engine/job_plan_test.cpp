@@ -16,7 +16,7 @@ Config three_epochs() {
 
 } // namespace
 
-TEST_CASE("a job pauses at the end of every epoch") {
+TEST_CASE("a job pauses where it evaluates: at first at the end of every epoch") {
   const JobPlan plan{three_epochs(), 10};
   CHECK(plan.total_steps() == 30);
   CHECK(plan.next_pause(0) == 10);
@@ -40,6 +40,17 @@ TEST_CASE("max_steps ends a job early, with an evaluation and a checkpoint") {
   CHECK(plan.saves_while_training()); // after 10 steps
   config.train.max_steps = 10;
   CHECK_FALSE(JobPlan{config, 10}.saves_while_training());
+}
+
+TEST_CASE("where nothing is evaluated or saved an epoch ends without a pause") {
+  auto config = three_epochs();
+  config.checkpoint.every = {};
+  config.train.evaluate_every = 2;
+  const JobPlan plan{config, 10};
+  CHECK(plan.next_pause(0) == 20);
+  CHECK(plan.epoch_ends(10));
+  CHECK_FALSE(plan.evaluation_due(10));
+  CHECK(plan.next_pause(20) == 30);
 }
 
 TEST_CASE("checkpoints by steps fall between epochs") {
