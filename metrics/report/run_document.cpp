@@ -24,6 +24,7 @@ OrderedJson json_of_standing(const Standing& now) {
           {"seconds", now.seconds},
           {"seconds_left", value_or_null(now.seconds_left)},
           {"samples_per_second", value_or_null(now.samples_per_second)},
+          {"mfu", value_or_null(now.mfu)},
           {"loss", value_or_null(now.loss)},
           {"accuracy", value_or_null(now.accuracy)},
           {"test_loss", value_or_null(now.test_loss)},

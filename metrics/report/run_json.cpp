@@ -69,6 +69,8 @@ std::string to_json(const StepRecord& step) {
                         {"collective_seconds", step.collective_seconds},
                         {"collectives", to_object(step.collectives)},
                         {"overlap_ratio", step.overlap_ratio}};
+  if (step.mfu)
+    object["mfu"] = *step.mfu;
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
   if (!step.dealing.empty())

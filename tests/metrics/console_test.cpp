@@ -101,10 +101,10 @@ void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
 
 } // namespace
 
-TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s and time left") {
+TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s, MFU and time left") {
   const auto bar = progress_bar(progress_of(14), 100);
-  CHECK(bar == "epoch 2/3 [=============>            ] 5/10  loss 0.1333  accuracy 50.0%  "
-               "1,024 images/s  0:02 left");
+  CHECK(bar == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
+               "1,024 images/s  MFU 2.0%  0:02 left");
 }
 
 TEST_CASE("the bar fits into any width, and loses the least important first") {
@@ -113,6 +113,8 @@ TEST_CASE("the bar fits into any width, and loses the least important first") {
     CHECK(std::ssize(progress_bar(progress_of(14), width)) < width);
   }
   const auto at = [](int width) { return progress_bar(progress_of(14), width); };
+  CHECK(at(90) == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
+                  "1,024 images/s  0:02 left");
   CHECK(at(80) ==
         "epoch 2/3 [===========>          ] 5/10  loss 0.1333  1,024 images/s  0:02 left");
   CHECK(at(60) == "epoch 2/3 [=========>        ] 5/10  loss 0.1333  0:02 left");
@@ -258,8 +260,8 @@ TEST_CASE("without a terminal there is a line every five seconds and one for eac
   CHECK(has(lines[1], "1,024 images/s"));
   CHECK(lines[3] ==
         "epoch 1/3: loss 1.5000, accuracy 50.0%, test loss 1.2500, test accuracy 62.5%, 1.5 s");
-  CHECK(lines[10] == "small: completed after 3 epochs and 30 steps, 4.5 s, 1,024 images/s, loss "
-                     "0.0667, test accuracy 62.5%");
+  CHECK(lines[10] == "small: completed after 3 epochs and 30 steps, 4.5 s, 1,024 images/s, MFU "
+                     "2.0%, loss 0.0667, test accuracy 62.5%");
   CHECK(lines[11] == "report: runs/small/report.html");
   CHECK_FALSE(has(files.written(), "\033"));
   CHECK(files.errors().empty());
