@@ -107,8 +107,6 @@ std::string closing(const RunSummary& run) {
                   plural(run.steps, "step"), readable_seconds(run.seconds));
   if (const auto [rate, what] = throughput(run, run.samples_per_second); rate > 0)
     text += fmt::format(", {} {}/s", readable_rate(rate), what);
-  if (run.mfu)
-    text += ", MFU " + readable_percent(*run.mfu);
   if (run.steps > 0)
     text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)
