@@ -2,26 +2,21 @@
 
 #include "../host_device.hpp"
 #include "detail/primitives.hpp"
+#include "troupe/core/fail.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <vector>
 
 namespace troupe::cpu {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr auto enough = std::chrono::milliseconds{25};
-constexpr int fewest_tries = 3; ///< the first one makes the threads, and touches the memory
-
-/// Large enough for all threads, and small enough for their caches.
-constexpr std::int64_t rows_of_thread = 384, side = 768;
-
-/// c = a * b on the stream's thread.
-class Product {
+/// c = a * b, again and again.
+class MeasuredProduct {
 public:
-  Product(DType type, int threads) : rows_{rows_of_thread * threads}, type_{type} {}
+  MeasuredProduct(DType type, int threads) : rows_{rows_of_thread * threads}, type_{type} {}
 
   Status allocate(HostDevice& device) {
     for (auto* const matrix : {&a_, &b_, &c_}) {
@@ -53,6 +48,13 @@ public:
   }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr auto enough = std::chrono::milliseconds{25};
+  static constexpr int fewest_tries = 3; ///< the first one makes the threads of the product
+  /// Large enough for all threads, and small enough for their caches.
+  static constexpr std::int64_t rows_of_thread = 384, side = 768;
+
   std::int64_t rows_;
   DType type_;
   BufferPtr a_, b_, c_;
@@ -62,10 +64,10 @@ private:
 
 Result<double> best_product(DType type, int threads) {
   HostDevice device{0, threads};
-  Product product{type, threads};
+  MeasuredProduct product{type, threads};
   TROUPE_TRY(product.allocate(device));
   double best = 0;
-  HostStream stream{{.name = "peak", .threads = threads}}; // whose threads end with it
+  HostStream stream{StreamOptions{.name = "peak", .threads = threads}}; // its threads end with it
   stream.enqueue_for_library([&] {
     best = product.measure();
     return Status{};

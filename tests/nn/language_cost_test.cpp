@@ -12,9 +12,9 @@ using Catch::Approx;
 
 namespace {
 
-constexpr double sequence = 8, batch = 2, vocabulary = 30;
+constexpr double tokens_of_sequence = 8, tokens_of_batch = 16, kinds_of_tokens = 30;
 
-Graph training_graph(const ModelConfig& model) {
+Graph language_training_graph(const ModelConfig& model) {
   const InputSpec input{.name = "tokens", .sample = {8}, .vocabulary = 30};
   const auto forward = build_model(model, {.input = input, .batch = 2});
   REQUIRE(forward);
@@ -24,7 +24,7 @@ Graph training_graph(const ModelConfig& model) {
   return std::move(prepared->graph);
 }
 
-double made_once(const Graph& graph) {
+double operations_made_once(const Graph& graph) {
   return operations_of(graph) - repeated_operations_of(graph);
 }
 
@@ -33,23 +33,24 @@ double made_once(const Graph& graph) {
 TEST_CASE("a token takes six operations for each weight of a product, and the causal half of "
           "attention") {
   constexpr double layers = 6, width = 384, of_block = 12 * width * width;
-  const auto graph = training_graph({.name = "gpt2-mini"});
+  const auto graph = language_training_graph({.name = "gpt2-mini"});
   const double of_token =
-      6 * (layers * of_block + vocabulary * width) + 6 * layers * sequence * width;
-  CHECK(made_once(graph) == Approx(batch * sequence * of_token));
+      6 * (layers * of_block + kinds_of_tokens * width) + 6 * layers * tokens_of_sequence * width;
+  CHECK(operations_made_once(graph) == Approx(tokens_of_batch * of_token));
 }
 
 TEST_CASE("what backward makes again is counted apart: scores of attention, logits") {
   constexpr double layers = 6, width = 384;
-  const auto graph = training_graph({.name = "gpt2-mini"});
-  const double again = layers * sequence * width + 2 * vocabulary * width;
-  CHECK(repeated_operations_of(graph) == Approx(batch * sequence * again));
+  const auto graph = language_training_graph({.name = "gpt2-mini"});
+  const double again = layers * tokens_of_sequence * width + 2 * kinds_of_tokens * width;
+  CHECK(repeated_operations_of(graph) == Approx(tokens_of_batch * again));
 }
 
 TEST_CASE("heads that are shared have fewer weights") {
   constexpr double layers = 6, width = 384, intermediate = 1024;
   const double of_block = width * (2 * width + 2 * width / 3 + 3 * intermediate);
   const double of_token =
-      6 * (layers * of_block + vocabulary * width) + 6 * layers * sequence * width;
-  CHECK(made_once(training_graph({.name = "llama-mini"})) == Approx(batch * sequence * of_token));
+      6 * (layers * of_block + kinds_of_tokens * width) + 6 * layers * tokens_of_sequence * width;
+  CHECK(operations_made_once(language_training_graph({.name = "llama-mini"})) ==
+        Approx(tokens_of_batch * of_token));
 }
