@@ -170,6 +170,15 @@ struct RecoveryRecord {
   double seconds() const { return detect + halt + heal + connect + first_step; }
 };
 
+/// What a language model writes behind a prompt, to see what it has come to.
+struct GeneratedRecord {
+  std::int64_t step = 0;                           ///< steps that it had made
+  std::chrono::system_clock::time_point time = {}; ///< when the text was there
+  std::string prompt = {}, text = {};              ///< text: without the prompt
+  std::int64_t tokens = 0;                         ///< of the text
+  double seconds = 0;                              ///< that they took
+};
+
 /// What train.recompute saves each worker in a training step, and what it takes.
 struct RecomputeRecord {
   std::uint64_t activation_bytes = 0; ///< of the memory plan

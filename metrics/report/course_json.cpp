@@ -97,7 +97,11 @@ std::string json_of(const EpochCourse& epochs) {
 }
 
 std::string json_of(const RecoveryCourse& recoveries) {
-  return list_of(recoveries.recoveries());
+  return list_of(recoveries.records());
+}
+
+std::string json_of(const GeneratedCourse& generated) {
+  return list_of(generated.records());
 }
 
 } // namespace troupe::metrics

@@ -175,6 +175,8 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
     return fmt::format("{}", document.generation);
   case DocumentPart::recoveries:
     return json_of(document.course.recoveries);
+  case DocumentPart::generated:
+    return json_of(document.course.generated);
   case DocumentPart::actors:
     return dumped(json_of_actors(document.actors));
   case DocumentPart::timeline:

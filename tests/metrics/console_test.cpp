@@ -149,6 +149,20 @@ TEST_CASE("a run that max_steps ends within an epoch counts to its own end") {
   CHECK(progress.steps_left == 0);
 }
 
+TEST_CASE("what a model writes is one line, whatever that is") {
+  Files files;
+  auto console = files.console();
+  console.begin(small_run());
+  console.show(small_generated(1500));
+  auto hostile = small_generated(1600);
+  hostile.text = "\x1b[31m";
+  console.show(hostile);
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == "step 1,500 writes: And God said,\\nLet there be light.");
+  CHECK(lines[2] == "step 1,600 writes: And God\\x1b[31m");
+}
+
 TEST_CASE("recent steps count more than old ones") {
   RecentSteps recent;
   auto step = small_step(0);

@@ -57,6 +57,14 @@ inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
           .test_seconds = 0.25};
 }
 
+inline metrics::GeneratedRecord small_generated(std::int64_t step) {
+  return {.step = step,
+          .prompt = "And God",
+          .text = " said,\nLet there be light.",
+          .tokens = 7,
+          .seconds = 0.5};
+}
+
 inline metrics::WorkerSummary small_worker(int rank) {
   metrics::WorkerSummary worker;
   worker.rank = rank;

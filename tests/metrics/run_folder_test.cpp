@@ -315,7 +315,7 @@ TEST_CASE("changes of membership stay when a run goes on, also where steps are m
   CHECK_FALSE(parse_recovery(R"({"generation":2,"is_loss":"x"})").value().is_loss);
   const ScratchFolder output;
   REQUIRE(open(output).append(lost));
-  const auto again = open(output).before().course().recoveries.recoveries();
+  const auto again = open(output).before().course().recoveries.records();
   REQUIRE(again.size() == 1);
   CHECK(again.front().reason == lost.reason);
 }

@@ -100,7 +100,7 @@ def run(status="training", live=True, points=150, **changes):
         "steps": columns, "epochs": epochs(done // 195),
         "step_seconds": {"low": 0.098, "high": 0.142, "counts": [max(0, round(60 * math.exp(-((i - 8) ** 2) / 30)) + (i % 3 if i < 30 else 0)) for i in range(40)],
                          "median": 0.1071, "p95": 0.121, "max": 0.1418},
-        "workers": [worker(0), worker(1)], "nodes": nodes(), "generation": 1, "recoveries": [], "actors": actors(), "timeline": timeline(),
+        "workers": [worker(0), worker(1)], "nodes": nodes(), "generation": 1, "recoveries": [], "generated": [], "actors": actors(), "timeline": timeline(),
         "checkpoints": {"written": 3, "failures": 0, "last_step": 585, "last_seconds": 0.21, "last_bytes": 3 * MIB + 200 * KIB,
                         "last_time": "2026-11-24T04:49:12Z", "path": "runs/resnet20-ddp/checkpoints/step-585"},
         "log": log(), "config": "run:\n  name: resnet20-ddp\nmodel:\n  name: resnet20\n",

@@ -46,6 +46,13 @@ class Numbers(PageTest):
         self.assertEqual(text_of(page, "[data-tile='Images/s'] dd"), "1,184")
         self.assertEqual(text_in(page, "MFU"), "(not there)")
 
+    def test_the_newest_text_is_the_first_and_no_markup(self):
+        document = self.on_texts(10)
+        texts = [{"step": step, "prompt": "And God", "text": f" said\n<b>{step}</b>", "tokens": 7, "seconds": 0.5} for step in (100, 1200)]
+        page = self.standing(document | {"generated": texts})
+        self.assertIn("after step 1,200 And God said <b>1200</b> after step 100 And God said <b>100</b>", text_in(page, "Generated text"))
+        self.assertEqual(text_in(self.standing(document), "Generated text"), "(not there)")
+
     @staticmethod
     def on_texts(points):
         document = documents.run(points=points)
