@@ -5,6 +5,7 @@
 #include "../core/scratch_folder.hpp"
 
 #include "troupe/metrics/console/detail/progress.hpp"
+#include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/registry/registry.hpp"
 #include "troupe/metrics/report/run_document.hpp"
 #include "troupe/metrics/report/run_json.hpp"
