@@ -33,6 +33,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.
     caf::result<void>(atom::evaluated, EpochRecordPtr epoch),
+    // What a language model writes by now.
+    caf::result<void>(atom::evaluated, GeneratedRecordPtr generated),
     // The first step of a generation that goes on from another.
     caf::result<void>(atom::begin, RecoveryRecordPtr recovery),
     // What every worker of this node uses, for gauges and the summary.

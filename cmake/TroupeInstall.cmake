@@ -58,7 +58,7 @@ function(script_page tool name)
   file(WRITE "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" "${page}")
   install(FILES "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endfunction()
-script_page(fetch-data "fetches CIFAR-10, MNIST, Fashion-MNIST or texts, and verifies files")
+script_page(fetch-data "fetches CIFAR-10, MNIST, Fashion-MNIST, texts or a tokenizer, and verifies files")
 script_page(make-certs "makes certificates for daemons, to try TLS with")
 install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
 

@@ -30,6 +30,10 @@ public:
     host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
+    for (const auto& one : host_->equipment) {
+      TROUPE_TRY(one->peak_operations,
+                 host_->devices->peak_operations(one->worker, job().precision));
+    }
     return host_;
   }
 
@@ -74,6 +78,7 @@ Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
     host_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                         recompute->operations_ratio};
   }
+  host_->operations -= nn::repeated_operations_of(model.graph);
   engine.compile.memory = std::move(model.memory);
   TROUPE_TRY(auto train, equipment.device->compile(model.graph, engine.compile));
   equipment.train = std::move(train);

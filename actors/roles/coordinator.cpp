@@ -231,6 +231,8 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
     record->dealing = dealer_.dealing().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
+  if (const auto peak = peak_operations(); peak > 0 && record->seconds > 0)
+    record->mfu = setup_.info.operations_per_step / record->seconds / peak;
   totals_.collective += collective.total;
   totals_.overlapped += collective.overlapped;
   epoch_.add(*record);
@@ -243,6 +245,17 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   if (step == setup_.first_step && !setup_.generation.is_first())
     record_recovery();
   tell_workers_status();
+}
+
+/// Of all ranks' devices; 0 where nobody knows that of one.
+double CoordinatorState::peak_operations() const {
+  double sum = 0;
+  for (const auto& [rank, member] : members_) {
+    if (member.info.peak_operations <= 0)
+      return 0;
+    sum += member.info.peak_operations;
+  }
+  return sum;
 }
 
 void CoordinatorState::record_recovery() {
@@ -426,6 +439,7 @@ void CoordinatorState::end(std::string_view status) {
   summary_.seconds = totals_.seconds + seconds(Clock::now() - begin_);
   summary_.samples_per_second =
       ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
+  summary_.mfu = totals_.steps.mfu();
   summary_.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});

@@ -98,6 +98,7 @@ private:
   void commit(StepReport report);
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  double peak_operations() const;
   bool needs_one_state() const;
   void reach_pause();
   bool meet();

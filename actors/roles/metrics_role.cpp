@@ -34,6 +34,7 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         view_->show(*epoch);
         tell_lines();
       },
+      [this](atom::evaluated, const GeneratedRecordPtr& generated) { view_->show(*generated); },
       [this](atom::begin, const RecoveryRecordPtr& recovery) {
         view_->show(*recovery);
         tell_lines();

@@ -13,17 +13,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-/// Of products in the types of this precision.
-double peak_operations(const PeakOperations& peak, Precision precision) {
-  if (compute_type(precision) != DType::f32)
-    return peak.narrow;
-  return precision == Precision::tf32 ? peak.tf32 : peak.f32;
-}
-
-} // namespace
-
 template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
   setup.row = generation().trace.track(group, State::name);
@@ -125,7 +114,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .memory_bytes = info.on_host ? 0 : info.memory_bytes,
-                       .peak_operations = peak_operations(info.peak, job.precision)},
+                       .peak_operations = replica->equipment->peak_operations},
               worker, shard_manager, formed_->metrics);
 }
 

@@ -44,6 +44,7 @@ struct ModelConfig {
   std::optional<std::int64_t> layers, heads, kv_heads, intermediate, positions, vocabulary;
   std::string head = "usual";       ///< its weight: tied (the embedding's table), own, usual
   double rope_theta = 10000.0;      ///< of the longest wave of rotary positions
+  double norm_epsilon = 1e-5;       ///< of a language model's norms: added to variances
   OwnValues own;                    ///< of keys that models from outside have
   OwnRows<nn::Family> own_families; ///< those models
 

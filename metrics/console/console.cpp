@@ -101,6 +101,12 @@ std::string line_of_skipped(const StepRecord& step) {
                      step.loss_scale.value_or(1));
 }
 
+/// On one line, whatever the model has written.
+std::string line_of(const GeneratedRecord& generated) {
+  return fmt::format("step {} writes: {}", readable_count(generated.step),
+                     escaped(generated.prompt + generated.text));
+}
+
 std::string closing(const RunSummary& run) {
   auto text =
       fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
@@ -175,6 +181,12 @@ void Console::show(const EpochRecord& epoch) {
   if (is_json())
     return write(event("epoch", to_json(epoch)));
   write(line_of(epoch, run_));
+}
+
+void Console::show(const GeneratedRecord& generated) {
+  if (options_.quiet)
+    return;
+  write(is_json() ? event("generated", to_json(generated)) : line_of(generated));
 }
 
 void Console::end(const RunSummary& summary, std::string_view report) {

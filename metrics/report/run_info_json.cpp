@@ -31,6 +31,7 @@ OrderedJson object_of(const RunInfo& run) {
           {"steps_per_epoch", run.steps_per_epoch},
           {"total_steps", run.total_steps},
           {"first_step", run.first_step},
+          {"operations_per_step", run.operations_per_step},
           {"started", began ? OrderedJson(utc(run.started)) : OrderedJson(nullptr)},
           {"host", run.host},
           {"version", run.version},

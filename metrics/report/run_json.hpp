@@ -13,6 +13,7 @@ namespace troupe::metrics {
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
 std::string to_json(const RecoveryRecord& recovery);
+std::string to_json(const GeneratedRecord& generated);
 
 // JSON of several lines, for people too.
 std::string to_json(const RunInfo& run);

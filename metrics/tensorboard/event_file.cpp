@@ -86,6 +86,7 @@ Status EventFile::append(const StepRecord& step) {
     if (run_.tokens_per_sample > 0)
       add(scalars, "throughput/tokens_per_second", throughput(run_, rate).per_second);
   }
+  add(scalars, "throughput/mfu", step.mfu);
   add(scalars, "time/step_seconds", step.seconds);
   add(scalars, "time/data_wait_seconds", step.data_wait_seconds);
   add(scalars, "time/compute_seconds", step.compute_seconds);

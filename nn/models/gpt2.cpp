@@ -61,7 +61,7 @@ public:
     for (std::int64_t i = 0; i < size_.layers; ++i)
       x = block(x, fmt::format("transformer.h.{}", i));
     builder_.begin_unit("head");
-    add_language_head(arguments_, builder_.layer_norm("transformer.ln_f", x), shared);
+    add_language_head(arguments_, norm("transformer.ln_f", x), shared);
   }
 
 private:
@@ -75,9 +75,14 @@ private:
                           PositionAttributes{arguments_.sequence});
   }
 
+  TensorId norm(const std::string& name, TensorId x) {
+    return builder_.layer_norm(name, x, {static_cast<float>(arguments_.model.norm_epsilon)});
+  }
+
   TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
     return builder_.linear(name, x, out, {.weight = Initial::normal(initial_deviation)});
   }
+
   /// Every block adds to the stream twice: its deviation stays the same, however many there are.
   TensorId residual(const std::string& name, TensorId x, TensorId stream) {
     const auto additions = 2.0 * static_cast<double>(size_.layers);
@@ -93,13 +98,11 @@ private:
                                     .heads = size_.heads,
                                     .kv_heads = size_.heads,
                                     .head_dim = size_.head_dim()};
-    const auto qkv =
-        linear(name + ".attn.c_attn", builder_.layer_norm(name + ".ln_1", x), 3 * size_.width);
+    const auto qkv = linear(name + ".attn.c_attn", norm(name + ".ln_1", x), 3 * size_.width);
     const auto y =
         builder_.apply(Op::causal_attention, name + ".attn", {qkv}, heads, {"log_sum_exp"});
     x = residual(name + ".attn.c_proj", y, x);
-    const auto hidden =
-        linear(name + ".mlp.c_fc", builder_.layer_norm(name + ".ln_2", x), size_.intermediate);
+    const auto hidden = linear(name + ".mlp.c_fc", norm(name + ".ln_2", x), size_.intermediate);
     return residual(name + ".mlp.c_proj", builder_.gelu(name + ".mlp.act", hidden, {.tanh = true}),
                     x);
   }
@@ -128,7 +131,7 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
            .value = "gelu_new",
            .usual = "gelu_new",
            .same = {"gelu_pytorch_tanh"}},
-          {"layer_norm_epsilon", norm_epsilon, 1e-5},
+          {"layer_norm_epsilon", model.norm_epsilon, 1e-5, "model.norm_epsilon"},
           {"tie_word_embeddings", model.head != "own", true, "model.head"},
           {"scale_attn_weights", true, true},
           {"scale_attn_by_inverse_layer_idx", false, false},

@@ -44,6 +44,12 @@ std::vector<ModelKey> language_keys(ModelConfig& model) {
                {.choices = {"usual", "tied", "own"}},
                "Weight of the head: tied (the embedding's table), own; usual: the model's"},
        .elsewhere = "{} is no language model",
+       .refused_elsewhere = false},
+      {.key = {"model.norm_epsilon",
+               &model.norm_epsilon,
+               {.min = 1e-12, .max = 1},
+               "What norms add to variances or mean squares before the root"},
+       .elsewhere = "{} is no language model",
        .refused_elsewhere = false}};
 }
 

@@ -33,9 +33,6 @@ ConfigConflicts language_conflicts(const LanguageSize& size, const ModelConfig& 
 /// Weights begin as Hugging Face's models have them: normal with this deviation.
 inline constexpr double initial_deviation = 0.02;
 
-/// What is added to variances and mean squares, in all norms.
-inline constexpr double norm_epsilon = 1e-5;
-
 /// Rows of the table of tokens, of which the data may have fewer.
 std::int64_t vocabulary_of(const ModelConfig& model, std::int64_t vocabulary_of_data);
 

@@ -72,7 +72,8 @@ private:
   TensorId norm(const std::string& name, TensorId x) {
     const auto scale = builder_.parameter(name + ".weight", {size_.width}, Initial::constant(1));
     return builder_.apply(Op::rms_norm, name, {x, scale},
-                          RmsNormAttributes{.eps = float{norm_epsilon}}, {"saved_inv_rms"});
+                          RmsNormAttributes{static_cast<float>(arguments_.model.norm_epsilon)},
+                          {"saved_inv_rms"});
   }
 
   TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
@@ -138,7 +139,7 @@ std::vector<HuggingFaceKey> hugging_face_keys_of_llama(const ModelConfig& model,
           {"num_key_value_heads", size.kv_heads, size.heads, "model.kv_heads"},
           {"head_dim", size.head_dim(), size.head_dim(), "model.heads"},
           {"hidden_act", "silu", "silu"},
-          {"rms_norm_eps", norm_epsilon, 1e-6},
+          {"rms_norm_eps", model.norm_epsilon, 1e-6, "model.norm_epsilon"},
           {"rope_theta", model.rope_theta, 1e4, "model.rope_theta", {"rope_parameters.rope_theta"}},
           {.name = "rope_parameters.rope_type",
            .value = "default",

@@ -110,7 +110,9 @@ inline Status check_causal_attention_backward(const Attributes& attributes, Type
 
 /// Scores again, their gradient, and those of q, k and v.
 inline NodeCost cost_of_attention_backward(const Graph& graph, const Node& node) {
-  return cost_of_attention(graph, node, node.inputs[0], 5);
+  auto cost = cost_of_attention(graph, node, node.inputs[0], 5);
+  cost.repeated = cost.operations / 5;
+  return cost;
 }
 
 inline constexpr OpRecord causal_attention_backward = {

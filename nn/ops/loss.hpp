@@ -139,12 +139,19 @@ inline Status differentiate_linear_cross_entropy(Propagation& to, const Node& no
   return {};
 }
 
-/// So many products of all rows with the weight.
-template <int products>
-NodeCost cost_of_logits(const Graph& graph, const Node& node) {
+/// A product of all rows with the weight.
+inline NodeCost cost_of_logits(const Graph& graph, const Node& node) {
   auto cost = cost_of_moving(graph, node);
-  cost.operations = 2.0 * products * static_cast<double>(graph[node.inputs[0]].shape[0]) *
+  cost.operations = 2.0 * static_cast<double>(graph[node.inputs[0]].shape[0]) *
                     static_cast<double>(graph[node.inputs[1]].shape.elements());
+  return cost;
+}
+
+/// The logits again, and two gradients.
+inline NodeCost cost_of_logits_backward(const Graph& graph, const Node& node) {
+  auto cost = cost_of_logits(graph, node);
+  cost.repeated = cost.operations;
+  cost.operations *= 3;
   return cost;
 }
 
@@ -157,7 +164,7 @@ inline constexpr OpRecord linear_cross_entropy = {
     .rounded = InputSet::only({1}),
     .gradient = differentiate_linear_cross_entropy,
     .flows_to = InputSet::only({0, 1}),
-    .cost = cost_of_logits<1>,
+    .cost = cost_of_logits,
 };
 
 inline Status check_linear_cross_entropy_backward(const Attributes&, Types in, Types out) {
@@ -177,7 +184,7 @@ inline constexpr OpRecord linear_cross_entropy_backward = {
     .check = check_linear_cross_entropy_backward,
     .rounded = InputSet::only({1}),
     .takes_loss_scale = true,
-    .cost = cost_of_logits<3>,
+    .cost = cost_of_logits_backward,
 };
 
 } // namespace troupe::nn::ops

@@ -7,6 +7,7 @@
 #include "troupe/actors/roles/coordinator.hpp"
 #include "troupe/core/config/config.hpp"
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -155,6 +156,7 @@ struct Company : Deterministic {
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
             .dealer = {.dealing = {2, 2}},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},
             .is_sharded = seen->is_sharded,
             .checkpointer = checkpointer,
@@ -174,8 +176,11 @@ struct Company : Deterministic {
     others.push_back(caf::actor_cast<caf::actor>(worker));
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     self->send(coordinator, atom::join_v,
-               RankInfo{.rank = rank, .metrics = {}, .device = rank == 0 ? "a" : "b"}, worker,
-               shard_manager, metrics);
+               RankInfo{.rank = rank,
+                        .metrics = {},
+                        .device = rank == 0 ? "a" : "b",
+                        .peak_operations = peaks[static_cast<std::size_t>(rank)]},
+               worker, shard_manager, metrics);
     scheduler.run();
   }
   void start() {
@@ -201,6 +206,7 @@ struct Company : Deterministic {
   }
 
   std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  std::array<double, 2> peaks = {}; ///< operations a second, by rank; 0: nobody knows
   metrics_actor metrics;
   checkpointer_actor checkpointer;
   coordinator_actor coordinator;

@@ -169,6 +169,8 @@ TEST_CASE("what METRICS is told is on the run's page") {
     audience.commit(step);
   audience.tell(atom::evaluated_v,
                 EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
+  audience.tell(atom::evaluated_v, GeneratedRecordPtr{std::make_shared<metrics::GeneratedRecord>(
+                                       testing::small_generated(3))});
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(0)});
   audience.tell(atom::saved_v,
                 CheckpointOutcome{.step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
@@ -181,6 +183,7 @@ TEST_CASE("what METRICS is told is on the run's page") {
   CHECK(page.at("progress").at("steps") == 3);
   CHECK(page.at("steps").at("loss")[2] == Catch::Approx(testing::small_step(2).loss));
   CHECK(page.at("epochs")[0].at("test_accuracy") == 0.625);
+  CHECK(page.at("generated")[0].at("text") == testing::small_generated(3).text);
   CHECK(page.at("workers")[0].at("node") == "one");
   CHECK(page.at("nodes")[0].at("page") == "here:9401");
   CHECK(page.at("nodes")[0].at("leads") == true);

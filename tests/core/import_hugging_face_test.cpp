@@ -59,6 +59,21 @@ TEST_CASE("LLaMA's config.json says the model") {
   CHECK(model.vocabulary == 32000);
   CHECK(model.head == "own");
   CHECK(model.rope_theta == 500000);
+  CHECK(model.norm_epsilon == 1e-5);
+}
+
+TEST_CASE("norms add what config.json says, or what transformers adds without it") {
+  CHECK(config_of(from_hugging_face(gpt2_json())).model.norm_epsilon == 1e-5);
+  const auto without = R"({"model_type": "gpt2"})";
+  CHECK(config_of(from_hugging_face(without)).model.norm_epsilon == 1e-5);
+  const auto said = from_hugging_face(R"({"model_type": "llama", "rms_norm_eps": 1e-4})");
+  CHECK(config_of(said).model.norm_epsilon == 1e-4);
+  CHECK(said_of(said, "model_type") ==
+        "mapped to model.name: llama-7b (the other keys say which size)");
+  const auto unsaid = from_hugging_face(R"({"model_type": "llama"})");
+  CHECK(config_of(unsaid).model.norm_epsilon == 1e-6);
+  CHECK(said_of(unsaid, "model_type") == "mapped to model.name: llama-7b, model.norm_epsilon: "
+                                         "1e-6 (the other keys say which size)");
 }
 
 TEST_CASE("weights and a tokenizer that lie beside it are taken") {
@@ -84,6 +99,8 @@ TEST_CASE("what would compute something else is refused") {
             .ends_with("rope_parameters.rope_type: not supported: \"yarn\"; troupe has default"));
   CHECK(refusal(gpt2_json(R"(, "scale_attn_weights": false)"))
             .ends_with("scale_attn_weights: not supported: false; troupe has true"));
+  CHECK(refusal(R"({"model_type": "llama", "rms_norm_eps": 0})")
+            .ends_with("rms_norm_eps: 0 is not allowed; allowed: a number, 1e-12 to 1"));
   CHECK(refusal(R"({"model_type": "mamba"})")
             .ends_with("model_type: \"mamba\" is not allowed; allowed: gpt2, llama"));
   CHECK(refusal(R"({"vocab_size": 10})")

@@ -103,11 +103,13 @@ TEST_CASE("a folder of LLaMA says its rotary positions and its heads") {
   const ScratchFolder folder;
   auto config = small_language_config("llama-mini");
   config.model.rope_theta = 500000;
+  config.model.norm_epsilon = 1e-6;
   REQUIRE(engine::export_hugging_face(trained_language_model(config),
                                       {.output = folder / "out", .dtype = DType::bf16}));
   const auto json = read_json_file(folder / "out/config.json");
   CHECK(json.at("architectures") == nlohmann::json::array({"LlamaForCausalLM"}));
   CHECK(json.at("rope_theta") == 500000.0);
+  CHECK(json.at("rms_norm_eps") == 1e-6);
   CHECK(json.at("num_key_value_heads") == 1);
   CHECK(json.at("head_dim") == 4);
   CHECK(json.at("max_position_embeddings") == 4);

@@ -150,7 +150,31 @@ TEST_CASE("LLaMA's positions are where version 4 or 5 has them") {
                                         "(model.rope_theta)"));
   CHECK_THAT(message, ContainsSubstring("rope_scaling.rope_type: \"llama3\" in the file, "
                                         "\"default\" here"));
-  CHECK_THAT(message, ContainsSubstring("rms_norm_eps: 1e-06 in the file, 1e-05 here"));
+  CHECK_THAT(message, ContainsSubstring("rms_norm_eps: 1e-06 in the file, 1e-05 here "
+                                        "(model.norm_epsilon)"));
+}
+
+TEST_CASE("norms of the file and of the config add the same") {
+  for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
+    HuggingFaceFolder made{small_language_config(name)};
+    made.config.model.norm_epsilon = 1e-6;
+    made.write();
+    CHECK_THAT(made.refusal(), ContainsSubstring("1e-05 in the file, 1e-06 here "
+                                                 "(model.norm_epsilon)"));
+    made.json[made.json.contains("rms_norm_eps") ? "rms_norm_eps" : "layer_norm_epsilon"] = 1e-6;
+    made.write();
+    made.check_values();
+  }
+}
+
+TEST_CASE("what LLaMA's file does not say of its norms is 1e-6") {
+  auto made = llama_folder();
+  made.json.erase("rms_norm_eps");
+  made.write();
+  CHECK_THAT(made.refusal(), ContainsSubstring("rms_norm_eps: not in the file, which means 1e-06; "
+                                               "1e-05 here (model.norm_epsilon)"));
+  made.config.model.norm_epsilon = 1e-6;
+  made.check_values();
 }
 
 TEST_CASE("nothing of the weights may be missing, left over or of another shape or type") {

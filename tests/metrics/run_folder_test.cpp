@@ -82,10 +82,12 @@ TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
   const auto summary = nlohmann::json::parse(read_bytes(output / "small/summary.json"));
   for (const char* key :
        {"status", "epochs", "steps", "samples", "seconds", "samples_per_second", "loss", "accuracy",
-        "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio"})
+        "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio",
+        "mfu", "operations_per_step"})
     CHECK(summary.contains(key));
-  for (const char* key : {"rank", "device", "peak_memory_bytes", "parameter_bytes",
-                          "gradient_bytes", "optimizer_bytes", "busy_ratio"})
+  for (const char* key :
+       {"rank", "device", "peak_memory_bytes", "parameter_bytes", "gradient_bytes",
+        "optimizer_bytes", "busy_ratio", "peak_operations_per_second"})
     CHECK(summary["workers"][1].contains(key));
   CHECK(summary["started"] == "2026-11-21T00:00:00Z");
   CHECK(read_bytes(output / "small/report.html").starts_with("<!DOCTYPE html>"));
@@ -279,6 +281,7 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.collective_bytes == step.collective_bytes);
   CHECK(back.collectives == step.collectives);
   CHECK(back.gradient_norm == 1.5);
+  CHECK(back.mfu == 0.02);
   CHECK(back.drift == 0.25);
   CHECK(back.round_bytes == 700);
   CHECK(to_json(back) == to_json(step));
@@ -312,7 +315,7 @@ TEST_CASE("changes of membership stay when a run goes on, also where steps are m
   CHECK_FALSE(parse_recovery(R"({"generation":2,"is_loss":"x"})").value().is_loss);
   const ScratchFolder output;
   REQUIRE(open(output).append(lost));
-  const auto again = open(output).before().course().recoveries.recoveries();
+  const auto again = open(output).before().course().recoveries.records();
   REQUIRE(again.size() == 1);
   CHECK(again.front().reason == lost.reason);
 }

@@ -5,12 +5,16 @@
 #include "../core/scratch_folder.hpp"
 
 #include "troupe/metrics/console/detail/progress.hpp"
+#include "troupe/metrics/readable.hpp"
 #include "troupe/metrics/registry/registry.hpp"
+#include "troupe/metrics/report/run_document.hpp"
+#include "troupe/metrics/report/run_json.hpp"
 #include "troupe/metrics/text_figures.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -53,6 +57,24 @@ TEST_CASE("a bar of texts says their perplexity and tokens") {
   recent.add(step_on_texts());
   CHECK_THAT(progress_line(progress_after(run_on_texts(), step_on_texts(), recent)),
              ContainsSubstring("loss 1.2528  perplexity 3.50  262,144 tokens/s"));
+}
+
+TEST_CASE("what a model writes is in the document, of the last twenty times") {
+  RunDocument document;
+  for (std::int64_t step = 1; step <= 25; ++step)
+    document.course.add(small_generated(step));
+  const auto texts = nlohmann::json::parse(to_json(document, false, {})).at("generated");
+  REQUIRE(texts.size() == 20);
+  CHECK(texts.front().at("step") == 6);
+  CHECK(texts.back().at("step") == 25);
+  CHECK(texts.back().at("prompt") == "And God");
+  CHECK(texts.back().at("text") == " said,\nLet there be light.");
+}
+
+TEST_CASE("letters that are no UTF-8 do not cost the rest") {
+  auto generated = small_generated(1);
+  generated.text = "light\xff";
+  CHECK_THAT(to_json(generated), ContainsSubstring("light\xef\xbf\xbd"));
 }
 
 TEST_CASE("a large perplexity is a whole number") {

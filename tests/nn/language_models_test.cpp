@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::nn;
@@ -101,6 +102,20 @@ TEST_CASE("keys change a named size, and what follows from it") {
   CHECK(graph[*graph.find("model.layers.2.mlp.up_proj.weight")].shape == Shape{256, 96});
   const auto padded = language_graph({.name = "gpt2-mini", .vocabulary = 64}, tokens(8, 30));
   CHECK(padded[*padded.find("transformer.wte.weight")].shape == Shape{64, 384});
+}
+
+TEST_CASE("all norms add the config's epsilon") {
+  for (const auto* const name : {"gpt2-mini", "llama-mini"}) {
+    const auto graph =
+        language_graph({.name = name, .layers = 2, .norm_epsilon = 1e-3}, tokens(8, 30));
+    std::vector<float> epsilons;
+    for (const auto& node : graph.nodes)
+      if (node.op == Op::layer_norm)
+        epsilons.push_back(std::get<LayerNormAttributes>(node.attributes).eps);
+      else if (node.op == Op::rms_norm)
+        epsilons.push_back(std::get<RmsNormAttributes>(node.attributes).eps);
+    CHECK(epsilons == std::vector<float>(5, 1e-3f));
+  }
 }
 
 TEST_CASE("weights begin as Hugging Face's do") {

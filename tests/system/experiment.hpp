@@ -21,6 +21,8 @@ using Settings = std::vector<std::string>;
 Settings operator+(Settings a, const Settings& b);
 /// With hsdp in groups of two.
 Settings workers(const std::string& strategy, int count);
+/// A text of this tree, whose tokens do not come to lie beside it.
+Settings text_of_this_tree();
 
 /// runs/NAME/, also of a run that still goes on.
 class RunFiles {

@@ -19,7 +19,6 @@ constexpr double loss_bound = 1e-5; // relative
 
 Experiment on_text(const std::string& model, const Settings& more = {}) {
   const Settings usual = {"data.dataset=text",
-                          "data.root=" + (source_tree() / "docs/architecture.md").string(),
                           "data.sequence_length=32",
                           "data.augment=[]",
                           "data.batch_size=8",
@@ -33,7 +32,7 @@ Experiment on_text(const std::string& model, const Settings& more = {}) {
                           "train.optimizer.nesterov=false",
                           "train.optimizer.decay=matrices",
                           "train.schedule.warmup=0"};
-  return Experiment{usual + more};
+  return Experiment{text_of_this_tree() + usual + more};
 }
 
 /// `troupe VERB MODEL OPTIONS`

@@ -212,6 +212,12 @@ void RunView::show(const metrics::EpochRecord& epoch) {
   write_report_after(short_pause);
 }
 
+void RunView::show(const metrics::GeneratedRecord& generated) {
+  exposition_.live().record(generated);
+  console_.show(generated);
+  write_report_after(short_pause);
+}
+
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
     log_->debug("checkpoint of step {} written in {:.3f} s", checkpoint.step, checkpoint.seconds);

@@ -52,6 +52,7 @@ public:
   void show(const metrics::StepRecord& step);
   void show(const metrics::RecoveryRecord& recovery);
   void show(const metrics::EpochRecord& epoch);
+  void show(const metrics::GeneratedRecord& generated);
   void show(const metrics::WorkerSummary& worker);
   /// Of the job's node at this address.
   void show_heartbeat(const std::string& address);

@@ -24,7 +24,8 @@ Outcome map_type(const Context&, const Entry& entry) {
   if (entry.text == "gpt2")
     return mapped({{"model.name", "gpt2"}});
   if (entry.text == "llama")
-    return mapped({{"model.name", "llama-7b"}}, "the other keys say which size");
+    return mapped({{"model.name", "llama-7b"}, {"model.norm_epsilon", "1e-6", Firmness::usual}},
+                  "the other keys say which size");
   return wrong(entry, "gpt2, llama");
 }
 
@@ -55,6 +56,13 @@ Outcome map_theta(const Context&, const Entry& entry) {
   return mapped({{"model.rope_theta", number_text(*theta)}});
 }
 
+Outcome map_epsilon(const Context&, const Entry& entry) {
+  const auto epsilon = number_of(entry);
+  if (!epsilon || *epsilon < 1e-12 || *epsilon > 1)
+    return wrong(entry, "a number, 1e-12 to 1");
+  return mapped({{"model.norm_epsilon", number_text(*epsilon)}});
+}
+
 /// One of the values that are built in here.
 template <auto const& allowed>
 Outcome expect(const Context&, const Entry& entry) {
@@ -66,12 +74,6 @@ Outcome expect(const Context&, const Entry& entry) {
 constexpr std::array<std::string_view, 2> gelu = {"gelu_new", "gelu_pytorch_tanh"};
 constexpr std::array<std::string_view, 1> silu = {"silu"}, plain_rope = {"default"},
                                           scaled = {"true"};
-
-Outcome expect_epsilon(const Context&, const Entry& entry) {
-  if (number_of(entry) == 1e-5)
-    return with_fate(Fate::built_in, "1e-5 is what there is");
-  return with_fate(Fate::refused, fmt::format("{}; troupe has 1e-5", value_text(entry)));
-}
 
 /// Heads are as wide as the width allows.
 Outcome expect_head_width(const Context& context, const Entry& entry) {
@@ -91,7 +93,7 @@ ForeignRows gpt2_rows() {
       {"n_head", Fate::mapped, "`model.heads`", gpt2, {}, map_whole<heads>},
       {"n_inner", Fate::mapped, "`model.intermediate`", gpt2, {}, map_whole<intermediate>},
       {"activation_function", Fate::built_in, "gelu_new", gpt2, {}, expect<gelu>},
-      {"layer_norm_epsilon", Fate::built_in, "1e-5", gpt2, {}, expect_epsilon},
+      {"layer_norm_epsilon", Fate::mapped, "`model.norm_epsilon`", gpt2, {}, map_epsilon},
       {"scale_attn_weights", Fate::built_in, "true", gpt2, {}, expect<scaled>},
       {"scale_attn_by_inverse_layer_idx", Fate::refused,
        "scores are divided by the root of the head's width", gpt2},
@@ -123,7 +125,7 @@ ForeignRows llama_rows() {
        {},
        expect_head_width},
       {"hidden_act", Fate::built_in, "silu", llama, {}, expect<silu>},
-      {"rms_norm_eps", Fate::built_in, "1e-5", llama, {}, expect_epsilon},
+      {"rms_norm_eps", Fate::mapped, "`model.norm_epsilon`", llama, {}, map_epsilon},
       {"rope_theta", Fate::mapped, "`model.rope_theta`", llama, {}, map_theta},
       {"rope_parameters.rope_theta", Fate::mapped, "`model.rope_theta`", llama, {}, map_theta},
       {"rope_parameters.rope_type", Fate::built_in, "default", llama, {}, expect<plain_rope>},

@@ -16,7 +16,7 @@ namespace {
 constexpr std::ptrdiff_t least_bar = 10, most_bar = 40;
 
 struct Parts {
-  std::string place, loss, left, rate, quality;
+  std::string place, loss, left, rate, quality, mfu;
 };
 
 std::string quality_of(const Progress& progress) {
@@ -27,6 +27,11 @@ std::string quality_of(const Progress& progress) {
   return found ? "perplexity " + readable_perplexity(*found) : "";
 }
 
+std::string text_of_mfu(const RecentSteps& recent) {
+  const auto mfu = recent.mfu();
+  return mfu ? "MFU " + readable_percent(*mfu) : "";
+}
+
 Parts parts_of(const Progress& progress) {
   const auto& recent = progress.recent;
   const auto left = static_cast<double>(progress.steps_left) * recent.seconds_per_step();
@@ -35,7 +40,8 @@ Parts parts_of(const Progress& progress) {
           .loss = "loss " + readable_loss(recent.loss()),
           .left = readable_clock(left) + " left",
           .rate = fmt::format("{} {}/s", readable_rate(rate), what),
-          .quality = quality_of(progress)};
+          .quality = quality_of(progress),
+          .mfu = text_of_mfu(recent)};
 }
 
 /// The parts that have something to say.
@@ -74,10 +80,11 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
 }
 
 std::string progress_bar(const Progress& progress, int width) {
-  const auto [place, loss, left, rate, quality] = parts_of(progress);
+  const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
   const auto epoch = epoch_of(progress);
   for (const auto& rest :
-       {fmt::format("{}", fmt::join(present({place, loss, quality, rate, left}), "  ")),
+       {fmt::format("{}", fmt::join(present({place, loss, quality, rate, mfu, left}), "  ")),
+        fmt::format("{}", fmt::join(present({place, loss, quality, rate, left}), "  ")),
         fmt::format("{}  {}  {}  {}", place, loss, rate, left),
         fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
     const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
@@ -92,10 +99,9 @@ std::string progress_bar(const Progress& progress, int width) {
 }
 
 std::string progress_line(const Progress& progress) {
-  const auto parts = parts_of(progress);
-  return fmt::format(
-      "{}  step {}", epoch_of(progress),
-      fmt::join(present({parts.place, parts.loss, parts.quality, parts.rate, parts.left}), "  "));
+  const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
+  return fmt::format("{}  step {}", epoch_of(progress),
+                     fmt::join(present({place, loss, quality, rate, mfu, left}), "  "));
 }
 
 } // namespace troupe::metrics

@@ -20,10 +20,10 @@ struct Progress {
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent);
 
-/// "epoch 3/10 [=====>    ] 120/390  loss 1.2345  accuracy 45.2%  870 images/s  12:34 left"; of
-/// texts "perplexity 3.44" in the place of accuracy, and tokens. Where the width (in columns) is
-/// less, accuracy goes first, then the rate, the time, the bar, the loss
-/// and the epoch; below the steps' own width nothing is left. Always shorter than the width.
+/// "epoch 3/10 [=====>    ] 120/390  loss 1.2345  accuracy 45.2%  870 images/s  MFU 38.2%  12:34
+/// left"; of texts "perplexity 3.44" in the place of accuracy, and tokens. Where the width (in
+/// columns) is less, MFU goes first, then accuracy, the rate, the time, the bar, the loss and the
+/// epoch; below the steps' own width nothing is left. Always shorter than the width.
 std::string progress_bar(const Progress& progress, int width);
 
 /// The same, without a bar.

@@ -56,6 +56,12 @@ const learning = [
     [...noisy('accuracy', columnOf(whole, 'accuracy'), 'c0'), ...epochLines(whole, 'train_accuracy', 'test_accuracy')])),
   section('Learning', 'Perplexity', (body, tools) => curve(body, tools, 'Perplexity by step', { format: asPerplexity, logarithm: true }, whole => tokensOf(whole)
     ? [...noisy('perplexity', columnOf(whole, 'loss').map(perplexityOf), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss', perplexityOf)] : [])),
+  section('Learning', 'Generated text', body => ({ generated }) => {
+    if (!list(generated).length) return false;
+    show(body, ...[...generated].reverse().map(({ step, prompt, text }) => make('figure', { class: 'written' },
+      make('figcaption', null, `after step ${asCount(step)}`), make('pre', { tabindex: 0 }, make('b', null, prompt), text))));
+    return true;
+  }, { wide: true }),
   section('Learning', 'Learning rate', plainCurve('lr', 'Learning rate', { fromZero: true })),
   section('Learning', 'Gradient norm', (body, tools) => curve(body, tools, 'Gradient norm by step', { logarithm: true }, whole =>
     noisy('norm before clipping', columnOf(whole, 'gradient_norm'), 'c3'))),

@@ -9,6 +9,8 @@ const speed = [
       return update(whole);
     };
   }),
+  section('Speed', 'MFU', (body, tools) => curve(body, tools, 'Model FLOPs utilization by step', { format: asPercent, fromZero: true }, whole =>
+    noisy('of what the devices can do', columnOf(whole, 'mfu'), 'c0'))),
   section('Speed', 'Step time', body => {
     const chart = new Histogram(body, 'Steps by their time'), note = make('p', { class: 'note' });
     body.append(note);
