@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -36,9 +35,8 @@ class Language(unittest.TestCase):
         return str(path)
 
     def start(self, script, *words):
-        command = [ROOT / "bench" / script, "--build", self.build, *words]
-        environment = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=environment)
+        command = [sys.executable, "-B", ROOT / "bench" / script, "--build", self.build, *words]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
     def test_a_step_beside_a_peer_that_does_not_compile(self):
         peer = self.peer(f"print(json.dumps({{'problem': 'no compiler'}} if '--compile' in sys.argv else {STEP}))")
