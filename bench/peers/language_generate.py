@@ -4,13 +4,12 @@
   language_generate.py FOLDER --prompt 72,101,108 [--tokens N] [--threads N] [--precision fp32|bf16] [--seconds N]
 
 FOLDER is what `troupe export --format huggingface` has written. No token ends the text, so that there are --tokens new ones. After one text of
-warm-up it goes on for --seconds, three texts at least. Prints one JSON object: the new tokens, and medians: tokens_per_second (of all new tokens, the
-time of the prompt included), and how many a second there are behind the first one. Preload tcmalloc for a fair comparison. bf16: the whole model.
+warm-up it goes on for --seconds, three texts at least. Prints one JSON object: the new tokens, and medians of the seconds until the first one is
+there (the prompt's) and behind it. Preload tcmalloc for a fair comparison. bf16: the whole model.
 """
 import argparse
 import json
 import os
-import pathlib
 import statistics
 import time
 
@@ -18,13 +17,6 @@ import torch
 import transformers
 
 FEWEST = 3
-
-
-def peak_rss_mib():
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def load(args):
@@ -82,10 +74,8 @@ def main():
     tokens, whole, first = measure(generate, args.tokens, args.seconds)
     found = {
         "tokens": tokens,
-        "tokens_per_second": round(len(tokens) / whole, 2),
-        "tokens_per_second_behind_first": round((len(tokens) - 1) / (whole - first), 2),
-        "first_ms": round(1e3 * first, 2),
-        "peak_rss_mib": round(peak_rss_mib()),
+        "first_seconds": first,
+        "next_seconds": whole - first,
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "preload": os.environ.get("LD_PRELOAD", ""),
