@@ -44,7 +44,7 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
                     ? std::move(*compiled)
                     : with_rounded_results(std::move(*compiled), *device_, {stored_, stored_});
   for (const auto elements : executable_->layout().unit_elements)
-    for (auto* buffers : {&parameters_, &gradients_, &state0_, &state1_})
+    for (auto* buffers : {&parameters_, &gradients_})
       buffers->emplace_back(elements);
   statistics_.resize(executable_->layout().statistic_elements);
   for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
@@ -92,6 +92,9 @@ Status EngineRunner::run(bool backward) {
 }
 
 void EngineRunner::update(OptimizerArguments arguments, const std::string& decay) {
+  for (auto* state : {&state0_, &state1_}) // large models that are never updated need none
+    for (auto unit = state->size(); unit < parameters_.size(); ++unit)
+      state->emplace_back(parameters_[unit].size());
   arguments.gradient_scale /= loss_scale_;
   arguments.stored = stored_;
   for (const auto& slot : executable_->layout().parameters) {

@@ -1,6 +1,6 @@
 // Small models of Hugging Face's families against their float64
 // (tests/golden/make_language_golden.py): logits, every parameter's gradient, and ten losses of SGD
-// and of AdamW, which lets what has one dimension not decay.
+// and of AdamW, which lets what has one dimension not decay. And one step of GPT-2 as it is.
 //
 // Tolerances are those of golden_model_test.cpp: three times as far from the truth as PyTorch's
 // f32, plus the rounding of a few operations.
@@ -26,6 +26,8 @@ constexpr double language_slack = 16 * 0x1p-23;
 
 /// The sizes of make_language_golden.py.
 ModelConfig golden_model(const std::string& family) {
+  if (family == "gpt2_124m")
+    return {.name = "gpt2"};
   ModelConfig model{.name = family == "gpt2" ? "gpt2-mini" : "llama-mini", .width = 24};
   model.layers = 2;
   model.heads = family == "gpt2" ? 3 : 4;
@@ -57,8 +59,10 @@ public:
   void check_first_step() {
     const auto runner = begin();
     run(*runner);
-    check("logits", distance(golden_samples(logits(*runner)), samples(golden_.at("logits"))),
+    const auto all = logits(*runner);
+    check("logits", distance(golden_samples(all), samples(golden_.at("logits"))),
           allowed("logits"));
+    check_norm("norm of logits", all, golden_.at("logits"), allowed("logits"));
     const auto loss = golden_.at("loss").get<double>();
     check("loss", std::abs(double{runner->outputs()["loss"]} - loss),
           2 * (1 + loss) * allowed("logits"));
@@ -66,11 +70,7 @@ public:
     for (const auto& [name, digest] : golden_.at("gradients").items()) {
       const auto gradient = runner->gradient(name);
       check(name, distance(golden_samples(gradient), samples(digest)), 10 * allowed("gradients"));
-      double squares = 0;
-      for (const float g : gradient)
-        squares += double{g} * double{g};
-      check("norm of " + name, std::abs(std::sqrt(squares) / digest.at("l2").get<double>() - 1),
-            10 * allowed("gradients"));
+      check_norm("norm of " + name, gradient, digest, 10 * allowed("gradients"));
     }
   }
 
@@ -95,10 +95,9 @@ public:
   }
 
 private:
-  std::string last_norm() const { return family_ == "gpt2" ? "transformer.ln_f" : "model.norm"; }
-  std::string head() const {
-    return family_ == "gpt2" ? "transformer.wte.weight" : "lm_head.weight";
-  }
+  bool is_llama() const { return family_ == "llama"; }
+  std::string last_norm() const { return is_llama() ? "model.norm" : "transformer.ln_f"; }
+  std::string head() const { return is_llama() ? "lm_head.weight" : "transformer.wte.weight"; }
 
   std::unique_ptr<EngineRunner> begin() const {
     auto runner = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory);
@@ -124,8 +123,8 @@ private:
   /// The graph has none: the last norm's rows times the head's weight.
   std::vector<float> logits(EngineRunner& runner) const {
     const auto weight = runner.parameter(head());
-    const std::size_t width = 24, classes = weight.size() / width;
     const auto& shape = training_.graph[*training_.graph.find(last_norm())].shape;
+    const auto width = static_cast<std::size_t>(shape[1]), classes = weight.size() / width;
     const auto x = runner.tensor(last_norm(), static_cast<std::size_t>(shape.elements()));
     std::vector<float> all;
     for (std::size_t row = 0; row < x.size() / width; ++row)
@@ -149,6 +148,14 @@ private:
     CHECK(found <= allowed);
   }
 
+  static void check_norm(const std::string& what, const std::vector<float>& found,
+                         const nlohmann::json& digest, double allowed) {
+    double squares = 0;
+    for (const float value : found)
+      squares += double{value} * double{value};
+    check(what, std::abs(std::sqrt(squares) / digest.at("l2").get<double>() - 1), allowed);
+  }
+
   std::string family_;
   nlohmann::json golden_;
   Engine engine_;
@@ -166,4 +173,8 @@ TEST_CASE("GPT-2 and LLaMA are Hugging Face's, on both engines") {
       run.check_ten_steps("sgd");
       run.check_ten_steps("adamw");
     }
+}
+
+TEST_CASE("GPT-2 of 124 million parameters is Hugging Face's") {
+  LanguageRun{"gpt2_124m", Engine::fastest}.check_first_step();
 }
