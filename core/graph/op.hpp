@@ -115,8 +115,8 @@ struct RopeAttributes {
 };
 
 /// softmax(q * k^T / sqrt(head_dim)) * v of each head: Vaswani et al. 2017; heads / kv_heads
-/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023. `sequence`: rows that there
-/// are of each; cached_attention has more before them.
+/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023. `sequence`: rows that
+/// there are of each; cached_attention has more before them.
 struct AttentionAttributes {
   std::int64_t sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
   bool operator==(const AttentionAttributes&) const = default;

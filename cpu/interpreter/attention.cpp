@@ -100,8 +100,7 @@ struct CachedRows {
   void take(const HeadRows& from, std::size_t rows, std::size_t first) {
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t head = 0; head < kv_heads; ++head)
-        std::copy_n(from.row(row, head, head_dim), head_dim,
-                    at(row, head, first + row % sequence));
+        std::copy_n(from.row(row, head, head_dim), head_dim, at(row, head, first + row % sequence));
   }
 };
 
@@ -118,9 +117,9 @@ Status causal_attention(const Operands& operands) {
     Values scores;
     for (std::size_t key = q.first; key <= q.row; ++key)
       scores.push_back(q.score(from, key));
-    log_sum_exp.push_back(attend(
-        scores, &y[q.row * width + q.head * q.head_dim], q.head_dim,
-        [&](std::size_t i) { return from.v.row(q.first + i, q.kv_head, q.head_dim); }));
+    log_sum_exp.push_back(
+        attend(scores, &y[q.row * width + q.head * q.head_dim], q.head_dim,
+               [&](std::size_t i) { return from.v.row(q.first + i, q.kv_head, q.head_dim); }));
   });
   operands.write(0, y);
   operands.write(1, log_sum_exp);

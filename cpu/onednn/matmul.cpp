@@ -15,8 +15,8 @@ public:
   /// `copy`: of the weight; null where it is read as it is.
   RowProducts(const Lowering& lowering, const Node& node, const ParameterCopy* copy)
       : node_{node}, copy_{copy}, x_{lowering.graph[node.inputs[0]].dtype},
-        y_{lowering.graph[node.outputs[0]].dtype},
-        rows_{size(lowering.graph[node.inputs[0]].shape[0])},
+        y_{lowering.graph[node.outputs[0]].dtype}, rows_{size(
+                                                       lowering.graph[node.inputs[0]].shape[0])},
         in_{size(lowering.graph[node.inputs[0]].shape[1])},
         out_{size(lowering.graph[node.outputs[0]].shape[1])} {
     name = "product of rows";
