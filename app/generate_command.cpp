@@ -47,7 +47,7 @@ Status print_piece(std::string_view piece) {
 void say_speed(const engine::Generated& result) {
   say_line(fmt::format(
       "{} tokens of the prompt, {:.1f} tokens/s; {} tokens, {:.1f} tokens/s{}",
-      result.prompt_tokens, result.prompt_tokens_per_second(), result.tokens,
+      result.prompt.size(), result.prompt_tokens_per_second(), result.tokens.size(),
       result.tokens_per_second(),
       result.ending == engine::Ending::context ? "; the model has no positions for more" : ""));
 }
@@ -59,7 +59,7 @@ void print_json(const GenerateArguments& arguments, const std::string& text,
       {"prompt", arguments.options.prompt},
       {"text", text},
       {"ending", engine::to_string(result.ending)},
-      {"prompt_tokens", result.prompt_tokens},
+      {"prompt_tokens", result.prompt},
       {"tokens", result.tokens},
       {"prompt_tokens_per_second", result.prompt_tokens_per_second()},
       {"tokens_per_second", result.tokens_per_second()}};

@@ -79,15 +79,15 @@ public:
 
   Status run(Generated& result) {
     const auto begin = Clock::now();
-    while (result.tokens < wanted_) {
+    while (std::ssize(result.tokens) < wanted_) {
       const auto id = choose();
-      ++result.tokens;
+      result.tokens.push_back(id);
       if (id == tokenizer_.end_of_document()) {
         result.ending = Ending::document;
         break;
       }
       TROUPE_TRY(text_.add(id));
-      if (result.tokens == wanted_)
+      if (std::ssize(result.tokens) == wanted_)
         break;
       if (decoder_.room() == 0) {
         result.ending = Ending::context;
@@ -136,15 +136,14 @@ Result<Generated> generate(const SavedModel& model, const GenerateOptions& optio
                 config.model.name);
   TROUPE_TRY(const auto tokenizer,
              data::open_tokenizer(config.data.tokenizer, config.data.tokenizer_split));
-  const auto prompt = encode(tokenizer, options.prompt);
-  Generated result{.prompt_tokens = std::ssize(prompt)};
-  TROUPE_TRY(const auto places, places_for(config, result.prompt_tokens, options.tokens));
+  Generated result{.prompt = encode(tokenizer, options.prompt)};
+  TROUPE_TRY(const auto places, places_for(config, std::ssize(result.prompt), options.tokens));
   TROUPE_TRY(const auto decoder, Decoder::create(model, places, say));
-  if (const auto last = std::ranges::max(prompt); last >= std::ssize(decoder->logits()))
+  if (const auto last = std::ranges::max(result.prompt); last >= std::ssize(decoder->logits()))
     return fail(Errc::invalid_input, "the prompt has token {}, the model's vocabulary {} tokens",
                 last, decoder->logits().size());
   const auto begin = Clock::now();
-  TROUPE_TRY(decoder->feed(prompt));
+  TROUPE_TRY(decoder->feed(result.prompt));
   result.prompt_seconds = seconds_since(begin);
   TROUPE_TRY(Continuation(*decoder, *tokenizer, options, take).run(result));
   return result;

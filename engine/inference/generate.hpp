@@ -7,11 +7,13 @@
 #include "../platforms/platform.hpp"
 
 #include "troupe/core/error.hpp"
+#include "troupe/data/tokenizer/vocabulary.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::engine {
 
@@ -30,16 +32,16 @@ enum class Ending : std::uint8_t {
 std::string_view to_string(Ending ending);
 
 struct Generated {
-  std::int64_t prompt_tokens = 0, tokens = 0; ///< tokens: an end of the document counts
-  double prompt_seconds = 0, seconds = 0;     ///< of computing them
+  std::vector<data::TokenId> prompt, tokens; ///< tokens: with the end of the document
+  double prompt_seconds = 0, seconds = 0;    ///< of computing them
   Ending ending = Ending::enough;
 
-  double prompt_tokens_per_second() const { return rate(prompt_tokens, prompt_seconds); }
+  double prompt_tokens_per_second() const { return rate(prompt, prompt_seconds); }
   double tokens_per_second() const { return rate(tokens, seconds); }
 
 private:
-  static double rate(std::int64_t count, double time) {
-    return time > 0 ? static_cast<double>(count) / time : 0;
+  static double rate(const std::vector<data::TokenId>& ids, double time) {
+    return time > 0 ? static_cast<double>(ids.size()) / time : 0;
   }
 };
 

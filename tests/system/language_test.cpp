@@ -114,8 +114,8 @@ TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
   };
   const auto first = answer("1");
   CHECK(first.at("prompt") == "The actors");
-  CHECK(first.at("prompt_tokens") == 10);
-  CHECK((first.at("tokens") == 40 || first.at("ending") == "document"));
+  CHECK(first.at("prompt_tokens").size() == 10);
+  CHECK((first.at("tokens").size() == 40 || first.at("ending") == "document"));
   CHECK(first.at("tokens_per_second") > 0);
   CHECK(answer("1").at("text") == first.at("text"));
   CHECK(answer("2").at("text") != first.at("text"));
