@@ -223,7 +223,8 @@ std::vector<OpCase> perceptrons() {
   };
   return {{"bias apart", {6, 5, 5, 1}, body},
           {"bias fused", {6, 5, 5, 1}, body, {.matmul_bias = true}},
-          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}}};
+          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}},
+          {"one sample of many pixels", {1, 9, 9, 3}, body, {.matmul_bias = true}}};
 }
 
 std::vector<OpCase> activations() {
