@@ -1,5 +1,7 @@
 #include "ops.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <cmath>
 #include <limits>
 
