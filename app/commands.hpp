@@ -33,6 +33,7 @@ void add_data_command(CLI::App& app, Action& action);
 void add_doctor_command(CLI::App& app, Action& action);
 void add_evaluate_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
+void add_generate_command(CLI::App& app, Action& action);
 /// `help` and `version`.
 void add_help_commands(CLI::App& app, Action& action);
 void add_manual_command(CLI::App& app, Action& action);

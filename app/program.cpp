@@ -65,6 +65,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_doctor_command(app, action);
   add_evaluate_command(app, action);
   add_export_command(app, action);
+  add_generate_command(app, action);
   add_plan_command(app, action);
   add_predict_command(app, action);
   add_report_command(app, action);

@@ -59,6 +59,9 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
     graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
+  if (options.cache) {
+    TROUPE_TRY(graph, nn::cache_attention(graph, *options.cache));
+  }
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
   PreparedModel prepared;

@@ -95,6 +95,11 @@ struct RmsNormAttributes {
   bool operator==(const RmsNormAttributes&) const = default;
 };
 
+struct MatmulAttributes {
+  bool wide = false; ///< y is f32, whatever x is
+  bool operator==(const MatmulAttributes&) const = default;
+};
+
 struct PositionAttributes {
   std::int64_t sequence = 1; ///< rows of a sequence, which follow each other
   bool operator==(const PositionAttributes&) const = default;
@@ -110,7 +115,8 @@ struct RopeAttributes {
 };
 
 /// softmax(q * k^T / sqrt(head_dim)) * v of each head: Vaswani et al. 2017; heads / kv_heads
-/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023.
+/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023. `sequence`: rows that
+/// there are of each; cached_attention has more before them.
 struct AttentionAttributes {
   std::int64_t sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
   bool operator==(const AttentionAttributes&) const = default;
@@ -156,6 +162,6 @@ using Attributes =
     std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
                  GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
-                 RopeAttributes, AttentionAttributes>;
+                 RopeAttributes, AttentionAttributes, MatmulAttributes>;
 
 } // namespace troupe

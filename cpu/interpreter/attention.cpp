@@ -1,5 +1,7 @@
 #include "ops.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -67,12 +69,42 @@ void for_each_query(const AttentionAttributes& a, std::size_t rows, Visit visit)
                   static_cast<std::size_t>(a.head_dim), scale});
 }
 
+/// Adds the mean of values, weighted by the softmax of scores, to y; gives the logarithm of what
+/// probabilities are divided by.
+template <class ValueOf>
+double attend(const Values& scores, double* y, std::size_t head_dim, ValueOf value_of) {
+  const double most = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (const double score : scores)
+    sum += std::exp(score - most);
+  const double log_sum_exp = most + std::log(sum);
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    add_times(y, std::exp(scores[i] - log_sum_exp), value_of(i), head_dim);
+  return log_sum_exp;
+}
+
 std::vector<Values> read_tensors(const Operands& operands, std::size_t first, std::size_t count) {
   std::vector<Values> tensors;
   for (std::size_t i = 0; i < count; ++i)
     tensors.push_back(operands.read(first + i));
   return tensors;
 }
+
+/// Keys or values of all places, by sequence and head.
+struct CachedRows {
+  Values values;
+  std::size_t kv_heads, sequence, places, head_dim;
+
+  double* at(std::size_t row, std::size_t kv_head, std::size_t place) {
+    return &values[((row / sequence * kv_heads + kv_head) * places + place) * head_dim];
+  }
+  /// Takes the rows of sequences, whose first has this place.
+  void take(const HeadRows& from, std::size_t rows, std::size_t first) {
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t head = 0; head < kv_heads; ++head)
+        std::copy_n(from.row(row, head, head_dim), head_dim, at(row, head, first + row % sequence));
+  }
+};
 
 } // namespace
 
@@ -87,18 +119,42 @@ Status causal_attention(const Operands& operands) {
     Values scores;
     for (std::size_t key = q.first; key <= q.row; ++key)
       scores.push_back(q.score(from, key));
-    const double most = *std::max_element(scores.begin(), scores.end());
-    double sum = 0;
-    for (const double score : scores)
-      sum += std::exp(score - most);
-    log_sum_exp.push_back(most + std::log(sum));
-    for (std::size_t key = q.first; key <= q.row; ++key)
-      add_times(&y[q.row * width + q.head * q.head_dim],
-                std::exp(scores[key - q.first] - log_sum_exp.back()),
-                from.v.row(key, q.kv_head, q.head_dim), q.head_dim);
+    log_sum_exp.push_back(
+        attend(scores, &y[q.row * width + q.head * q.head_dim], q.head_dim,
+               [&](std::size_t i) { return from.v.row(q.first + i, q.kv_head, q.head_dim); }));
   });
   operands.write(0, y);
   operands.write(1, log_sum_exp);
+  return {};
+}
+
+Status cached_attention(const Operands& operands) {
+  const auto& a = operands.attributes<AttentionAttributes>();
+  const std::size_t cached = operands.inputs() - 3;
+  auto tensors = read_tensors(operands, 0, cached);
+  const auto from = attention_inputs(a, tensors);
+  const auto rows = operands.input(0).shape[0];
+  const auto places = operands.input(cached).shape[0] / (rows / a.sequence * a.kv_heads);
+  TROUPE_TRY(const auto first, operands.read_first(cached + 2, a.sequence, places));
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  CachedRows keys{operands.read(cached), size(a.kv_heads), size(a.sequence), size(places),
+                  size(a.head_dim)};
+  auto values = keys;
+  values.values = operands.read(cached + 1);
+  keys.take(from.k, size(rows), first);
+  values.take(from.v, size(rows), first);
+  Values y(size(rows * a.heads * a.head_dim));
+  for_each_query(a, size(rows), [&](const Query& q) {
+    Values scores;
+    for (std::size_t place = 0; place <= first + q.row - q.first; ++place)
+      scores.push_back(q.scale * dot(from.q.row(q.row, q.head, q.head_dim),
+                                     keys.at(q.row, q.kv_head, place), q.head_dim));
+    attend(scores, &y[(q.row * size(a.heads) + q.head) * q.head_dim], q.head_dim,
+           [&](std::size_t place) { return values.at(q.row, q.kv_head, place); });
+  });
+  operands.write(0, y);
+  operands.write_back(cached, keys.values);
+  operands.write_back(cached + 1, values.values);
   return {};
 }
 

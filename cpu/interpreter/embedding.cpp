@@ -54,8 +54,12 @@ Status position_embedding(const Operands& operands) {
   auto y = operands.read(0);
   const auto table = operands.read(1);
   const auto elements = elements_of_sequence(operands, operands.input(0));
+  const auto& shape = operands.input(1).shape;
+  TROUPE_TRY(const auto first,
+             operands.read_first(2, operands.attributes<PositionAttributes>().sequence, shape[0]));
+  const auto skipped = first * static_cast<std::size_t>(shape[1]);
   for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] += table[i % elements];
+    y[i] += table[skipped + i % elements];
   operands.write(0, y);
   return {};
 }

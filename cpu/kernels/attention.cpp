@@ -1,6 +1,7 @@
 // Causal attention of the heads that share keys and values, in memory that grows with the sequence
 // and not with its square (Dao et al., "FlashAttention", 2022): a tile of queries at a time has all
-// its scores, forward, and again backward. Products are those of small_products.hpp, in f32.
+// its scores, forward, and again backward. Products are those of small_products.hpp, in f32. Keys
+// and values may be of more places than queries are, and of another type: caches.
 #include "detail/exponential.hpp"
 #include "detail/small_products.hpp"
 #include "detail/variant.hpp"
@@ -122,7 +123,7 @@ struct Sizes {
   float scale;
 
   explicit Sizes(const AttentionShape& s)
-      : dim{whole_groups(s.head_dim)}, keys{whole_groups(s.sequence)},
+      : dim{whole_groups(s.head_dim)}, keys{whole_groups(s.first + s.sequence)},
         scale{1.0f / __builtin_sqrtf(static_cast<float>(s.head_dim))} {}
 };
 
@@ -144,7 +145,7 @@ struct Tile {
 
   Tile(const AttentionShape& s, std::size_t query)
       : first{query}, rows{s.sequence - query < tile ? s.sequence - query : tile},
-        keys{whole_groups(query + rows)} {}
+        keys{whole_groups(s.first + query + rows)} {}
   template <class T>
   HeadRows<T> of(T* head, std::size_t distance, std::size_t columns) const {
     return {head + first * distance, distance, rows, columns};
@@ -154,16 +155,17 @@ struct Tile {
   }
 };
 
-template <class T>
-void attention(const AttentionShape& s, const AttentionHeads<T>& a, float* memory) {
+template <class T, class Cached>
+void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, float* memory) {
   const Sizes n{s};
   float* const keys = take(memory, n.keys * n.dim);
   float* const values = take(memory, n.keys * n.dim);
   float* const q = take(memory, tile * n.dim);
   float* const y = take(memory, tile * n.dim);
   float* const scores = take(memory, tile * n.keys);
-  pack_transposed<T>({a.k, s.kv_distance, s.sequence, s.head_dim}, n.keys, keys);
-  pack<T>({a.v, s.kv_distance, s.sequence, s.head_dim}, n.keys, 1.0f, values);
+  const std::size_t places = s.first + s.sequence;
+  pack_transposed<Cached>({a.k, s.kv_distance, places, s.head_dim}, n.keys, keys);
+  pack<Cached>({a.v, s.kv_distance, places, s.head_dim}, n.keys, 1.0f, values);
   for (std::size_t head = 0; head < s.heads; ++head)
     for (std::size_t query = 0; query < s.sequence; query += tile) {
       const Tile t{s, query};
@@ -174,10 +176,11 @@ void attention(const AttentionShape& s, const AttentionHeads<T>& a, float* memor
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto of_row = t.scores(scores, row);
-        of_row.hide_from(query + row + 1);
+        of_row.hide_from(s.first + query + row + 1);
         const auto [most, sum] = of_row.exponentiate();
         inverse[row] = 1.0f / sum;
-        a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
+        if (a.log_sum_exp)
+          a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
       }
       multiply(Product<float>{scores, distance, values, n.keys * group, y, distance}, t.rows,
                t.keys, n.dim);
@@ -187,8 +190,8 @@ void attention(const AttentionShape& s, const AttentionHeads<T>& a, float* memor
 }
 
 /// The sum of the products of two rows of a head.
-template <class T>
-float row_product(const T* a, const T* b, std::size_t columns) {
+template <class A, class B>
+float row_product(const A* a, const B* b, std::size_t columns) {
   float sums[group] = {}, sum = 0;
   std::size_t c = 0;
   for (; c + group <= columns; c += group)
@@ -265,16 +268,52 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
   unpack(dv, n.keys, HeadRows<T>{a.dv, s.kv_distance, s.sequence, s.head_dim}, once);
 }
 
+std::size_t attention_row_scratch(std::size_t head_dim, std::size_t keys) {
+  return 2 * head_dim + whole_groups(keys);
+}
+
+inline void add_times(float* sum, float factor, const float* values, std::size_t elements) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < elements; ++i)
+    sum[i] += factor * values[i];
+}
+
+// Keys and values are read once and as they lie: there is nothing to win by packing them.
+template <class T>
+void attention_row(const AttentionRow<T>& a, float* memory) {
+  float* const q = take(memory, a.head_dim);
+  float* const y = take(memory, a.head_dim);
+  const Scores scores{memory, group, whole_groups(a.keys)};
+  const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(a.head_dim));
+  for (std::size_t head = 0; head < a.heads; ++head) {
+    for (std::size_t c = 0; c < a.head_dim; ++c) {
+      q[c] = scale * load(a.q, head * a.head_dim + c);
+      y[c] = 0;
+    }
+    for (std::size_t key = 0; key < a.keys; ++key)
+      scores.first[key] = row_product(q, a.k + key * a.head_dim, a.head_dim);
+    scores.hide_from(a.keys);
+    const float inverse = 1.0f / scores.exponentiate().sum;
+    for (std::size_t key = 0; key < a.keys; ++key)
+      add_times(y, scores.first[key], a.v + key * a.head_dim, a.head_dim);
+    for (std::size_t c = 0; c < a.head_dim; ++c)
+      store(a.y, head * a.head_dim + c, inverse * y[c]);
+  }
+}
+
 template <class T>
 void set(TypedKernels<T>& kernels) {
-  kernels.attention = attention<T>;
+  kernels.attention = attention<T, T>;
   kernels.attention_backward = attention_backward<T>;
+  kernels.cached_attention = attention<T, float>;
+  kernels.attention_row = attention_row<T>;
 }
 
 } // namespace
 
 void set_attention(Kernels& kernels) {
   kernels.attention_scratch = attention_scratch;
+  kernels.attention_row_scratch = attention_row_scratch;
   set(kernels.f32);
   set(kernels.bf16);
   set(kernels.f16);

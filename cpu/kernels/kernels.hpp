@@ -67,12 +67,22 @@ struct Rotation {
 struct AttentionShape {
   std::size_t sequence, head_dim, heads;
   std::size_t q_distance, kv_distance, y_distance, row_heads; ///< row_heads: of log_sum_exp
+  std::size_t first = 0; ///< place of the first query; keys and values begin at place 0
 };
-template <class T>
+template <class T, class Cached = T>
 struct AttentionHeads {
-  const T *q, *k, *v;
+  const T* q;
+  const Cached *k, *v;
   T* y;
-  float* log_sum_exp;
+  float* log_sum_exp; ///< may be null
+};
+/// The heads of one row that share keys and values, which lie one behind the other.
+template <class T>
+struct AttentionRow {
+  const T* q;
+  const float *k, *v;
+  T* y;
+  std::size_t heads, head_dim, keys;
 };
 /// Gradients lie as what they are of.
 template <class T>
@@ -109,6 +119,14 @@ struct TypedKernels {
   void (*attention)(const AttentionShape& shape, const AttentionHeads<T>& heads, float* scratch);
   void (*attention_backward)(const AttentionShape& shape, const AttentionGradients<T>& heads,
                              float* scratch);
+  /// As Op::cached_attention once the rows' keys and values are cached; and of one row, which is
+  /// faster then, in attention_row_scratch() floats.
+  void (*cached_attention)(const AttentionShape& shape, const AttentionHeads<T, float>& heads,
+                           float* scratch);
+  void (*attention_row)(const AttentionRow<T>& row, float* scratch);
+  /// y[i] = the sum of the products of x and row i of a matrix.
+  void (*row_products)(const float* x, const T* matrix, std::size_t columns, float* y,
+                       std::size_t rows);
   void (*swiglu)(const T* gate, const T* up, T* y, std::size_t elements);
   void (*swiglu_backward)(const SwigluGradient<T>& gradient, std::size_t elements);
   /// Copies to f32; and back, rounding to nearest, ties to even.
@@ -139,7 +157,8 @@ struct TypedKernels {
   CALL(batch_norm)                                                                                 \
   CALL(elementwise)                                                                                \
   CALL(layer_norm)                                                                                 \
-  CALL(pooling) CALL(quantize) CALL(rope) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
+  CALL(pooling)                                                                                    \
+  CALL(quantize) CALL(rope) CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.
@@ -162,6 +181,7 @@ struct Kernels {
 
   /// Floats that one call of attention works in; linear in the sequence.
   std::size_t (*attention_scratch)(const AttentionShape& shape, bool backward);
+  std::size_t (*attention_row_scratch)(std::size_t head_dim, std::size_t keys);
   ExponentialSum (*exponential_sum)(const float* x, std::size_t elements);
   /// Logits become (e^(x - log_sum_exp) - spread) * factor.
   void (*softmax_gradient)(float* logits, std::size_t elements, float log_sum_exp, float spread,

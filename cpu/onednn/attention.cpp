@@ -1,9 +1,9 @@
-// Attention and rotary positions by our own kernels: the library has neither.
+// Attention by our own kernels: the library has none.
+#include "../detail/sequence_places.hpp"
 #include "../kernels/kernels.hpp"
 #include "detail/parallel_step.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe::cpu {
 
@@ -18,6 +18,7 @@ public:
                                                                     a_.heads * a_.head_dim} {}
 
   bool in_one() const { return in_one_; }
+  std::size_t head_dim() const { return size(a_.head_dim); }
   /// Heads that share keys and values, of every sequence: each is work of its own.
   std::size_t parts() const { return rows_ / size(a_.sequence) * size(a_.kv_heads); }
   AttentionShape shape() const {
@@ -60,10 +61,12 @@ private:
 /// Threads take parts, each with memory of its own.
 class AttentionStep : public Step {
 public:
-  AttentionStep(const Lowering& lowering, const Node& node, TensorId q, bool backward)
-      : node_{node}, plan_{lowering.graph, node, q},
-        lanes_{std::min(plan_.parts(), static_cast<std::size_t>(lowering.options.threads))},
-        lane_bytes_{aligned(kernels().attention_scratch(plan_.shape(), backward) * sizeof(float))} {
+  /// `floats`: that a part works in.
+  AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                std::size_t floats)
+      : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(
+                                                                    lowering.options.threads))},
+        lane_bytes_{aligned(floats * sizeof(float))} {
     name = to_string(node.op);
   }
 
@@ -88,8 +91,7 @@ private:
 template <class T>
 class Attention final : public AttentionStep {
 public:
-  Attention(const Lowering& lowering, const Node& node)
-      : AttentionStep{lowering, node, node.inputs[0], false} {}
+  using AttentionStep::AttentionStep;
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -110,8 +112,7 @@ public:
 template <class T>
 class AttentionBackward final : public AttentionStep {
 public:
-  AttentionBackward(const Lowering& lowering, const Node& node)
-      : AttentionStep{lowering, node, node.inputs[1], true} {}
+  using AttentionStep::AttentionStep;
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -135,60 +136,121 @@ public:
   }
 };
 
-/// Cosines, then sines, of the angles of all places and pairs.
-std::vector<float> turns(const RopeAttributes& a) {
-  std::vector<float> sines, all;
-  for (std::int64_t place = 0; place < a.sequence; ++place)
-    for (std::int64_t i = 0; i < a.head_dim / 2; ++i) {
-      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(a.head_dim);
-      const double angle = static_cast<double>(place) * std::pow(double{a.theta}, exponent);
-      all.push_back(static_cast<float>(std::cos(angle)));
-      sines.push_back(static_cast<float>(std::sin(angle)));
-    }
-  all.insert(all.end(), sines.begin(), sines.end());
-  return all;
-}
+/// Keys and values become cached ones, and these are attended to where they lie.
+template <class T>
+class CachedAttention final : public AttentionStep {
+public:
+  CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                  std::size_t floats)
+      : AttentionStep{lowering, node, plan, floats}, cached_{node.inputs.size() - 3},
+        places_{places_of(lowering.graph, node, plan)} {}
 
-Result<StepPtr> lower_turn(Lowering& lowering, const Node& node, float direction) {
-  const auto& x = lowering.graph[node.inputs[0]];
-  const auto& a = std::get<RopeAttributes>(node.attributes);
-  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  return with_element(x.dtype, [&]<class T>(T) {
-    return parallel_step(
-        node, static_cast<double>(2 * size(x.shape.elements()) * sizeof(T)), size(x.shape[0]), 16,
-        [node, direction, table = turns(a), sequence = size(a.sequence), heads = size(a.heads),
-         half = size(a.head_dim / 2)](const Frame& frame, std::size_t begin, std::size_t end) {
-          for (std::size_t row = begin; row < end; ++row) {
-            const float* const cosines = table.data() + row % sequence * half;
-            const std::size_t at = row * heads * 2 * half;
-            kernels().of<T>().rope(frame.data<T>(node.inputs[0]) + at,
-                                   frame.data<T>(node.outputs[0]) + at,
-                                   {heads, half, cosines, cosines + sequence * half, direction});
-          }
-        });
-  });
+  /// Of a part, in floats of a cache.
+  static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
+    const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+    return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
+  }
+
+  Status run(const Frame& frame) override {
+    auto shape = plan_.shape();
+    const std::int32_t first = *frame.data<std::int32_t>(node_.inputs.back());
+    TROUPE_TRY(check_places(first, static_cast<std::int64_t>(shape.sequence),
+                            static_cast<std::int64_t>(places_)));
+    shape.first = static_cast<std::size_t>(first);
+    for_parts(frame, [&](std::size_t part, float* scratch) {
+      remember(frame, shape, part);
+      if (few_rows(shape))
+        attend_by_rows(frame, shape, part, scratch);
+      else
+        attend(frame, shape, part, scratch);
+    });
+    return {};
+  }
+
+  /// Of more, tiles are faster.
+  static bool few_rows(const AttentionShape& shape) { return shape.sequence < 8; }
+
+private:
+  float* cache(const Frame& frame, std::size_t which, std::size_t part) const {
+    return frame.data<float>(node_.inputs[cached_ + which]) + part * places_ * plan_.head_dim();
+  }
+
+  void remember(const Frame& frame, const AttentionShape& shape, std::size_t part) const {
+    const bool apart = !plan_.in_one();
+    const auto* const k = frame.data<T>(node_.inputs[apart ? 1 : 0]) + plan_.first_k();
+    const auto* const v = frame.data<T>(node_.inputs[apart ? 2 : 0]) + plan_.first_v();
+    for (std::size_t row = 0; row < shape.sequence; ++row) {
+      const std::size_t from = plan_.kv(part) + row * shape.kv_distance;
+      const std::size_t to = (shape.first + row) * shape.head_dim;
+      kernels().of<T>().widen(k + from, cache(frame, 0, part) + to, shape.head_dim);
+      kernels().of<T>().widen(v + from, cache(frame, 1, part) + to, shape.head_dim);
+    }
+  }
+
+  void attend(const Frame& frame, AttentionShape shape, std::size_t part, float* scratch) const {
+    shape.kv_distance = shape.head_dim;
+    kernels().of<T>().cached_attention(shape,
+                                       {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part),
+                                        .k = cache(frame, 0, part),
+                                        .v = cache(frame, 1, part),
+                                        .y = frame.data<T>(node_.outputs[0]) + plan_.y(part),
+                                        .log_sum_exp = nullptr},
+                                       scratch);
+  }
+
+  void attend_by_rows(const Frame& frame, const AttentionShape& shape, std::size_t part,
+                      float* scratch) const {
+    for (std::size_t row = 0; row < shape.sequence; ++row)
+      kernels().of<T>().attention_row(
+          {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part) + row * shape.q_distance,
+           .k = cache(frame, 0, part),
+           .v = cache(frame, 1, part),
+           .y = frame.data<T>(node_.outputs[0]) + plan_.y(part) + row * shape.y_distance,
+           .heads = shape.heads,
+           .head_dim = shape.head_dim,
+           .keys = shape.first + row + 1},
+          scratch);
+  }
+
+  std::size_t cached_; ///< the first of the caches among the inputs
+  std::size_t places_;
+};
+
+/// Floats that a part of it works in, wherever its rows stand.
+template <class T>
+std::size_t cached_scratch(const Graph& graph, const Node& node, const AttentionPlan& plan) {
+  using Cached = CachedAttention<T>;
+  auto shape = plan.shape();
+  const std::size_t places = Cached::places_of(graph, node, plan);
+  shape.first = places - shape.sequence;
+  return Cached::few_rows(shape) ? kernels().attention_row_scratch(shape.head_dim, places)
+                                 : kernels().attention_scratch(shape, false);
 }
 
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
+  const std::size_t floats = kernels().attention_scratch(plan.shape(), false);
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<Attention<T>>(lowering, node);
+    return std::make_unique<Attention<T>>(lowering, node, plan, floats);
   });
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
+  const std::size_t floats = kernels().attention_scratch(plan.shape(), true);
   return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<AttentionBackward<T>>(lowering, node);
+    return std::make_unique<AttentionBackward<T>>(lowering, node, plan, floats);
   });
 }
 
-Result<StepPtr> lower_rope(Lowering& lowering, const Node& node) {
-  return lower_turn(lowering, node, 1);
-}
-
-Result<StepPtr> lower_rope_backward(Lowering& lowering, const Node& node) {
-  return lower_turn(lowering, node, -1);
+Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<CachedAttention<T>>(lowering, node, plan,
+                                                cached_scratch<T>(lowering.graph, node, plan));
+  });
 }
 
 } // namespace troupe::cpu

@@ -1,5 +1,6 @@
 // Rows of tables. Gradients of rows are added in the order of the rows, whatever the threads: each
 // has columns of its own.
+#include "../detail/sequence_places.hpp"
 #include "../kernels/kernels.hpp"
 #include "detail/parallel_step.hpp"
 #include "troupe/core/fail.hpp"
@@ -85,6 +86,35 @@ std::size_t sequence_of(const Node& node) {
   return static_cast<std::size_t>(std::get<PositionAttributes>(node.attributes).sequence);
 }
 
+class PositionEmbedding final : public Step {
+public:
+  PositionEmbedding(const Node& node, const TableShape& shape) : node_{node}, shape_{shape} {
+    name = to_string(node.op);
+    bytes = static_cast<double>(3 * shape.rows * shape.width * sizeof(float));
+  }
+
+  Status run(const Frame& frame) override {
+    const auto sequence = sequence_of(node_);
+    const std::int32_t first =
+        node_.inputs.size() == 3 ? *frame.data<std::int32_t>(node_.inputs[2]) : 0;
+    TROUPE_TRY(check_places(first, static_cast<std::int64_t>(sequence),
+                            static_cast<std::int64_t>(shape_.table_rows)));
+    const auto* const places =
+        frame.data<float>(node_.inputs[1]) + static_cast<std::size_t>(first) * shape_.width;
+    parallel_for(shape_.rows, 16, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row)
+        kernels().f32.add(frame.data<float>(node_.inputs[0]) + row * shape_.width,
+                          places + row % sequence * shape_.width,
+                          frame.data<float>(node_.outputs[0]) + row * shape_.width, shape_.width);
+    });
+    return {};
+  }
+
+private:
+  Node node_;
+  TableShape shape_;
+};
+
 /// Of one place, all sequences' rows are added.
 void add_places(const TableShape& shape, std::size_t sequence, const float* dy, float* dtable,
                 std::size_t place) {
@@ -109,17 +139,9 @@ Result<StepPtr> lower_embedding_backward(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
-  const TableShape shape{lowering.graph[node.inputs[0]], lowering.graph[node.inputs[1]]};
-  const auto bytes = static_cast<double>(3 * shape.rows * shape.width * sizeof(float));
-  return parallel_step(
-      node, bytes, shape.rows, 16,
-      [node, shape, sequence = sequence_of(node)](const Frame& frame, std::size_t begin,
-                                                  std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row)
-          kernels().f32.add(frame.data<float>(node.inputs[0]) + row * shape.width,
-                            frame.data<float>(node.inputs[1]) + row % sequence * shape.width,
-                            frame.data<float>(node.outputs[0]) + row * shape.width, shape.width);
-      });
+  const auto& graph = lowering.graph;
+  return std::make_unique<PositionEmbedding>(
+      node, TableShape{graph[node.inputs[0]], graph[node.inputs[1]]});
 }
 
 Result<StepPtr> lower_position_embedding_backward(Lowering& lowering, const Node& node) {

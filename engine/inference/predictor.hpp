@@ -1,6 +1,7 @@
 /// A saved model on one device, which is asked batch by batch.
 #pragma once
 
+#include "device_weights.hpp"
 #include "saved_model.hpp"
 
 #include "../feeding/batch_filler.hpp"
@@ -61,9 +62,8 @@ private:
   std::shared_ptr<Device> device_;
   nn::InputFormat format_;
   std::vector<nn::BatchNormFolding> foldings_;
-  DType stored_;                      ///< whose values parameters and statistics hold
-  std::vector<BufferPtr> parameters_; ///< by unit
-  BufferPtr statistics_;
+  DType stored_; ///< whose values parameters and statistics hold
+  DeviceWeights weights_;
   std::unique_ptr<Executable> executable_;
   std::vector<LoaderStream> loaders_;
   std::unique_ptr<Stream> stream_;

@@ -14,56 +14,66 @@ double uniform(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * unit;
 }
 
+/// Likelier ones first, of equal ones the smaller id; what is no number comes last.
+template <class Candidate>
+bool before(const Candidate& a, const Candidate& b) {
+  if (std::isnan(a.logit) || std::isnan(b.logit))
+    return !std::isnan(a.logit) || (std::isnan(b.logit) && a.id < b.id);
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
 } // namespace
 
 std::int32_t Sampler::choose(std::span<const float> logits) {
-  rank(logits);
+  collect(logits);
+  const auto likeliest = *std::ranges::min_element(candidates_, before<Candidate>);
   if (options_.temperature == 0)
-    return candidates_.front().id;
-  weigh(logits);
+    return likeliest.id;
+  keep_top_k();
+  weigh(likeliest.logit);
   keep_top_p();
   double left = uniform(random_) * total();
   for (const auto& candidate : candidates_)
     if ((left -= candidate.weight) < 0)
       return candidate.id;
-  return candidates_.front().id; // sums were rounded, or the weights are no numbers
+  return likeliest.id; // sums were rounded, or the weights are no numbers
 }
 
-void Sampler::rank(std::span<const float> logits) {
+void Sampler::collect(std::span<const float> logits) {
   candidates_.resize(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i)
-    candidates_[i] = {static_cast<std::int32_t>(i), 0};
-  const auto logit = [&](const Candidate& c) { return logits[static_cast<std::size_t>(c.id)]; };
-  const auto before = [&](const Candidate& a, const Candidate& b) {
-    const float x = logit(a), y = logit(b);
-    if (std::isnan(x) || std::isnan(y)) // last, so that the order is one
-      return !std::isnan(x) || (std::isnan(y) && a.id < b.id);
-    return x != y ? x > y : a.id < b.id;
-  };
-  auto kept = options_.temperature == 0 ? 1 : std::ssize(candidates_);
-  if (options_.top_k > 0)
-    kept = std::min<std::ptrdiff_t>(kept, options_.top_k);
-  std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(), before);
-  candidates_.resize(static_cast<std::size_t>(kept));
+    candidates_[i] = {static_cast<std::int32_t>(i), logits[i], 0};
 }
 
-void Sampler::weigh(std::span<const float> logits) {
-  const double most = logits[static_cast<std::size_t>(candidates_.front().id)];
+void Sampler::keep_top_k() {
+  if (options_.top_k == 0 || options_.top_k >= std::ssize(candidates_))
+    return;
+  const auto kept = candidates_.begin() + options_.top_k;
+  std::ranges::partial_sort(candidates_, kept, before<Candidate>);
+  candidates_.erase(kept, candidates_.end());
+}
+
+void Sampler::weigh(float most) {
   for (auto& candidate : candidates_) {
-    const double below = logits[static_cast<std::size_t>(candidate.id)] - most;
+    const double below = double{candidate.logit} - double{most};
     candidate.weight = std::isnan(below) ? 0 : std::exp(below / options_.temperature);
   }
 }
 
+/// A heap gives the likeliest one after the other: few of many, as a rule.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1)
     return;
   const double wanted = options_.top_p * total();
+  const auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
+  std::ranges::make_heap(candidates_, after);
+  auto kept = candidates_.end();
   double sum = 0;
-  std::size_t kept = 0;
-  while (kept < candidates_.size() && (kept == 0 || sum < wanted))
-    sum += candidates_[kept++].weight;
-  candidates_.resize(kept);
+  do {
+    std::ranges::pop_heap(candidates_.begin(), kept, after);
+    sum += (--kept)->weight;
+  } while (kept != candidates_.begin() && sum < wanted);
+  candidates_.erase(candidates_.begin(), kept);
 }
 
 double Sampler::total() const {

@@ -30,12 +30,14 @@ public:
 private:
   struct Candidate {
     std::int32_t id;
+    float logit;
     double weight; ///< in proportion to its probability
   };
 
-  /// Those that top_k leaves, likeliest first.
-  void rank(std::span<const float> logits);
-  void weigh(std::span<const float> logits);
+  void collect(std::span<const float> logits);
+  void keep_top_k();
+  /// `most`: the largest logit.
+  void weigh(float most);
   void keep_top_p();
   double total() const;
 

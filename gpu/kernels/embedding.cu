@@ -76,18 +76,24 @@ struct EmbeddingBackward {
 };
 
 struct PositionEmbedding {
-  std::size_t elements;
+  PositionShape shape;
   const float *x, *table;
+  const std::int32_t* first;
   float* y;
 
   template <int Width>
   __device__ void run(std::size_t at) const {
+    const auto rows = static_cast<std::int64_t>(first ? *first : 0);
+    const auto place = rows * static_cast<std::int64_t>(shape.columns) +
+                       static_cast<std::int64_t>(at % shape.elements);
+    const bool there = rows >= 0 && place < static_cast<std::int64_t>(shape.table_elements);
     float values[Width], places[Width];
     load_floats(x + at, values);
-    load_floats(table + at % elements, places);
+    if (there)
+      load_floats(table + place, places);
 #pragma unroll
     for (int i = 0; i < Width; ++i)
-      values[i] += places[i];
+      values[i] = there ? values[i] + places[i] : NAN;
     store_floats(y + at, values);
   }
 };
@@ -133,10 +139,10 @@ void launch_embedding_backward(cudaStream_t stream, const EmbeddingShape& shape,
 }
 
 void launch_position_embedding(cudaStream_t stream, const PositionShape& shape, const float* x,
-                               const float* table, float* y) {
-  launch_each<width>(stream, PositionEmbedding{shape.elements, x, table, y},
+                               const float* table, const std::int32_t* first, float* y) {
+  launch_each<width>(stream, PositionEmbedding{shape, x, table, first, y},
                      shape.elements * shape.sequences,
-                     shape.elements % width == 0 && aligned_for_packs(x, table, y));
+                     shape.columns % width == 0 && aligned_for_packs(x, table, y));
 }
 
 void launch_position_embedding_backward(cudaStream_t stream, const PositionShape& shape,

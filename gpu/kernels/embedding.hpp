@@ -33,10 +33,12 @@ struct PositionShape {
   std::size_t elements = 0; ///< of a sequence
   std::size_t sequences = 0;
   std::size_t table_elements = 0; ///< at least as many as of a sequence
+  std::size_t columns = 0;
 };
-/// y = x + table, sequence by sequence. y may be x.
+/// y = x + table, sequence by sequence, from the table's row `first` on (in device memory; null:
+/// 0). A row that the table does not have gives NaNs. y may be x.
 void launch_position_embedding(cudaStream_t stream, const PositionShape& shape, const float* x,
-                               const float* table, float* y);
+                               const float* table, const std::int32_t* first, float* y);
 /// dtable: dy's sequences are added up; 0 behind their length.
 void launch_position_embedding_backward(cudaStream_t stream, const PositionShape& shape,
                                         const float* dy, float* dtable);

@@ -9,6 +9,7 @@ namespace {
 template <class T>
 struct Rope {
   const T* x;
+  const std::int32_t* first;
   T* y;
   int half, heads;
   std::int64_t sequence;
@@ -18,26 +19,27 @@ struct Rope {
   __device__ void run(std::size_t at) const {
     const auto row = static_cast<std::int64_t>(at / half);
     const int pair = static_cast<int>(at % half);
+    const std::int64_t place = row % sequence + (first ? *first : 0);
     float cosines[Width], sines[Width];
 #pragma unroll
     for (int i = 0; i < Width; ++i) {
-      const float angle = rope_angle(row % sequence, pair + i, half, theta);
+      const float angle = rope_angle(place, pair + i, half, theta);
       cosines[i] = cosf(angle);
       sines[i] = direction * sinf(angle);
     }
-    auto place = static_cast<std::size_t>(row) * heads * half * 2 + pair;
-    for (int head = 0; head < heads; ++head, place += 2 * half) {
-      float first[Width], second[Width];
-      load_floats(x + place, first);
-      load_floats(x + place + half, second);
+    auto element = static_cast<std::size_t>(row) * heads * half * 2 + pair;
+    for (int head = 0; head < heads; ++head, element += 2 * half) {
+      float left[Width], right[Width];
+      load_floats(x + element, left);
+      load_floats(x + element + half, right);
 #pragma unroll
       for (int i = 0; i < Width; ++i) {
-        const float a = first[i], b = second[i];
-        first[i] = a * cosines[i] - b * sines[i];
-        second[i] = b * cosines[i] + a * sines[i];
+        const float a = left[i], b = right[i];
+        left[i] = a * cosines[i] - b * sines[i];
+        right[i] = b * cosines[i] + a * sines[i];
       }
-      store_floats(y + place, first);
-      store_floats(y + place + half, second);
+      store_floats(y + element, left);
+      store_floats(y + element + half, right);
     }
   }
 };
@@ -45,11 +47,12 @@ struct Rope {
 } // namespace
 
 void launch_rope(cudaStream_t stream, DType dtype, const RopeAttributes& a, Turn turn,
-                 std::int64_t rows, const void* x, void* y) {
+                 std::int64_t rows, const void* x, const std::int32_t* first, void* y) {
   const auto half = static_cast<int>(a.head_dim / 2);
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
     const Rope<T> body{static_cast<const T*>(x),
+                       first,
                        static_cast<T*>(y),
                        half,
                        static_cast<int>(a.heads),

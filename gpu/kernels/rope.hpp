@@ -19,8 +19,9 @@ TROUPE_HOST_DEVICE inline float rope_angle(std::int64_t place, int i, int half, 
 
 enum class Turn : std::uint8_t { forward, back };
 
-/// y may be x. Heads whose halves are multiples of 16 bytes, aligned so, are fast.
+/// y may be x. `first`: the place of every sequence's first row, in device memory; null: 0. Heads
+/// whose halves are multiples of 16 bytes, aligned so, are fast.
 void launch_rope(cudaStream_t stream, DType dtype, const RopeAttributes& attributes, Turn turn,
-                 std::int64_t rows, const void* x, void* y);
+                 std::int64_t rows, const void* x, const std::int32_t* first, void* y);
 
 } // namespace troupe::gpu

@@ -1,4 +1,5 @@
 #include "../kernels/attention.hpp"
+#include "../kernels/cached_attention.hpp"
 
 #include "lowering.hpp"
 #include "troupe/core/fail.hpp"
@@ -97,6 +98,26 @@ Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
                              .v = v,
                              .y = l.data(node.outputs[0]),
                              .log_sum_exp = l.data<float>(node.outputs[1])});
+  });
+}
+
+Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
+  const auto cached = node.inputs.size() - 3;
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), cached));
+  const auto places =
+      lowering.input(node, cached).shape[0] / (shape.sequences * shape.attributes.kv_heads);
+  const Parts parts{shape, std::span{node.inputs}.first(cached)};
+  return kernel_step(node.op, [node, shape, places, cached, parts](const Launch& l) {
+    const auto [q, k, v] = parts.data(l);
+    launch_cached_attention(l.stream, shape,
+                            {.q = q,
+                             .k = k,
+                             .v = v,
+                             .keys = l.data<float>(node.inputs[cached]),
+                             .values = l.data<float>(node.inputs[cached + 1]),
+                             .first = l.data<std::int32_t>(node.inputs[cached + 2]),
+                             .places = places,
+                             .y = l.data(node.outputs[0])});
   });
 }
 

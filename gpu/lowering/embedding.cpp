@@ -14,7 +14,8 @@ PositionShape position_shape(const Node& node, const Tensor& rows, const Tensor&
   const auto sequence = std::get<PositionAttributes>(node.attributes).sequence;
   return {.elements = static_cast<std::size_t>(sequence * rows.shape[1]),
           .sequences = static_cast<std::size_t>(rows.shape[0] / sequence),
-          .table_elements = static_cast<std::size_t>(table.shape.elements())};
+          .table_elements = static_cast<std::size_t>(table.shape.elements()),
+          .columns = static_cast<std::size_t>(rows.shape[1])};
 }
 
 class EmbeddingBackwardStep final : public Step {
@@ -56,8 +57,10 @@ Result<StepPtr> lower_embedding_backward(Lowering& lowering, const Node& node) {
 Result<StepPtr> lower_position_embedding(Lowering& lowering, const Node& node) {
   const auto shape = position_shape(node, lowering.input(node, 0), lowering.input(node, 1));
   return kernel_step(node.op, [node, shape](const Launch& l) {
-    launch_position_embedding(l.stream, shape, l.data<float>(node.inputs[0]),
-                              l.data<float>(node.inputs[1]), l.data<float>(node.outputs[0]));
+    launch_position_embedding(
+        l.stream, shape, l.data<float>(node.inputs[0]), l.data<float>(node.inputs[1]),
+        node.inputs.size() == 3 ? l.data<std::int32_t>(node.inputs[2]) : nullptr,
+        l.data<float>(node.outputs[0]));
   });
 }
 

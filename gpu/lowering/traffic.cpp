@@ -186,6 +186,21 @@ Traffic causal_attention(const Graph& graph, const Node& node) {
   return traffic;
 }
 
+/// Keys and values of rows are cached, and then read with all before them: here as if all places
+/// were taken.
+Traffic cached_attention(const Graph& graph, const Node& node) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto& y = graph[node.outputs[0]];
+  const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+  const auto places = keys.shape[0] / (y.shape[0] / a.sequence * a.kv_heads);
+  auto traffic = once(graph, node);
+  traffic.written += 2.0 * static_cast<double>(y.shape[0] * a.kv_heads * a.head_dim) *
+                     static_cast<double>(size_of(keys.dtype));
+  traffic.operations = 4.0 * static_cast<double>(y.shape.elements() * places);
+  traffic.launches = 2;
+  return traffic;
+}
+
 /// The means of dy * y; dq; dk and dv. Both of these make scores and their gradients again.
 Traffic causal_attention_backward(const Graph& graph, const Node& node) {
   const auto parts = node.outputs.size();
@@ -308,6 +323,8 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
     return embedding_backward(graph, node);
   case Op::causal_attention:
     return causal_attention(graph, node);
+  case Op::cached_attention:
+    return cached_attention(graph, node);
   case Op::causal_attention_backward:
     return causal_attention_backward(graph, node);
   case Op::linear_cross_entropy:

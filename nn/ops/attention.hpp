@@ -1,4 +1,5 @@
-/// Attention over rows of sequences, and the rotation that tells it where rows stand.
+/// Attention over rows of sequences, with those before them in caches or without, and the rotation
+/// that tells it where rows stand.
 #pragma once
 
 #include "detail/shape_checks.hpp"
@@ -19,18 +20,26 @@ inline Status expect_heads(const TensorType& x, std::int64_t sequence, std::int6
 
 inline OutputTypes infer_rope(const Attributes& attributes, Types inputs) {
   const auto& a = std::get<RopeAttributes>(attributes);
-  TROUPE_TRY(expect_count(inputs, 1));
+  TROUPE_TRY(expect_count(inputs, 1, 2));
   TROUPE_TRY(expect_heads(inputs[0], a.sequence, a.heads, a.head_dim, "x"));
   if (a.head_dim % 2 != 0)
     return wrong("turns pairs, but a head has {} elements", a.head_dim);
+  if (inputs.size() == 2)
+    TROUPE_TRY(expect_first(inputs[1]));
   return std::vector{inputs[0]};
+}
+
+inline Status differentiate_rope(Propagation& to, const Node& node, TensorId dy) {
+  TROUPE_TRY(refuse_first(node, 1));
+  return propagate_dy<Op::rope_backward>(to, node, dy);
 }
 
 inline constexpr OpRecord rope = {
     .op = Op::rope,
     .infer = infer_rope,
     .autocast = Autocast{AutocastRule::follow},
-    .gradient = propagate_dy<Op::rope_backward>,
+    .gradient = differentiate_rope,
+    .flows_to = InputSet::only({0}),
     .clone = same_node,
     .in_place = 1,
 };
@@ -92,6 +101,46 @@ inline constexpr OpRecord causal_attention = {
     .gradient = differentiate_causal_attention,
     .clone = same_node,
     .cost = cost_of_attention_forward,
+};
+
+inline OutputTypes infer_cached_attention(const Attributes& attributes, Types inputs) {
+  const auto& a = std::get<AttentionAttributes>(attributes);
+  if (inputs.size() != 4 && inputs.size() != 6)
+    return wrong("takes q, k and v, or all in one, then keys, values and first; has {} inputs",
+                 inputs.size());
+  const auto rows = inputs.first(inputs.size() - 3), cached = inputs.last(3);
+  TROUPE_TRY(auto outputs, infer_causal_attention(attributes, rows));
+  TROUPE_TRY(expect_rank(cached[0], 2, "the cached keys"));
+  const auto elements = cached[0].shape[0];
+  for (const auto& cache : cached.first(2))
+    TROUPE_TRY(expect_type(cache, {{elements, a.head_dim}, DType::f32}, "what is cached"));
+  const auto heads = rows[0].shape[0] / a.sequence * a.kv_heads;
+  if (heads < 1 || elements % heads != 0 || elements / heads < a.sequence)
+    return wrong("{} rows of {} heads are no cache for sequences of {}", elements, heads,
+                 a.sequence);
+  TROUPE_TRY(expect_first(cached[2]));
+  outputs.resize(1);
+  return outputs;
+}
+
+/// As if all places were there already: where rows stand is not known.
+inline NodeCost cost_of_cached_attention(const Graph& graph, const Node& node) {
+  auto cost = cost_of_moving(graph, node);
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto& y = graph[node.outputs[0]];
+  const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+  const auto places = keys.shape[0] / (y.shape[0] / a.sequence * a.kv_heads);
+  cost.operations = 4 * static_cast<double>(y.shape.elements() * places);
+  return cost;
+}
+
+// For graphs that generate (passes/cache_attention), which nobody differentiates.
+inline constexpr OpRecord cached_attention = {
+    .op = Op::cached_attention,
+    .infer = infer_cached_attention,
+    .autocast = Autocast{AutocastRule::given},
+    .flows_to = InputSet::none(),
+    .cost = cost_of_cached_attention,
 };
 
 inline Status check_causal_attention_backward(const Attributes& attributes, Types in, Types out) {

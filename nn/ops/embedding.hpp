@@ -51,7 +51,7 @@ inline constexpr OpRecord embedding_backward = {
 
 inline OutputTypes infer_position_embedding(const Attributes& attributes, Types inputs) {
   const auto sequence = std::get<PositionAttributes>(attributes).sequence;
-  TROUPE_TRY(expect_count(inputs, 2));
+  TROUPE_TRY(expect_count(inputs, 2, 3));
   const auto &x = inputs[0], &table = inputs[1];
   TROUPE_TRY(expect_rank(x, 2, "x (N, C)"));
   if (x.dtype != DType::f32)
@@ -62,10 +62,13 @@ inline OutputTypes infer_position_embedding(const Attributes& attributes, Types 
   if (table.shape[0] < sequence || table.shape[1] != x.shape[1])
     return wrong("the table must be ({} or more, {}), is {}", sequence, x.shape[1],
                  table.shape.to_string());
+  if (inputs.size() == 3)
+    TROUPE_TRY(expect_first(inputs[2]));
   return std::vector{x};
 }
 
 inline Status differentiate_position_embedding(Propagation& to, const Node& node, TensorId dy) {
+  TROUPE_TRY(refuse_first(node, 2));
   to.propagate(Op::position_embedding_backward, node, 1, {dy});
   return to.pass_on(node, 0, dy);
 }
@@ -75,6 +78,7 @@ inline constexpr OpRecord position_embedding = {
     .infer = infer_position_embedding,
     .autocast = Autocast{AutocastRule::fp32},
     .gradient = differentiate_position_embedding,
+    .flows_to = InputSet::only({0, 1}),
     .clone = same_node,
     .in_place = 1,
 };

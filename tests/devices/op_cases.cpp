@@ -85,9 +85,7 @@ TensorId packed_block(nn::GraphBuilder& b, TensorId x, std::int64_t sequence) {
   return b.add("add3", x, b.gelu("gelu", b.linear("proj", y, 20), {.tanh = true}));
 }
 
-} // namespace
-
-nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes) {
+nn::GraphBuilder language_builder(std::int64_t sequence) {
   nn::GraphBuilder b;
   b.begin_unit("embedding");
   const auto tokens = b.input("tokens", {2, sequence}, DType::i32);
@@ -96,13 +94,25 @@ nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& p
   const auto shared = b.apply(Op::share, "wte.shared", {table});
   auto x = b.apply(Op::embedding, "wte", {tokens, table});
   x = b.apply(Op::position_embedding, "wpe",
-              {x, b.parameter("wpe.weight", {sequence + 1, 20}, Initial::normal(0.02))},
+              {x, b.parameter("wpe.weight", {sequence + 4, 20}, Initial::normal(0.02))},
               PositionAttributes{sequence});
   x = packed_block(b, rotary_block(b, x, sequence), sequence);
   b.begin_unit("head");
   b.apply(Op::linear_cross_entropy, "loss", {rms_norm(b, "norm", x), shared, labels},
           LossAttributes{.label_smoothing = 0.1f}, {"log_sum_exp", "counted"});
-  return prepare(std::move(b), passes, nn::Purpose::training);
+  return b;
+}
+
+} // namespace
+
+nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes) {
+  return prepare(language_builder(sequence), passes, nn::Purpose::training);
+}
+
+nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes) {
+  passes.cache = nn::CacheOptions{.places = sequence + 8};
+  passes.memory.keep.emplace_back("logits");
+  return prepare(language_builder(sequence), passes, nn::Purpose::evaluation);
 }
 
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {
@@ -213,7 +223,8 @@ std::vector<OpCase> perceptrons() {
   };
   return {{"bias apart", {6, 5, 5, 1}, body},
           {"bias fused", {6, 5, 5, 1}, body, {.matmul_bias = true}},
-          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}}};
+          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}},
+          {"one sample of many pixels", {1, 9, 9, 3}, body, {.matmul_bias = true}}};
 }
 
 std::vector<OpCase> activations() {

@@ -30,6 +30,10 @@ nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes);
 /// and values are one tensor, and a head that has the embedding's table.
 nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes);
 
+/// The same model as it goes on with sequences by so many tokens: with caches of `sequence` + 8
+/// places, and logits.
+nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes);
+
 /// Two convolutions: the first gives the second one an input that needs a gradient.
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes);
 

@@ -1,6 +1,7 @@
 // What export writes for transformers, and that it is read back to the same bits.
 #include "../data/tokenizer_files.hpp"
 #include "hugging_face_folder.hpp"
+#include "saved_language_model.hpp"
 
 #include "troupe/engine/exports/exports.hpp"
 
@@ -13,21 +14,6 @@ using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// A model that was trained: its values have all bits.
-engine::SavedModel trained_language_model(Config config) {
-  Checkpoint checkpoint;
-  const auto graph =
-      nn::build_model(config.model, {.input = nn::input_spec(config), .training = false});
-  REQUIRE(graph);
-  auto values = nn::initial_values(*graph, 99);
-  REQUIRE(values);
-  const auto kept = std::make_shared<std::vector<nn::InitialTensor>>(*std::move(values));
-  for (const auto& tensor : *kept)
-    checkpoint.tensors.push_back({tensor.name, tensor.shape, tensor.values});
-  checkpoint.storage = {kept, reinterpret_cast<const std::byte*>(kept->data())};
-  return {"trained.safetensors", std::move(config), {}, state_in_memory(std::move(checkpoint))};
-}
 
 nlohmann::json read_json_file(const std::filesystem::path& path) {
   return nlohmann::json::parse(read_bytes(path));
@@ -57,13 +43,13 @@ TEST_CASE("what is exported is read back to the same bits") {
     auto config = small_language_config(name);
     config.model.head = head;
     CAPTURE(name, head);
-    check_round_trip(trained_language_model(config), folder / name);
+    check_round_trip(saved_language_model(config), folder / name);
   }
 }
 
 TEST_CASE("a folder of GPT-2 has transformers' keys, names and shapes") {
   const ScratchFolder folder;
-  const auto model = trained_language_model(small_language_config("gpt2-mini"));
+  const auto model = saved_language_model(small_language_config("gpt2-mini"));
   const auto written = engine::export_hugging_face(model, {.output = folder / "out"});
   REQUIRE(written);
   CHECK(written->size() == 3);
@@ -104,7 +90,7 @@ TEST_CASE("a folder of LLaMA says its rotary positions and its heads") {
   auto config = small_language_config("llama-mini");
   config.model.rope_theta = 500000;
   config.model.norm_epsilon = 1e-6;
-  REQUIRE(engine::export_hugging_face(trained_language_model(config),
+  REQUIRE(engine::export_hugging_face(saved_language_model(config),
                                       {.output = folder / "out", .dtype = DType::bf16}));
   const auto json = read_json_file(folder / "out/config.json");
   CHECK(json.at("architectures") == nlohmann::json::array({"LlamaForCausalLM"}));
@@ -126,8 +112,7 @@ TEST_CASE("the tokenizer goes with the model, under transformers' names") {
   SECTION("OpenAI's files") {
     config.data.tokenizer = files.write_json("encoder.json", data::testing::small_vocabulary());
     files.write("vocab.bpe", "#version: 0.2\na b\nab c\n");
-    REQUIRE(
-        engine::export_hugging_face(trained_language_model(config), {.output = folder / "out"}));
+    REQUIRE(engine::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
     CHECK(read_bytes(folder / "out/vocab.json") == read_bytes(files.folder() / "encoder.json"));
     CHECK(read_bytes(folder / "out/merges.txt") == read_bytes(files.folder() / "vocab.bpe"));
   }
@@ -136,8 +121,7 @@ TEST_CASE("the tokenizer goes with the model, under transformers' names") {
     files.write("tokenizer_config.json", "{}");
     files.write("another.txt", "not copied");
     config.data.tokenizer = files.folder().string();
-    REQUIRE(
-        engine::export_hugging_face(trained_language_model(config), {.output = folder / "out"}));
+    REQUIRE(engine::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
     CHECK(read_bytes(folder / "out/tokenizer.json") ==
           read_bytes(files.folder() / "tokenizer.json"));
     CHECK(read_bytes(folder / "out/tokenizer_config.json") == "{}");
@@ -157,15 +141,15 @@ TEST_CASE("what is there is not written over, and nothing is left of what failed
   };
   std::filesystem::create_directories(folder / "out");
   write_bytes(folder / "out/mine", "1");
-  CHECK_THAT(refusal(trained_language_model(config)), ContainsSubstring("is there already"));
+  CHECK_THAT(refusal(saved_language_model(config)), ContainsSubstring("is there already"));
   CHECK(read_bytes(folder / "out/mine") == "1");
   std::filesystem::remove(folder / "out/mine");
-  REQUIRE(engine::export_hugging_face(trained_language_model(config), {.output = folder / "out"}));
+  REQUIRE(engine::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
 
   std::filesystem::remove_all(folder / "out");
   config.data.tokenizer = (folder / "nothing").string();
   config.model.vocabulary = 257;
-  CHECK_THAT(refusal(trained_language_model(config)), ContainsSubstring("data.tokenizer: "));
+  CHECK_THAT(refusal(saved_language_model(config)), ContainsSubstring("data.tokenizer: "));
   Config images;
   images.model.name = "resnet20";
   CHECK_THAT(refusal({"x", images, {}, nullptr}),

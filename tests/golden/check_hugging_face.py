@@ -9,7 +9,8 @@ shows (a learning rate of 1e-30) and exports it again. Every tensor has to come 
 has to load the folder without a missing, left over or mismatched tensor, and give the same logits.
 
 Ours to theirs: troupe trains a small model from its own beginning and exports it; transformers
-loads it likewise, and its loss over the text has to be the one that troupe's evaluation gave.
+loads it likewise, its loss over the text has to be the one that troupe's evaluation gave, and it
+has to go on with a text by the same tokens, always the likeliest.
 """
 import json
 import pathlib
@@ -24,6 +25,7 @@ from torch.nn import functional as F
 
 SEQUENCE, VOCABULARY = 16, 257  # of troupe's bytes
 TEXT = "".join(f"line {i} of a text that two programs read\n" for i in range(400))
+PROMPT = "line 1 "
 CLASSES = {"gpt2": transformers.GPT2LMHeadModel, "llama": transformers.LlamaForCausalLM}
 OURS = {
     "gpt2": ["model.name=gpt2-mini", f"model.positions={SEQUENCE}"],
@@ -63,6 +65,10 @@ class Program:
             words += ["--set", setting]
         call(*words)
         return self.folder / "runs" / name
+
+    def generate(self, run, prompt, tokens):
+        words = [self.path, "generate", run, prompt, "--tokens", str(tokens), "--temperature", "0", "--json"]
+        return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)["tokens"]
 
     def export(self, run):
         out = self.folder / f"{run.name}-out"
@@ -113,13 +119,22 @@ def evaluated_loss(model):
     return torch.stack(losses).mean().item()
 
 
+def greedy_tokens(model, count):
+    prompt = torch.tensor([list(PROMPT.encode())])
+    with torch.no_grad():
+        return model.generate(prompt, max_new_tokens=count, do_sample=False)[0, len(PROMPT):].tolist()
+
+
 def check_ours(program, family):
     run = program.train(f"{family}-trained", OURS[family] + [
         "train.epochs=1", "train.optimizer.lr=0.1"])
-    loss = evaluated_loss(loaded(family, program.export(run)))
+    model = loaded(family, program.export(run))
+    loss = evaluated_loss(model)
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     ours = [event["test_loss"] for event in events if event.get("test_loss") is not None][-1]
     assert abs(loss - ours) < 1e-4 * ours, (loss, ours)
+    tokens = program.generate(run, PROMPT, SEQUENCE - len(PROMPT))
+    assert tokens == greedy_tokens(model, SEQUENCE - len(PROMPT)), tokens
     print(f"{family}: the test loss of ours is {ours:.6f} here and {loss:.6f} there")
 
 

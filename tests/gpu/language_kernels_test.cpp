@@ -3,11 +3,13 @@
 #include "truth.hpp"
 
 #include "troupe/gpu/kernels/attention.hpp"
+#include "troupe/gpu/kernels/cached_attention.hpp"
 #include "troupe/gpu/kernels/embedding.hpp"
 #include "troupe/gpu/kernels/linear_cross_entropy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace troupe;
@@ -117,6 +119,58 @@ TEST_CASE_METHOD(GpuFixture, "attention of large heads that share keys and value
       near(to.dk, gradients[1], dtype, "dk");
       near(to.dv, gradients[2], dtype, "dv");
     }
+}
+
+TEST_CASE_METHOD(GpuFixture, "cached attention of large heads that share keys and values") {
+  for (const auto dtype : {DType::f32, DType::bf16})
+    for (const std::int64_t dim : {80, 128}) {
+      INFO(to_string(dtype) << ", heads of " << dim);
+      const AttentionAttributes a{.sequence = 3, .heads = 2, .kv_heads = 1, .head_dim = dim};
+      const Shape wide{6, 2 * dim}, narrow{6, dim}, cache{2 * 20, dim};
+      std::vector<TruthTensor> in{normal(wide, 1, dtype),   normal(narrow, 2, dtype),
+                                  normal(narrow, 3, dtype), normal(cache, 4),
+                                  normal(cache, 5),         {{1}, {11}, DType::i32}};
+      const CachedAttention on{
+          .q = upload(in[0].values, dtype),
+          .k = upload(in[1].values, dtype),
+          .v = upload(in[2].values, dtype),
+          .keys = floats(in[3].values),
+          .values = floats(in[4].values),
+          .first = static_cast<const std::int32_t*>(upload(in[5].values, DType::i32)),
+          .places = 20,
+          .y = room(static_cast<std::size_t>(wide.elements()), dtype)};
+      std::vector<TruthTensor> out{{wide}};
+      run_truth(Op::cached_attention, a, in, out); // which caches, too
+      launch_cached_attention(handle(), {a, dtype, 2, 2 * dim, dim}, on);
+      require_near(download(on.y, out[0].values.size(), dtype), out[0].values,
+                   dtype == DType::f32 ? 1e-5f : tolerance(dtype), "y");
+      CHECK(download(on.keys, in[3].values.size()) == in[3].values);
+      CHECK(download(on.values, in[4].values.size()) == in[4].values);
+    }
+}
+
+TEST_CASE_METHOD(GpuFixture, "rows of a sequence that there is no place for") {
+  const AttentionAttributes a{.sequence = 3, .heads = 1, .kv_heads = 1, .head_dim = 4};
+  const Floats caches = normal_values(20, 1), rows = normal_values(12, 2);
+  const CachedAttention on{.q = floats(rows),
+                           .k = floats(rows),
+                           .v = floats(rows),
+                           .keys = floats(caches),
+                           .values = floats(caches),
+                           .first = static_cast<const std::int32_t*>(upload({3}, DType::i32)),
+                           .places = 5,
+                           .y = float_room(12)};
+  launch_cached_attention(handle(), {a, DType::f32, 1, 4, 4}, on);
+  const auto y = download(on.y, 12), keys = download(on.keys, 20);
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(std::isnan(y[i]) == (i >= 8)); // the third row
+  CHECK(std::equal(keys.begin() + 12, keys.end(), rows.begin()));
+  const PositionShape shape{.elements = 12, .sequences = 1, .table_elements = 20, .columns = 4};
+  auto* const sums = float_room(12);
+  launch_position_embedding(handle(), shape, floats(rows), floats(caches), on.first, sums);
+  const auto positions = download(sums, 12);
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(std::isnan(positions[i]) == (i >= 8));
 }
 
 TEST_CASE_METHOD(GpuFixture, "losses of rows whose label is no class are NaN") {

@@ -62,6 +62,7 @@ std::vector<Graph> graphs_of_all_ops() {
       tests::squared_error(DType::i32, mixed).graph,
       tests::squared_error(DType::f32, mixed).graph,
       with_clones(tests::language_model(5, mixed).graph),
+      tests::generating_model(5, mixed).graph,
   };
   for (const auto& one : tests::all_op_cases())
     graphs.push_back(with_clones(one.model(mixed).graph));
@@ -196,6 +197,7 @@ TEST_CASE("products and their gradients take operations, other ops none") {
                                  Op::matmul_backward_weight,
                                  Op::causal_attention,
                                  Op::causal_attention_backward,
+                                 Op::cached_attention,
                                  Op::linear_cross_entropy,
                                  Op::linear_cross_entropy_backward};
   for (const auto& graph : graphs_of_all_ops())

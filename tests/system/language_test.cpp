@@ -100,6 +100,58 @@ TEST_CASE("evaluate takes another text, all of it") {
   CHECK(nlohmann::json::parse(ended.out).at("tokens") == 96);
 }
 
+TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(model);
+  const auto run = on_text(model).completed("run");
+  const auto answer = [&](const std::string& seed) {
+    const auto ended = ask_about("generate", run.folder(),
+                                 {"The actors", "--json", "--tokens", "40", "--seed", seed});
+    CAPTURE(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out);
+  };
+  const auto first = answer("1");
+  CHECK(first.at("prompt") == "The actors");
+  CHECK(first.at("prompt_tokens").size() == 10);
+  CHECK((first.at("tokens").size() == 40 || first.at("ending") == "document"));
+  CHECK(first.at("tokens_per_second") > 0);
+  CHECK(answer("1").at("text") == first.at("text"));
+  CHECK(answer("2").at("text") != first.at("text"));
+}
+
+TEST_CASE("generate prints the text, and its speed where nobody reads a text") {
+  const auto run = on_text("gpt2-mini").completed("run");
+  const auto greedy = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options = {"the ", "--temperature", "0", "--tokens", "12"};
+    options.insert(options.end(), more.begin(), more.end());
+    return ask_about("generate", run.folder(), options);
+  };
+  const auto text = greedy({}), quiet = greedy({"--quiet"}), json = greedy({"--json"});
+  CAPTURE(text.err, quiet.err, json.err);
+  REQUIRE(text.code == 0);
+  CHECK(text.err.find("tokens of the prompt") != std::string::npos);
+  CHECK(quiet.out == text.out);
+  CHECK(quiet.err.empty());
+  const std::string of_json = nlohmann::json::parse(json.out).at("text");
+  CHECK(text.out == (of_json.ends_with('\n') ? of_json : of_json + "\n"));
+}
+
+TEST_CASE("generate says what is wrong with a prompt or an option") {
+  const auto run = on_text("gpt2-mini", {"model.positions=32"}).completed("run");
+  const auto refusal = [&](const std::vector<std::string>& options) {
+    const auto ended = ask_about("generate", run.folder(), options);
+    CHECK(ended.code == 2);
+    CHECK(ended.out.empty());
+    return ended.err;
+  };
+  CHECK(refusal({std::string(33, 'a')})
+            .find("the prompt has 33 tokens, the model positions for 32") != std::string::npos);
+  CHECK(refusal({"a", "--top-p", "1.5"}).find("--top-p") != std::string::npos);
+  CHECK(refusal({"a", "--temperature", "-1"}).find("--temperature") != std::string::npos);
+  CHECK(refusal({"a", "--tokens", "0"}).find("--tokens") != std::string::npos);
+}
+
 TEST_CASE("predict refuses a language model, and names what takes it") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");
