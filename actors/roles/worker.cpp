@@ -147,7 +147,8 @@ void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
 
 void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
   if (const auto asked = std::exchange(asked_, std::nullopt))
-    comes_in_ = std::chrono::steady_clock::now() - *asked;
+    comes_in_ = std::max<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - *asked,
+                                                   comes_in_ * 7 / 8);
   if (parameters)
     setup_.replica->compute->wait(parameters);
   const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(use.unit)]].units;
@@ -211,8 +212,8 @@ void WorkerState::ask_for_slice() {
   self_->send(setup_.coordinator, atom::deal_v, setup_.replica->rank);
 }
 
-/// The next slice is asked for when as much of a pass is left as it takes to come, and half of that
-/// more. Not earlier: who is slow would hold a slice that another could have begun by then.
+/// The next slice is asked for when as much of a pass is left as one has lately taken to come, and
+/// half of that more. Not earlier: who is slow would hold a slice that another could have begun.
 void WorkerState::plan_asking(const Flight& flight) {
   const auto& running = flight.running; // backward's units are the last, from the highest on
   const auto end = running.back().second->time();

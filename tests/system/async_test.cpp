@@ -21,6 +21,10 @@ Settings asynchronous(int workers, int staleness, const Settings& more = {}) {
 
 const Settings four_slices = {"data.batch_size=16", "data.slices=4", "data.eval_batch_size=16"};
 
+/// Learnt at a rate so low that it matters little which steps a gradient lacks.
+const Settings one_batch = {"data.synthetic_samples=16", "data.augment=[]", "train.epochs=20",
+                            "train.evaluate_every=0", "train.optimizer.lr=0.005"};
+
 /// What tools/check-reads says.
 Ended checked(const RunFiles& run, int slices, int staleness, const Settings& more = {}) {
   std::vector<std::string> command = {(source_tree() / "tools/check-reads").string(),
@@ -72,13 +76,14 @@ TEST_CASE("no gradient lacks more steps than it may, and each slice counts once 
                               : GENERATE("stale_gradients=whole", "stale_gradients=divided",
                                          "stale_gradients=compensated", "weight_prediction=true");
   CAPTURE(staleness, way);
-  const Experiment experiment(four_slices + Settings{"metrics.reads=true", "parallel." + way});
+  const Experiment experiment(four_slices + one_batch +
+                              Settings{"metrics.reads=true", "parallel." + way});
   const auto run = experiment.completed("run", asynchronous(3, staleness));
   const auto found = checked(run, 4, staleness, {"--shards", "3"});
   CAPTURE(found.out, found.err);
   CHECK(found.code == 0);
   CHECK(run.steps_done() == 20);
-  CHECK(run.losses().back() < 3);
+  CHECK(run.losses().back() < 2); // from 2.4 to 1.5, whatever its gradients lacked
 }
 
 TEST_CASE("what reads are checked for is found where it is wrong") {
