@@ -86,12 +86,13 @@ Status ChangeSum::close(Round round, std::vector<MailPtr> changes, Send send) {
   const auto squares = std::make_shared<std::array<double, 2>>();
   device().copy(stream(), squares->data(), squares_->data(), sizeof *squares);
   stream().on_complete([=, changes = std::move(changes), values = std::move(values),
-                        send = std::move(send)](const Status& status) {
+                        send = std::move(send)](const Status& status) mutable {
+    changes.clear(); // before others know the sum, and send more
     if (!status)
       return; // the stream has failed, and says so itself
     const auto spread = std::max(0.0, (*squares)[0] - (*squares)[1]);
     auto mail = RoundSum{.round = round, .spread = spread, .owner = owner}.to_mail();
-    mail.values = values;
+    mail.values = std::move(values);
     mail.bytes = bytes;
     send(std::move(mail));
   });
