@@ -14,6 +14,10 @@ WERROR ?= OFF
 # ON, OFF, or AUTO: the CUDA device is built where nvcc is found.
 CUDA ?= AUTO
 
+# ccache finds an object of one build for another, in another folder: most of build/emulated's are build/release's.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= true
+
 # ctest prints what failed and, last, its summary.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 

@@ -68,8 +68,8 @@ bool JobPlan::checkpoint_due(std::int64_t done) const {
 }
 
 std::int64_t JobPlan::next_pause(std::int64_t done) const {
-  return std::min(
-      {next_multiple(done, steps_per_epoch_), next_multiple(done, save_every_), total_steps_});
+  return std::min({next_multiple(done, evaluate_every_ * steps_per_epoch_),
+                   next_multiple(done, save_every_), total_steps_});
 }
 
 } // namespace troupe::engine

@@ -34,7 +34,8 @@ public:
   bool epoch_ends(std::int64_t done) const;
   bool evaluation_due(std::int64_t done) const;
   bool checkpoint_due(std::int64_t done) const;
-  /// The next number of steps, above `done`, at which training pauses for any of these or ends.
+  /// The next number of steps, above `done`, at which training pauses for an evaluation or a
+  /// checkpoint, or ends. Not for an epoch: who is slow in its last step would hold up all.
   std::int64_t next_pause(std::int64_t done) const;
 
 private:

@@ -145,8 +145,7 @@ void CoordinatorState::go_on() {
     return resume_training();
   if (stopping_)
     return save_if_due();
-  const bool pauses = setup_.plan.evaluation_due(committed_) || setup_.plan.epoch_ends(committed_);
-  if (pauses && epoch_.steps > 0)
+  if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0)
     return reach_pause();
   is_over() || save_wanted_ ? save_if_due() : resume_training();
 }
@@ -242,6 +241,8 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   summary_.skipped_steps = record->skipped_steps;
   summary_.scale_growths = record->scale_growths;
   self_->send(setup_.metrics, atom::step_committed_v, StepRecordPtr{record});
+  if (setup_.plan.epoch_ends(step + 1) && !setup_.plan.evaluation_due(step + 1))
+    record_epoch(step, nullptr);
   if (step == setup_.first_step && !setup_.generation.is_first())
     record_recovery();
   tell_workers_status();
@@ -340,8 +341,6 @@ void CoordinatorState::reach_pause() {
       self_->send(member.shard_manager, atom::evaluate_v, committed_);
     return;
   }
-  if (setup_.plan.epoch_ends(committed_) && epoch_.steps > 0)
-    record_epoch(nullptr);
   save_if_due();
 }
 
@@ -352,14 +351,14 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
   std::ranges::sort(evaluations_, {}, &EvaluationReport::rank);
   const auto all = total(evaluations_);
   evaluations_.clear();
-  record_epoch(&all);
+  record_epoch(committed_ - 1, &all);
   save_if_due();
 }
 
-void CoordinatorState::record_epoch(const EvaluationReport* test) {
+void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationReport* test) {
   auto record = std::make_shared<metrics::EpochRecord>();
   record->time = std::chrono::system_clock::now();
-  record->epoch = setup_.plan.epoch_of(committed_ - 1);
+  record->epoch = setup_.plan.epoch_of(last_step);
   record->train_loss = ratio(epoch_.loss, static_cast<double>(epoch_.steps));
   record->train_accuracy = epoch_.accuracy();
   record->seconds = epoch_.seconds;

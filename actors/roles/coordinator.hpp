@@ -111,7 +111,8 @@ private:
   void add_leases(std::int64_t step, const std::vector<StepReport>& reports,
                   metrics::StepRecord& record);
   void count_evaluation(const EvaluationReport& report);
-  void record_epoch(const EvaluationReport* test);
+  /// `test`: null where nothing is evaluated behind it.
+  void record_epoch(std::int64_t last_step, const EvaluationReport* test);
   void note_results(const engine::TestResults& results);
   void save_if_due();
   void save();

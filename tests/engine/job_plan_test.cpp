@@ -16,7 +16,7 @@ Config three_epochs() {
 
 } // namespace
 
-TEST_CASE("a job pauses at the end of every epoch") {
+TEST_CASE("a job pauses where it evaluates: at first at the end of every epoch") {
   const JobPlan plan{three_epochs(), 10};
   CHECK(plan.total_steps() == 30);
   CHECK(plan.next_pause(0) == 10);
@@ -63,6 +63,17 @@ TEST_CASE("the first of epochs, max_steps and max_tokens ends a job") {
   CHECK(total() == 90);
   config.train.max_tokens = 1;
   CHECK(total() == 1);
+}
+
+TEST_CASE("where nothing is evaluated or saved an epoch ends without a pause") {
+  auto config = three_epochs();
+  config.checkpoint.every = {};
+  config.train.evaluate_every = 2;
+  const JobPlan plan{config, 10};
+  CHECK(plan.next_pause(0) == 20);
+  CHECK(plan.epoch_ends(10));
+  CHECK_FALSE(plan.evaluation_due(10));
+  CHECK(plan.next_pause(20) == 30);
 }
 
 TEST_CASE("checkpoints by steps fall between epochs") {
