@@ -29,7 +29,9 @@ Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
   if (config.model.vocabulary && *config.model.vocabulary < ids)
     return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
                 echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
-  return std::make_shared<const TokenAdapter>(std::move(windows));
+  const bool drops = split == Split::train && config.model.dropout > 0;
+  return std::make_shared<const TokenAdapter>(
+      std::move(windows), drops ? std::optional{config.run.seed} : std::nullopt);
 }
 
 } // namespace

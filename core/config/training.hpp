@@ -45,6 +45,7 @@ struct ModelConfig {
   std::string head = "usual";       ///< its weight: tied (the embedding's table), own, usual
   double rope_theta = 10000.0;      ///< of the longest wave of rotary positions
   double norm_epsilon = 1e-5;       ///< of a language model's norms: added to variances
+  double dropout = 0;               ///< rate, while a language model is trained
   OwnValues own;                    ///< of keys that models from outside have
   OwnRows<nn::Family> own_families; ///< those models
 

@@ -144,6 +144,13 @@ struct GeluAttributes {
   bool operator==(const GeluAttributes&) const = default;
 };
 
+/// Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
+struct DropoutAttributes {
+  float rate = 0.1f; ///< of elements that become 0, in [0, 1); the others are divided by 1 - it
+  std::int32_t place = 0; ///< among the model's: each draws numbers of its own
+  bool operator==(const DropoutAttributes&) const = default;
+};
+
 struct SubsamplePadAttributes {
   std::int64_t stride = 2, pad_before = 0, pad_after = 0;
   bool operator==(const SubsamplePadAttributes&) const = default;
@@ -162,6 +169,6 @@ using Attributes =
     std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
                  GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
-                 RopeAttributes, AttentionAttributes, MatmulAttributes>;
+                 RopeAttributes, AttentionAttributes, DropoutAttributes, MatmulAttributes>;
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 
 #include "detail/views.hpp"
 #include "troupe/core/device/quantized.hpp"
+#include "troupe/core/random.hpp"
 
 #include <type_traits>
 #include <vector>
@@ -54,6 +55,15 @@ template <class T>
 struct SwigluGradient {
   const T *dy, *gate, *up;
   T *dgate, *dup;
+};
+
+/// What dropout drops of elements of one sample (core/device/dropout_math.hpp).
+struct DropoutMask {
+  std::uint64_t key;
+  std::uint32_t counter[4]; ///< the first word is the block's number instead
+  std::uint32_t bound;
+  float scale;
+  std::size_t first; ///< of the elements, in the sample
 };
 
 /// How the heads of a row are turned: pair i of each by an angle, whose cosine and sine these are.
@@ -127,6 +137,7 @@ struct TypedKernels {
   /// y[i] = the sum of the products of x and row i of a matrix.
   void (*row_products)(const float* x, const T* matrix, std::size_t columns, float* y,
                        std::size_t rows);
+  void (*dropout)(const DropoutMask& mask, const T* x, T* y, std::size_t elements);
   void (*swiglu)(const T* gate, const T* up, T* y, std::size_t elements);
   void (*swiglu_backward)(const SwigluGradient<T>& gradient, std::size_t elements);
   /// Copies to f32; and back, rounding to nearest, ties to even.
@@ -155,6 +166,7 @@ struct TypedKernels {
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
   CALL(attention)                                                                                  \
   CALL(batch_norm)                                                                                 \
+  CALL(dropout)                                                                                    \
   CALL(elementwise)                                                                                \
   CALL(layer_norm)                                                                                 \
   CALL(pooling)                                                                                    \

@@ -5,14 +5,18 @@
 
 #include "../adapter.hpp"
 
+#include <optional>
+
 namespace troupe::data {
 
 /// Fields, of windows of T tokens: tokens i32 (T), whose padding is 0; and targets i32, the token
 /// behind each, of all windows in one dimension (B * T) as losses take classes, whose padding is
-/// -1.
+/// -1. With a seed of dropout also dropout_keys (core/device/dropout_math.hpp), drawn anew for
+/// every sample and epoch.
 class TokenAdapter final : public Adapter {
 public:
-  explicit TokenAdapter(TokenDatasetPtr windows);
+  explicit TokenAdapter(TokenDatasetPtr windows,
+                        std::optional<std::uint64_t> dropout_seed = std::nullopt);
 
   const Dataset& dataset() const override { return *windows_; }
   std::string_view sample_name() const override { return "sequences"; }
@@ -20,6 +24,7 @@ public:
 
 private:
   TokenDatasetPtr windows_;
+  std::optional<std::uint64_t> dropout_seed_;
 };
 
 } // namespace troupe::data

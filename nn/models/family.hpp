@@ -39,6 +39,7 @@ struct LanguageArguments {
   std::int64_t sequence;   ///< T
   std::int64_t vocabulary; ///< of the data
   float label_smoothing;
+  TensorId dropout_keys = -1; ///< i32 (N, 2) (core/device/dropout_math.hpp); -1: nothing is dropped
 };
 
 /// Models that are built alike.

@@ -31,6 +31,12 @@ std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
                           "Places that have an embedding, at least a sequence; not given: 1024"},
                   .elsewhere = "{} has no table of positions",
                   .refused_elsewhere = false});
+  keys.push_back({.key = {"model.dropout",
+                          &model.dropout,
+                          {.min = 0, .max = 1, .below_max = true},
+                          "Share of elements that training drops: of embeddings, and of what "
+                          "blocks add to them"},
+                  .elsewhere = "{} has no dropout"});
   return keys;
 }
 
@@ -71,8 +77,17 @@ private:
         builder_.parameter("transformer.wpe.weight",
                            {arguments_.model.positions.value_or(usual_positions), size_.width},
                            Initial::normal(initial_deviation));
-    return builder_.apply(Op::position_embedding, "transformer.wpe", {x, positions},
-                          PositionAttributes{arguments_.sequence});
+    return dropout("transformer.drop",
+                   builder_.apply(Op::position_embedding, "transformer.wpe", {x, positions},
+                                  PositionAttributes{arguments_.sequence}));
+  }
+
+  TensorId dropout(const std::string& name, TensorId x) {
+    if (arguments_.dropout_keys < 0)
+      return x;
+    return builder_.apply(
+        Op::dropout, name, {x, arguments_.dropout_keys},
+        DropoutAttributes{static_cast<float>(arguments_.model.dropout), places_of_dropout_++});
   }
 
   TensorId norm(const std::string& name, TensorId x) {
@@ -89,7 +104,7 @@ private:
     const auto y =
         builder_.linear(name, x, size_.width,
                         {.weight = Initial::normal(initial_deviation / std::sqrt(additions))});
-    return builder_.add(name + ".add", stream, y);
+    return builder_.add(name + ".add", stream, dropout(name + ".dropout", y));
   }
 
   TensorId block(TensorId x, const std::string& name) {
@@ -110,6 +125,7 @@ private:
   const LanguageArguments& arguments_;
   GraphBuilder& builder_;
   LanguageSize size_;
+  std::int32_t places_of_dropout_ = 0;
 };
 
 void add_gpt2(const LanguageArguments& arguments) {
@@ -149,13 +165,13 @@ bool is_constant_of_gpt2(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
-/// There is no dropout here, and none is asked of who goes on training.
+/// Attention has no dropout here, and none is asked of who goes on training.
 HuggingFaceForm hugging_face_of_gpt2(const ModelConfig& model, const InputSpec& input) {
   return {.architecture = "GPT2LMHeadModel",
           .keys = hugging_face_keys_of_gpt2(model, input),
           .written = {{"attn_pdrop", 0.0},
-                      {"embd_pdrop", 0.0},
-                      {"resid_pdrop", 0.0},
+                      {"embd_pdrop", model.dropout},
+                      {"resid_pdrop", model.dropout},
                       {"initializer_range", initial_deviation}},
           .prefix = "transformer.",
           .table = "transformer.wte.weight",

@@ -2,6 +2,7 @@
 
 #include "families.hpp"
 
+#include "troupe/core/device/dropout_math.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/nearest.hpp"
 
@@ -56,8 +57,11 @@ void add_language_model(GraphBuilder& builder, const ModelConfig& model,
   const auto shape = batch_of(options.batch, input.sample);
   const auto tokens = builder.input(input.name, shape, DType::i32);
   const auto labels = builder.target(input.target, shape, DType::i32);
+  const bool drops = options.training && model.dropout > 0;
+  const auto keys =
+      drops ? builder.input(dropout_keys_name, {options.batch, dropout_key_words}, DType::i32) : -1;
   family_of(model)->add_language_model({builder, tokens, labels, model, input.sample.elements(),
-                                        input.vocabulary, options.label_smoothing});
+                                        input.vocabulary, options.label_smoothing, keys});
 }
 
 TensorId add_target(GraphBuilder& builder, const ModelConfig& model, const ModelOptions& options) {

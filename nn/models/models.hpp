@@ -25,6 +25,7 @@ struct ModelOptions {
   std::int64_t batch = 1;
   /// Batch norm with the batch's statistics; false gives the graph for evaluation, with the same
   /// parameters and statistics.
+  /// Language models drop elements, whose keys are the last tensor of the batch.
   bool training = true;
   float label_smoothing = 0.0f; ///< cross_entropy only
 };

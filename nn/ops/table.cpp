@@ -6,6 +6,7 @@
 #include "attention.hpp"
 #include "convolution.hpp"
 #include "detail/shapes.hpp"
+#include "dropout.hpp"
 #include "elementwise.hpp"
 #include "embedding.hpp"
 #include "fused_batch_norm.hpp"

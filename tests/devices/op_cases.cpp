@@ -1,5 +1,6 @@
 #include "op_cases.hpp"
 
+#include "troupe/core/device/dropout_math.hpp"
 #include "troupe/nn/builder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -90,12 +91,14 @@ nn::GraphBuilder language_builder(std::int64_t sequence) {
   b.begin_unit("embedding");
   const auto tokens = b.input("tokens", {2, sequence}, DType::i32);
   const auto labels = b.target("labels", {2, sequence}, DType::i32);
+  const auto keys = b.input("keys", {2, dropout_key_words}, DType::i32);
   const auto table = b.parameter("wte.weight", {11, 20}, Initial::normal(0.02));
   const auto shared = b.apply(Op::share, "wte.shared", {table});
   auto x = b.apply(Op::embedding, "wte", {tokens, table});
   x = b.apply(Op::position_embedding, "wpe",
               {x, b.parameter("wpe.weight", {sequence + 4, 20}, Initial::normal(0.02))},
               PositionAttributes{sequence});
+  x = b.apply(Op::dropout, "dropout", {x, keys}, DropoutAttributes{.rate = 0.25f, .place = 1});
   x = packed_block(b, rotary_block(b, x, sequence), sequence);
   b.begin_unit("head");
   b.apply(Op::linear_cross_entropy, "loss", {rms_norm(b, "norm", x), shared, labels},

@@ -86,6 +86,13 @@ TEST_CASE("swiglu has the right gradients") {
   }));
 }
 
+TEST_CASE("dropout has the right gradient") {
+  check_gradients(graph_of({6, 4}, [](GraphBuilder& b, TensorId x) {
+    const auto keys = b.input("keys", {3, 2}, DType::i32);
+    return b.apply(Op::dropout, "op", {x, keys}, DropoutAttributes{.rate = 0.5f});
+  }));
+}
+
 TEST_CASE("rope has the right gradient, keeps lengths, and the first row as it is") {
   const auto graph = graph_of({6, 8}, [](GraphBuilder& b, TensorId x) {
     return b.apply(Op::rope, "op", {x},

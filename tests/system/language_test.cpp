@@ -168,6 +168,23 @@ TEST_CASE("a language model goes on exactly where it was") {
   CHECK(parts.digest() == whole.digest());
 }
 
+TEST_CASE("the same is dropped for any number of workers and slices, and after a resume") {
+  const auto experiment =
+      on_text("gpt2-mini", {"model.dropout=0.2", "train.schedule.name=constant"});
+  const auto alone = experiment.completed("alone");
+  CHECK(largest_difference(
+            on_text("gpt2-mini", {"train.schedule.name=constant"}).completed("without").losses(),
+            alone.losses()) > 100 * loss_bound);
+  for (const int count : {2, 4})
+    CHECK(largest_difference(
+              experiment.completed("of" + std::to_string(count), workers("ddp", count)).losses(),
+              alone.losses()) < loss_bound);
+  CHECK(largest_difference(experiment.completed("slices", {"data.slices=4"}).losses(),
+                           alone.losses()) < loss_bound);
+  experiment.completed("parts", {"train.max_steps=4"});
+  CHECK(experiment.completed("parts", {"checkpoint.resume=auto"}).digest() == alone.digest());
+}
+
 TEST_CASE("what does not fit texts is refused with the reason") {
   const auto refusal = [](const std::string& model, const Settings& more) {
     const auto ended = on_text(model).train("run", more);
