@@ -9,8 +9,6 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr std::size_t grain = 16384;
-
 DropoutMask mask_of(const DropoutRule& rule, std::uint64_t key, std::size_t first) {
   const auto counter = dropout_counter(rule, 0);
   return {.key = key,
@@ -32,7 +30,7 @@ Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
   const auto bytes = static_cast<double>(2 * elements * size_of(x.dtype));
   return with_element(x.dtype, [&]<class T>(T) {
     return parallel_step(
-        node, bytes, elements, grain,
+        node, bytes, elements, elementwise_grain,
         [node, rule, of_sample](const Frame& frame, std::size_t begin, std::size_t end) {
           const auto* const from = frame.data<T>(node.inputs[0]);
           const auto* const keys = frame.data<std::int32_t>(node.inputs[1]);
