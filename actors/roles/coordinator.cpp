@@ -21,7 +21,8 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
   summary_.accuracy = setup_.before.accuracy;
-  sampled_ = totals_.sampled;
+  if (totals_.sampled <= committed_) // else it is written again
+    sampled_ = totals_.sampled;
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
   if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
     leases_.emplace(data::SliceDealing{.slices = dealing.slices(),
