@@ -90,6 +90,7 @@ TEST_CASE("only language models write as they are trained") {
   CHECK(sample.every == Interval{Interval::Unit::steps, 500});
   CHECK(sample.prompt == "And God");
   CHECK(sample.tokens == 50);
+  CHECK(schedule_conflict(tokens, {"train.sample.tokens=0"}).starts_with("train.sample.tokens: "));
 }
 
 TEST_CASE("something has to end a run") {
