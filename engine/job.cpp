@@ -1,6 +1,7 @@
 #include "job.hpp"
 
 #include "feeding/data_identity.hpp"
+#include "inference/training_sample.hpp"
 #include "model_card.hpp"
 #include "platforms/platforms.hpp"
 #include "test_results.hpp"
@@ -128,6 +129,7 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginnin
   TROUPE_TRY(auto job, open_data(config));
   TROUPE_TRY(begin(job, beginning, leads));
   TROUPE_TRY(set_course(job));
+  TROUPE_TRY(check_sample(config));
   if (const auto& recorded = config.data.recorded_dealing) {
     // Who trains apart has something to train on.
     const auto policy = facts_of(config.parallel.strategy).policy;

@@ -51,6 +51,7 @@ JobPlan::JobPlan(const Config& config, std::int64_t steps_per_epoch)
     : steps_per_epoch_{steps_per_epoch}, total_steps_{length_of(config, steps_per_epoch)},
       evaluate_every_{config.train.evaluate_every}, save_every_{steps_of(config.checkpoint.every,
                                                                          steps_per_epoch)},
+      sample_every_{steps_of(config.train.sample.every, steps_per_epoch)},
       saves_best_{config.checkpoint.best != "none"} {}
 
 bool JobPlan::epoch_ends(std::int64_t done) const {
@@ -67,9 +68,14 @@ bool JobPlan::checkpoint_due(std::int64_t done) const {
   return save_every_ != 0 && done > 0 && (done % save_every_ == 0 || done == total_steps_);
 }
 
+bool JobPlan::sample_due(std::int64_t done) const {
+  return sample_every_ != 0 && done > 0 && (done % sample_every_ == 0 || done == total_steps_);
+}
+
 std::int64_t JobPlan::next_pause(std::int64_t done) const {
   return std::min({next_multiple(done, evaluate_every_ * steps_per_epoch_),
-                   next_multiple(done, save_every_), total_steps_});
+                   next_multiple(done, save_every_), next_multiple(done, sample_every_),
+                   total_steps_});
 }
 
 } // namespace troupe::engine

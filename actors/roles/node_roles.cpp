@@ -5,6 +5,7 @@
 #include "checkpointer.hpp"
 #include "coordinator.hpp"
 #include "data_loader.hpp"
+#include "generator.hpp"
 #include "shard_manager.hpp"
 #include "worker.hpp"
 
@@ -36,6 +37,15 @@ checkpointer_actor NodeState::spawn_checkpointer(const std::shared_ptr<engine::R
       job.config.checkpoint.is_sharded() ? replica->rank : -1);
 }
 
+/// Null where no samples are written.
+generator_actor NodeState::spawn_generator(const std::shared_ptr<engine::Replica>& replica) {
+  const auto& job = generation().job();
+  if (!job.plan.writes_samples())
+    return {};
+  return spawn_role<GeneratorState, generator_actor, caf::detached>(
+      engine::node_rows, GeneratorSetup{.state = replica->state, .config = job.config});
+}
+
 void NodeState::spawn_workers() {
   const auto& job = generation().job();
   const auto& dealing = generation().dealing;
@@ -56,7 +66,8 @@ shard_manager_actor NodeState::spawn_shard_manager(const std::shared_ptr<engine:
   const auto& on = generation();
   const auto rows = engine::rank_rows(replica->rank);
   const StateSaverSetup saver{.checkpointer = checkpointer_of(replica),
-                              .coordinator = coordinator_};
+                              .coordinator = coordinator_,
+                              .generator = replica->rank == 0 ? generator_ : generator_actor{}};
   auto exchange = on.exchange(replica);
   exchange.row =
       replica->communication == replica->compute ? compute : on.trace.track(rows, "communication");
@@ -132,6 +143,7 @@ void NodeState::lead() {
   const auto totals =
       totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, formed_->best}};
   checkpointer_ = spawn_checkpointer(generation().replicas.front());
+  generator_ = spawn_generator(generation().replicas.front());
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       engine::node_rows,
       CoordinatorSetup{.plan = job.plan,
@@ -161,6 +173,7 @@ void NodeState::lead() {
                        .is_sharded = job.config.checkpoint.is_sharded(),
                        .takes_over = formed_->takes_over,
                        .checkpointer = checkpointer_,
+                       .generator = generator_,
                        .metrics = formed_->metrics,
                        .membership = membership_});
   spawn_workers();

@@ -243,6 +243,12 @@ void add_train(Keys& keys, TrainConfig& c) {
                   "wsd: length of the decay at the end of the run, written as warmup is"});
   keys.push_back(
       {"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine, linear, wsd: the last rate"});
+  keys.push_back({"train.sample.every", &c.sample.every, {}, "How often it writes"});
+  keys.push_back({"train.sample.prompt",
+                  &c.sample.prompt,
+                  {},
+                  "What it goes on from; empty: what documents begin with"});
+  keys.push_back({"train.sample.tokens", &c.sample.tokens, count_to(1000), "At most"});
   keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(
@@ -395,6 +401,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"train", "How it is trained"},
       {"train.optimizer", "The update of the parameters"},
       {"train.schedule", "The learning rate over time"},
+      {"train.sample", "What a language model writes as it is trained"},
       {"precision", "Types of numbers"},
       {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
       {"parallel", "How the job is spread over workers"},

@@ -1,6 +1,7 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "../units.hpp"
 #include "length.hpp"
 #include "own_values.hpp"
 #include "recompute.hpp"
@@ -113,12 +114,22 @@ struct ScheduleConfig {
   bool operator==(const ScheduleConfig&) const = default;
 };
 
+/// What a language model writes as it is trained.
+struct SampleConfig {
+  Interval every;
+  std::string prompt;        ///< empty: what documents begin with
+  std::int64_t tokens = 100; ///< at most
+
+  bool operator==(const SampleConfig&) const = default;
+};
+
 struct TrainConfig {
   /// The run ends at the first of these that is set.
   std::optional<std::int64_t> epochs = 10, max_steps;
   std::optional<double> max_tokens; ///< as a number, so that it may be written as 2e9
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
+  SampleConfig sample;
   std::int64_t accumulate = 1;           ///< micro-batches per worker and step
   std::optional<double> clip_grad_norm;  ///< of the unscaled gradient
   std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm

@@ -63,6 +63,18 @@ std::string to_json(const GeneratedRecord& generated) {
                             {"seconds", generated.seconds}});
 }
 
+std::optional<GeneratedRecord> parse_generated(std::string_view json) {
+  const auto object = OrderedJson::parse(json, nullptr, false);
+  if (!object.is_object() || !object.contains("text"))
+    return std::nullopt;
+  return GeneratedRecord{.step = integer_at<std::int64_t>(object, "step"),
+                         .time = moment_at(object, "time"),
+                         .prompt = text_at(object, "prompt"),
+                         .text = text_at(object, "text"),
+                         .tokens = integer_at<std::int64_t>(object, "tokens"),
+                         .seconds = number_at(object, "seconds")};
+}
+
 std::string to_json(const StepRecord& step) {
   OrderedJson object = {{"step", step.step},
                         {"epoch", step.epoch},

@@ -23,6 +23,7 @@ std::string to_json(const RunSummary& summary);
 std::optional<StepRecord> parse_step(std::string_view json);
 std::optional<EpochRecord> parse_epoch(std::string_view json);
 std::optional<RecoveryRecord> parse_recovery(std::string_view json);
+std::optional<GeneratedRecord> parse_generated(std::string_view json);
 std::optional<RunInfo> parse_run_info(std::string_view json);
 std::optional<RunSummary> parse_summary(std::string_view json);
 

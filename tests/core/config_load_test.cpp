@@ -106,8 +106,8 @@ TEST_CASE("an unknown key is named with its place, what is allowed and the neare
       Lines{
           "a.yaml:3:3: train.ephocs: unknown key; allowed: epochs, max_steps, max_tokens, "
           "accumulate, clip_grad_norm, clip_grad_value, gradient_norm_every, clip_before_unscale, "
-          "label_smoothing, freeze, lr_scale, recompute, evaluate_every, optimizer, schedule; "
-          "did you mean \"epochs\"?"});
+          "label_smoothing, freeze, lr_scale, recompute, evaluate_every, optimizer, schedule, "
+          "sample; did you mean \"epochs\"?"});
   CHECK(
       problems(synthetic + "cluster: {banana: 1}\n") ==
       Lines{

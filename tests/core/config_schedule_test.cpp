@@ -81,6 +81,18 @@ TEST_CASE("only data of tokens can be counted in them") {
             .empty());
 }
 
+TEST_CASE("only language models write as they are trained") {
+  const std::vector<std::string> asked = {
+      "train.sample={every: 500 steps, prompt: And God, tokens: 50}"};
+  CHECK(schedule_conflict(synthetic, asked) ==
+        "train.sample.every: what is trained on dataset synthetic writes no text; allowed: never");
+  const auto sample = good(tokens, asked).train.sample;
+  CHECK(sample.every == Interval{Interval::Unit::steps, 500});
+  CHECK(sample.prompt == "And God");
+  CHECK(sample.tokens == 50);
+  CHECK(schedule_conflict(tokens, {"train.sample.tokens=0"}).starts_with("train.sample.tokens: "));
+}
+
 TEST_CASE("something has to end a run") {
   CHECK(schedule_conflict(synthetic, {"train.epochs=null"}) ==
         "train.epochs: nothing ends the run; allowed: a number, or null beside max_steps or "

@@ -182,6 +182,7 @@ TEST_CASE("a printed config loads to the same config") {
     constexpr std::array excluded = {"train.optimizer.nesterov",
                                      "train.label_smoothing",
                                      "train.max_tokens",
+                                     "train.sample.every",
                                      "model.bias",
                                      "data.features",
                                      "data.targets",

@@ -105,3 +105,28 @@ TEST_CASE("evaluation every second epoch, and always at the end") {
   CHECK(plan.evaluation_due(20));
   CHECK(plan.evaluation_due(30));
 }
+
+TEST_CASE("samples of text are written every so many steps or epochs, and at the end") {
+  auto config = three_epochs();
+  config.train.evaluate_every = 0;
+  config.checkpoint.every = {};
+  CHECK_FALSE(JobPlan{config, 10}.writes_samples());
+  CHECK_FALSE(JobPlan{config, 10}.sample_due(30));
+  config.train.sample.every = {Interval::Unit::steps, 8};
+  const JobPlan plan{config, 10};
+  CHECK(plan.writes_samples());
+  CHECK_FALSE(plan.sample_due(0));
+  CHECK_FALSE(plan.sample_due(10));
+  CHECK(plan.sample_due(16));
+  CHECK(plan.sample_due(30)); // the end
+  CHECK(plan.next_pause(0) == 8);
+  CHECK(plan.next_pause(8) == 16);
+  CHECK(plan.next_pause(24) == 30);
+  CHECK_FALSE(plan.checkpoint_due(16));
+  CHECK_FALSE(plan.evaluation_due(16));
+  config.train.sample.every = {Interval::Unit::epochs, 2};
+  const JobPlan by_epochs{config, 10};
+  CHECK(by_epochs.next_pause(0) == 20);
+  CHECK_FALSE(by_epochs.sample_due(10));
+  CHECK(by_epochs.sample_due(20));
+}

@@ -301,6 +301,26 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK_FALSE(parse_step("not JSON"));
 }
 
+TEST_CASE("samples stay when a run goes on, but for those of steps that are made again") {
+  const auto sample = small_generated(20);
+  CHECK(to_json(parse_generated(to_json(sample)).value()) == to_json(sample));
+  CHECK_FALSE(parse_generated(R"({"step":20})"));
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 25);
+    for (const std::int64_t steps : {10, 20, 25})
+      REQUIRE(folder.append(small_generated(steps)));
+  }
+  auto folder = open(output, 20); // with the sample of its state
+  CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20});
+  const auto kept = folder.before().course().generated.records();
+  REQUIRE(kept.size() == 2);
+  CHECK(kept.back().text == sample.text);
+  REQUIRE(folder.append(small_generated(25)));
+  CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20, 25});
+}
+
 TEST_CASE("changes of membership stay when a run goes on, also where steps are made again") {
   const RecoveryRecord lost{.time = std::chrono::system_clock::time_point{std::chrono::seconds{1}},
                             .generation = 2,

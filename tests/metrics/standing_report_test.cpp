@@ -69,6 +69,22 @@ TEST_CASE("a run goes on while its files are held, and was interrupted when they
   CHECK(RunFolder::open(output.path(), small_run(), "")); // nothing has stayed held
 }
 
+TEST_CASE("what a language model wrote is read, but for lines that are damaged") {
+  const ScratchFolder output;
+  {
+    auto folder = trained_folder(output, 10);
+    for (const std::int64_t steps : {4, 8, 8})
+      REQUIRE(folder.append(small_generated(steps)));
+  }
+  const auto report = report_of(output / "small");
+  const auto samples = report.document.course.generated.records();
+  REQUIRE(samples.size() == 2);
+  CHECK(samples.back().step == 8);
+  CHECK(samples.back().text == small_generated(8).text);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes.front() == "1 damaged line of samples.jsonl is left out");
+}
+
 TEST_CASE("a run that has ended is as its summary says") {
   const ScratchFolder output;
   auto summary = small_summary();

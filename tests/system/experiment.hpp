@@ -35,9 +35,10 @@ public:
 
   nlohmann::json summary() const;
   std::string digest() const { return summary().at("parameters_sha256"); }
-  /// The lines of events.jsonl and epochs.jsonl that have been written whole.
+  /// The lines of files that have been written whole.
   std::vector<nlohmann::json> events() const { return lines_of("events.jsonl"); }
   std::vector<nlohmann::json> epochs() const { return lines_of("epochs.jsonl"); }
+  std::vector<nlohmann::json> samples() const { return lines_of("samples.jsonl"); }
   std::vector<nlohmann::json> recoveries() const { return lines_of("recoveries.jsonl"); }
   /// One key of all events.
   template <class Value>

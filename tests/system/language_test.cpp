@@ -1,5 +1,5 @@
 // GPT-2 and LLaMA on a text of this tree.
-#include "experiment.hpp"
+#include "language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,32 +16,6 @@ namespace {
 
 // For sums of the same numbers in another order, through eight steps.
 constexpr double loss_bound = 1e-5; // relative
-
-Experiment on_text(const std::string& model, const Settings& more = {}) {
-  const Settings usual = {"data.dataset=text",
-                          "data.sequence_length=32",
-                          "data.augment=[]",
-                          "data.batch_size=8",
-                          "model.name=" + model,
-                          "model.layers=2",
-                          "model.width=32",
-                          "model.heads=4",
-                          "train.max_steps=8",
-                          "train.optimizer.name=adamw",
-                          "train.optimizer.lr=0.003",
-                          "train.optimizer.nesterov=false",
-                          "train.optimizer.decay=matrices",
-                          "train.schedule.warmup=0"};
-  return Experiment{text_of_this_tree() + usual + more};
-}
-
-/// `troupe VERB MODEL OPTIONS`
-Ended ask_about(const std::string& verb, const std::filesystem::path& model,
-                const std::vector<std::string>& options) {
-  std::vector<std::string> command{TROUPE_PROGRAM, verb, model.string()};
-  command.insert(command.end(), options.begin(), options.end());
-  return RunningProgram{command}.wait();
-}
 
 } // namespace
 
@@ -103,7 +77,8 @@ TEST_CASE("evaluate takes another text, all of it") {
 TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
   const std::string model = GENERATE("gpt2-mini", "llama-mini");
   CAPTURE(model);
-  const auto run = on_text(model).completed("run");
+  const auto experiment = on_text(model);
+  const auto run = experiment.completed("run");
   const auto answer = [&](const std::string& seed) {
     const auto ended = ask_about("generate", run.folder(),
                                  {"The actors", "--json", "--tokens", "40", "--seed", seed});
@@ -121,7 +96,8 @@ TEST_CASE("generate goes on with a prompt, the same way for the same seed") {
 }
 
 TEST_CASE("generate prints the text, and its speed where nobody reads a text") {
-  const auto run = on_text("gpt2-mini").completed("run");
+  const auto experiment = on_text("gpt2-mini");
+  const auto run = experiment.completed("run");
   const auto greedy = [&](const std::vector<std::string>& more) {
     std::vector<std::string> options = {"the ", "--temperature", "0", "--tokens", "12"};
     options.insert(options.end(), more.begin(), more.end());
@@ -138,7 +114,8 @@ TEST_CASE("generate prints the text, and its speed where nobody reads a text") {
 }
 
 TEST_CASE("generate says what is wrong with a prompt or an option") {
-  const auto run = on_text("gpt2-mini", {"model.positions=32"}).completed("run");
+  const auto experiment = on_text("gpt2-mini", {"model.positions=32"});
+  const auto run = experiment.completed("run");
   const auto refusal = [&](const std::vector<std::string>& options) {
     const auto ended = ask_about("generate", run.folder(), options);
     CHECK(ended.code == 2);

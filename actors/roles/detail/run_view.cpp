@@ -215,6 +215,8 @@ void RunView::show(const metrics::EpochRecord& epoch) {
 void RunView::show(const metrics::GeneratedRecord& generated) {
   exposition_.live().record(generated);
   console_.show(generated);
+  if (folder_)
+    note_line(folder_->append(generated));
   write_report_after(short_pause);
 }
 
