@@ -3,6 +3,7 @@
 #include "../cluster/carried_error.hpp"
 #include "traced.hpp"
 
+#include "troupe/core/background_work.hpp"
 #include "troupe/engine/inference/saved_model.hpp"
 #include "troupe/engine/inference/training_sample.hpp"
 
@@ -32,17 +33,23 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
   return answer_;
 }
 
-/// The copy of the parameters lives until the decoder has one in its own layout.
+/// The copy of the parameters lives until the decoder has one in its own layout. The decoder's
+/// thread has the priority of the one that it is made on: it takes what training leaves.
 Result<engine::Continuation> GeneratorState::read(std::int64_t steps) {
   const engine::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
                                  .config = engine::sample_config(setup_.config),
                                  .card = {},
                                  .weights = parameters_.take()};
-  return engine::Continuation::begin(model, engine::sample_options(setup_.config, steps),
-                                     [this](std::string_view piece) -> Status {
-                                       record_.text += piece;
-                                       return {};
-                                     });
+  const auto take = [this](std::string_view piece) -> Status {
+    record_.text += piece;
+    return {};
+  };
+  std::optional<Result<engine::Continuation>> begun;
+  BackgroundWork{}.run([&] {
+    begun.emplace(
+        engine::Continuation::begin(model, engine::sample_options(setup_.config, steps), take));
+  });
+  return *std::move(begun);
 }
 
 void GeneratorState::advance() {

@@ -102,9 +102,10 @@ TEST_CASE("a sample that cannot be written is told, and ends nothing") {
   company.seen->failing_samples = 1;
   company.train_to_the_end();
   REQUIRE(company.seen->unwritten_samples.size() == 1);
-  CHECK(company.seen->unwritten_samples[0].code == Errc::out_of_memory);
-  CHECK(company.seen->unwritten_samples[0].message ==
-        "the sample of step 4 was not written: there is no room");
+  const auto& [step, why] = company.seen->unwritten_samples[0];
+  CHECK(step == 4);
+  CHECK(why.code == Errc::out_of_memory);
+  CHECK(why.message == "there is no room");
   CHECK(company.samples() == Steps{8, 12});
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "completed");
