@@ -3,7 +3,6 @@
 #include "../cluster/carried_error.hpp"
 #include "traced.hpp"
 
-#include "troupe/core/background_work.hpp"
 #include "troupe/engine/inference/saved_model.hpp"
 #include "troupe/engine/inference/training_sample.hpp"
 
@@ -33,23 +32,17 @@ caf::result<GeneratedRecordPtr> GeneratorState::begin(std::int64_t steps) {
   return answer_;
 }
 
-/// The copy of the parameters lives until the decoder has one in its own layout. The decoder's
-/// thread has the priority of the one that it is made on: it takes what training leaves.
+/// The copy of the parameters lives until the decoder has one in its own layout.
 Result<engine::Continuation> GeneratorState::read(std::int64_t steps) {
   const engine::SavedModel model{.file = fmt::format("the parameters of step {}", steps),
                                  .config = engine::sample_config(setup_.config),
                                  .card = {},
                                  .weights = parameters_.take()};
-  const auto take = [this](std::string_view piece) -> Status {
-    record_.text += piece;
-    return {};
-  };
-  std::optional<Result<engine::Continuation>> begun;
-  BackgroundWork{}.run([&] {
-    begun.emplace(
-        engine::Continuation::begin(model, engine::sample_options(setup_.config, steps), take));
-  });
-  return *std::move(begun);
+  return engine::Continuation::begin(model, engine::sample_options(setup_.config, steps),
+                                     [this](std::string_view piece) -> Status {
+                                       record_.text += piece;
+                                       return {};
+                                     });
 }
 
 void GeneratorState::advance() {
