@@ -43,8 +43,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::status, metrics::JobPhase phase),
     // A loss that is not finite, of a step that will not be committed.
     caf::result<void>(atom::failed, double loss),
-    // A sample of text was not written, for this reason; the run goes on.
-    caf::result<void>(atom::failed, Error error),
+    // The sample of text after so many steps was not written; the run goes on.
+    caf::result<void>(atom::failed, std::int64_t steps, Error why),
     // A checkpoint was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome checkpoint),
     // Reads CAF's own counters, then again a second later.

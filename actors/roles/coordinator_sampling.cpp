@@ -60,9 +60,7 @@ void CoordinatorState::not_sampled(std::int64_t step, const caf::error& error) {
                  fmt::format("the generator did not write the sample of step {}: {}", step,
                              caf::to_string(error)),
                  {.actor = "generator", .step = step - 1}});
-  auto reason = error.context().get_as<Error>(0);
-  reason.message = fmt::format("the sample of step {} was not written: {}", step, reason.message);
-  self_->send(setup_.metrics, atom::failed_v, std::move(reason));
+  self_->send(setup_.metrics, atom::failed_v, step, error.context().get_as<Error>(0));
   sample_ended();
 }
 

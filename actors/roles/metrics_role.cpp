@@ -48,7 +48,9 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       },
       [this](atom::status, metrics::JobPhase phase) { view_->show(phase); },
       [this](atom::failed, double loss) { view_->show_failed_loss(loss); },
-      [this](atom::failed, const Error& error) { view_->show_unwritten_sample(error); },
+      [this](atom::failed, std::int64_t steps, const Error& why) {
+        view_->show_unwritten_sample(steps, why);
+      },
       [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },
       [this](atom::tick) {
         sample();

@@ -27,7 +27,7 @@ struct Seen {
   std::vector<std::pair<std::int64_t, std::uint64_t>> pieces;   ///< step and piece
   std::vector<std::pair<std::int64_t, std::uint64_t>> gathered; ///< for samples
   std::vector<GeneratedRecordPtr> samples;
-  std::vector<Error> unwritten_samples;
+  std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
   int failing_samples = 0;    ///< so many, from the first
   bool writes_slowly = false; ///< a sample is there when the clock is moved
   std::vector<bool> writes;
@@ -161,7 +161,9 @@ inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_
       [seen](atom::evaluated, const GeneratedRecordPtr& record) {
         seen->samples.push_back(record);
       },
-      [seen](atom::failed, const Error& why) { seen->unwritten_samples.push_back(why); },
+      [seen](atom::failed, std::int64_t steps, const Error& why) {
+        seen->unwritten_samples.emplace_back(steps, why);
+      },
       [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
       [seen](atom::status, const WorkerSummaries& workers) { seen->workers = workers; },
       [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },

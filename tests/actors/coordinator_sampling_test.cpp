@@ -12,11 +12,11 @@ using namespace troupe::actors;
 
 namespace {
 
-using Pieces = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+using Gathered = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
 /// A sample after 4, 8 and 12 steps; an evaluation and a checkpoint after 6 and 12.
-struct Company : test::Company {
-  explicit Company(std::int64_t steps_of_a_round = 1)
+struct SamplingCompany : test::Company {
+  explicit SamplingCompany(std::int64_t steps_of_a_round = 1)
       : test::Company{0,
                       {{"here", "here", "here:1", 0, 2}},
                       BestSoFar{},
@@ -50,13 +50,13 @@ using Steps = std::vector<std::int64_t>;
 
 TEST_CASE(
     "a sample's parameters are gathered at a pause, and training goes on while it is written") {
-  Company company;
+  SamplingCompany company;
   company.seen->writes_slowly = true;
   company.start();
   CHECK(company.seen->limits == Steps{4});
   company.commit_all(0, 4);
-  CHECK(company.seen->gathered == Pieces{{4, 0}, {4, 1}});
-  CHECK(company.seen->pieces == Pieces{{4, 0}, {4, 1}}); // the other rank contributes
+  CHECK(company.seen->gathered == Gathered{{4, 0}, {4, 1}});
+  CHECK(company.seen->pieces == Gathered{{4, 0}, {4, 1}}); // the other rank contributes
   CHECK(company.seen->snapshots.empty());
   CHECK(company.seen->limits.back() == 6);
   CHECK(company.samples().empty());
@@ -65,7 +65,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the next sample waits until the one before is written") {
-  Company company;
+  SamplingCompany company;
   company.seen->writes_slowly = true;
   company.start();
   company.commit_all(0, 6);
@@ -80,7 +80,7 @@ TEST_CASE("the next sample waits until the one before is written") {
 }
 
 TEST_CASE("a job writes its last sample, and ends when that is there") {
-  Company company;
+  SamplingCompany company;
   company.start();
   company.commit_all(0, 6);
   company.evaluated();
@@ -98,20 +98,21 @@ TEST_CASE("a job writes its last sample, and ends when that is there") {
 }
 
 TEST_CASE("a sample that cannot be written is told, and ends nothing") {
-  Company company;
+  SamplingCompany company;
   company.seen->failing_samples = 1;
   company.train_to_the_end();
   REQUIRE(company.seen->unwritten_samples.size() == 1);
-  CHECK(company.seen->unwritten_samples[0].code == Errc::out_of_memory);
-  CHECK(company.seen->unwritten_samples[0].message ==
-        "the sample of step 4 was not written: there is no room");
+  const auto& [step, why] = company.seen->unwritten_samples[0];
+  CHECK(step == 4);
+  CHECK(why.code == Errc::out_of_memory);
+  CHECK(why.message == "there is no room");
   CHECK(company.samples() == Steps{8, 12});
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "completed");
 }
 
 TEST_CASE("a generator that dies ends the job, which says so") {
-  Company company;
+  SamplingCompany company;
   company.seen->writes_slowly = true;
   company.start();
   company.commit_all(0, 4);
@@ -125,7 +126,7 @@ TEST_CASE("a generator that dies ends the job, which says so") {
 }
 
 TEST_CASE("ranks that train apart do not meet for a sample") {
-  Company company{100};
+  SamplingCompany company{100};
   company.start();
   company.commit_all(0, 4);
   CHECK(company.samples() == Steps{4});
@@ -135,7 +136,7 @@ TEST_CASE("ranks that train apart do not meet for a sample") {
 }
 
 TEST_CASE("the next generation waits for a sample that is being written") {
-  Company company;
+  SamplingCompany company;
   company.seen->writes_slowly = true;
   company.start();
   company.commit_all(0, 4);
@@ -155,7 +156,7 @@ TEST_CASE("the next generation waits for a sample that is being written") {
 }
 
 TEST_CASE("a job that is stopped writes a sample where one is due, and none elsewhere") {
-  Company company;
+  SamplingCompany company;
   company.start();
   company.commit_all(0, 1);
   company.self->send(company.coordinator, atom::stop_v);
@@ -164,7 +165,7 @@ TEST_CASE("a job that is stopped writes a sample where one is due, and none else
   CHECK(company.samples() == Steps{4});
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.status == "stopped");
-  Company other;
+  SamplingCompany other;
   other.start();
   other.commit_all(0, 5);
   other.self->send(other.coordinator, atom::stop_v);

@@ -1,4 +1,5 @@
 // What language models write as they are trained (train.sample).
+#include "daemons.hpp"
 #include "language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -56,6 +57,20 @@ TEST_CASE("a language model writes the same with every strategy") {
     const auto together = experiment.completed("shared" + std::to_string(++number), shared);
     CHECK(samples_of(together) == samples_of(alone));
   }
+}
+
+TEST_CASE("daemons write the samples that one process writes") {
+  const auto experiment = on_text("llama-mini", base + sampled(3));
+  const auto alone = experiment.completed("alone");
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + Settings{"parallel.strategy=zero3", "cluster.min_nodes=2",
+                                            "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  const auto followed = daemons.join().wait();
+  INFO(followed.out << followed.err);
+  CHECK(followed.code == 0);
+  CHECK(stop(leader).code == 0);
+  CHECK(samples_of(experiment.run("nodes")) == samples_of(alone));
 }
 
 TEST_CASE("samples change nothing of what is trained, also where ranks train apart") {

@@ -58,7 +58,7 @@ public:
   void show_heartbeat(const std::string& address);
   void show(metrics::JobPhase phase);
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
-  void show_unwritten_sample(const Error& why) { log_->error("{}", why.to_string()); }
+  void show_unwritten_sample(std::int64_t steps, const Error& why);
   void show(const CheckpointOutcome& checkpoint);
   void show(const std::vector<metrics::ActorSample>& actors);
   /// Files that were skipped since the last call, and their count.
