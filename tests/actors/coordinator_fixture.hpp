@@ -142,15 +142,15 @@ struct GeneratorStub {
                   metrics::GeneratedRecord{.step = step});
               if (!seen->writes_slowly)
                 return record;
-              auto promise = self->make_response_promise<GeneratedRecordPtr>();
-              self->run_delayed(std::chrono::hours{1},
-                                [promise, record]() mutable { promise.deliver(record); });
+              promise = self->make_response_promise<GeneratedRecordPtr>();
+              self->run_delayed(std::chrono::hours{1}, [this, record] { promise.deliver(record); });
               return promise;
             },
             [](atom::tick) {}};
   }
   generator_actor::pointer self;
   std::shared_ptr<Seen> seen;
+  caf::typed_response_promise<GeneratedRecordPtr> promise; ///< broken where the actor dies
 };
 
 inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {

@@ -184,6 +184,7 @@ TEST_CASE("a printed config loads to the same config") {
                                      "train.max_tokens",
                                      "train.sample.every",
                                      "model.bias",
+                                     "model.dropout",
                                      "data.features",
                                      "data.targets",
                                      "data.dealing",

@@ -86,19 +86,20 @@ TensorId packed_block(nn::GraphBuilder& b, TensorId x, std::int64_t sequence) {
   return b.add("add3", x, b.gelu("gelu", b.linear("proj", y, 20), {.tanh = true}));
 }
 
-nn::GraphBuilder language_builder(std::int64_t sequence) {
+nn::GraphBuilder language_builder(std::int64_t sequence, nn::Purpose purpose) {
   nn::GraphBuilder b;
   b.begin_unit("embedding");
   const auto tokens = b.input("tokens", {2, sequence}, DType::i32);
   const auto labels = b.target("labels", {2, sequence}, DType::i32);
-  const auto keys = b.input("keys", {2, dropout_key_words}, DType::i32);
   const auto table = b.parameter("wte.weight", {11, 20}, Initial::normal(0.02));
   const auto shared = b.apply(Op::share, "wte.shared", {table});
   auto x = b.apply(Op::embedding, "wte", {tokens, table});
   x = b.apply(Op::position_embedding, "wpe",
               {x, b.parameter("wpe.weight", {sequence + 4, 20}, Initial::normal(0.02))},
               PositionAttributes{sequence});
-  x = b.apply(Op::dropout, "dropout", {x, keys}, DropoutAttributes{.rate = 0.25f, .place = 1});
+  if (purpose == nn::Purpose::training)
+    x = b.apply(Op::dropout, "dropout", {x, b.input("keys", {2, dropout_key_words}, DType::i32)},
+                DropoutAttributes{.rate = 0.25f, .place = 1});
   x = packed_block(b, rotary_block(b, x, sequence), sequence);
   b.begin_unit("head");
   b.apply(Op::linear_cross_entropy, "loss", {rms_norm(b, "norm", x), shared, labels},
@@ -109,13 +110,14 @@ nn::GraphBuilder language_builder(std::int64_t sequence) {
 } // namespace
 
 nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes) {
-  return prepare(language_builder(sequence), passes, nn::Purpose::training);
+  return prepare(language_builder(sequence, nn::Purpose::training), passes, nn::Purpose::training);
 }
 
 nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes) {
   passes.cache = nn::CacheOptions{.places = sequence + 8};
   passes.memory.keep.emplace_back("logits");
-  return prepare(language_builder(sequence), passes, nn::Purpose::evaluation);
+  return prepare(language_builder(sequence, nn::Purpose::evaluation), passes,
+                 nn::Purpose::evaluation);
 }
 
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {

@@ -190,6 +190,7 @@ FUNCTIONS = {
     "batch_norm": lambda x, t: F.batch_norm(x, None, None, t(3), t(3), training=True),
     "relu": lambda x, t: F.relu(x),
     "gelu": lambda x, t: F.gelu(x),
+    "dropout": lambda x, t: F.dropout(x, 0.5),
     "max_pool2d": lambda x, t: F.max_pool2d(x, 2),
     "avg_pool2d": lambda x, t: F.avg_pool2d(x, 2),
     "pad": lambda x, t: F.pad(x, (0, 0, 0, 0, 1, 1)),
