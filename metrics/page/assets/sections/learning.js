@@ -4,7 +4,7 @@ const yet = whole => ended(whole.status) || whole.status === 'waiting' ? false :
 const samplesOf = whole => capitalized((whole.run || {}).sample_name || 'samples');
 const tokensOf = whole => (whole.run || {}).tokens_per_sample || 0;
 // Of texts speed is in tokens, and a mean loss also a perplexity.
-const unitOf = whole => tokensOf(whole) ? 'Tokens' : samplesOf(whole);
+const itemsOf = whole => tokensOf(whole) ? 'Tokens' : samplesOf(whole);
 const inUnits = (whole, rate) => known(rate) ? rate * (tokensOf(whole) || 1) : rate;
 const perplexityOf = loss => known(loss) ? Math.exp(loss) : null;
 // Epochs have their place at their last step.

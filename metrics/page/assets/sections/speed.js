@@ -3,9 +3,9 @@
 const speed = [
   section('Speed', 'Throughput', (body, tools, heading) => {
     const update = curve(body, tools, 'Throughput by step', { format: asRate, fromZero: true }, whole =>
-      noisy(`${unitOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second').map(rate => inUnits(whole, rate)), 'c0'));
+      noisy(`${itemsOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second').map(rate => inUnits(whole, rate)), 'c0'));
     return whole => {
-      heading.textContent = `${unitOf(whole)}/s`;
+      heading.textContent = `${itemsOf(whole)}/s`;
       return update(whole);
     };
   }),
