@@ -167,6 +167,7 @@ Status causal_attention_backward(const Operands& operands) {
   const auto log_sum_exp = operands.read(parts + 2);
   auto tensors = read_tensors(operands, 1, parts);
   std::vector<Values> gradients;
+  gradients.reserve(tensors.size());
   for (const auto& tensor : tensors)
     gradients.emplace_back(tensor.size());
   const auto from = attention_inputs(a, tensors), to = attention_inputs(a, gradients);
