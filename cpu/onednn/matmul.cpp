@@ -173,6 +173,12 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                        direction);
 }
 
+Result<StepPtr> lower_products(Lowering& lowering, const Node& node) {
+  if (suits_row_products(lowering, node))
+    return lower_row_products(lowering, node);
+  return lower_linear(lowering, node, Direction::forward, node.outputs[0], node.inputs[1]);
+}
+
 } // namespace
 
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
@@ -191,12 +197,10 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
-  auto step = suits_row_products(lowering, node)
-                  ? lower_row_products(lowering, node)
-                  : lower_linear(lowering, node, Direction::forward, y, node.inputs[1]);
-  if (!step || node.inputs.size() < 3)
+  TROUPE_TRY(auto step, lower_products(lowering, node));
+  if (node.inputs.size() < 3)
     return step;
-  return std::make_unique<AddBias>(node, std::move(*step), y, node.inputs[2], lowering.graph[y]);
+  return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);
 }
 
 Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {
