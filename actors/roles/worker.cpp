@@ -147,8 +147,7 @@ void WorkerState::ask(Purpose purpose, std::int64_t index, Phase phase) {
 
 void WorkerState::run_bucket(Use use, const EventPtr& parameters) {
   if (const auto asked = std::exchange(asked_, std::nullopt))
-    comes_in_ = std::max<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - *asked,
-                                                   comes_in_ * 7 / 8);
+    came_in_ = std::chrono::steady_clock::now() - *asked;
   if (parameters)
     setup_.replica->compute->wait(parameters);
   const auto units = plan().buckets[plan().bucket_of[static_cast<std::size_t>(use.unit)]].units;
@@ -213,15 +212,20 @@ void WorkerState::ask_for_slice() {
 }
 
 /// The next slice is asked for when as much of a pass is left as one has lately taken to come, and
-/// half of that more. Not earlier: who is slow would hold a slice that another could have begun.
+/// half of that more. Not earlier: who is slow would hold a slice that another could have begun. A
+/// wait that is longer than what can be asked ahead counts as that: one for an evaluation would
+/// else be remembered for long.
 void WorkerState::plan_asking(const Flight& flight) {
   const auto& running = flight.running; // backward's units are the last, from the highest on
-  const auto end = running.back().second->time();
-  for (ask_behind_ = 0; ask_behind_ + 1 < units(); ++ask_behind_) {
-    const auto& behind = running[running.size() - 1 - static_cast<std::size_t>(ask_behind_)];
-    if (end - behind.second->time() >= comes_in_ * 3 / 2)
+  const auto left_behind = [&](UnitId unit) {
+    const auto& ran = running[running.size() - 1 - static_cast<std::size_t>(unit)];
+    return running.back().second->time() - ran.second->time();
+  };
+  const auto last = units() - 1;
+  comes_in_ = std::max(std::min(came_in_, left_behind(last)), comes_in_ * 7 / 8);
+  for (ask_behind_ = 0; ask_behind_ < last; ++ask_behind_)
+    if (left_behind(ask_behind_) >= comes_in_ * 3 / 2)
       break;
-  }
 }
 
 void WorkerState::run_whole(Pass pass) {

@@ -114,7 +114,8 @@ private:
   // Where slices are dealt to who comes free.
   UnitId ask_behind_ = 0; ///< whose backward the next slice is asked for
   std::optional<std::chrono::steady_clock::time_point> asked_; ///< and has not come yet
-  std::chrono::nanoseconds comes_in_{}; ///< with all that it needs; the longest of late
+  std::chrono::nanoseconds came_in_{};  ///< the last one, with all that it needs
+  std::chrono::nanoseconds comes_in_{}; ///< the longest of late
   WorkerStep step_;
   std::vector<Span> computing_; ///< in the step
   EvaluationReport evaluation_;
