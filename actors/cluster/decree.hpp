@@ -43,6 +43,7 @@ struct Promise {
   bool is_granted = false;
   std::optional<Proposal<Value>> accepted = {};
 
+  bool operator==(const Promise&) const = default;
   bool operator<(const Promise& other) const {
     return std::tie(ballot, is_granted, accepted) <
            std::tie(other.ballot, other.is_granted, other.accepted);
@@ -129,14 +130,9 @@ public:
     return proposed_ && is_quorum(acceptances_, voters_) ? &proposed_->value : nullptr;
   }
 
-  /// Some order, for who keeps many of them.
-  bool operator<(const Decree& other) const { return all() < other.all(); }
+  bool operator==(const Decree&) const = default;
 
 private:
-  auto all() const {
-    return std::tie(promised_, accepted_, ballot_, promises_, acceptances_, bound_, proposed_);
-  }
-
   void begin(Ballot ballot) {
     ballot_ = ballot;
     promises_.clear();

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
+#include <unordered_set>
 #include <vector>
 
 using namespace troupe::actors;
@@ -23,18 +23,34 @@ struct Messages {
   std::set<Proposal<Value>> proposals;
   std::set<std::pair<std::size_t, Ballot>> acceptances;
 
-  bool operator<(const Messages& other) const {
-    return std::tie(campaigns, promises, proposals, acceptances) <
-           std::tie(other.campaigns, other.promises, other.proposals, other.acceptances);
-  }
+  bool operator==(const Messages&) const = default;
 };
 
 struct World {
   std::vector<Decree<Value>> voters;
   Messages sent;
 
-  bool operator<(const World& other) const {
-    return std::tie(voters, sent) < std::tie(other.voters, other.sent);
+  bool operator==(const World&) const = default;
+};
+
+struct HashOfWorld {
+  std::size_t operator()(const World& world) const {
+    std::size_t hash = 0;
+    const auto mix = [&](auto... numbers) {
+      ((hash = (hash ^ static_cast<std::size_t>(numbers)) * 0x9e3779b97f4a7c15U), ...);
+    };
+    for (const auto& voter : world.voters)
+      mix(voter.ballot().value_or(-1), voter.may_propose(), voter.proposed().has_value(),
+          voter.decided() != nullptr);
+    for (const auto campaign : world.sent.campaigns)
+      mix(campaign);
+    for (const auto& [from, promise] : world.sent.promises)
+      mix(from, promise.ballot);
+    for (const auto& proposal : world.sent.proposals)
+      mix(proposal.ballot, proposal.value);
+    for (const auto& [from, ballot] : world.sent.acceptances)
+      mix(from, ballot);
+    return hash ^ hash >> 32;
   }
 };
 
@@ -152,7 +168,7 @@ private:
   }
 
   Ballot last_ballot_;
-  std::set<World> seen_;
+  std::unordered_set<World, HashOfWorld> seen_;
   std::vector<const World*> open_;
   std::set<Value> outcomes_;
 };
