@@ -38,8 +38,7 @@ Status read_prompt(std::string& prompt) {
 
 /// As it comes, so that a person can read along.
 Status print_piece(std::string_view piece) {
-  std::fwrite(piece.data(), 1, piece.size(), stdout);
-  if (std::fflush(stdout) != 0)
+  if (std::fwrite(piece.data(), 1, piece.size(), stdout) < piece.size() || std::fflush(stdout) != 0)
     return fail(Errc::io, "standard output: not all of it could be written");
   return {};
 }

@@ -7,7 +7,6 @@
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/own_data_set.hpp"
 #include "troupe/core/fail.hpp"
-#include "troupe/core/printable.hpp"
 
 namespace troupe::data {
 
@@ -25,10 +24,7 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
 
 Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
   TROUPE_TRY(auto windows, open_text(config.data, split));
-  const auto ids = windows->file().facts().vocabulary_size;
-  if (config.model.vocabulary && *config.model.vocabulary < ids)
-    return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
-                echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
+  TROUPE_TRY(check_vocabulary(*windows, config));
   const bool drops = split == Split::train && config.model.dropout > 0;
   return std::make_shared<const TokenAdapter>(
       std::move(windows), drops ? std::optional{config.run.seed} : std::nullopt);

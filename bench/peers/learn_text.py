@@ -31,6 +31,7 @@ def refuse_others(config):
         "model.vocabulary": "null",
         "model.intermediate": "null",
         "model.head": "usual",
+        "model.dropout": "0",
         "train.max_tokens": "null",
         "train.optimizer.name": "adamw",
         "train.optimizer.decay": "matrices",

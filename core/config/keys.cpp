@@ -58,12 +58,14 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
        {},
        "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
        "switches amp on again inside of one"});
-  keys.push_back({"model.pretrained",
-                  &c.pretrained,
-                  {},
-                  "A safetensors file to take the first parameters and statistics from: a "
-                  "checkpoint, or what PyTorch saved under torchvision's names. A head of another "
-                  "size, or another stem, begins anew"});
+  keys.push_back(
+      {"model.pretrained",
+       &c.pretrained,
+       {},
+       "A safetensors file to take the first parameters and statistics from: a "
+       "checkpoint, or what PyTorch saved under torchvision's names; of language models "
+       "a folder of Hugging Face's, too. A head of another size, or another stem, begins "
+       "anew"});
   keys.push_back({"model.sync_batch_norm",
                   &c.sync_batch_norm,
                   {},

@@ -2,7 +2,10 @@
 #include "detail/products.hpp"
 
 #include "detail/convert.hpp"
+#include "detail/parallel_step.hpp"
 #include "troupe/core/fail.hpp"
+
+#include <algorithm>
 
 namespace troupe::cpu {
 
@@ -77,7 +80,7 @@ Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
   return std::make_unique<RowProducts>(lowering, node, copy);
 }
 
-/// y += bias, row by row; done by one thread, as it is a small part of any network.
+/// y = x + bias, row by row.
 class AddBias final : public Step {
 public:
   AddBias(const Node& node, StepPtr product, TensorId x, TensorId bias, const Tensor& y)
@@ -102,9 +105,13 @@ private:
   template <class T>
   void add(const Frame& frame) {
     factor_.assign(columns_, 1.0f);
-    kernels().of<T>().normalize(frame.data<T>(x_), nullptr, frame.data<T>(y_),
-                                {rows_ * columns_, columns_}, factor_.data(),
-                                frame.data<float>(bias_), false);
+    const auto grain = std::max<std::size_t>(elementwise_grain / columns_, 1);
+    parallel_for(rows_, grain, [&](std::size_t begin, std::size_t end) {
+      const std::size_t at = begin * columns_;
+      kernels().of<T>().normalize(frame.data<T>(x_) + at, nullptr, frame.data<T>(y_) + at,
+                                  {(end - begin) * columns_, columns_}, factor_.data(),
+                                  frame.data<float>(bias_), false);
+    });
   }
 
   StepPtr product_;

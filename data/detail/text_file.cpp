@@ -59,6 +59,9 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::filesystem::
     const auto until = text.substr(0, error.byte);
     return fail(Errc::data, "{}:{}: this is no JSON: {}", echoed(path.string()),
                 first + std::ranges::count(until, '\n'), echoed(error.what()));
+  } catch (const nlohmann::json::out_of_range& error) { // a number beyond all doubles
+    return fail(Errc::data, "{}:{}: this cannot be read, here or behind it: {}",
+                echoed(path.string()), first, echoed(error.what()));
   }
 }
 

@@ -15,8 +15,8 @@ namespace troupe::data {
 /// Errors: Errc::data, Errc::io; a file of more than 128 MiB.
 Result<std::string> read_text(const std::filesystem::path& path);
 
-/// Errors (Errc::data): what is no JSON, with the file and its line, counted from `first`; or
-/// nested deeper than 32.
+/// Errors (Errc::data): what is no JSON, with the file and its line, counted from `first`; nested
+/// deeper than 32; a number that no double is, with the first line.
 Result<nlohmann::json> parse_json(std::string_view text, const std::filesystem::path& path,
                                   std::int64_t first = 1);
 Result<nlohmann::json> read_json(const std::filesystem::path& path);

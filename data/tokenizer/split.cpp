@@ -109,24 +109,30 @@ std::size_t punctuation(std::string_view text) {
   return end;
 }
 
-std::size_t word_of_cl100k(std::string_view text, bool end_is_whole) {
+std::size_t word_of_cl100k(std::string_view text, bool is_newer) {
   if (const auto length = contraction_in_any_case(text))
     return length;
   const auto first = character_at(text, 0);
   if (const auto length = letters(text, first))
     return length;
   if (first.kind == Kind::number)
-    return skip(text, 0, Kind::number, 3);
+    return skip(text, 0, Kind::number, is_newer ? no_limit : 3);
   if (const auto length = punctuation(text))
     return length;
   const auto spaces = spaces_of(text);
-  if (end_is_whole && spaces.end == text.size())
+  if (is_newer && spaces.end == text.size())
     return spaces.end;
   return spaces.line_end > 0 ? spaces.line_end : but_the_last(text, spaces);
 }
 
-bool is_alphanumeric(char letter) {
-  return (letter >= '0' && letter <= '9') || (lower(letter) >= 'a' && lower(letter) <= 'z');
+/// Whether the character before `at`, which is not 0, is a letter or digit of any script.
+bool is_behind_alphanumeric(std::string_view text, std::size_t at) {
+  constexpr std::size_t longest = 4; // bytes of a character
+  auto begin = at - 1;
+  while (begin > 0 && at - begin < longest && (static_cast<unsigned char>(text[begin]) >> 6) == 2)
+    --begin;
+  const auto before = character_at(text, begin);
+  return begin + before.bytes == at && (before.kind == Kind::letter || before.kind == Kind::number);
 }
 
 using Expression = std::pair<std::string_view, SplitRule>;
@@ -166,7 +172,7 @@ std::optional<SplitRule> rule_of(std::string_view expression) {
 
 std::size_t last_cut(std::string_view text) {
   for (auto at = text.size(); at-- > 1;)
-    if (text[at] == '\n' && is_alphanumeric(text[at - 1]))
+    if (text[at] == '\n' && is_behind_alphanumeric(text, at))
       return at;
   return 0;
 }

@@ -16,7 +16,8 @@ enum class SplitRule : std::uint8_t {
   /// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
   /// |\s*[\r\n]+|\s+(?!\S)|\s+
   cl100k,
-  /// cl100k as tiktoken has it since 0.8: white space at the text's end is one word.
+  /// cl100k as tiktoken writes it since 0.8 and Hugging Face (Oniguruma) reads it: white space at
+  /// the text's end is one word, and so are digits, however many, as {1,3}+ repeats there.
   cl100k_newer,
 };
 

@@ -68,8 +68,8 @@ public:
       const auto until = ends ? text.size() : cut(text);
       if (until == 0 && text.size() > most_piece_bytes)
         return fail(Errc::data,
-                    "{}: {} bytes are there without an end of a line behind a letter or digit: cut "
-                    "the file into lines, or into several files",
+                    "{}: {} bytes are there without an end of a line (in plain text, one behind a "
+                    "letter or digit): cut the file into lines, or into several files",
                     echoed(file.path.string()), text.size());
       if (until > 0)
         TROUPE_TRY(take(std::string_view{text}.substr(0, until), ends));

@@ -9,10 +9,9 @@
 
 namespace troupe::data {
 
-/// Fields, of windows of T tokens: tokens i32 (T), whose padding is 0; and targets i32, the token
-/// behind each, of all windows in one dimension (B * T) as losses take classes, whose padding is
-/// -1. With a seed of dropout also dropout_keys (core/device/dropout_math.hpp), drawn anew for
-/// every sample and epoch.
+/// Fields, of windows of T tokens: tokens i32 (T), whose padding is 0; and targets i32 (T), the
+/// token behind each, whose padding is -1. With a seed of dropout also dropout_keys
+/// (core/device/dropout_math.hpp), drawn anew for every sample and epoch.
 class TokenAdapter final : public Adapter {
 public:
   explicit TokenAdapter(TokenDatasetPtr windows,

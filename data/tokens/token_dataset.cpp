@@ -20,8 +20,8 @@ using Windows = TokenDataset::Windows;
 std::int64_t held_out(const DataConfig& data, std::int64_t windows) {
   if (data.test_root || data.validation_part == 0)
     return 0;
-  const auto part = std::llround(data.validation_part * static_cast<double>(windows));
-  return std::max<std::int64_t>(part, 1);
+  const std::int64_t part = std::llround(data.validation_part * static_cast<double>(windows));
+  return std::min(std::max<std::int64_t>(part, 1), windows); // of none nothing is held out
 }
 
 Windows windows_of(const DataConfig& data, Split split, std::int64_t all) {
@@ -58,6 +58,14 @@ Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
                 echoed(root), tokens, all, data.sequence_length,
                 split == Split::train ? "training" : "evaluation");
   return std::make_shared<const TokenDataset>(std::move(file), windows);
+}
+
+Status check_vocabulary(const TokenDataset& windows, const Config& config) {
+  const auto ids = windows.file().facts().vocabulary_size;
+  if (!config.model.vocabulary || *config.model.vocabulary >= ids)
+    return {};
+  return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
+              echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
 }
 
 } // namespace troupe::data

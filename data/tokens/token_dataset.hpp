@@ -46,4 +46,7 @@ using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;
 /// window.
 Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
 
+/// Whether the model has a row for each token that the windows may have. Errors: Errc::data.
+Status check_vocabulary(const TokenDataset& windows, const Config& config);
+
 } // namespace troupe::data

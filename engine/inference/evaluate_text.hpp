@@ -35,7 +35,8 @@ Result<std::int64_t> bytes_of_targets(const data::TokenDataset& windows,
 
 /// The loss is the one that a run of this config finds on the part of its texts that it holds back,
 /// or on data.test_root. Blocks; the texts are tokenized first where they have not been. Errors: of
-/// opening texts and tokenizer; of Predictor; invalid_input for a model of no tokens.
+/// opening texts and tokenizer; of check_vocabulary; of Predictor; invalid_input for a model of no
+/// tokens.
 Result<TextScore> evaluate_text(const SavedModel& model, const SayLine& say = {});
 
 } // namespace troupe::engine

@@ -22,6 +22,13 @@ constexpr std::array gpt2_sizes = {LanguageSize{"gpt2-mini", 6, 384, 6, 6, 4 * 3
                                    LanguageSize{"gpt2-large", 36, 1280, 20, 20, 4 * 1280},
                                    LanguageSize{"gpt2-xl", 48, 1600, 25, 25, 4 * 1600}};
 
+/// Each head has keys and values of its own, whatever model.kv_heads says of other models.
+LanguageSize size_of_gpt2(const ModelConfig& model) {
+  auto size = size_of_model(gpt2_sizes, model);
+  size.kv_heads = size.heads;
+  return size;
+}
+
 std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
   auto keys = language_keys(model);
   keys.push_back(width_key(model));
@@ -41,7 +48,7 @@ std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
 }
 
 ConfigConflicts conflicts_of_gpt2(const ModelConfig& model, const InputSpec& input) {
-  auto found = language_conflicts(size_of_model(gpt2_sizes, model), model, input);
+  auto found = language_conflicts(size_of_gpt2(model), model, input);
   const auto positions = model.positions.value_or(usual_positions);
   if (input.sample.elements() > positions)
     found.push_back({{"model.positions"},
@@ -54,8 +61,7 @@ ConfigConflicts conflicts_of_gpt2(const ModelConfig& model, const InputSpec& inp
 class Gpt2 {
 public:
   explicit Gpt2(const LanguageArguments& arguments)
-      : arguments_{arguments}, builder_{arguments.builder}, size_{size_of_model(gpt2_sizes,
-                                                                                arguments.model)} {}
+      : arguments_{arguments}, builder_{arguments.builder}, size_{size_of_gpt2(arguments.model)} {}
 
   void add() {
     builder_.begin_unit("embedding");
@@ -111,7 +117,7 @@ private:
     builder_.begin_unit(name);
     const AttentionAttributes heads{.sequence = arguments_.sequence,
                                     .heads = size_.heads,
-                                    .kv_heads = size_.heads,
+                                    .kv_heads = size_.kv_heads,
                                     .head_dim = size_.head_dim()};
     const auto qkv = linear(name + ".attn.c_attn", norm(name + ".ln_1", x), 3 * size_.width);
     const auto y =
@@ -134,7 +140,7 @@ void add_gpt2(const LanguageArguments& arguments) {
 
 std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
                                                       const InputSpec& input) {
-  const auto size = size_of_model(gpt2_sizes, model);
+  const auto size = size_of_gpt2(model);
   const std::int64_t positions = model.positions.value_or(usual_positions);
   return {{"model_type", "gpt2", {}, "model.name"},
           {"vocab_size", vocabulary_of(model, input.vocabulary), 50257, "model.vocabulary"},

@@ -110,6 +110,8 @@ inline constexpr OpRecord share = {
     .autocast = Autocast{AutocastRule::fp32},
     .gradient = propagate_dy<Op::share>,
     .clone = same_node,
+    // Of backward, whose gradient dies here; a parameter stays where it is.
+    .in_place = 1,
 };
 
 } // namespace troupe::nn::ops

@@ -45,7 +45,9 @@ TEST_CASE("GPT-2's config.json says the model") {
   CHECK(model.positions == 1024);
   CHECK(model.vocabulary == 50257);
   CHECK(!model.pretrained); // there are no weights
-  CHECK(said_of(imported, "attn_pdrop") == "not supported: there is no dropout");
+  CHECK(said_of(imported, "attn_pdrop") == "not supported: attention's weights are never dropped");
+  CHECK(said_of(imported, "embd_pdrop") ==
+        "not supported: nothing is dropped, unless `model.dropout` says so");
 }
 
 TEST_CASE("LLaMA's config.json says the model") {

@@ -159,6 +159,16 @@ TEST_CASE_METHOD(Texts, "each JSON line is a document") {
   CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:3: this is no JSON"));
 }
 
+TEST_CASE_METHOD(Texts, "a text that is no UTF-8 is its bytes; in JSON lines that is said") {
+  config.data.sequence_length = 1;
+  write("a.txt", std::string_view{"a\xff\0\xc3", 4});
+  write("b.txt", "");
+  CHECK(all_tokens() == Ids{'a', 255, 0, 0xC3, 256});
+  config.data.root = path("a.jsonl").string();
+  write_bytes(config.data.root, std::string_view{"{\"text\": \"a\"}\n{\"text\": \"\xff\"}\n"});
+  CHECK_THAT(refusal(), ContainsSubstring("a.jsonl:2: this is no JSON"));
+}
+
 TEST_CASE_METHOD(Texts, "tokens are made once, and again when texts or the tokenizer change") {
   const auto cache = path("texts.tokens");
   const auto first = training_batches(config)->dataset().fingerprint();
@@ -205,6 +215,8 @@ TEST_CASE_METHOD(Texts, "what leaves no window is said") {
   CHECK_THAT(refusal(Split::test), ContainsSubstring("none is left for evaluation"));
   config.data.sequence_length = 100;
   CHECK_THAT(refusal(), ContainsSubstring("its 18 tokens make 0 windows of 100"));
+  config.data.validation_part = 0.1;
+  CHECK_THAT(refusal(Split::test), ContainsSubstring("none is left for evaluation"));
   config.data.root = path("missing").string();
   CHECK_THAT(refusal(), ContainsSubstring("there is no such file or folder of texts"));
   std::filesystem::create_directories(path("empty"));

@@ -54,6 +54,17 @@ inline Json small_tokenizer() {
       {"model", model}};
 }
 
+/// As tiktoken has them: base 64 of single bytes, and of ab and abc.
+inline std::string small_ranks() {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t byte = 0; byte < 256; ++byte)
+    text += std::string{digits[byte >> 2], digits[(byte & 3) << 4]} + "== " + std::to_string(byte) +
+            "\n";
+  return text + "YWI= 256\nYWJj 257\n";
+}
+
 class TokenizerFiles {
 public:
   std::string write(const std::string& name, std::string_view text) const {

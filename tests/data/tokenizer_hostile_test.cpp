@@ -24,12 +24,13 @@ constexpr std::array<Mutation, 5> mutations = {
     troupe::testing::remove_a_piece, troupe::testing::overwrite_a_number};
 
 /// Opens mutated files; of those that are taken a text still comes back.
-void open_mutated(const TokenizerFiles& files, const std::string& name, const std::string& whole) {
+void open_mutated(const TokenizerFiles& files, const std::string& name, const std::string& whole,
+                  std::string_view split = split_of_file) {
   MutationRandom random{7};
   for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
     auto text = whole;
     mutations[random() % mutations.size()](random, text);
-    const auto tokenizer = open_tokenizer(files.write(name, text), split_of_file);
+    const auto tokenizer = open_tokenizer(files.write(name, text), split);
     INFO(name << " " << i);
     if (tokenizer)
       CHECK(decoded(**tokenizer, encoded(*tokenizer, "abc \xff")) == "abc \xff");
@@ -79,6 +80,8 @@ TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with 
              ContainsSubstring("a.json:3: this is no JSON"));
   CHECK_THAT(refusal(write("a.json", std::string_view{"{\"\xff\": 1}"})),
              ContainsSubstring("this is no JSON"));
+  CHECK_THAT(refusal(write("a.json", std::string_view{"{\"a\": 1e999}"})),
+             ContainsSubstring("a.json:1: this cannot be read, here or behind it"));
   const std::string deep(1 << 20, '[');
   CHECK_THAT(refusal(write("a.json", deep)), ContainsSubstring("nested deeper than 32"));
   std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 33); // a hole
@@ -98,6 +101,7 @@ TEST_CASE_METHOD(TokenizerFiles, "ranks that are none are refused with their lin
   CHECK_THAT(refused("IQ== 0\n!!== 1\n"), ContainsSubstring("mine.tiktoken:2:"));
   CHECK_THAT(refused("IQ== 0\nIg== 0\n"), ContainsSubstring("have both the id 0"));
   CHECK_THAT(refused("IQ==\n"), ContainsSubstring("is no token"));
+  CHECK_THAT(refused("\t\t\t\tIQ== 0\n"), ContainsSubstring("is no token"));
   CHECK_THAT(refused("IQ== 99999999999999999999\n"), ContainsSubstring("is no token"));
   CHECK_THAT(refused("IQ== 0\n"), ContainsSubstring("the byte 0x00 alone"));
 }
@@ -121,4 +125,8 @@ TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused") {
 
 TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refused") {
   open_mutated(*this, "tokenizer.json", small_tokenizer().dump());
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "mutated files of ranks are read or refused") {
+  open_mutated(*this, "mine.tiktoken", small_ranks(), "gpt2");
 }

@@ -13,17 +13,6 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-/// Base 64 of single bytes, and of ab and abc.
-std::string small_ranks() {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t byte = 0; byte < 256; ++byte)
-    text += std::string{digits[byte >> 2], digits[(byte & 3) << 4]} + "== " + std::to_string(byte) +
-            "\n";
-  return text + "YWI= 256\nYWJj 257\n";
-}
-
 } // namespace
 
 TEST_CASE("bytes are their own tokens, and 256 ends a document") {
@@ -80,6 +69,22 @@ TEST_CASE_METHOD(TokenizerFiles, "a word that is a token is not merged where the
   CHECK(encoded(open_tokenizer(write_json("a.json", json)).value(), "abc") == Ids{97, 98, 99});
   json["model"]["ignore_merges"] = true;
   CHECK(encoded(open_tokenizer(write_json("b.json", json)).value(), "abc") == Ids{257});
+}
+
+TEST_CASE("tiktoken's newer expression cuts as Oniguruma does: digits are one word, and the end") {
+  CHECK(first_word(SplitRule::cl100k, "12345678b") == 3);
+  CHECK(first_word(SplitRule::cl100k_newer, "12345678b") == 8);
+  CHECK(first_word(SplitRule::cl100k, " \n ") == 2);
+  CHECK(first_word(SplitRule::cl100k_newer, " \n ") == 3);
+  CHECK(first_word(SplitRule::cl100k_newer, " \n\n  y") == 3);
+}
+
+TEST_CASE("a text is cut before the end of a line behind a letter or digit of any script") {
+  CHECK(last_cut("a\nb9\n!\n") == 4);
+  CHECK(last_cut("\u4e2d\nx") == 3);
+  CHECK(last_cut("\u3002\nx") == 0); // punctuation
+  CHECK(last_cut("\xb8\nx") == 0);   // no character
+  CHECK(last_cut("a") == 0);
 }
 
 TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same of texts") {

@@ -137,6 +137,8 @@ TEST_CASE("language models say what does not fit") {
              ContainsSubstring("7 heads do not divide a width of 384"));
   CHECK_THAT(language_refusal({.name = "llama-mini", .kv_heads = 4}),
              ContainsSubstring("6 heads cannot share 4 heads of keys and values"));
+  // A key of LLaMA's, which changes nothing here.
+  CHECK(language_refusal({.name = "gpt2-mini", .kv_heads = 4}).empty());
   CHECK_THAT(language_refusal({.name = "gpt2", .positions = 4}),
              ContainsSubstring("sequences have 8 tokens, of which 4 have a position"));
   CHECK_THAT(language_refusal({.name = "gpt2", .vocabulary = 29}),

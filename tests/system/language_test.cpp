@@ -35,6 +35,31 @@ TEST_CASE("language models learn the same with every strategy, also where the he
   }
 }
 
+TEST_CASE("in every precision a language model learns the same bits, alone or divided") {
+  const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16", "bf16");
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(mode, model);
+  const auto experiment = on_text(model, {"precision.mode=" + mode, "data.slices=2"});
+  const auto alone = experiment.completed("alone");
+  CHECK(alone.losses().back() < alone.losses().front());
+  for (const char* strategy : {"ddp", "fsdp"}) {
+    CAPTURE(strategy);
+    check_same(experiment.completed(strategy, workers(strategy, 2)), alone);
+  }
+}
+
+TEST_CASE("a language model whose blocks are computed again learns the same bits") {
+  const std::string mode = GENERATE("fp32", "amp_bf16", "amp_fp16");
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(mode, model);
+  Settings settings = {"precision.mode=" + mode};
+  if (model == "gpt2-mini")
+    settings.emplace_back("model.dropout=0.2"); // whose masks are drawn again
+  const auto experiment = on_text(model, settings);
+  check_same(experiment.completed("again", {"train.recompute=block"}),
+             experiment.completed("plain"));
+}
+
 TEST_CASE("a run on texts says how many tokens its samples have, and evaluates what it held back") {
   const auto experiment = on_text("gpt2-mini");
   const auto run = experiment.completed("run");

@@ -100,9 +100,9 @@ ForeignRows gpt2_rows() {
       {"add_cross_attention", Fate::refused, "there is no encoder", gpt2},
       {"reorder_and_upcast_attn", Fate::left_out, "scores are summed in fp32 in every precision",
        gpt2},
-      {"attn_pdrop", Fate::left_out, "there is no dropout", gpt2},
-      {"embd_pdrop", Fate::left_out, "there is no dropout", gpt2},
-      {"resid_pdrop", Fate::left_out, "there is no dropout", gpt2},
+      {"attn_pdrop", Fate::left_out, "attention's weights are never dropped", gpt2},
+      {"embd_pdrop", Fate::left_out, "nothing is dropped, unless `model.dropout` says so", gpt2},
+      {"resid_pdrop", Fate::left_out, "nothing is dropped, unless `model.dropout` says so", gpt2},
   };
 }
 
