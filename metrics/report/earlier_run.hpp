@@ -31,7 +31,7 @@ public:
 
   const EarlierRun& run() const { return run_; }
   const RunCourse& course() const { return course_; }
-  /// Steps that the files do not have: lost with the machine's power.
+  /// Steps that the files do not have: lost with the machine's power, or with who led the job.
   std::int64_t missing_steps() const { return first_step_ - steps_; }
 
 private:
