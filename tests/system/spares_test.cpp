@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -30,6 +31,39 @@ bool have_same_bits(const Checkpoint& one, const Checkpoint& other) {
   });
 }
 
+/// What a run has after each step: the loss and of how many samples it is.
+std::map<std::int64_t, std::pair<double, int>> course(const RunFiles& run) {
+  std::map<std::int64_t, std::pair<double, int>> steps;
+  for (const auto& event : run.events())
+    steps[event.at("step")] = {event.at("loss"), event.at("samples")};
+  return steps;
+}
+
+/// Each step with the same loss. The last one before a node was lost may have been applied where
+/// the leader heard of it too late (docs/cluster.md): then its line is missing, which the leader
+/// says. Lines of the last two may be of fewer samples, as not all could report them in time.
+void check_course(const RunFiles& disturbed, const RunFiles& whole, const std::string& said) {
+  const auto recoveries = disturbed.recoveries();
+  const auto last_before =
+      recoveries.empty() ? -1 : recoveries.back().at("step").get<std::int64_t>() - 1;
+  const auto found = course(disturbed);
+  int missing = 0;
+  for (const auto& [step, loss] : course(whole)) {
+    CAPTURE(step, last_before);
+    if (const auto same = found.find(step); same == found.end()) {
+      CHECK(step == last_before);
+      ++missing;
+    } else if (step >= last_before - 1 && step <= last_before &&
+               same->second.second < loss.second) {
+      CHECK(same->second.second > 0);
+    } else {
+      CHECK(same->second == loss);
+    }
+  }
+  CHECK(found.size() + missing == course(whole).size());
+  CHECK(has(said, "the events of 1 earlier steps are lost") == (missing == 1));
+}
+
 } // namespace
 
 TEST_CASE("with a spare in the place of a node that is lost, a run ends with the bits of another "
@@ -43,6 +77,7 @@ TEST_CASE("with a spare in the place of a node that is lost, a run ends with the
                Settings{"parallel.strategy=hsdp", "devices.count=2", "data.slices=6"}));
   CAPTURE(settings);
   const Experiment experiment;
+  std::string said;
   const auto trained = [&](const std::string& name, bool with_loss) {
     Daemons daemons{experiment, name, settings};
     auto& leader = daemons.lead();
@@ -57,15 +92,16 @@ TEST_CASE("with a spare in the place of a node that is lost, a run ends with the
       REQUIRE(leader.prints("was a spare, and takes part"));
     }
     REQUIRE(leader.prints(name + ": completed"));
-    CHECK(stop(leader).code == 0);
+    const auto ended = stop(leader);
+    CHECK(ended.code == 0);
+    said += ended.out + ended.err;
     CHECK(run.recoveries().size() == (with_loss ? 1 : 0));
     for (const auto& recovery : run.recoveries())
       CHECK(recovery.at("steps_repeated") == 0);
     return run;
   };
   const auto disturbed = trained("disturbed", true), whole = trained("whole", false);
-  CHECK(disturbed.column<std::int64_t>("step") == whole.column<std::int64_t>("step"));
-  CHECK(disturbed.losses() == whole.losses());
+  check_course(disturbed, whole, said);
   const auto one = disturbed.newest_checkpoint(), other = whole.newest_checkpoint();
   CHECK(one.step == other.step);
   CHECK(have_same_bits(one, other));
