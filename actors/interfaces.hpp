@@ -5,7 +5,7 @@
 ///        ^                           |  ^
 ///        |           gradients_ready |  | parameters_ready
 ///        |                           v  |
-///        +------step_committed--- SHARD MANAGER --snapshot--> CHECKPOINTER
+///        +------step_committed--- SHARD MANAGER --snapshot--> CHECKPOINTER, GENERATOR
 ///        +---step, epoch--> METRICS
 #pragma once
 
@@ -33,6 +33,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::step_committed, StepRecordPtr step),
     // The end of an epoch, with the evaluation if there was one.
     caf::result<void>(atom::evaluated, EpochRecordPtr epoch),
+    // What a language model writes by now.
+    caf::result<void>(atom::evaluated, GeneratedRecordPtr generated),
     // The first step of a generation that goes on from another.
     caf::result<void>(atom::begin, RecoveryRecordPtr recovery),
     // What every worker of this node uses, for gauges and the summary.
@@ -41,6 +43,8 @@ using metrics_actor = caf::typed_actor<
     caf::result<void>(atom::status, metrics::JobPhase phase),
     // A loss that is not finite, of a step that will not be committed.
     caf::result<void>(atom::failed, double loss),
+    // The sample of text after so many steps was not written; the run goes on.
+    caf::result<void>(atom::failed, std::int64_t steps, Error why),
     // A checkpoint was written or has failed.
     caf::result<void>(atom::saved, CheckpointOutcome checkpoint),
     // Reads CAF's own counters, then again a second later.
@@ -61,6 +65,18 @@ using checkpointer_actor = caf::typed_actor<
     caf::result<PartOutcome>(atom::snapshot, StatePiecePtr piece, bool write),
     // Rank 0: makes a checkpoint of what all ranks have written, and prunes.
     caf::result<CheckpointOutcome>(atom::finish, CheckpointParts parts)>;
+
+/// GENERATOR: one per job, on rank 0's node, where a language model writes samples of text as it is
+/// trained; computes them on the host, while training goes on. Detached: its handlers take as long
+/// as a token.
+using generator_actor = caf::typed_actor<
+    // A piece of the parameters, which come from the first to the last; answers whether that was
+    // the last, when it has been copied.
+    caf::result<bool>(atom::snapshot, StatePiecePtr piece),
+    // With what came: writes the sample of this number of steps. Errors are carried.
+    caf::result<GeneratedRecordPtr>(atom::generate, std::int64_t steps),
+    // To itself: one token more.
+    caf::result<void>(atom::tick)>;
 
 /// WORKER: one per device; enqueues forward and backward.
 using worker_actor = caf::typed_actor<
@@ -144,6 +160,9 @@ using shard_manager_actor = caf::typed_actor<
     caf::result<PartOutcome>(atom::digest, std::int64_t steps, std::uint64_t piece),
     // The other ranks, at the same time: give rank 0 what the strategy divides of a piece.
     caf::result<void>(atom::contribute, std::int64_t steps, std::uint64_t piece),
+    // Rank 0, while the others contribute: give GENERATOR one piece of all parameters; answers
+    // whether that was the last, when GENERATOR has it.
+    caf::result<bool>(atom::generate, std::int64_t steps, std::uint64_t piece),
     // From its own stream: the copy asked for is there.
     caf::result<void>(atom::saved, std::int64_t steps),
     // The generation is over, for this reason: what waits for other ranks fails. Answered when

@@ -31,6 +31,7 @@ using StatePiecePtr = std::shared_ptr<const engine::StatePiece>;
 using StepRecordPtr = std::shared_ptr<const metrics::StepRecord>;
 using EpochRecordPtr = std::shared_ptr<const metrics::EpochRecord>;
 using RecoveryRecordPtr = std::shared_ptr<const metrics::RecoveryRecord>;
+using GeneratedRecordPtr = std::shared_ptr<const metrics::GeneratedRecord>;
 /// The spans in which the worker computed, in order.
 using SpansPtr = std::shared_ptr<const std::vector<Span>>;
 using RunOutcomePtr = std::shared_ptr<const RunOutcome>;
@@ -132,6 +133,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::collectives::MailPtr))
   CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepFound))
   CAF_ADD_ATOM(troupe, troupe::atom, deliver)
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::GeneratedRecordPtr))
+  CAF_ADD_ATOM(troupe, troupe::atom, generate)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -144,6 +147,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StatePiecePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::EpochRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RecoveryRecordPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::GeneratedRecordPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FormedPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunTotalsPtr)

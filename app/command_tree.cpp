@@ -16,7 +16,8 @@ namespace {
 
 /// CLI11 shows what an option takes as TYPE:RULE, where a set of words is "{a,b}".
 void take_type(OptionFacts& facts, const std::string& type) {
-  const auto set = type.find(":{"), range = type.find(":INT in [");
+  const auto set = type.find(":{"), inside = type.find(" in [");
+  const auto range = inside == type.npos ? type.npos : type.rfind(':', inside);
   facts.value = type.substr(0, std::min(set, range));
   if (range != std::string::npos)
     facts.allowed = type.substr(range + 1);

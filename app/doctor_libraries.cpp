@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/version.h>
+#include <unicode/uvernum.h>
 
 namespace troupe::app {
 
@@ -22,6 +23,7 @@ Findings library_findings() {
       library("CAF", fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100,
                                  CAF_VERSION % 100)),
       library("libwebp", TROUPE_WEBP_VERSION),
+      library("libicu", U_ICU_VERSION),
       library("prometheus-cpp", TROUPE_PROMETHEUS_VERSION),
       library("Boost", TROUPE_BOOST_VERSION),
       library("yaml-cpp", TROUPE_YAML_CPP_VERSION),

@@ -30,14 +30,17 @@ Result<std::vector<engine::ExportedFile>> run(const ExportArguments& arguments,
                                               const Catalogue& catalogue) {
   const auto dtype = float_type_of(arguments.precision);
   const bool onnx = arguments.format == "onnx";
+  const bool hugging_face = arguments.format == "huggingface";
   if (onnx && dtype == DType::bf16)
     return fail(Errc::invalid_input,
                 "--precision bf16: ONNX's convolutions have no bf16 before opset 22, and its "
                 "runtimes none on processors; allowed: fp32, fp16");
   if (!onnx && (arguments.fold_batch_norm || arguments.softmax || arguments.normalization))
     return fail(Errc::invalid_input, "--fold-batch-norm, --softmax and --include-normalization are "
-                                     "of --format onnx: safetensors has weights alone");
+                                     "of --format onnx: other files have weights alone");
   TROUPE_TRY(const auto model, engine::open_saved_model(arguments.model.options(), catalogue));
+  if (hugging_face)
+    return engine::export_hugging_face(model, {.output = arguments.output, .dtype = dtype});
   if (!onnx)
     return engine::export_safetensors(model, {.output = arguments.output, .dtype = dtype});
   return engine::export_onnx(model, {.output = arguments.output,
@@ -66,13 +69,15 @@ void add_export_command(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("export", "Write a trained model as a file for other programs");
   add_model_arguments(*command, arguments->model);
-  command->add_option("--format", arguments->format, "onnx or safetensors")
+  command->add_option("--format", arguments->format, "onnx, safetensors or huggingface")
       ->required()
-      ->check(CLI::IsMember({"onnx", "safetensors"}));
-  command->add_option("-o,--output", arguments->output, "The file to write")
+      ->check(CLI::IsMember({"onnx", "safetensors", "huggingface"}));
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "The file to write; for huggingface a new folder")
       ->required()
       ->type_name("FILE");
-  command->add_option("--precision", arguments->precision, "fp32, fp16, or (safetensors) bf16")
+  command->add_option("--precision", arguments->precision, "fp32, fp16, or (not ONNX) bf16")
       ->check(CLI::IsMember({"fp32", "fp16", "bf16"}))
       ->capture_default_str();
   command->add_option("--opset", arguments->opset, "ONNX: the version of its operators")

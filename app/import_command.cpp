@@ -29,6 +29,8 @@ constexpr Program programs[] = {
     {"accelerate", "Of accelerate's YAML (default_config.yaml)", import_accelerate,
      accelerate_rows},
     {"deepspeed", "Of DeepSpeed's JSON (ds_config.json)", import_deepspeed, deepspeed_rows},
+    {"huggingface", "Of a folder of Hugging Face's, or its config.json", import_hugging_face,
+     hugging_face_rows},
 };
 
 struct ImportArguments {
@@ -126,7 +128,8 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
       ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--steps-per-epoch", arguments.options.steps_per_epoch,
-                  "Converts warm-up that is given in steps")
+                  "Writes warm-up that is given in steps as epochs, and the epochs that all "
+                  "steps take")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 30));
   command.add_flag("--allow-unsupported", arguments.options.allow_unsupported,
@@ -141,8 +144,8 @@ void add_options(CLI::App& command, ImportArguments& arguments) {
 } // namespace
 
 void add_import_command(CLI::App& config, Action& action) {
-  auto* import = config.add_subcommand(
-      "import", "Make a config of one of accelerate or DeepSpeed, and say what became of each key");
+  auto* import = config.add_subcommand("import", "Make a config of one of accelerate, DeepSpeed or "
+                                                 "Hugging Face, and say what became of each key");
   import->require_subcommand(1);
   for (const auto& program : programs) {
     auto arguments = std::make_shared<ImportArguments>();

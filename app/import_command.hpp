@@ -1,4 +1,5 @@
-/// `troupe config import`: configs of accelerate and DeepSpeed become configs of troupe.
+/// `troupe config import`: configs of accelerate, DeepSpeed and Hugging Face become configs of
+/// troupe.
 #pragma once
 
 #include "commands.hpp"

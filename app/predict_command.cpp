@@ -107,9 +107,18 @@ Result<engine::Inputs> open(const PredictArguments& arguments, const engine::Sav
       model, std::vector<std::filesystem::path>{arguments.inputs.begin(), arguments.inputs.end()});
 }
 
+Status refuse_tokens(const Config& config) {
+  if (facts_of_data(config.data).sample != SampleKind::tokens)
+    return {};
+  return fail(Errc::invalid_input,
+              "{} is a language model: `troupe evaluate` says how well it foretells texts",
+              config.model.name);
+}
+
 /// Predicts, and says on stderr which inputs could not be read.
 Result<engine::Score> run(const PredictArguments& arguments, const Catalogue& catalogue) {
   TROUPE_TRY(auto model, engine::open_saved_model(saved_model_options(arguments), catalogue));
+  TROUPE_TRY(refuse_tokens(model.config));
   TROUPE_TRY(const auto inputs, open(arguments, model));
   auto& batch = model.config.data.eval_batch_size;
   if (arguments.split.empty() && arguments.batch == 0)

@@ -63,10 +63,13 @@ void add_commands(CLI::App& app, Action& action) {
   add_convert_command(app, action);
   add_data_command(app, action);
   add_doctor_command(app, action);
+  add_evaluate_command(app, action);
   add_export_command(app, action);
+  add_generate_command(app, action);
   add_plan_command(app, action);
   add_predict_command(app, action);
   add_report_command(app, action);
+  add_tokenize_command(app, action);
   add_client_commands(app, action);
   add_help_commands(app, action);
   add_manual_command(app, action);

@@ -41,7 +41,7 @@ foreach(tool fetch-data make-certs)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/${tool}" DESTINATION ${tools})
   install_link("${tools}/${tool}" "${CMAKE_INSTALL_BINDIR}/troupe-${tool}")
 endforeach()
-install(FILES "${PROJECT_SOURCE_DIR}/tools/lib/common.sh" DESTINATION ${tools}/lib)
+install(FILES "${PROJECT_SOURCE_DIR}/tools/lib/common.sh" "${PROJECT_SOURCE_DIR}/tools/lib/html_text.py" DESTINATION ${tools}/lib)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/checksums" DESTINATION ${tools})
 
 # script_page(TOOL NAME): the manual page of a script, which has what it says with --help.
@@ -58,7 +58,7 @@ function(script_page tool name)
   file(WRITE "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" "${page}")
   install(FILES "${PROJECT_BINARY_DIR}/script-pages/troupe-${tool}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endfunction()
-script_page(fetch-data "fetches CIFAR-10, MNIST or Fashion-MNIST, and verifies every file")
+script_page(fetch-data "fetches CIFAR-10, MNIST, Fashion-MNIST, texts or a tokenizer, and verifies files")
 script_page(make-certs "makes certificates for daemons, to try TLS with")
 install(TARGETS cifar10-from-png RUNTIME DESTINATION ${tools})
 

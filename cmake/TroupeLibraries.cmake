@@ -15,6 +15,8 @@ find_package(OpenSSL REQUIRED)
 # Beast, of which there are headers alone.
 find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(CURL REQUIRED)
+# What letters, numbers and white space are.
+find_package(ICU REQUIRED COMPONENTS uc)
 
 # Debian's package has no CMake files.
 find_library(WEBP_LIBRARY webp REQUIRED)

@@ -85,6 +85,21 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status AtomicFile::overwrite(std::uint64_t at, std::span<const std::byte> bytes) {
+  if (descriptor_ < 0 || at + bytes.size() > bytes_written_)
+    return fail(Errc::internal, "{} has no {} bytes at {}", path_.string(), bytes.size(), at);
+  while (!bytes.empty()) {
+    const auto count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failed("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    at += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
 /// Hands what has been written to the disk, so that commit() need not wait for all of it.
 void AtomicFile::begin_flush() {
   constexpr std::uint64_t enough = std::uint64_t{8} << 20;

@@ -29,6 +29,10 @@ public:
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
 
+  /// Writes over bytes that have been appended, as a header that says how many there are. Errors:
+  /// as write; internal where there are none.
+  Status overwrite(std::uint64_t at, std::span<const std::byte> bytes);
+
   /// Flushes the file to the disk, gives it its name, flushes the folder. Once.
   Status commit();
 

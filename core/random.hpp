@@ -13,17 +13,21 @@ namespace troupe {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
+inline constexpr int philox_rounds = 10;
+inline constexpr std::uint32_t philox_factor_0 = 0xD2511F53u, philox_factor_1 = 0xCD9E8D57u;
+inline constexpr std::uint32_t philox_key_step_0 = 0x9E3779B9u, philox_key_step_1 = 0xBB67AE85u;
+
 /// Four independent 32-bit words for a 128-bit counter and a 64-bit key.
 TROUPE_HOST_DEVICE inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+  for (int round = 0; round < philox_rounds; ++round) {
+    const std::uint64_t p0 = std::uint64_t{philox_factor_0} * counter[0];
+    const std::uint64_t p1 = std::uint64_t{philox_factor_1} * counter[2];
     counter = {
         static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
         static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+    k0 += philox_key_step_0;
+    k1 += philox_key_step_1;
   }
   return counter;
 }

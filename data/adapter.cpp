@@ -2,6 +2,7 @@
 
 #include "image_adapter.hpp"
 #include "table_adapter.hpp"
+#include "tokens/token_adapter.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/own_data_set.hpp"
@@ -21,14 +22,27 @@ Result<AdapterPtr> open_table_adapter(const Config& config, Split split) {
   return std::make_shared<const TableAdapter>(std::move(table));
 }
 
+Result<AdapterPtr> open_token_adapter(const Config& config, Split split) {
+  TROUPE_TRY(auto windows, open_text(config.data, split));
+  TROUPE_TRY(check_vocabulary(*windows, config));
+  const bool drops = split == Split::train && config.model.dropout > 0;
+  return std::make_shared<const TokenAdapter>(
+      std::move(windows), drops ? std::optional{config.run.seed} : std::nullopt);
+}
+
 } // namespace
 
 Result<AdapterPtr> open_adapter(const Config& config, Split split) {
   if (const auto* const own = own_data_set(config.data))
     return own->open(config, split);
-  return facts_of_data(config.data).sample == SampleKind::table_row
-             ? open_table_adapter(config, split)
-             : open_image_adapter(config, split);
+  switch (facts_of_data(config.data).sample) {
+  case SampleKind::table_row:
+    return open_table_adapter(config, split);
+  case SampleKind::tokens:
+    return open_token_adapter(config, split);
+  default:
+    return open_image_adapter(config, split);
+  }
 }
 
 } // namespace troupe::data

@@ -40,7 +40,7 @@ public:
 
   virtual const Dataset& dataset() const = 0;
   const std::vector<Field>& fields() const { return fields_; }
-  /// What a sample is, for speed: "images", "rows".
+  /// What a sample is, for speed: "images", "rows", "sequences".
   virtual std::string_view sample_name() const = 0;
 
   /// Writes the samples to `to`, which has memory for as many of each field, one after the other. A
@@ -63,7 +63,8 @@ private:
 using AdapterPtr = std::shared_ptr<const Adapter>;
 
 /// Opens the data set that the config names, with what makes it fit the model. data.limit applies
-/// to Split::train. Errors (exit code 2): those of open_images, open_csv, and of own data sets.
+/// to Split::train. Errors (exit code 2): those of open_images, open_csv, open_text, and of own
+/// data sets.
 Result<AdapterPtr> open_adapter(const Config& config, Split split);
 
 } // namespace troupe::data

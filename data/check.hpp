@@ -18,7 +18,7 @@ namespace troupe::data {
 struct SplitCheck {
   Split split = Split::train;
   std::string source;      ///< the folder, where there is one
-  std::string sample_name; ///< "images", "rows"
+  std::string sample_name; ///< "images", "rows", "sequences"
   std::int64_t samples = 0;
   std::vector<std::string> class_names;       ///< by label; empty where samples have no class
   std::vector<std::int64_t> per_class;        ///< samples that can be read, by label

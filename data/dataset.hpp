@@ -1,6 +1,6 @@
 /// What every data set says of itself. Its samples are its kind's affair: images
-/// (image_dataset.hpp) or rows of a table (table_dataset.hpp), which an adapter (adapter.hpp) turns
-/// into what a model takes.
+/// (image_dataset.hpp), rows of a table (table_dataset.hpp) or windows of tokens
+/// (tokens/token_dataset.hpp), which an adapter (adapter.hpp) turns into what a model takes.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ enum class Draw : std::uint32_t {
   augment = 2,
   synthetic_class = 3,
   synthetic_noise = 4,
-  resized_crop = 5
+  resized_crop = 5,
+  dropout = 6
 };
 
 TROUPE_HOST_DEVICE inline std::uint64_t epoch_key(std::uint64_t seed, Draw draw,

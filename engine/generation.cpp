@@ -9,6 +9,7 @@
 #include "troupe/core/fail.hpp"
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/nn/learning_rates.hpp"
+#include "troupe/nn/models/input.hpp"
 
 #include <fmt/format.h>
 
@@ -159,7 +160,7 @@ Status Formation::add_state(Replica& replica) const {
            .rank = replica.rank,
            .buckets = collectives::wrap_units(job_.config.parallel, layout.unit_elements,
                                               layout.unit_names),
-           .rates = nn::rate_factors(job_.config.train, nn::parameter_names(layout)),
+           .rates = nn::parameter_rates(job_.config.train, layout),
            .saves_part = job_.config.checkpoint.is_sharded(),
            .snapshots = job_.saves(replica.rank) && job_.plan.saves_while_training(),
            .prepares = generation_.votes() && !strategy_.trains_apart() &&
@@ -274,6 +275,8 @@ metrics::RunInfo Generation::info() const {
   info.recompute = host->recompute;
   info.class_names = job().training->dataset().class_names();
   info.sample_name = job().training->adapter().sample_name();
+  if (const auto input = nn::input_spec(job().config); input.vocabulary > 0)
+    info.tokens_per_sample = input.labels_of_sample();
   info.world_size = world_size;
   info.batch_size = job().config.data.batch_size;
   info.steps_per_epoch = job().plan.steps_per_epoch();

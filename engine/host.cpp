@@ -9,6 +9,7 @@
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
 #include "troupe/nn/cost.hpp"
+#include "troupe/nn/models/input.hpp"
 
 namespace troupe::engine {
 
@@ -29,6 +30,10 @@ public:
     host_->devices = platform_of(config().devices).make_devices(config(), preparing_.say);
     for (int worker = 0; worker < config().devices.count; ++worker)
       TROUPE_TRY(equip(worker));
+    for (const auto& one : host_->equipment) {
+      TROUPE_TRY(one->peak_operations,
+                 host_->devices->peak_operations(one->worker, job().precision));
+    }
     return host_;
   }
 
@@ -55,8 +60,8 @@ Status HostMaker::equip(int worker) {
   TROUPE_TRY(auto engine, host_->devices->engine_options(worker));
   engine.passes.input =
       host_->devices->preferred_input(data::may_augment_on_device(job().training->adapter()));
-  engine.passes.loss_rows =
-      static_cast<double>(config().data.batch_size) / static_cast<double>(host_->slices);
+  const auto labels = config().data.batch_size * nn::input_spec(config()).labels_of_sample();
+  engine.passes.loss_rows = static_cast<double>(labels) / static_cast<double>(host_->slices);
   TROUPE_TRY(compile(*equipment, engine));
   if (job().evaluation)
     TROUPE_TRY(compile_evaluation(*equipment, engine));
@@ -73,6 +78,7 @@ Status HostMaker::compile(Equipment& equipment, EngineOptions& engine) {
     host_->recompute = {model.memory.arena_bytes, recompute->arena_without,
                         recompute->operations_ratio};
   }
+  host_->operations -= nn::repeated_operations_of(model.graph);
   engine.compile.memory = std::move(model.memory);
   TROUPE_TRY(auto train, equipment.device->compile(model.graph, engine.compile));
   equipment.train = std::move(train);

@@ -1,10 +1,12 @@
 #include "job.hpp"
 
 #include "feeding/data_identity.hpp"
+#include "inference/training_sample.hpp"
 #include "model_card.hpp"
 #include "platforms/platforms.hpp"
 #include "test_results.hpp"
 
+#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/config/notes.hpp"
 #include "troupe/core/drafts.hpp"
 #include "troupe/core/fail.hpp"
@@ -54,10 +56,16 @@ Status begin(Job& job, const Beginning& beginning, bool leads) {
   const auto first_step = beginning.state ? beginning.state->header().step : 0;
   if (first_step > job.plan.total_steps())
     return fail(Errc::invalid_input,
-                "the checkpoint is of step {}, and the job ends at step {}; set train.epochs and "
-                "train.max_steps to go on, or checkpoint.resume to never to begin afresh",
+                "the checkpoint is of step {}, and the job ends at step {}; set train.epochs, "
+                "train.max_steps and train.max_tokens to go on, or checkpoint.resume to never to "
+                "begin afresh",
                 first_step, job.plan.total_steps());
   return {};
+}
+
+/// Whether max_steps may end a run that is planned by other keys before its schedule has: a trial.
+bool is_cut_short(const TrainConfig& train) {
+  return train.max_steps && (train.epochs || train.max_tokens);
 }
 
 Status set_course(Job& job) {
@@ -72,7 +80,10 @@ Status set_course(Job& job) {
   first->stored = stored_type(job.precision);
   if (const auto& largest = config.train.clip_grad_value)
     first->clip_value = static_cast<float>(*largest);
-  const nn::ScheduleSpan span{job.plan.steps_per_epoch(), job.plan.total_steps()};
+  const nn::ScheduleSpan span{job.plan.steps_per_epoch(), job.plan.total_steps(),
+                              tokens_per_step(config.data)};
+  if (!is_cut_short(config.train))
+    TROUPE_TRY(nn::check_lengths(config.train.schedule, span));
   job.learning_rate = [lr = config.train.optimizer.lr, schedule = config.train.schedule,
                        span](std::int64_t step) {
     return nn::learning_rate(schedule, lr, step, span);
@@ -118,6 +129,7 @@ Result<std::shared_ptr<const Job>> open_job(const Config& config, const Beginnin
   TROUPE_TRY(auto job, open_data(config));
   TROUPE_TRY(begin(job, beginning, leads));
   TROUPE_TRY(set_course(job));
+  TROUPE_TRY(check_sample(config));
   if (const auto& recorded = config.data.recorded_dealing) {
     // Who trains apart has something to train on.
     const auto policy = facts_of(config.parallel.strategy).policy;

@@ -15,6 +15,10 @@ std::string readable_loss(double loss) {
   return fmt::format(fmt::runtime(size < 100 ? "{:.4f}" : "{:.5g}"), loss);
 }
 
+std::string readable_perplexity(double value) {
+  return value < 100 ? fmt::format("{:.2f}", value) : readable_rate(value);
+}
+
 std::string readable_percent(double ratio) {
   return fmt::format("{:.1f}%", 100 * ratio);
 }

@@ -8,6 +8,7 @@
 namespace troupe::metrics {
 
 std::string readable_loss(double loss);         ///< "1.2345", "0.00123"
+std::string readable_perplexity(double value);  ///< "6.21", "12,480"
 std::string readable_percent(double ratio);     ///< "45.2%"
 std::string readable_rate(double per_second);   ///< "870", "12.5", "12,480"
 std::string readable_count(std::int64_t count); ///< "1,234,567"

@@ -19,6 +19,7 @@ void RecentSteps::add(const StepRecord& step) {
   mix(steps_, 1);
   mix(samples_, samples);
   mix(seconds_, step.seconds);
+  mix(peak_seconds_, step.peak_seconds());
   mix(loss_, samples * step.loss);
   if (step.accuracy)
     mix(accuracy_, samples * *step.accuracy);

@@ -1,6 +1,7 @@
 /// What speed and loss are now, for who follows a run.
 #pragma once
 
+#include "known_ratio.hpp"
 #include "step_record.hpp"
 
 #include <optional>
@@ -19,9 +20,12 @@ public:
   }
   double samples_per_second() const { return samples_ / seconds_; }
   double seconds_per_step() const { return seconds_ / steps_; }
+  /// Empty where nobody knows.
+  std::optional<double> mfu() const { return known_ratio(peak_seconds_, seconds_); }
 
 private:
-  double steps_ = 0, samples_ = 0, seconds_ = 0, loss_ = 0, accuracy_ = 0; ///< weighted sums
+  // Weighted sums.
+  double steps_ = 0, samples_ = 0, seconds_ = 0, peak_seconds_ = 0, loss_ = 0, accuracy_ = 0;
   bool classifies_ = false;
 };
 

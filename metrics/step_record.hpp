@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,6 +85,9 @@ struct StepRecord {
   double collective_seconds = 0;      ///< mean over ranks
   std::array<CollectiveUse, collective_kind_names.size()> collectives = {}; ///< by CollectiveKind
   double overlap_ratio = 0; ///< the part of collective_seconds in which the rank also computed
+  /// Model FLOPs utilization (Chowdhery et al., "PaLM", 2022): operations of the step's products, a
+  /// second, as a part of what all ranks' devices do at most; empty: nobody knows that.
+  std::optional<double> mfu = {};
   /// Global L2 norm of the gradient before it was clipped by that; empty: not measured in this
   /// step.
   std::optional<double> gradient_norm = {};
@@ -99,6 +103,11 @@ struct StepRecord {
   std::optional<double> loss_scale = {}; ///< after the step, where losses are scaled
   std::int64_t skipped_steps = 0; ///< of the whole run: gradients were not finite, the scale fell
   std::int64_t scale_growths = 0; ///< of the whole run: the scale rose
+
+  /// In which the devices could have made the step's products; nan where nobody knows.
+  double peak_seconds() const {
+    return seconds > 0 ? mfu.value_or(std::numeric_limits<double>::quiet_NaN()) * seconds : 0;
+  }
 };
 
 /// The end of an epoch. Test values are empty when it was not evaluated.
@@ -161,6 +170,15 @@ struct RecoveryRecord {
   double seconds() const { return detect + halt + heal + connect + first_step; }
 };
 
+/// What a language model writes behind a prompt, to see what it has come to.
+struct GeneratedRecord {
+  std::int64_t step = 0;                           ///< steps that it had made
+  std::chrono::system_clock::time_point time = {}; ///< when the text was there
+  std::string prompt = {}, text = {};              ///< text: without the prompt
+  std::int64_t tokens = 0;                         ///< of the text
+  double seconds = 0;                              ///< that they took
+};
+
 /// What train.recompute saves each worker in a training step, and what it takes.
 struct RecomputeRecord {
   std::uint64_t activation_bytes = 0; ///< of the memory plan
@@ -175,6 +193,7 @@ struct RunInfo {
   std::string dataset = {};                  ///< "cifar10"
   std::vector<std::string> class_names = {}; ///< by label
   std::string sample_name = "images";        ///< what a sample is, for speed
+  std::int64_t tokens_per_sample = 0;        ///< 0: samples are no texts
   StrategyKind strategy = StrategyKind::single;
   std::string precision = "fp32";
   std::int32_t world_size = 1;
@@ -198,6 +217,7 @@ struct RunResult {
   std::int64_t steps = 0;
   double seconds = 0;
   double samples_per_second = 0;
+  std::optional<double> mfu = {};      ///< mean over the time of steps
   double loss = 0;                     ///< of the last step
   std::optional<double> accuracy = {}; ///< of the last evaluation
   std::string parameters_sha256 = {};

@@ -1,5 +1,7 @@
 #include "step_sums.hpp"
 
+#include "known_ratio.hpp"
+
 #include <cmath>
 
 namespace troupe::metrics {
@@ -11,6 +13,7 @@ void StepSums::add(const StepRecord& step) {
         correct.value_or(0) + std::llround(*step.accuracy * static_cast<double>(step.samples));
   samples += step.samples;
   seconds += step.seconds;
+  peak_seconds += step.peak_seconds();
   ++steps;
 }
 
@@ -18,6 +21,10 @@ std::optional<double> StepSums::accuracy() const {
   if (!correct || samples == 0)
     return std::nullopt;
   return static_cast<double>(*correct) / static_cast<double>(samples);
+}
+
+std::optional<double> StepSums::mfu() const {
+  return known_ratio(peak_seconds, seconds);
 }
 
 } // namespace troupe::metrics

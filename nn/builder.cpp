@@ -23,8 +23,8 @@ TensorId GraphBuilder::add_tensor(std::string name, Shape shape, DType dtype, Ro
                             .initial = initial});
 }
 
-TensorId GraphBuilder::input(std::string name, Shape shape) {
-  return add_tensor(std::move(name), std::move(shape), DType::f32, Role::input);
+TensorId GraphBuilder::input(std::string name, Shape shape, DType dtype) {
+  return add_tensor(std::move(name), std::move(shape), dtype, Role::input);
 }
 
 TensorId GraphBuilder::target(std::string name, Shape shape, DType dtype) {
@@ -150,12 +150,12 @@ TensorId GraphBuilder::linear(const std::string& name, TensorId x, std::int64_t 
   if (!status_)
     return -1;
   const auto in = shape(x).rank() == 2 ? shape(x)[1] : 0;
-  const auto initial = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
+  const auto usual = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
   const auto& output = options.output.empty() ? name : options.output;
-  const auto weight = parameter(name + ".weight", {out, in}, initial);
+  const auto weight = parameter(name + ".weight", {out, in}, options.weight.value_or(usual));
   if (!options.bias)
     return apply(Op::matmul, output, {x, weight});
-  const auto bias = parameter(name + ".bias", {out}, initial);
+  const auto bias = parameter(name + ".bias", {out}, options.weight ? Initial::constant(0) : usual);
   const auto product = apply(Op::matmul, name + ".product", {x, weight});
   return apply(Op::bias, output, {product, bias});
 }

@@ -5,6 +5,7 @@
 #include "troupe/core/error.hpp"
 #include "troupe/core/graph/graph.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace troupe::nn {
 struct LinearOptions {
   std::string output = {}; ///< what the output is called; empty: as the module
   bool bias = true;
+  /// Of the weight; the bias begins as 0 then. Not set: as linear() says.
+  std::optional<Initial> weight = std::nullopt;
 };
 
 /// Every module has a name; its first output is called by it, its parameters NAME.weight and so on.
@@ -23,7 +26,7 @@ public:
   /// What is added from now on belongs to this unit; what was added before the first, to the first.
   void begin_unit(std::string name);
 
-  TensorId input(std::string name, Shape shape);
+  TensorId input(std::string name, Shape shape, DType dtype = DType::f32);
   TensorId target(std::string name, Shape shape, DType dtype);
   TensorId parameter(std::string name, Shape shape, Initial initial);
   TensorId statistic(std::string name, Shape shape, Initial initial);

@@ -59,6 +59,9 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
   auto graph = format_input(forward, options.input);
   if (const auto compute = compute_type(precision); compute != DType::f32)
     graph = autocast(graph, compute, is_amp(precision) ? options.autocast_off : AutocastRegions{});
+  if (options.cache) {
+    TROUPE_TRY(graph, nn::cache_attention(graph, *options.cache));
+  }
   // After autocast: what is rounded apart must not be computed as one.
   graph = fuse(graph, options.fuse, options.memory.keep);
   PreparedModel prepared;
@@ -118,6 +121,8 @@ Result<PreparedModel> prepare_model(const Config& config, std::int64_t batch, Pu
 }
 
 DType image_type(const Config& config) {
+  if (input_spec(config).vocabulary > 0)
+    return DType::i32;
   const auto precision = precision_of(config.precision.mode);
   if (!precision)
     return DType::f32;

@@ -3,6 +3,7 @@
 
 #include "models/models.hpp"
 #include "passes/autocast_regions.hpp"
+#include "passes/cache_attention.hpp"
 #include "passes/fold_batch_norm.hpp"
 #include "passes/format_input.hpp"
 #include "passes/fuse.hpp"
@@ -26,6 +27,7 @@ struct PassOptions {
   /// Evaluation with parameters that stay as they are: batch norms become part of convolutions,
   /// where `fuse` has convolution_bias. Parameters are others then (PreparedModel::foldings).
   bool fold_batch_norm = false;
+  std::optional<CacheOptions> cache = {}; ///< evaluation: the graph goes on with texts
   bool scale_loss = true; ///< where the precision needs it; prepare_model takes the config's
   /// Training: what normalize_loss takes; 0: the loss is the mean over the micro-batch's labels.
   double loss_rows = 0;
@@ -51,15 +53,15 @@ struct PreparedModel {
   std::vector<BatchNormFolding> foldings;   ///< what was folded
 };
 
-/// Runs format_input, autocast, fuse, then fold_batch_norm where it was asked for, or
-/// normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts, fuse_statistics,
+/// Runs format_input, autocast, cache_attention where it was asked for, fuse, then fold_batch_norm
+/// likewise, or normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts, fuse_statistics,
 /// fuse_max_pool, fuse_loss, fuse_block_ends and finish_block_ends (these two where nothing has to
 /// be made again) and recompute when training, then plan_memory, on a forward graph that was built
 /// for this purpose. The result is validated. tf32 has fp32's graph: the device computes otherwise.
 /// fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's list has there, as losses;
 /// parameters, gradients and statistics are rounded where they are stored
 /// (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the graph
-/// does not have, or when its activations cannot be made to fit.
+/// does not have, when its activations cannot be made to fit, and as cache_attention.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

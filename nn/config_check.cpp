@@ -8,6 +8,7 @@
 #include "unit_names.hpp"
 
 #include "troupe/core/config/config.hpp"
+#include "troupe/core/config/data_sets.hpp"
 
 #include <fmt/ranges.h>
 
@@ -59,6 +60,19 @@ ConfigConflicts nothing_to_synchronize(const ModelConfig& model) {
            fmt::format("false, or a model that has some: {}", fmt::join(names, ", "))}};
 }
 
+/// The size of a model is the config's alone, so that whoever has it builds the same: files are
+/// not asked.
+ConfigConflicts unknown_vocabulary(const Config& config) {
+  if (facts_of_data(config.data).sample != SampleKind::tokens || config.model.vocabulary ||
+      config.data.tokenizer == byte_tokenizer)
+    return {};
+  return {{{"model.vocabulary", "data.tokenizer"},
+           "how many tokens a tokenizer of files has is not in the config",
+           fmt::format("a number of tokens, at least the tokenizer's: troupe tokenize --tokenizer "
+                       "{} shows that",
+                       config.data.tokenizer)}};
+}
+
 std::string names_help(const ModelConfig& model) {
   std::string help;
   for (const auto& family : families(model))
@@ -102,6 +116,7 @@ ConfigConflicts find_model_conflicts(const Config& config) {
   if (!family)
     return {};
   auto found = find_conflicts(config.model, input_spec(config));
+  append(found, unknown_vocabulary(config));
   append(found, family->batch_norm ? uneven_slices(config) : nothing_to_synchronize(config.model));
   return found;
 }

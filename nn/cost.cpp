@@ -34,4 +34,11 @@ double operations_of(const Graph& graph) {
   return operations;
 }
 
+double repeated_operations_of(const Graph& graph) {
+  double repeated = 0;
+  for (const auto& node : graph.nodes)
+    repeated += cost_of(graph, node).repeated;
+  return repeated;
+}
+
 } // namespace troupe::nn

@@ -14,7 +14,8 @@ struct NodeCost {
   /// Multiplications and additions of convolutions and matrix products, forward and backward. What
   /// other ops compute is hidden behind what they move.
   double operations = 0;
-  double bytes = 0; ///< read and written, each tensor once
+  double repeated = 0; ///< of these, what forward has made before and nobody has kept
+  double bytes = 0;    ///< read and written, each tensor once
 
   /// Time, in bytes that could have been moved in it: the roofline model (Williams, Waterman &
   /// Patterson 2009) of a machine that computes 16 operations for each byte it moves. Processors
@@ -31,5 +32,8 @@ NodeCost cost_of_moving(const Graph& graph, const Node& node);
 
 /// Operations of all nodes.
 double operations_of(const Graph& graph);
+
+/// Of these, what backward nodes make again.
+double repeated_operations_of(const Graph& graph);
 
 } // namespace troupe::nn

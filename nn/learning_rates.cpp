@@ -148,6 +148,17 @@ std::vector<double> rate_factors(const TrainConfig& train, NamedParameters param
   return factors;
 }
 
+bool decays(const OptimizerConfig& optimizer, const Shape& shape) {
+  return optimizer.decay == "all" || shape.rank() > 1;
+}
+
+std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout) {
+  std::vector<ParameterRate> rates;
+  for (const double factor : rate_factors(train, parameter_names(layout)))
+    rates.push_back({factor, decays(train.optimizer, layout.parameters[rates.size()].shape)});
+  return rates;
+}
+
 ConfigConflicts find_rate_conflicts(const TrainConfig& train, const Graph& forward) {
   ConfigConflicts found;
   if (train.freeze.empty() && train.lr_scale.empty())

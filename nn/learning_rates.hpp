@@ -1,5 +1,5 @@
-/// Which learning rate each parameter has: train.freeze and train.lr_scale, as PyTorch's
-/// requires_grad and parameter groups.
+/// Which learning rate each parameter has, and whether it decays: train.freeze, train.lr_scale and
+/// train.optimizer.decay, as PyTorch's requires_grad and parameter groups.
 #pragma once
 
 #include "troupe/core/config/training.hpp"
@@ -26,6 +26,23 @@ std::vector<ParameterName> parameter_names(const StorageLayout& layout);
 /// some ("layer1"), or a module ("layer1.0.conv1", "fc").
 bool belongs_to(const ParameterName& parameter, std::string_view name);
 bool is_frozen(const ParameterName& parameter, const std::vector<std::string>& freeze);
+
+/// How a parameter is trained.
+struct ParameterRate {
+  double factor = 1;  ///< multiplies the learning rate; 0: it is frozen
+  bool decays = true; ///< by the weight decay
+
+  constexpr ParameterRate() = default;
+  // Implicit: a factor alone says all where everything decays.
+  constexpr ParameterRate(double factor_, bool decays_ = true) : factor{factor_}, decays{decays_} {}
+  bool operator==(const ParameterRate&) const = default;
+};
+
+/// Of every parameter of a layout: train.freeze, train.lr_scale and train.optimizer.decay.
+std::vector<ParameterRate> parameter_rates(const TrainConfig& train, const StorageLayout& layout);
+
+/// Whether weight decay is for a parameter of this shape.
+bool decays(const OptimizerConfig& optimizer, const Shape& shape);
 
 /// What multiplies the learning rate of each parameter; 0: it is frozen. Of several names in
 /// lr_scale that it belongs to, the one with the fewest parameters decides.

@@ -1,5 +1,7 @@
 #include "schedule.hpp"
 
+#include "troupe/core/fail.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -8,35 +10,83 @@ namespace troupe::nn {
 
 namespace {
 
-double decay_by_milestones(const ScheduleConfig& schedule, double lr, std::int64_t step,
-                           const ScheduleSpan& span) {
-  const auto passed =
-      std::count_if(schedule.milestones.begin(), schedule.milestones.end(), [&](double epoch) {
-        return static_cast<double>(step) >=
-               std::round(epoch * static_cast<double>(span.steps_per_epoch));
-      });
+double unrounded_steps(const Length& length, const ScheduleSpan& span) {
+  switch (length.unit) {
+  case Length::Unit::epochs:
+    return length.count * static_cast<double>(span.steps_per_epoch);
+  case Length::Unit::steps:
+    return length.count;
+  case Length::Unit::tokens:
+    return span.tokens_per_step > 0 ? length.count / static_cast<double>(span.tokens_per_step) : 0;
+  case Length::Unit::percent:
+    return length.count / 100 * static_cast<double>(span.total_steps);
+  }
+  return 0;
+}
+
+std::int64_t steps_of(const Length& length, const ScheduleSpan& span) {
+  constexpr double most = 1e18; // no run is as long; what is longer would not fit into the type
+  return std::llround(std::min(unrounded_steps(length, span), most));
+}
+
+double after_milestones(const ScheduleConfig& schedule, double lr, std::int64_t step,
+                        const ScheduleSpan& span) {
+  const auto passed = std::ranges::count_if(schedule.milestones, [&](const Length& milestone) {
+    return step >= steps_of(milestone, span);
+  });
   return lr * std::pow(schedule.gamma, static_cast<double>(passed));
 }
 
-double decay_by_cosine(double lr, double min_lr, double done, double length) {
-  const double progress = length > 0 ? std::clamp(done / length, 0.0, 1.0) : 1.0;
-  return min_lr + (lr - min_lr) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+/// What of the way from `begin` to `end` is done, 0 to 1.
+double progress(std::int64_t step, std::int64_t begin, std::int64_t end) {
+  if (begin >= end)
+    return step < end ? 0 : 1;
+  return std::clamp(static_cast<double>(step - begin) / static_cast<double>(end - begin), 0.0, 1.0);
+}
+
+double on_cosine(double lr, double min_lr, double done) {
+  return min_lr + (lr - min_lr) * 0.5 * (1.0 + std::cos(std::numbers::pi * done));
 }
 
 } // namespace
 
 double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t step,
                      const ScheduleSpan& span) {
-  const auto warmup = static_cast<std::int64_t>(
-      std::llround(schedule.warmup * static_cast<double>(span.steps_per_epoch)));
+  const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
   if (step < warmup)
     return lr * static_cast<double>(step + 1) / static_cast<double>(warmup);
   if (schedule.name == "step")
-    return decay_by_milestones(schedule, lr, step, span);
+    return after_milestones(schedule, lr, step, span);
   if (schedule.name == "cosine")
-    return decay_by_cosine(lr, schedule.min_lr, static_cast<double>(step - warmup),
-                           static_cast<double>(span.total_steps - warmup));
+    return on_cosine(lr, schedule.min_lr, progress(step, warmup, end));
+  if (schedule.name == "linear")
+    return std::lerp(lr, schedule.min_lr, progress(step, warmup, end));
+  if (schedule.name == "wsd") {
+    const auto begin = std::max(warmup, end - steps_of(schedule.decay, span));
+    return std::lerp(lr, schedule.min_lr, std::sqrt(progress(step, begin, end)));
+  }
   return lr;
+}
+
+Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
+  const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
+  if (warmup > end)
+    return fail(Errc::invalid_input,
+                "train.schedule.warmup: {} steps of warm-up leave nothing of the run's {} steps",
+                warmup, end);
+  if (schedule.name == "step")
+    for (const auto& milestone : schedule.milestones)
+      if (const auto at = steps_of(milestone, span); at > end)
+        return fail(Errc::invalid_input,
+                    "train.schedule.milestones: {}, step {}, is never reached in {} steps",
+                    format_length(milestone), at, end);
+  if (const auto decay = steps_of(schedule.decay, span);
+      schedule.name == "wsd" && decay > end - warmup)
+    return fail(Errc::invalid_input,
+                "train.schedule.decay: {} steps of warm-up and {} of decay are more than the run's "
+                "{} steps",
+                warmup, decay, end);
+  return {};
 }
 
 } // namespace troupe::nn

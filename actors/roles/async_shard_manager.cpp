@@ -64,6 +64,10 @@ shard_manager_actor::behavior_type AsyncShardManagerState::make_behavior() {
       [this](atom::contribute, std::int64_t, std::uint64_t piece) {
         exchange_.gather_piece(piece, nullptr);
       },
+      [this](atom::generate, std::int64_t step, std::uint64_t piece) {
+        take_rest(step);
+        return saver_.give_piece(step, piece);
+      },
       [this](atom::saved, std::int64_t step) { saver_.copied(step); },
       [this](atom::abort, const Error& reason) { return abort(reason); },
       [this](atom::abort) { aborted_.deliver(); });

@@ -21,6 +21,8 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
   summary_.accuracy = setup_.before.accuracy;
+  if (totals_.sampled <= committed_) // else it is written again
+    sampled_ = totals_.sampled;
   save_wanted_ = setup_.takes_over && setup_.plan.saves();
   if (const auto& dealing = setup_.dealer.dealing; dealing.is_leased())
     leases_.emplace(data::SliceDealing{.slices = dealing.slices(),
@@ -88,7 +90,7 @@ caf::result<void> CoordinatorState::halt(bool save) {
 /// A node that leaves takes its part of the state along: without a copy of that elsewhere, the
 /// state outlives the generation in a checkpoint alone.
 void CoordinatorState::answer_halts() {
-  if (committed_ != granted_ || writing_ || !meet())
+  if (committed_ != granted_ || sampling_ || writing_ || !meet())
     return;
   if ((setup_.dies_with_a_node || halts_saved_) && saved_ < committed_ && setup_.plan.saves())
     return save_for_next();
@@ -147,7 +149,9 @@ void CoordinatorState::go_on() {
     return save_if_due();
   if (setup_.plan.evaluation_due(committed_) && epoch_.steps > 0)
     return reach_pause();
-  is_over() || save_wanted_ ? save_if_due() : resume_training();
+  if (is_over())
+    return sample_if_due();
+  save_wanted_ ? save_if_due() : resume_training();
 }
 
 void CoordinatorState::resume_training() {
@@ -230,6 +234,8 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
     record->dealing = dealer_.dealing().counts();
   const auto now = Clock::now();
   record->seconds = seconds(now - std::exchange(last_commit_, now));
+  if (const auto peak = peak_operations(); peak > 0 && record->seconds > 0)
+    record->mfu = setup_.info.operations_per_step / record->seconds / peak;
   totals_.collective += collective.total;
   totals_.overlapped += collective.overlapped;
   epoch_.add(*record);
@@ -244,6 +250,17 @@ void CoordinatorState::record_step(std::int64_t step, const std::vector<StepRepo
   if (step == setup_.first_step && !setup_.generation.is_first())
     record_recovery();
   tell_workers_status();
+}
+
+/// Of all ranks' devices; 0 where nobody knows that of one.
+double CoordinatorState::peak_operations() const {
+  double sum = 0;
+  for (const auto& [rank, member] : members_) {
+    if (member.info.peak_operations <= 0)
+      return 0;
+    sum += member.info.peak_operations;
+  }
+  return sum;
 }
 
 void CoordinatorState::record_recovery() {
@@ -328,7 +345,7 @@ void CoordinatorState::reach_pause() {
       self_->send(member.shard_manager, atom::evaluate_v, committed_);
     return;
   }
-  save_if_due();
+  sample_if_due();
 }
 
 void CoordinatorState::count_evaluation(const EvaluationReport& report) {
@@ -339,7 +356,7 @@ void CoordinatorState::count_evaluation(const EvaluationReport& report) {
   const auto all = total(evaluations_);
   evaluations_.clear();
   record_epoch(committed_ - 1, &all);
-  save_if_due();
+  sample_if_due();
 }
 
 void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationReport* test) {
@@ -425,6 +442,7 @@ void CoordinatorState::end(std::string_view status) {
   summary_.seconds = totals_.seconds + seconds(Clock::now() - begin_);
   summary_.samples_per_second =
       ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
+  summary_.mfu = totals_.steps.mfu();
   summary_.overlap_ratio = ratio(totals_.overlapped, totals_.collective);
   summary_.workers = worker_summaries();
   auto outcome = std::make_shared<const RunOutcome>(RunOutcome{summary_, error_});

@@ -46,6 +46,7 @@ struct CoordinatorSetup {
   bool is_sharded = false; ///< every rank writes its part of a checkpoint; else rank 0 all of it
   bool takes_over = false; ///< another led until now: what it has saved may be out of reach
   checkpointer_actor checkpointer; ///< rank 0's
+  generator_actor generator = {};  ///< null: no samples are written
   metrics_actor metrics;
   membership_actor membership = {}; ///< null: there is one node alone
   metrics::Track row = {};          ///< of the actor in the timeline
@@ -55,7 +56,7 @@ struct CoordinatorSetup {
 ///   joining ---------> training --------------------------------+---------+
 ///                         ^                                      | due     | not due
 ///                         |   no more to do                      v         v
-///                         +-------------------- saving <---- evaluating ---+
+///                         +------ saving <----- sampling <-- evaluating ---+
 ///                                                 | last step, or stopped
 ///                                                 v
 ///                                              finishing --> ended
@@ -72,7 +73,15 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  enum class Phase : std::uint8_t { joining, training, evaluating, saving, finishing, ended };
+  enum class Phase : std::uint8_t {
+    joining,
+    training,
+    evaluating,
+    sampling,
+    saving,
+    finishing,
+    ended
+  };
   struct Member {
     RankInfo info;
     worker_actor worker;
@@ -98,6 +107,7 @@ private:
   void commit(StepReport report);
   void record_recovery();
   void record_step(std::int64_t step, const std::vector<StepReport>& reports);
+  double peak_operations() const;
   bool needs_one_state() const;
   void reach_pause();
   bool meet();
@@ -113,6 +123,12 @@ private:
   /// `test`: null where nothing is evaluated behind it.
   void record_epoch(std::int64_t last_step, const EvaluationReport* test);
   void note_results(const engine::TestResults& results);
+  void sample_if_due();
+  void sample_piece(std::uint64_t index);
+  void write_sample();
+  void count_sample(const GeneratedRecordPtr& record);
+  void not_sampled(std::int64_t step, const caf::error& error);
+  void sample_ended();
   void save_if_due();
   void save();
   void copied();
@@ -157,6 +173,10 @@ private:
   std::int64_t dealt_;              ///< the first step of the last dealing; below 0: always one
   std::int64_t agreed_;             ///< steps after which all ranks last had one state
   bool meeting_ = false;            ///< they are coming to one
+  bool sampling_ = false;           ///< a sample is gathered or written: there is memory for one
+  bool sample_due_ = false;         ///< when that is written
+  bool concludes_ = false;          ///< the same
+  std::int64_t sampled_ = -1;       ///< steps after which a sample was begun
   bool writing_ = false;            ///< a snapshot: there is memory for one
   bool save_due_ = false;           ///< when that is written
   bool save_wanted_ = false;        ///< whatever step it is

@@ -142,7 +142,7 @@ void CoordinatorState::finish_checkpoint() {
               save_if_due();
             else if (phase_ == Phase::finishing)
               conclude();
-            else if (!halts_.empty() && phase_ != Phase::evaluating)
+            else if (!halts_.empty() && phase_ != Phase::evaluating && phase_ != Phase::sampling)
               resume_training();
           },
           not_saved("checkpointer"));
@@ -150,6 +150,9 @@ void CoordinatorState::finish_checkpoint() {
 
 /// Where no checkpoint told the digest of the last parameters, that comes last.
 void CoordinatorState::conclude() {
+  concludes_ = sampling_;
+  if (concludes_)
+    return;
   hashed_ == committed_ ? finish() : hash_piece(0);
 }
 

@@ -27,7 +27,7 @@ void CoordinatorState::tell_workers_status() {
 }
 
 JobStatus CoordinatorState::status() const {
-  constexpr const char* phases[] = {"joining", "training",  "evaluating",
+  constexpr const char* phases[] = {"joining", "training",  "evaluating", "sampling",
                                     "saving",  "finishing", "ended"};
   return {.name = setup_.info.name,
           .phase = phases[static_cast<std::size_t>(phase_)],

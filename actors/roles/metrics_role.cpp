@@ -34,6 +34,10 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
         view_->show(*epoch);
         tell_lines();
       },
+      [this](atom::evaluated, const GeneratedRecordPtr& generated) {
+        view_->show(*generated);
+        tell_lines();
+      },
       [this](atom::begin, const RecoveryRecordPtr& recovery) {
         view_->show(*recovery);
         tell_lines();
@@ -44,6 +48,9 @@ metrics_actor::behavior_type MetricsState::make_behavior() {
       },
       [this](atom::status, metrics::JobPhase phase) { view_->show(phase); },
       [this](atom::failed, double loss) { view_->show_failed_loss(loss); },
+      [this](atom::failed, std::int64_t steps, const Error& why) {
+        view_->show_unwritten_sample(steps, why);
+      },
       [this](atom::saved, const CheckpointOutcome& checkpoint) { view_->show(checkpoint); },
       [this](atom::tick) {
         sample();

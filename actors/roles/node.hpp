@@ -67,6 +67,7 @@ private:
   void train(const FormedPtr& formed);
   void lead();
   void follow();
+  generator_actor spawn_generator(const std::shared_ptr<engine::Replica>& replica);
   checkpointer_actor spawn_checkpointer(const std::shared_ptr<engine::Replica>& replica);
   checkpointer_actor checkpointer_of(const std::shared_ptr<engine::Replica>& replica);
   void spawn_workers();
@@ -115,6 +116,7 @@ private:
   former_actor former_;
   FormedPtr formed_;                    ///< the generation that trains
   checkpointer_actor checkpointer_;     ///< rank 0's, where this node leads
+  generator_actor generator_;           ///< the same; null: no samples are written
   coordinator_actor coordinator_;       ///< stays when the job has ended: it knows how
   std::vector<Role> roles_;             ///< all but FORMER
   std::vector<caf::actor_addr> ending_; ///< roles that were told to end, and have not yet

@@ -5,6 +5,7 @@
 #include "checkpointer.hpp"
 #include "coordinator.hpp"
 #include "data_loader.hpp"
+#include "generator.hpp"
 #include "shard_manager.hpp"
 #include "worker.hpp"
 
@@ -12,17 +13,6 @@
 #include "troupe/engine/trace_rows.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-/// Of products in the types of this precision.
-double peak_operations(const PeakOperations& peak, Precision precision) {
-  if (compute_type(precision) != DType::f32)
-    return peak.narrow;
-  return precision == Precision::tf32 ? peak.tf32 : peak.f32;
-}
-
-} // namespace
 
 template <class State, class Handle, caf::spawn_options Options, class Setup>
 Handle NodeState::spawn_role(std::string_view group, Setup setup, int rank) {
@@ -47,6 +37,15 @@ checkpointer_actor NodeState::spawn_checkpointer(const std::shared_ptr<engine::R
       job.config.checkpoint.is_sharded() ? replica->rank : -1);
 }
 
+/// Null where no samples are written.
+generator_actor NodeState::spawn_generator(const std::shared_ptr<engine::Replica>& replica) {
+  const auto& job = generation().job();
+  if (!job.plan.writes_samples())
+    return {};
+  return spawn_role<GeneratorState, generator_actor, caf::detached>(
+      engine::node_rows, GeneratorSetup{.state = replica->state, .config = job.config});
+}
+
 void NodeState::spawn_workers() {
   const auto& job = generation().job();
   const auto& dealing = generation().dealing;
@@ -67,7 +66,8 @@ shard_manager_actor NodeState::spawn_shard_manager(const std::shared_ptr<engine:
   const auto& on = generation();
   const auto rows = engine::rank_rows(replica->rank);
   const StateSaverSetup saver{.checkpointer = checkpointer_of(replica),
-                              .coordinator = coordinator_};
+                              .coordinator = coordinator_,
+                              .generator = replica->rank == 0 ? generator_ : generator_actor{}};
   auto exchange = on.exchange(replica);
   exchange.row =
       replica->communication == replica->compute ? compute : on.trace.track(rows, "communication");
@@ -125,7 +125,7 @@ void NodeState::spawn_replica(const std::shared_ptr<engine::Replica>& replica,
                        .samples = job.training->dataset().size(),
                        .data = job.data_fingerprint,
                        .memory_bytes = info.on_host ? 0 : info.memory_bytes,
-                       .peak_operations = peak_operations(info.peak, job.precision)},
+                       .peak_operations = replica->equipment->peak_operations},
               worker, shard_manager, formed_->metrics);
 }
 
@@ -143,6 +143,7 @@ void NodeState::lead() {
   const auto totals =
       totals_ ? *totals_ : RunTotals{.best = BestSoFar{job.config.checkpoint.best, formed_->best}};
   checkpointer_ = spawn_checkpointer(generation().replicas.front());
+  generator_ = spawn_generator(generation().replicas.front());
   coordinator_ = spawn_role<CoordinatorState, coordinator_actor>(
       engine::node_rows,
       CoordinatorSetup{.plan = job.plan,
@@ -172,6 +173,7 @@ void NodeState::lead() {
                        .is_sharded = job.config.checkpoint.is_sharded(),
                        .takes_over = formed_->takes_over,
                        .checkpointer = checkpointer_,
+                       .generator = generator_,
                        .metrics = formed_->metrics,
                        .membership = membership_});
   spawn_workers();

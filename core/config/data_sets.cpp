@@ -14,6 +14,11 @@ DataSetFacts facts_of_data(const DataConfig& data) {
   return row == data_sets.end() ? DataSetFacts{.name = data.dataset} : *row;
 }
 
+std::int64_t tokens_per_step(const DataConfig& data) {
+  const bool has_tokens = facts_of_data(data).sample == SampleKind::tokens;
+  return has_tokens ? data.batch_size * data.sequence_length : 0;
+}
+
 std::vector<std::string> data_set_names(const DataConfig& data) {
   std::vector<std::string> names;
   names.reserve(std::size(data_sets) + data.own_sets.rows().size());

@@ -15,6 +15,7 @@ namespace troupe {
 enum class SampleKind : std::uint8_t {
   image,
   table_row, ///< of the columns that the config names
+  tokens,    ///< a window of a text's tokens
   tensor,    ///< f32, of the shape that an own data set says (own_data_set.hpp)
 };
 
@@ -27,6 +28,10 @@ struct DataSetFacts {
   std::int64_t classes = 0, channels = 0;
 };
 
+/// data.tokenizer: each byte its own token, and one more for the end of a document.
+inline constexpr std::string_view byte_tokenizer = "bytes";
+inline constexpr std::int64_t byte_vocabulary = 257;
+
 inline constexpr std::array data_sets = {
     DataSetFacts{.name = "cifar10", .classes = 10, .channels = 3},
     DataSetFacts{.name = "mnist", .classes = 10, .channels = 1},
@@ -34,11 +39,15 @@ inline constexpr std::array data_sets = {
     DataSetFacts{.name = "image_folder", .same_size = false},
     DataSetFacts{.name = "synthetic", .files = false},
     DataSetFacts{.name = "csv", .sample = SampleKind::table_row, .same_size = false},
+    DataSetFacts{.name = "text", .sample = SampleKind::tokens},
 };
 
 /// Of the data set that data.dataset names. Of a name that there is not, as checked configs have
 /// none: of images of one size.
 DataSetFacts facts_of_data(const DataConfig& data);
+
+/// Tokens in a training step of the whole job; 0: the data set has none.
+std::int64_t tokens_per_step(const DataConfig& data);
 
 /// What data.dataset may be: the table's names, and those of own data sets.
 std::vector<std::string> data_set_names(const DataConfig& data);

@@ -84,6 +84,13 @@ struct ValueSchema {
   OrderedJson operator()(const Interval*) const {
     return {{"type", "string"}, {"pattern", "^(never|[1-9][0-9]* (epochs?|steps?))$"}};
   }
+  OrderedJson operator()(const Length*) const {
+    const OrderedJson text = {{"type", "string"},
+                              {"pattern",
+                               "^([0-9]+(\\.[0-9]+)?([eE]\\+?[0-9]+)? (epochs?|steps?|tokens?)|"
+                               "([0-9]{1,2}(\\.[0-9]+)?|100)%)$"}};
+    return {{"anyOf", OrderedJson::array({number("number"), text})}};
+  }
   OrderedJson operator()(const std::map<std::string, double>*) const {
     return {{"type", "object"},
             {"additionalProperties", number("number")},
@@ -108,6 +115,15 @@ struct ValueJson {
 
   OrderedJson operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   OrderedJson operator()(const Interval* v) const { return format_interval(*v); }
+  OrderedJson operator()(const Length* v) const {
+    return v->unit == Length::Unit::epochs ? OrderedJson(v->count) : OrderedJson(format_length(*v));
+  }
+  OrderedJson operator()(const std::vector<Length>* v) const {
+    auto list = OrderedJson::array();
+    for (const auto& length : *v)
+      list.push_back((*this)(&length));
+    return list;
+  }
   OrderedJson operator()(const StrategyKind* v) const { return to_string(*v); }
   OrderedJson operator()(const RecomputeConfig* v) const {
     switch (v->kind) {

@@ -58,12 +58,14 @@ void add_model(Keys& keys, ModelConfig& c, const Catalogue& catalogue) {
        {},
        "Modules, by name (layer1.0, fc), that amp computes in fp32; -NAME (-layer1.0.conv1) "
        "switches amp on again inside of one"});
-  keys.push_back({"model.pretrained",
-                  &c.pretrained,
-                  {},
-                  "A safetensors file to take the first parameters and statistics from: a "
-                  "checkpoint, or what PyTorch saved under torchvision's names. A head of another "
-                  "size, or another stem, begins anew"});
+  keys.push_back(
+      {"model.pretrained",
+       &c.pretrained,
+       {},
+       "A safetensors file to take the first parameters and statistics from: a "
+       "checkpoint, or what PyTorch saved under torchvision's names; of language models "
+       "a folder of Hugging Face's, too. A head of another size, or another stem, begins "
+       "anew"});
   keys.push_back({"model.sync_batch_norm",
                   &c.sync_batch_norm,
                   {},
@@ -80,12 +82,47 @@ std::string own_help(const DataConfig& c) {
   return help;
 }
 
+void add_text(Keys& keys, DataConfig& c) {
+  keys.push_back({"data.tokenizer",
+                  &c.tokenizer,
+                  {},
+                  "text: bytes, each its own token and one more for the end of a document; or a "
+                  "path: Hugging Face's tokenizer.json, GPT-2's vocab.json (with merges.txt beside "
+                  "it), a folder with either, a .tiktoken file"});
+  keys.push_back({"data.tokenizer_split", &c.tokenizer_split, one_of({"auto", "gpt2", "cl100k"}),
+                  "text: how words are cut out of it, where the tokenizer's files do not say that: "
+                  "for .tiktoken files, and vocab.json (auto: gpt2)"});
+  keys.push_back({"data.text_key",
+                  &c.text_key,
+                  {},
+                  "text: in files that end in .jsonl or .ndjson each line is an object, and this "
+                  "key its document"});
+  keys.push_back({"data.sequence_length", &c.sequence_length, count_to(1 << 24),
+                  "text: tokens of a sample; batch_size counts such samples"});
+  keys.push_back({"data.validation_part", &c.validation_part, fraction(),
+                  "text: share of all samples, the last ones, that is evaluated on and not trained "
+                  "on"});
+  keys.push_back({"data.test_root",
+                  &c.test_root,
+                  {},
+                  "text: a file or folder to evaluate on instead of that part"});
+  keys.push_back({"data.tokens_cache",
+                  &c.tokens_cache,
+                  {},
+                  "text: folder where tokens are kept; not set: in ROOT.tokens beside data.root. "
+                  "They are made again when the texts or the tokenizer change"});
+}
+
 void add_data(Keys& keys, DataConfig& c) {
   keys.push_back({"data.dataset", &c.dataset, one_of(data_set_names(c)),
-                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist; csv is a "
-                  "table of numbers: train.csv, test.csv" +
+                  "Kind of data; tools/fetch-data gets cifar10, mnist and fashion-mnist, and the "
+                  "texts kjv and docs; csv is a "
+                  "table of numbers: train.csv, test.csv; text is files and folders of it" +
                       own_help(c)});
-  keys.push_back({"data.root", &c.root, {}, "Folder of the files; needed unless synthetic"});
+  keys.push_back({"data.root",
+                  &c.root,
+                  {},
+                  "Folder of the files; needed unless synthetic. Of text a file, too"});
   keys.push_back({"data.image_size",
                   &c.image_size,
                   {.min = 1, .max = 4096},
@@ -164,6 +201,7 @@ void add_data(Keys& keys, DataConfig& c) {
                   {},
                   "csv: of each feature, take away the mean of the training rows, and divide by "
                   "their standard deviation"});
+  add_text(keys, c);
   std::ranges::move(own_data_keys(c), std::back_inserter(keys));
 }
 
@@ -175,24 +213,44 @@ void add_optimizer(Keys& keys, OptimizerConfig& c) {
   keys.push_back({"train.optimizer.nesterov", &c.nesterov, {}, "sgd: look one step ahead"});
   keys.push_back({"train.optimizer.weight_decay", &c.weight_decay, at_least(0),
                   "L2 for sgd and adam, decoupled for adamw"});
+  keys.push_back({"train.optimizer.decay", &c.decay, one_of({"all", "matrices"}),
+                  "What weight_decay is for: all parameters; matrices: those of two dimensions or "
+                  "more, as is usual for language models, whose norms and biases do not decay"});
   keys.push_back({"train.optimizer.beta1", &c.beta1, fraction(), "adam, adamw: first moment"});
   keys.push_back({"train.optimizer.beta2", &c.beta2, fraction(), "adam, adamw: second moment"});
   keys.push_back({"train.optimizer.eps", &c.eps, above(0), "adam, adamw"});
 }
 
 void add_train(Keys& keys, TrainConfig& c) {
-  keys.push_back({"train.epochs", &c.epochs, count_to(1000000), "Passes over the training data"});
+  keys.push_back({"train.epochs", &c.epochs, count_to(1000000),
+                  "Passes over the training data; null: as many as max_steps or max_tokens take"});
   keys.push_back({"train.max_steps", &c.max_steps, at_least(1), "End after so many steps"});
+  keys.push_back({"train.max_tokens", &c.max_tokens, count_to(1e15),
+                  "End after so many tokens, in whole steps; of epochs, max_steps and max_tokens "
+                  "the first to be reached counts"});
   add_optimizer(keys, c.optimizer);
   auto& s = c.schedule;
-  keys.push_back({"train.schedule.name", &s.name, one_of({"constant", "step", "cosine"}),
-                  "How the learning rate changes"});
-  keys.push_back(
-      {"train.schedule.warmup", &s.warmup, at_least(0), "Epochs of linear warm-up before it"});
+  keys.push_back({"train.schedule.name", &s.name,
+                  one_of({"constant", "step", "cosine", "linear", "wsd"}),
+                  "How the learning rate changes: step, by milestones; cosine and linear, down to "
+                  "the end of the run; wsd (warm-up, stable, decay), in its last part alone"});
+  keys.push_back({"train.schedule.warmup", &s.warmup, at_least(0),
+                  "Length of the linear warm-up before it: a number of epochs, or of steps, or of "
+                  "tokens, or a share of the run (1, 200 steps, 2e6 tokens, 2%)"});
   keys.push_back({"train.schedule.milestones", &s.milestones, above(0),
-                  "step: epochs at which the rate is multiplied by gamma"});
+                  "step: where the rate is multiplied by gamma, from the start of the run, written "
+                  "as warmup is"});
   keys.push_back({"train.schedule.gamma", &s.gamma, above(0), "step"});
-  keys.push_back({"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine: the last rate"});
+  keys.push_back({"train.schedule.decay", &s.decay, at_least(0),
+                  "wsd: length of the decay at the end of the run, written as warmup is"});
+  keys.push_back(
+      {"train.schedule.min_lr", &s.min_lr, at_least(0), "cosine, linear, wsd: the last rate"});
+  keys.push_back({"train.sample.every", &c.sample.every, {}, "How often it writes"});
+  keys.push_back({"train.sample.prompt",
+                  &c.sample.prompt,
+                  {},
+                  "What it goes on from; empty: what documents begin with"});
+  keys.push_back({"train.sample.tokens", &c.sample.tokens, count_to(1000), "At most"});
   keys.push_back({"train.accumulate", &c.accumulate, count_to(1000000),
                   "Micro-batches per worker and step; their gradients are averaged"});
   keys.push_back(
@@ -345,6 +403,7 @@ const std::vector<ConfigSection>& config_sections() {
       {"train", "How it is trained"},
       {"train.optimizer", "The update of the parameters"},
       {"train.schedule", "The learning rate over time"},
+      {"train.sample", "What a language model writes as it is trained"},
       {"precision", "Types of numbers"},
       {"precision.loss_scale", "Loss scaling, as PyTorch's GradScaler does it"},
       {"parallel", "How the job is spread over workers"},

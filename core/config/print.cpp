@@ -52,6 +52,7 @@ struct Print {
   }
   std::string operator()(const std::chrono::milliseconds* v) const { return format_duration(*v); }
   std::string operator()(const Interval* v) const { return format_interval(*v); }
+  std::string operator()(const Length* v) const { return format_length(*v); }
   std::string operator()(const RecomputeConfig* v) const {
     switch (v->kind) {
     case RecomputeConfig::Kind::names:

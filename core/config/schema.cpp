@@ -59,6 +59,9 @@ struct Describe {
     return "a duration such as 100ms, 5s, 1min, 2h";
   }
   std::string operator()(const Interval*) const { return "N epochs, N steps, never"; }
+  std::string operator()(const Length*) const {
+    return fmt::format("a number of epochs{}, or N steps, N tokens, N%", range_words(rule));
+  }
   std::string operator()(const RecomputeConfig*) const {
     return "none, block, a list of names, or {fit: SIZE}";
   }
@@ -102,6 +105,7 @@ struct Check {
 
   void operator()(const bool*) const {}
   void operator()(const Interval*) const {}
+  void operator()(const Length* v) const { range(v->count, format_length(*v)); }
   void operator()(const RecomputeConfig*) const {}
   void operator()(const StrategyKind*) const {}
   void operator()(const std::int64_t* v) const {

@@ -19,10 +19,10 @@ namespace troupe {
 /// The member of a Config that a key sets.
 using ConfigTarget =
     std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
-                 std::chrono::milliseconds*, Interval*, std::optional<std::int64_t>*,
+                 std::chrono::milliseconds*, Interval*, Length*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
-                 std::vector<double>*, std::vector<std::string>*, std::map<std::string, double>*,
-                 RecomputeConfig*, StrategyKind*>;
+                 std::vector<double>*, std::vector<std::string>*, std::vector<Length>*,
+                 std::map<std::string, double>*, RecomputeConfig*, StrategyKind*>;
 
 enum class ConfigFormat : std::uint8_t {
   plain,

@@ -1,6 +1,8 @@
 /// The sections of the config that say what is trained, on what, and how.
 #pragma once
 
+#include "../units.hpp"
+#include "length.hpp"
 #include "own_values.hpp"
 #include "recompute.hpp"
 
@@ -39,14 +41,20 @@ struct ModelConfig {
   std::vector<std::string> autocast_off;    ///< modules that amp leaves in fp32
   std::optional<std::string> pretrained;    ///< a safetensors file to take parameters from
   bool sync_batch_norm = false;             ///< statistics of all workers' batches
-  OwnValues own;                            ///< of keys that models from outside have
-  OwnRows<nn::Family> own_families;         ///< those models
+  /// Of language models; not set: the named model's, and of the vocabulary the data's.
+  std::optional<std::int64_t> layers, heads, kv_heads, intermediate, positions, vocabulary;
+  std::string head = "usual";       ///< its weight: tied (the embedding's table), own, usual
+  double rope_theta = 10000.0;      ///< of the longest wave of rotary positions
+  double norm_epsilon = 1e-5;       ///< of a language model's norms: added to variances
+  double dropout = 0;               ///< rate, while a language model is trained
+  OwnValues own;                    ///< of keys that models from outside have
+  OwnRows<nn::Family> own_families; ///< those models
 
   bool operator==(const ModelConfig&) const = default;
 };
 
 struct DataConfig {
-  std::string dataset = "cifar10"; ///< cifar10, mnist, fashion_mnist, image_folder, synthetic, csv
+  std::string dataset = "cifar10"; ///< of data_sets.hpp
   std::string root;                ///< folder of the files
   std::int64_t image_size = 32;
   std::int64_t batch_size = 128;           ///< global: of all workers and micro-batches together
@@ -68,6 +76,13 @@ struct DataConfig {
   std::int64_t synthetic_samples = 1024;
   std::vector<std::string> features, targets; ///< csv: columns
   bool standardize = true;                    ///< csv: features
+  std::string tokenizer = "bytes";            ///< text: bytes, or a path
+  std::string tokenizer_split = "auto";       ///< text: auto, gpt2, cl100k
+  std::string text_key = "text";              ///< text: of JSON lines
+  std::int64_t sequence_length = 256;         ///< text: tokens of a sample
+  double validation_part = 0.1;               ///< text: of all samples, the last ones
+  std::optional<std::string> test_root;       ///< text: instead of that part
+  std::optional<std::string> tokens_cache;    ///< text: folder of token files
   OwnValues own;                              ///< of keys that data sets from outside have
   OwnRows<OwnDataSet> own_sets;               ///< those data sets
 
@@ -82,26 +97,39 @@ struct OptimizerConfig {
   double momentum = 0.9;
   bool nesterov = false;
   double weight_decay = 0.0;
+  std::string decay = "all"; ///< what weight_decay is for: all, matrices
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 
   bool operator==(const OptimizerConfig&) const = default;
 };
 
 struct ScheduleConfig {
-  std::string name = "constant";  ///< constant, step, cosine
-  double warmup = 0;              ///< epochs of linear warm-up, before any schedule
-  std::vector<double> milestones; ///< step: epochs at which lr is multiplied by gamma
+  std::string name = "constant";  ///< constant, step, cosine, linear, wsd
+  Length warmup;                  ///< linear, before any schedule
+  std::vector<Length> milestones; ///< step: from the run's start to where gamma multiplies lr
   double gamma = 0.1;
-  double min_lr = 0.0; ///< cosine ends here
+  Length decay = {10, Length::Unit::percent}; ///< wsd: the last part of the run
+  double min_lr = 0.0;                        ///< cosine, linear and wsd end here
 
   bool operator==(const ScheduleConfig&) const = default;
 };
 
+/// What a language model writes as it is trained.
+struct SampleConfig {
+  Interval every;
+  std::string prompt;        ///< empty: what documents begin with
+  std::int64_t tokens = 100; ///< at most
+
+  bool operator==(const SampleConfig&) const = default;
+};
+
 struct TrainConfig {
-  std::int64_t epochs = 10;
-  std::optional<std::int64_t> max_steps;
+  /// The run ends at the first of these that is set.
+  std::optional<std::int64_t> epochs = 10, max_steps;
+  std::optional<double> max_tokens; ///< as a number, so that it may be written as 2e9
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
+  SampleConfig sample;
   std::int64_t accumulate = 1;           ///< micro-batches per worker and step
   std::optional<double> clip_grad_norm;  ///< of the unscaled gradient
   std::optional<double> clip_grad_value; ///< of each of its elements, before clip_grad_norm

@@ -4,9 +4,7 @@
 #include "catalogue.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <iterator>
 
 namespace troupe {
@@ -39,62 +37,6 @@ ConfigConflicts validate(const OptimizerConfig& optimizer) {
              "nesterov without momentum does nothing",
              "nesterov with a momentum above 0"}};
   return {};
-}
-
-namespace {
-
-/// The options that make a short trial of a schedule for longer training: without its warm-up where
-/// that does not fit, with the milestones that are reached, or none.
-std::string options_of_trial(const ScheduleConfig& schedule, const TrainConfig& train) {
-  const auto epochs = static_cast<double>(train.epochs);
-  auto options = fmt::format("--set train.epochs={}", train.epochs);
-  if (schedule.warmup >= epochs)
-    options += " --set train.schedule.warmup=0";
-  std::vector<double> reached;
-  std::ranges::copy_if(schedule.milestones, std::back_inserter(reached),
-                       [epochs](double milestone) { return milestone < epochs; });
-  if (schedule.name != "step" || reached.size() == schedule.milestones.size())
-    return options;
-  return options + (reached.empty() ? " --set train.schedule.name=constant"
-                                    : fmt::format(" --set 'train.schedule.milestones=[{}]'",
-                                                  fmt::join(reached, ", ")));
-}
-
-std::string allowed_below_end(const ScheduleConfig& schedule, const TrainConfig& train) {
-  return fmt::format("below {}; for a short trial: {}", train.epochs,
-                     options_of_trial(schedule, train));
-}
-
-} // namespace
-
-ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train) {
-  ConfigConflicts found;
-  const auto epochs = static_cast<double>(train.epochs);
-  if (!train.max_steps && schedule.warmup >= epochs)
-    found.push_back({{"train.schedule.warmup", "train.epochs"},
-                     fmt::format("{} epochs of warm-up leave nothing of {} epochs", schedule.warmup,
-                                 train.epochs),
-                     allowed_below_end(schedule, train)});
-  if (schedule.name == "step") {
-    const auto& at = schedule.milestones;
-    if (at.empty())
-      found.push_back({{"train.schedule.milestones", "train.schedule.name"},
-                       "schedule step needs milestones",
-                       "a list of epochs"});
-    else if (std::adjacent_find(at.begin(), at.end(), std::greater_equal<>{}) != at.end())
-      found.push_back({{"train.schedule.milestones"}, "milestones must grow", "ascending epochs"});
-    else if (at.back() >= epochs)
-      found.push_back(
-          {{"train.schedule.milestones", "train.epochs"},
-           fmt::format("milestone {} is never reached in {} epochs", at.back(), train.epochs),
-           allowed_below_end(schedule, train)});
-  }
-  if (schedule.name == "cosine" && schedule.min_lr > train.optimizer.lr)
-    found.push_back(
-        {{"train.schedule.min_lr", "train.optimizer.lr"},
-         fmt::format("{} is above the learning rate {}", schedule.min_lr, train.optimizer.lr),
-         fmt::format("at most {}", train.optimizer.lr)});
-  return found;
 }
 
 ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model) {
@@ -154,6 +96,7 @@ ConfigConflicts find_conflicts(const Config& c, const Capabilities& capabilities
   append(all, validate(c.data));
   append(all, validate(c.train.optimizer));
   append(all, validate(c.train.schedule, c.train));
+  append(all, validate(c.train, c.data));
   append(all, validate(c.train, c.model));
   append(all, refuse_rates_of_zero(c.train));
   append(all, validate(c.train, c.precision));

@@ -26,6 +26,7 @@ ConfigConflicts validate(const ModelConfig& model, const DataConfig& data);
 ConfigConflicts validate(const DataConfig& data);
 ConfigConflicts validate(const OptimizerConfig& optimizer);
 ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train);
+ConfigConflicts validate(const TrainConfig& train, const DataConfig& data);
 ConfigConflicts validate(const TrainConfig& train, const ModelConfig& model);
 ConfigConflicts validate(const TrainConfig& train, const PrecisionConfig& precision);
 ConfigConflicts validate(const PrecisionConfig& precision, const DevicesConfig& devices,

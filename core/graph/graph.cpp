@@ -11,6 +11,7 @@ namespace {
 
 std::string describe(const Graph& graph, const std::vector<TensorId>& ids) {
   std::vector<std::string> words;
+  words.reserve(ids.size());
   for (const auto id : ids)
     words.push_back(fmt::format("{}:{}[{}]", graph[id].name, to_string(graph[id].dtype),
                                 graph[id].shape.to_string()));

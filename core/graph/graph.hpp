@@ -20,10 +20,10 @@ using TensorId = std::int32_t;
 using UnitId = std::int32_t;
 
 enum class Role : std::uint8_t {
-  input,      ///< the batch's images: f32, or the compute type (nn/passes/format_input)
+  input,      ///< the batch's images: f32, or the compute type (nn/passes/format_input); tokens
   target,     ///< the batch's labels (i32) or regression targets (f32)
   parameter,  ///< learned; fp32 master in the unit's flat buffer
-  statistic,  ///< updated by forward, not by gradients: running mean and variance, fp32
+  statistic,  ///< updated by forward, not by gradients: running mean and variance, caches; fp32
   activation, ///< lives in the arena
   gradient,   ///< of a parameter, fp32 in the unit's flat gradient buffer
   output,     ///< a scalar that the host reads: loss, correct

@@ -88,6 +88,40 @@ struct LayerNormAttributes {
   bool operator==(const LayerNormAttributes&) const = default;
 };
 
+/// y = x / sqrt(mean(x^2) + eps) * scale: Zhang & Sennrich, "Root Mean Square Layer Normalization",
+/// 2019.
+struct RmsNormAttributes {
+  float eps = 1e-6f;
+  bool operator==(const RmsNormAttributes&) const = default;
+};
+
+struct MatmulAttributes {
+  bool wide = false; ///< y is f32, whatever x is
+  bool operator==(const MatmulAttributes&) const = default;
+};
+
+struct PositionAttributes {
+  std::int64_t sequence = 1; ///< rows of a sequence, which follow each other
+  bool operator==(const PositionAttributes&) const = default;
+};
+
+/// Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. As Hugging
+/// Face's models have it, elements i and i + head_dim / 2 of a head are a pair, which the row at
+/// place t of its sequence turns by t * theta^(-2 * i / head_dim).
+struct RopeAttributes {
+  std::int64_t sequence = 1, heads = 1, head_dim = 2;
+  float theta = 10000.0f;
+  bool operator==(const RopeAttributes&) const = default;
+};
+
+/// softmax(q * k^T / sqrt(head_dim)) * v of each head: Vaswani et al. 2017; heads / kv_heads
+/// neighbouring heads have the same k and v: Ainslie et al., "GQA", 2023. `sequence`: rows that
+/// there are of each; cached_attention has more before them.
+struct AttentionAttributes {
+  std::int64_t sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
+  bool operator==(const AttentionAttributes&) const = default;
+};
+
 struct FinalizeAttributes {
   float eps = 1e-5f, momentum = 0.1f; ///< as BatchNormAttributes
   std::int64_t count = 0;             ///< values per channel that were summed
@@ -110,6 +144,13 @@ struct GeluAttributes {
   bool operator==(const GeluAttributes&) const = default;
 };
 
+/// Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
+struct DropoutAttributes {
+  float rate = 0.1f; ///< of elements that become 0, in [0, 1); the others are divided by 1 - it
+  std::int32_t place = 0; ///< among the model's: each draws numbers of its own
+  bool operator==(const DropoutAttributes&) const = default;
+};
+
 struct SubsamplePadAttributes {
   std::int64_t stride = 2, pad_before = 0, pad_after = 0;
   bool operator==(const SubsamplePadAttributes&) const = default;
@@ -127,6 +168,7 @@ struct LossAttributes {
 using Attributes =
     std::variant<std::monostate, Conv2dAttributes, BatchNormAttributes, FinalizeAttributes,
                  ScaleShiftAttributes, PoolAttributes, SubsamplePadAttributes, LossAttributes,
-                 GeluAttributes, LayerNormAttributes>;
+                 GeluAttributes, LayerNormAttributes, RmsNormAttributes, PositionAttributes,
+                 RopeAttributes, AttentionAttributes, DropoutAttributes, MatmulAttributes>;
 
 } // namespace troupe

@@ -40,6 +40,10 @@ Gelu gelu_of(const Operands& operands, double x) {
   return operands.attributes<GeluAttributes>().tanh ? tanh_gelu(x) : exact_gelu(x);
 }
 
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
 } // namespace
 
 Status relu(const Operands& operands) {
@@ -73,6 +77,28 @@ Status gelu_backward(const Operands& operands) {
   for (std::size_t i = 0; i < dx.size(); ++i)
     dx[i] *= gelu_of(operands, x[i]).slope;
   operands.write(0, dx);
+  return {};
+}
+
+Status swiglu(const Operands& operands) {
+  auto y = operands.read(0);
+  const auto up = operands.read(1);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] *= sigmoid(y[i]) * up[i];
+  operands.write(0, y);
+  return {};
+}
+
+Status swiglu_backward(const Operands& operands) {
+  const auto dy = operands.read(0), gate = operands.read(1), up = operands.read(2);
+  Values dgate(dy.size()), dup(dy.size());
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    const double p = sigmoid(gate[i]);
+    dgate[i] = dy[i] * up[i] * p * (1 + gate[i] * (1 - p));
+    dup[i] = dy[i] * gate[i] * p;
+  }
+  operands.write(0, dgate);
+  operands.write(1, dup);
   return {};
 }
 

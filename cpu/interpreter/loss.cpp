@@ -59,10 +59,39 @@ double smoothed(std::int64_t label, std::size_t c, std::size_t classes, double s
          smoothing / static_cast<double>(classes);
 }
 
-/// What gradients are multiplied with.
-double loss_scale(const Operands& operands) {
-  return operands.inputs() == 3 ? operands.read(2)[0] : 1;
+/// The loss of one row of logits, whose log_sum_exp is `total`.
+double row_loss(const double* logits, std::size_t classes, double total, std::int64_t label,
+                double smoothing) {
+  double loss = 0;
+  for (std::size_t c = 0; c < classes; ++c)
+    loss += smoothed(label, c, classes, smoothing) * (total - logits[c]);
+  return loss;
 }
+
+/// What gradients are multiplied with, which is input `i` where there is one.
+double loss_scale(const Operands& operands, std::size_t i = 2) {
+  return operands.inputs() == i + 1 ? operands.read(i)[0] : 1;
+}
+
+/// x * weight^T, row by row.
+class LogitRows {
+public:
+  explicit LogitRows(const Operands& operands)
+      : x{operands.read(0)}, weight{operands.read_weight(1, 0)}, width{static_cast<std::size_t>(
+                                                                     operands.input(1).shape[1])},
+        classes{static_cast<std::size_t>(operands.input(1).shape[0])} {}
+
+  Values operator()(std::size_t row) const {
+    Values logits(classes);
+    for (std::size_t c = 0; c < classes; ++c)
+      for (std::size_t i = 0; i < width; ++i)
+        logits[c] += x[row * width + i] * weight[c * width + i];
+    return logits;
+  }
+
+  const Values x, weight;
+  const std::size_t width, classes;
+};
 
 /// Of the logits, from their probabilities.
 Values cross_entropy_gradient(const Operands& operands, Values d, const Labels& labels) {
@@ -138,9 +167,7 @@ Status softmax_cross_entropy(const Operands& operands) {
     probabilities.insert(probabilities.end(), p.begin(), p.end());
     if (labels.classes[n] < 0)
       continue;
-    const double total = log_sum_exp(row, classes);
-    for (std::size_t c = 0; c < classes; ++c)
-      loss += smoothed(labels.classes[n], c, classes, smoothing) * (total - row[c]);
+    loss += row_loss(row, classes, log_sum_exp(row, classes), labels.classes[n], smoothing);
   }
   const double rows = mean_rows(operands, labels.counted);
   const auto& a = operands.attributes<LossAttributes>();
@@ -184,6 +211,50 @@ Status mean_squared_error_backward(const Operands& operands) {
 Status count_correct(const Operands& operands) {
   TROUPE_TRY(const auto labels, read_labels(operands, 1, operands.input(0).shape[1]));
   operands.write(0, {correct_rows(operands, operands.read(0), labels)});
+  return {};
+}
+
+Status linear_cross_entropy(const Operands& operands) {
+  const LogitRows rows{operands};
+  TROUPE_TRY(const auto labels, read_labels(operands, 2, operands.input(1).shape[0]));
+  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  Values totals;
+  double loss = 0;
+  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
+    const auto logits = rows(n);
+    totals.push_back(log_sum_exp(logits.data(), rows.classes));
+    if (labels.classes[n] >= 0)
+      loss += row_loss(logits.data(), rows.classes, totals[n], labels.classes[n], smoothing);
+  }
+  const double divisor = mean_rows(operands, labels.counted);
+  operands.write(0, {divisor > 0 ? loss / divisor : 0});
+  operands.write(1, totals);
+  operands.write(2, {labels.counted});
+  return {};
+}
+
+Status linear_cross_entropy_backward(const Operands& operands) {
+  const LogitRows rows{operands};
+  TROUPE_TRY(const auto labels, read_labels(operands, 2, operands.input(1).shape[0]));
+  const auto totals = operands.read(3);
+  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
+  const double factor = loss_scale(operands, 4) / mean_rows(operands, labels.counted);
+  Values dx(rows.x.size()), dweight(rows.weight.size());
+  for (std::size_t n = 0; n < labels.classes.size(); ++n) {
+    if (labels.classes[n] < 0)
+      continue;
+    const auto logits = rows(n);
+    for (std::size_t c = 0; c < rows.classes; ++c) {
+      const double target = smoothed(labels.classes[n], c, rows.classes, smoothing);
+      const double d = (std::exp(logits[c] - totals[n]) - target) * factor;
+      for (std::size_t i = 0; i < rows.width; ++i) {
+        dx[n * rows.width + i] += d * rows.weight[c * rows.width + i];
+        dweight[c * rows.width + i] += d * rows.x[n * rows.width + i];
+      }
+    }
+  }
+  operands.write(0, dx);
+  operands.write(1, dweight);
   return {};
 }
 

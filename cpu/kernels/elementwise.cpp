@@ -1,4 +1,5 @@
 // Element-wise work on activations.
+#include "detail/exponential.hpp"
 #include "detail/variant.hpp"
 
 namespace troupe::cpu::TROUPE_VARIANT {
@@ -37,32 +38,6 @@ void relu_backward(const T* dy, const T* y, T* dx, std::size_t elements) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < elements; ++i)
     store(dx, i, load(y, i) > 0.0f ? load(dy, i) : 0.0f);
-}
-
-/// A NaN stays. The second choice follows the first: the compiler turns nested ones into a branch.
-inline float clamp(float value, float least, float most) {
-  value = value < least ? least : value;
-  return value > most ? most : value;
-}
-
-/// A polynomial of x; its coefficients stand from the highest power's to the constant one.
-template <class... Floats>
-float polynomial(float x, float sum, Floats... coefficients) {
-  ((sum = sum * x + coefficients), ...);
-  return sum;
-}
-
-/// e^x, 0 from -88 down and infinity from 88.4 up.
-inline float exponential(float x) {
-  x = clamp(x, -88.0f, 89.0f);
-  // The addition rounds to n = x / log 2, and leaves it in the last bits of a float of 1.5 * 2^23.
-  constexpr float integers = 0x1.8p23f;
-  const float sum = x * 1.44269504f + integers, n = sum - integers;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f; // x - n * log 2, in two parts
-  const float series =
-      polynomial(r, 1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f);
-  const std::uint32_t exponent = (__builtin_bit_cast(std::uint32_t, sum) + 127) << 23;
-  return series * __builtin_bit_cast(float, exponent);
 }
 
 /// What gelu multiplies x with, and the derivative of that.
@@ -120,6 +95,31 @@ void gelu_backward(const T* dy, const T* x, T* dx, std::size_t elements, bool ta
   (tanh ? multiply_by_backward<T, by_tanh> : multiply_by_backward<T, normal>)(dy, x, dx, elements);
 }
 
+/// 1 / (1 + e^-x).
+inline float sigmoid(float x) {
+  return 1.0f / (1.0f + exponential(-x));
+}
+
+template <class T>
+void swiglu(const T* gate, const T* up, T* y, std::size_t elements) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < elements; ++i) {
+    const float value = load(gate, i);
+    store(y, i, value * sigmoid(value) * load(up, i));
+  }
+}
+
+template <class T>
+void swiglu_backward(const SwigluGradient<T>& g, std::size_t elements) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < elements; ++i) {
+    const float value = load(g.gate, i), p = sigmoid(value), dy = load(g.dy, i);
+    const float slope = p * (1.0f + value * (1.0f - p));
+    store(g.dgate, i, dy * load(g.up, i) * slope);
+    store(g.dup, i, dy * value * p);
+  }
+}
+
 template <class T>
 void add_elements(const T* a, const T* b, T* sum, std::size_t elements) {
 #pragma GCC ivdep
@@ -136,6 +136,8 @@ void set(TypedKernels<T>& kernels) {
   kernels.relu_backward = relu_backward<T>;
   kernels.gelu = gelu<T>;
   kernels.gelu_backward = gelu_backward<T>;
+  kernels.swiglu = swiglu<T>;
+  kernels.swiglu_backward = swiglu_backward<T>;
   kernels.add = add_elements<T>;
 }
 

@@ -4,6 +4,7 @@
 
 #include "detail/views.hpp"
 #include "troupe/core/device/quantized.hpp"
+#include "troupe/core/random.hpp"
 
 #include <type_traits>
 #include <vector>
@@ -30,6 +31,82 @@ struct LayerNormBackwardRows {
   float *dscale, *dshift;      ///< by column, added to
 };
 
+/// Rows of an RMS norm, as those of a layer norm.
+template <class T>
+struct RmsNormRows {
+  const T* x;
+  T* y;
+  std::size_t count, width;
+  const float* scale;
+  float eps;
+  float* inv_rms; ///< by row, written
+};
+template <class T>
+struct RmsNormBackwardRows {
+  const T *dy, *x;
+  T* dx;
+  std::size_t count, width;
+  const float *scale, *inv_rms;
+  float* dscale; ///< by column, added to
+};
+
+/// Of y = gate * sigmoid(gate) * up.
+template <class T>
+struct SwigluGradient {
+  const T *dy, *gate, *up;
+  T *dgate, *dup;
+};
+
+/// What dropout drops of elements of one sample (core/device/dropout_math.hpp).
+struct DropoutMask {
+  std::uint64_t key;
+  std::uint32_t counter[4]; ///< the first word is the block's number instead
+  std::uint32_t bound;
+  float scale;
+  std::size_t first; ///< of the elements, in the sample
+};
+
+/// How the heads of a row are turned: pair i of each by an angle, whose cosine and sine these are.
+struct Rotation {
+  std::size_t heads, half; ///< half: pairs of a head
+  const float *cosines, *sines;
+  float direction; ///< -1: back
+};
+
+/// The heads of one sequence that share keys and values. Distances are from row to row.
+struct AttentionShape {
+  std::size_t sequence, head_dim, heads;
+  std::size_t q_distance, kv_distance, y_distance, row_heads; ///< row_heads: of log_sum_exp
+  std::size_t first = 0; ///< place of the first query; keys and values begin at place 0
+};
+template <class T, class Cached = T>
+struct AttentionHeads {
+  const T* q;
+  const Cached *k, *v;
+  T* y;
+  float* log_sum_exp; ///< may be null
+};
+/// The heads of one row that share keys and values, which lie one behind the other.
+template <class T>
+struct AttentionRow {
+  const T* q;
+  const float *k, *v;
+  T* y;
+  std::size_t heads, head_dim, keys;
+};
+/// Gradients lie as what they are of.
+template <class T>
+struct AttentionGradients {
+  const T *dy, *q, *k, *v, *y;
+  const float* log_sum_exp;
+  T *dq, *dk, *dv;
+};
+
+/// The sum of e^(x - most) over a row's x, of which `most` is the largest.
+struct ExponentialSum {
+  float most, sum;
+};
+
 /// Kernels on elements of one type.
 template <class T>
 struct TypedKernels {
@@ -44,6 +121,25 @@ struct TypedKernels {
                          const float* dy_factor, const float* x_factor, const float* offset);
   void (*layer_norm)(const LayerNormRows<T>& rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows<T>& rows);
+  void (*rms_norm)(const RmsNormRows<T>& rows);
+  void (*rms_norm_backward)(const RmsNormBackwardRows<T>& rows);
+  /// One row.
+  void (*rope)(const T* x, T* y, const Rotation& rotation);
+  /// As Op::causal_attention and its backward; scratch has attention_scratch() floats.
+  void (*attention)(const AttentionShape& shape, const AttentionHeads<T>& heads, float* scratch);
+  void (*attention_backward)(const AttentionShape& shape, const AttentionGradients<T>& heads,
+                             float* scratch);
+  /// As Op::cached_attention once the rows' keys and values are cached; and of one row, which is
+  /// faster then, in attention_row_scratch() floats.
+  void (*cached_attention)(const AttentionShape& shape, const AttentionHeads<T, float>& heads,
+                           float* scratch);
+  void (*attention_row)(const AttentionRow<T>& row, float* scratch);
+  /// y[i] = the sum of the products of x and row i of a matrix.
+  void (*row_products)(const float* x, const T* matrix, std::size_t columns, float* y,
+                       std::size_t rows);
+  void (*dropout)(const DropoutMask& mask, const T* x, T* y, std::size_t elements);
+  void (*swiglu)(const T* gate, const T* up, T* y, std::size_t elements);
+  void (*swiglu_backward)(const SwigluGradient<T>& gradient, std::size_t elements);
   /// Copies to f32; and back, rounding to nearest, ties to even.
   void (*widen)(const T* source, float* destination, std::size_t elements);
   void (*narrow)(const float* source, T* destination, std::size_t elements);
@@ -68,8 +164,13 @@ struct TypedKernels {
 
 /// The sources that fill in the table below for every type, by what is in them: CALL(name) each.
 #define TROUPE_KERNEL_SOURCES(CALL)                                                                \
+  CALL(attention)                                                                                  \
   CALL(batch_norm)                                                                                 \
-  CALL(elementwise) CALL(layer_norm) CALL(pooling) CALL(quantize) CALL(winograd) CALL(winograd_bf16)
+  CALL(dropout)                                                                                    \
+  CALL(elementwise)                                                                                \
+  CALL(layer_norm)                                                                                 \
+  CALL(pooling)                                                                                    \
+  CALL(quantize) CALL(rope) CALL(row_products) CALL(softmax) CALL(winograd) CALL(winograd_bf16)
 
 /// One instruction set's kernels. A table of pointers: nothing compiled for a newer processor may
 /// be reached by another way.
@@ -89,6 +190,14 @@ struct Kernels {
                          std::size_t elements);
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
+
+  /// Floats that one call of attention works in; linear in the sequence.
+  std::size_t (*attention_scratch)(const AttentionShape& shape, bool backward);
+  std::size_t (*attention_row_scratch)(std::size_t head_dim, std::size_t keys);
+  ExponentialSum (*exponential_sum)(const float* x, std::size_t elements);
+  /// Logits become (e^(x - log_sum_exp) - spread) * factor.
+  void (*softmax_gradient)(float* logits, std::size_t elements, float log_sum_exp, float spread,
+                           float factor);
 
   /// Transforms the weights of input channels [begin, end) to u, a matrix (in, out) for each of 36
   /// points. `turned`: takes them from the last weight to the first.

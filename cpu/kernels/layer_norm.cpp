@@ -1,5 +1,5 @@
-// Layer normalization, row by row. A row is gone through several times, all but the first in the
-// first-level cache.
+// Layer and RMS normalization, row by row. A row is gone through several times, all but the first
+// in the first-level cache.
 #include "detail/variant.hpp"
 #include "detail/vectors.hpp"
 
@@ -117,9 +117,55 @@ void layer_norm_backward(const LayerNormBackwardRows<T>& rows) {
 }
 
 template <class T>
+void rms_norm(const RmsNormRows<T>& rows) {
+  const std::size_t w = rows.width;
+  const float* __restrict const scale = rows.scale;
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    const T* const x = rows.x + row * w;
+    T* const y = rows.y + row * w;
+    const auto squares = sum_over(w, [=]<class V>(V, std::size_t c) {
+      const V value = get<V>(x, c);
+      return Sums<V>{value * value, V{}};
+    });
+    const float mean = squares.first / static_cast<float>(w);
+    const float inv_rms = 1.0f / __builtin_sqrtf(mean + rows.eps);
+    rows.inv_rms[row] = inv_rms;
+#pragma GCC ivdep
+    for (std::size_t c = 0; c < w; ++c)
+      store(y, c, load(x, c) * inv_rms * scale[c]);
+  }
+}
+
+// With h = x * inv_rms and g = dy * scale: dx = inv_rms * (g - h * mean(g * h)).
+template <class T>
+void rms_norm_backward(const RmsNormBackwardRows<T>& rows) {
+  const std::size_t w = rows.width;
+  const float* __restrict const scale = rows.scale;
+  float* __restrict const dscale = rows.dscale;
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    const T* const dy = rows.dy + row * w;
+    const T* const x = rows.x + row * w;
+    T* const dx = rows.dx + row * w;
+    const float inv_rms = rows.inv_rms[row];
+    const auto sums = sum_over(w, [=]<class V>(V, std::size_t c) {
+      return Sums<V>{get<V>(dy, c) * get<V>(scale, c) * (get<V>(x, c) * inv_rms), V{}};
+    });
+    const float mean = sums.first / static_cast<float>(w);
+#pragma GCC ivdep
+    for (std::size_t c = 0; c < w; ++c) {
+      const float h = load(x, c) * inv_rms, gradient = load(dy, c);
+      dscale[c] += gradient * h;
+      store(dx, c, inv_rms * (gradient * scale[c] - h * mean));
+    }
+  }
+}
+
+template <class T>
 void set(TypedKernels<T>& kernels) {
   kernels.layer_norm = layer_norm<T>;
   kernels.layer_norm_backward = layer_norm_backward<T>;
+  kernels.rms_norm = rms_norm<T>;
+  kernels.rms_norm_backward = rms_norm_backward<T>;
 }
 
 } // namespace

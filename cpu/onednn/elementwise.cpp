@@ -10,8 +10,6 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr std::size_t grain = 16384;
-
 std::size_t elements(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elements());
 }
@@ -59,7 +57,7 @@ public:
 
   Status run(const Frame& frame) override {
     if (!done_)
-      parallel_for(elements_, grain,
+      parallel_for(elements_, elementwise_grain,
                    [&](std::size_t begin, std::size_t end) { work(frame, begin, end); });
     done_ = false;
     return {};
@@ -100,9 +98,10 @@ public:
     const auto* const from = frame.data<std::byte>(node_.inputs[0]);
     auto* const to = frame.data<std::byte>(node_.outputs[0]);
     if (from != to) // the memory plan may have laid both in one place
-      parallel_for(size_, grain * sizeof(float), [&](std::size_t begin, std::size_t end) {
-        std::memmove(to + begin, from + begin, end - begin);
-      });
+      parallel_for(size_, elementwise_grain * sizeof(float),
+                   [&](std::size_t begin, std::size_t end) {
+                     std::memmove(to + begin, from + begin, end - begin);
+                   });
     return {};
   }
 
@@ -137,6 +136,28 @@ Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
   });
 }
 
+Result<StepPtr> lower_swiglu(Lowering& lowering, const Node& node) {
+  return elementwise(lowering, node,
+                     [](const auto& k, const auto& p) { k.swiglu(p.a, p.b, p.to, p.elements); });
+}
+
+Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
+  const auto& dy = lowering.graph[node.inputs[0]];
+  const auto bytes = static_cast<double>(5 * elements(dy) * size_of(dy.dtype));
+  return with_element(dy.dtype, [&]<class T>(T) {
+    return parallel_step(node, bytes, elements(dy), elementwise_grain,
+                         [node](const Frame& frame, std::size_t begin, std::size_t end) {
+                           kernels().of<T>().swiglu_backward(
+                               {.dy = frame.data<T>(node.inputs[0]) + begin,
+                                .gate = frame.data<T>(node.inputs[1]) + begin,
+                                .up = frame.data<T>(node.inputs[2]) + begin,
+                                .dgate = frame.data<T>(node.outputs[0]) + begin,
+                                .dup = frame.data<T>(node.outputs[1]) + begin},
+                               end - begin);
+                         });
+  });
+}
+
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   return elementwise(lowering, node,
                      [](const auto& k, const auto& p) { k.add(p.a, p.b, p.to, p.elements); });
@@ -152,7 +173,7 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
     return fail(Errc::unsupported, "the host does not convert {} to {}", to_string(from),
                 to_string(to));
   const auto bytes = static_cast<double>(elements(x) * (size_of(from) + size_of(to)));
-  return parallel_step(node, bytes, elements(x), grain,
+  return parallel_step(node, bytes, elements(x), elementwise_grain,
                        [from, to, x = node.inputs[0], y = node.outputs[0]](
                            const Frame& frame, std::size_t begin, std::size_t end) {
                          if (from == DType::f32)
@@ -165,6 +186,10 @@ Result<StepPtr> lower_cast(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
+  return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
+}
+
+Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
   return std::make_unique<CopyBytes>(node, lowering.graph[node.inputs[0]]);
 }
 

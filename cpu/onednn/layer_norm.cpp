@@ -1,5 +1,5 @@
-// Layer normalization by our own kernels: the library has none for f16, and its backward asks for
-// variances, where the op has saved what they are divided by.
+// Layer and RMS normalization by our own kernels: the library has the first, none for f16, and its
+// backward asks for variances, where the op has saved what they are divided by.
 #include "../kernels/kernels.hpp"
 #include "detail/parallel_step.hpp"
 
@@ -21,12 +21,12 @@ struct RowShape {
   double bytes(DType dtype) const { return static_cast<double>(rows * width * size_of(dtype)); }
 };
 
-/// dx, and the sums over rows dscale and dshift: each thread adds up blocks of its rows in f32 and
-/// the blocks in f64; threads are added in order.
+/// dx, and the sums over rows dscale and, of layer_norm, dshift: each thread adds up blocks of its
+/// rows in f32 and the blocks in f64; threads are added in order.
 template <class T>
-class LayerNormBackward final : public Step {
+class NormBackward final : public Step {
 public:
-  LayerNormBackward(const Lowering& lowering, const Node& node)
+  NormBackward(const Lowering& lowering, const Node& node)
       : node_{node}, shape_{lowering.graph[node.inputs[1]]}, threads_{static_cast<std::size_t>(
                                                                  lowering.options.threads)} {
     name = to_string(node.op);
@@ -40,22 +40,19 @@ public:
     parallel_parts(parts, [&](std::size_t part, std::size_t) {
       add_rows(frame, part, shape_.rows * part / parts, shape_.rows * (part + 1) / parts);
     });
-    auto* const dscale = frame.data<float>(node_.outputs[1]);
-    auto* const dshift = frame.data<float>(node_.outputs[2]);
-    for (std::size_t c = 0; c < shape_.width; ++c) {
-      dscale[c] = total(frame, parts, c);
-      dshift[c] = total(frame, parts, shape_.width + c);
-    }
+    for (std::size_t i = 0; i < sum_count(); ++i)
+      frame.data<float>(node_.outputs[1 + i / shape_.width])[i % shape_.width] =
+          total(frame, parts, i);
     return {};
   }
 
 private:
   static constexpr std::size_t block_rows = 128;
 
-  /// The memory of a thread: its sums of dscale and dshift, and those of a block.
-  std::size_t part_bytes() const {
-    return aligned(2 * shape_.width * (sizeof(double) + sizeof(float)));
-  }
+  /// Of all columns of every output but dx.
+  std::size_t sum_count() const { return (node_.outputs.size() - 1) * shape_.width; }
+  /// The memory of a thread: its sums, and those of a block.
+  std::size_t part_bytes() const { return aligned(sum_count() * (sizeof(double) + sizeof(float))); }
   double* sums_of(const Frame& frame, std::size_t part) const {
     return reinterpret_cast<double*>(frame.scratch() + part * part_bytes());
   }
@@ -67,32 +64,38 @@ private:
   }
 
   void add_rows(const Frame& frame, std::size_t part, std::size_t begin, std::size_t end) const {
-    const std::size_t sums = 2 * shape_.width;
+    const std::size_t sums = sum_count();
     auto* const sum = sums_of(frame, part);
     auto* const block = reinterpret_cast<float*>(sum + sums);
     std::fill_n(sum, sums, 0.0);
     for (std::size_t row = begin; row < end; row += block_rows) {
       std::fill_n(block, sums, 0.0f);
-      kernels().of<T>().layer_norm_backward(
-          rows_of(frame, block, row, std::min(block_rows, end - row)));
+      add_block(frame, block, row, std::min(block_rows, end - row));
       for (std::size_t i = 0; i < sums; ++i)
         sum[i] += static_cast<double>(block[i]);
     }
   }
 
-  LayerNormBackwardRows<T> rows_of(const Frame& frame, float* block, std::size_t row,
-                                   std::size_t count) const {
+  void add_block(const Frame& frame, float* block, std::size_t row, std::size_t count) const {
     const std::size_t at = row * shape_.width;
-    return {.dy = frame.data<T>(node_.inputs[0]) + at,
-            .x = frame.data<T>(node_.inputs[1]) + at,
-            .dx = frame.data<T>(node_.outputs[0]) + at,
-            .count = count,
-            .width = shape_.width,
-            .scale = frame.data<float>(node_.inputs[2]),
-            .mean = frame.data<float>(node_.inputs[3]) + row,
-            .inv_std = frame.data<float>(node_.inputs[4]) + row,
-            .dscale = block,
-            .dshift = block + shape_.width};
+    const auto* const dy = frame.data<T>(node_.inputs[0]) + at;
+    const auto* const x = frame.data<T>(node_.inputs[1]) + at;
+    auto* const dx = frame.data<T>(node_.outputs[0]) + at;
+    const auto* const scale = frame.data<float>(node_.inputs[2]);
+    const auto* const saved = frame.data<float>(node_.inputs[3]) + row;
+    if (node_.op == Op::rms_norm_backward)
+      kernels().of<T>().rms_norm_backward({dy, x, dx, count, shape_.width, scale, saved, block});
+    else
+      kernels().of<T>().layer_norm_backward({.dy = dy,
+                                             .x = x,
+                                             .dx = dx,
+                                             .count = count,
+                                             .width = shape_.width,
+                                             .scale = scale,
+                                             .mean = saved,
+                                             .inv_std = frame.data<float>(node_.inputs[4]) + row,
+                                             .dscale = block,
+                                             .dshift = block + shape_.width});
   }
 
   Node node_;
@@ -123,10 +126,33 @@ Result<StepPtr> lower_layer_norm(Lowering& lowering, const Node& node) {
   });
 }
 
+Result<StepPtr> lower_rms_norm(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  return with_element(x.dtype, [&]<class T>(T) {
+    const RowShape shape{x};
+    return parallel_step(
+        node, 2 * shape.bytes(x.dtype), shape.rows, shape.grain(),
+        [node, width = shape.width, eps = std::get<RmsNormAttributes>(node.attributes).eps](
+            const Frame& frame, std::size_t begin, std::size_t end) {
+          kernels().of<T>().rms_norm({.x = frame.data<T>(node.inputs[0]) + begin * width,
+                                      .y = frame.data<T>(node.outputs[0]) + begin * width,
+                                      .count = end - begin,
+                                      .width = width,
+                                      .scale = frame.data<float>(node.inputs[1]),
+                                      .eps = eps,
+                                      .inv_rms = frame.data<float>(node.outputs[1]) + begin});
+        });
+  });
+}
+
 Result<StepPtr> lower_layer_norm_backward(Lowering& lowering, const Node& node) {
   return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
-    return std::make_unique<LayerNormBackward<T>>(lowering, node);
+    return std::make_unique<NormBackward<T>>(lowering, node);
   });
+}
+
+Result<StepPtr> lower_rms_norm_backward(Lowering& lowering, const Node& node) {
+  return lower_layer_norm_backward(lowering, node);
 }
 
 } // namespace troupe::cpu

@@ -1,6 +1,6 @@
 // Losses and counts. They are small: one thread works in double, and sums have a fixed order.
+#include "detail/labels.hpp"
 #include "lowering.hpp"
-#include "troupe/core/fail.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,14 +35,7 @@ protected:
   }
   /// How many rows have a label.
   Result<std::size_t> counted(const Frame& frame) const {
-    const auto* const label = labels(frame);
-    std::size_t count = 0;
-    for (std::size_t n = 0; n < rows_; ++n) {
-      if (label[n] >= static_cast<std::int32_t>(classes_))
-        return fail(Errc::data, "a label is {}, but there are {} classes", label[n], classes_);
-      count += label[n] >= 0 ? 1 : 0;
-    }
-    return count;
+    return count_labels({labels(frame), rows_}, classes_);
   }
   /// What sums over rows are divided by.
   double mean_rows(std::size_t counted) const {

@@ -2,13 +2,85 @@
 #include "detail/products.hpp"
 
 #include "detail/convert.hpp"
+#include "detail/parallel_step.hpp"
 #include "troupe/core/fail.hpp"
+
+#include <algorithm>
 
 namespace troupe::cpu {
 
 namespace {
 
-/// y += bias, row by row; done by one thread, as it is a small part of any network.
+/// y = x * weight^T of few rows: each reads all of the weight, in the type of x, which may be half
+/// as large.
+class RowProducts final : public Step {
+public:
+  /// `copy`: of the weight; null where it is read as it is.
+  RowProducts(const Lowering& lowering, const Node& node, const ParameterCopy* copy)
+      : node_{node}, copy_{copy}, x_{lowering.graph[node.inputs[0]].dtype},
+        y_{lowering.graph[node.outputs[0]].dtype}, rows_{size(
+                                                       lowering.graph[node.inputs[0]].shape[0])},
+        in_{size(lowering.graph[node.inputs[0]].shape[1])},
+        out_{size(lowering.graph[node.outputs[0]].shape[1])} {
+    name = "product of rows";
+    operations = 2.0 * static_cast<double>(rows_ * in_ * out_);
+    bytes = static_cast<double>(rows_ * in_ * out_ * size_of(x_));
+  }
+
+  /// A row, and what comes of it, in f32.
+  std::size_t scratch_bytes() const override { return x_bytes() + aligned(out_ * sizeof(float)); }
+
+  Status run(const Frame& frame) override {
+    auto* const wide_x = reinterpret_cast<float*>(frame.scratch());
+    auto* const wide_y = reinterpret_cast<float*>(frame.scratch() + x_bytes());
+    for (std::size_t row = 0; row < rows_; ++row) {
+      widen(x_, frame.data<std::byte>(node_.inputs[0]) + row * in_ * size_of(x_), wide_x, in_);
+      with_element(x_, [&]<class T>(T) { multiply<T>(frame, wide_x, wide_y); });
+      narrow(y_, wide_y, frame.data<std::byte>(node_.outputs[0]) + row * out_ * size_of(y_), out_);
+    }
+    return {};
+  }
+
+private:
+  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  std::size_t x_bytes() const { return aligned(in_ * sizeof(float)); }
+
+  template <class T>
+  void multiply(const Frame& frame, const float* x, float* y) const {
+    const auto* const weight =
+        copy_ ? reinterpret_cast<const T*>(copy_->data()) : frame.data<T>(node_.inputs[1]);
+    parallel_for(out_, 16, [&](std::size_t begin, std::size_t end) {
+      kernels().of<T>().row_products(x, weight + begin * in_, in_, y + begin, end - begin);
+    });
+  }
+
+  Node node_;
+  const ParameterCopy* copy_;
+  DType x_, y_;
+  std::size_t rows_, in_, out_;
+};
+
+/// Whether the library's way to read the weight once for many rows is of no use, or it has none to
+/// give f32.
+bool suits_row_products(const Lowering& lowering, const Node& node) {
+  const auto &x = lowering.graph[node.inputs[0]], &y = lowering.graph[node.outputs[0]];
+  return x.shape[0] == 1 || x.dtype != y.dtype;
+}
+
+Result<StepPtr> lower_row_products(Lowering& lowering, const Node& node) {
+  const auto type = lowering.graph[node.inputs[0]].dtype;
+  const auto weight = node.inputs[1];
+  if (type == DType::f32)
+    return std::make_unique<RowProducts>(lowering, node, nullptr);
+  const auto elements = static_cast<std::size_t>(lowering.graph[weight].shape.elements());
+  const auto round = [type, elements](std::byte* parameter, std::byte* copy) {
+    narrow_together(type, reinterpret_cast<const float*>(parameter), copy, elements);
+  };
+  TROUPE_TRY(const auto* const copy, lowering.copy_of(weight, elements * size_of(type), round));
+  return std::make_unique<RowProducts>(lowering, node, copy);
+}
+
+/// y = x + bias, row by row.
 class AddBias final : public Step {
 public:
   AddBias(const Node& node, StepPtr product, TensorId x, TensorId bias, const Tensor& y)
@@ -33,9 +105,13 @@ private:
   template <class T>
   void add(const Frame& frame) {
     factor_.assign(columns_, 1.0f);
-    kernels().of<T>().normalize(frame.data<T>(x_), nullptr, frame.data<T>(y_),
-                                {rows_ * columns_, columns_}, factor_.data(),
-                                frame.data<float>(bias_), false);
+    const auto grain = std::max<std::size_t>(elementwise_grain / columns_, 1);
+    parallel_for(rows_, grain, [&](std::size_t begin, std::size_t end) {
+      const std::size_t at = begin * columns_;
+      kernels().of<T>().normalize(frame.data<T>(x_) + at, nullptr, frame.data<T>(y_) + at,
+                                  {(end - begin) * columns_, columns_}, factor_.data(),
+                                  frame.data<float>(bias_), false);
+    });
   }
 
   StepPtr product_;
@@ -104,6 +180,12 @@ Result<StepPtr> lower_linear(Lowering& lowering, const Node& node, Direction dir
                        direction);
 }
 
+Result<StepPtr> lower_products(Lowering& lowering, const Node& node) {
+  if (suits_row_products(lowering, node))
+    return lower_row_products(lowering, node);
+  return lower_linear(lowering, node, Direction::forward, node.outputs[0], node.inputs[1]);
+}
+
 } // namespace
 
 Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction direction) {
@@ -122,10 +204,10 @@ Result<StepPtr> lower_pointwise(Lowering& lowering, const Node& node, Direction 
 
 Result<StepPtr> lower_matmul(Lowering& lowering, const Node& node) {
   const auto y = node.outputs[0];
-  auto step = lower_linear(lowering, node, Direction::forward, y, node.inputs[1]);
-  if (!step || node.inputs.size() < 3)
+  TROUPE_TRY(auto step, lower_products(lowering, node));
+  if (node.inputs.size() < 3)
     return step;
-  return std::make_unique<AddBias>(node, std::move(*step), y, node.inputs[2], lowering.graph[y]);
+  return std::make_unique<AddBias>(node, std::move(step), y, node.inputs[2], lowering.graph[y]);
 }
 
 Result<StepPtr> lower_matmul_backward_data(Lowering& lowering, const Node& node) {

@@ -25,6 +25,11 @@ struct OnnxExport {
   std::string version = {};     ///< troupe's
 };
 
+struct HuggingFaceExport {
+  std::filesystem::path output; ///< a folder that is not there yet, or empty
+  DType dtype = DType::f32;     ///< of all tensors: f32, f16 or bf16
+};
+
 /// What was written.
 struct ExportedFile {
   std::filesystem::path path;
@@ -40,5 +45,12 @@ Result<std::vector<ExportedFile>> export_safetensors(const SavedModel& model,
 
 /// As nn/onnx/model.hpp says. Errors: likewise, and unsupported for an op that has no ONNX form.
 Result<std::vector<ExportedFile>> export_onnx(const SavedModel& model, const OnnxExport& options);
+
+/// A folder as transformers reads it: config.json, generation_config.json, model.safetensors, and
+/// the tokenizer's files where it has some that transformers knows (tokenizer_files.hpp). It is
+/// whole or not there. Errors: likewise, and invalid_input for a model that has no such form, or a
+/// folder that is there; data for a tokenizer that cannot be opened.
+Result<std::vector<ExportedFile>> export_hugging_face(const SavedModel& model,
+                                                      const HuggingFaceExport& options);
 
 } // namespace troupe::engine

@@ -93,6 +93,7 @@ Result<Inputs> open_inputs(const SavedModel& model, std::span<const fs::path> pa
 Result<Inputs> open_split(const SavedModel& model, data::Split split) {
   auto config = model.config;
   config.data.augment.clear();
+  config.model.dropout = 0;            // batches without its keys
   config.data.skip_unreadable = false; // predict says of each sample what is wrong with it
   TROUPE_TRY(auto adapter, data::open_adapter(config, split));
   return Inputs{std::move(adapter), [split](std::int64_t sample) {

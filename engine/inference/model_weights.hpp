@@ -28,6 +28,7 @@ public:
   /// Row-major values by the graph's name. Errors: internal for an unknown name; of
   /// StateSource::read.
   Result<std::vector<float>> read(std::string_view name) const;
+  bool has(std::string_view name) const { return places_.find(name) != places_.end(); }
   const Shape& shape(std::string_view name) const;
   /// Parameters first, in the order of the graph.
   const std::vector<std::string>& names() const { return names_; }

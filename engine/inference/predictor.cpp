@@ -1,15 +1,14 @@
 #include "predictor.hpp"
 
 #include "../platforms/platforms.hpp"
-#include "model_weights.hpp"
 
 #include "troupe/core/fail.hpp"
 #include "troupe/core/graph/precision.hpp"
 #include "troupe/cpu/host_stream.hpp"
 #include "troupe/data/image_adapter.hpp"
 #include "troupe/nn/compile.hpp"
+#include "troupe/nn/models/input.hpp"
 
-#include <algorithm>
 #include <tuple>
 
 namespace troupe::engine {
@@ -18,21 +17,13 @@ namespace {
 
 constexpr const char* logits = "logits";
 
-/// Puts a tensor's values to its place among those of a unit, or of all statistics.
-Status place(const ModelWeights& weights, const Slot& slot, std::span<float> into) {
-  TROUPE_TRY(const auto values, weights.read(slot.name));
-  const auto stored = into.subspan(slot.offset, slot.elements);
-  if (slot.codec)
-    slot.codec->encode(values, stored);
-  else
-    std::ranges::copy(values, stored.begin());
-  return {};
-}
-
 } // namespace
 
 Predictor::Predictor(const SavedModel& model)
-    : batch_{model.config.data.eval_batch_size}, outputs_{model.config.model.num_classes},
+    : batch_{model.config.data.eval_batch_size}, outputs_{nn::input_spec(model.config).vocabulary >
+                                                                  0
+                                                              ? 0
+                                                              : model.config.model.num_classes},
       threads_{threads_per_worker(model.config.devices)},
       stored_{stored_type(precision_of(model.config.precision.mode).value_or(Precision::fp32))} {}
 
@@ -64,7 +55,8 @@ Predictor::create(const SavedModel& model, const data::Adapter& adapter, const S
 Status Predictor::compile(const SavedModel& model, const data::Adapter& adapter) {
   TROUPE_TRY(auto engine, devices_->engine_options(0));
   engine.passes.input = devices_->preferred_input(data::may_augment_on_device(adapter));
-  engine.passes.memory.keep.emplace_back(logits);
+  if (outputs_ > 0)
+    engine.passes.memory.keep.emplace_back(logits);
   engine.passes.fold_batch_norm = true;
   TROUPE_TRY(auto prepared,
              nn::prepare_model(model.config, batch_, nn::Purpose::evaluation, engine.passes));
@@ -78,30 +70,9 @@ Status Predictor::compile(const SavedModel& model, const data::Adapter& adapter)
 Status Predictor::load(const SavedModel& model) {
   TROUPE_TRY(auto weights, weights_of(model));
   weights.fold(foldings_);
-  const auto& layout = executable_->layout();
-  std::vector<float> values;
-  const auto put = [&](BufferPtr& buffer) -> Status {
-    TROUPE_TRY(buffer, device_->allocate(std::max<std::size_t>(values.size(), 1) * sizeof(float),
-                                         MemoryKind::parameters));
-    device_->copy(*stream_, buffer->data(), values.data(), values.size() * sizeof(float));
-    device_->round(*stream_, buffer->floats(), stored_, values.size());
-    return stream_->synchronize();
-  };
-  for (UnitId unit = 0; unit < std::ssize(layout.unit_elements); ++unit) {
-    values.assign(layout.unit_elements[static_cast<std::size_t>(unit)], 0.0f); // padding stays zero
-    for (const auto& slot : layout.parameters)
-      if (slot.unit == unit)
-        TROUPE_TRY(place(weights, slot, values));
-    TROUPE_TRY(put(parameters_.emplace_back()));
-    executable_->bind(unit, parameters_.back()->floats(), nullptr);
-  }
-  values.assign(layout.statistic_elements, 0.0f);
-  for (const auto& slot : layout.statistics)
-    TROUPE_TRY(place(weights, slot, values));
-  TROUPE_TRY(put(statistics_));
-  executable_->bind_statistics(statistics_->floats());
-  executable_->refresh_all(*stream_);
-  return stream_->synchronize();
+  TROUPE_TRY(weights_,
+             DeviceWeights::load(*device_, *stream_, executable_->layout(), weights, stored_));
+  return weights_.bind(*executable_, *stream_);
 }
 
 Result<std::shared_ptr<BatchFiller>> Predictor::make_filler(data::AdapterPtr adapter,
@@ -122,10 +93,10 @@ Status Predictor::ask(const Filling& batch, Answer& answer) {
   answer.logits.resize(static_cast<std::size_t>(batch_ * outputs_));
   stream_->wait(batch.ready);
   TROUPE_TRY(executable_->set_batch(batch.view));
-  for (UnitId unit = 0; unit < std::ssize(parameters_); ++unit)
+  for (UnitId unit = 0; unit < weights_.units(); ++unit)
     executable_->forward(*stream_, unit);
   executable_->read_outputs(*stream_, &answer.sums);
-  return executable_->read_tensor(*stream_, logits, answer.logits);
+  return outputs_ > 0 ? executable_->read_tensor(*stream_, logits, answer.logits) : Status{};
 }
 
 } // namespace troupe::engine

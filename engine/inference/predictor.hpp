@@ -1,6 +1,7 @@
 /// A saved model on one device, which is asked batch by batch.
 #pragma once
 
+#include "device_weights.hpp"
 #include "saved_model.hpp"
 
 #include "../feeding/batch_filler.hpp"
@@ -16,7 +17,7 @@ namespace troupe::engine {
 
 /// What the model says of one batch; written late, until Predictor::finish().
 struct Answer {
-  std::vector<float> logits; ///< (samples of a batch, outputs), padding's too
+  std::vector<float> logits; ///< (samples of a batch, outputs), padding's too; none of tokens
   StepOutputs sums;          ///< "loss", "loss.counted" and, with labels, "correct"
 };
 
@@ -39,6 +40,7 @@ public:
   Result<std::shared_ptr<BatchFiller>> make_filler(data::AdapterPtr adapter, std::int64_t slots);
 
   std::int64_t batch() const { return batch_; }
+  /// 0 of a language model: its loss never holds all logits.
   std::int64_t outputs() const { return outputs_; }
   /// Enqueues. `answer` must stay until finish().
   Status ask(const Filling& batch, Answer& answer);
@@ -60,9 +62,8 @@ private:
   std::shared_ptr<Device> device_;
   nn::InputFormat format_;
   std::vector<nn::BatchNormFolding> foldings_;
-  DType stored_;                      ///< whose values parameters and statistics hold
-  std::vector<BufferPtr> parameters_; ///< by unit
-  BufferPtr statistics_;
+  DType stored_; ///< whose values parameters and statistics hold
+  DeviceWeights weights_;
   std::unique_ptr<Executable> executable_;
   std::vector<LoaderStream> loaders_;
   std::unique_ptr<Stream> stream_;

@@ -41,23 +41,10 @@ Result<Config> trained_config(const SavedModelOptions& options, const FoundWeigh
               escaped(found.weights.string()));
 }
 
-/// What is left of a run's config where nothing is trained, and the overrides.
 Result<Config> used_config(Config config, const std::vector<std::string>& overrides,
                            const Catalogue& models) {
-  config.train = {};
-  config.parallel = {};
-  config.devices = {};
-  config.cluster = {};
-  config.checkpoint = {};
-  config.metrics = {};
-  config.precision.loss_scale = {};
-  config.model.pretrained.reset();
-  config.model.sync_batch_norm = false;
-  if (is_resampled(config.data)) // which data.augment may have asked for
-    config.data.eval_resize = eval_resize(config.data);
-  config.data.augment.clear(); // of training
-  return checked(parse_config(to_yaml(config, models), "the model's config", overrides,
-                              machine_capabilities(), models));
+  return checked(parse_config(to_yaml(without_training(std::move(config)), models),
+                              "the model's config", overrides, machine_capabilities(), models));
 }
 
 Result<StateSourcePtr> open_weights(const fs::path& path) {
@@ -84,6 +71,8 @@ Result<std::vector<std::string>> read_names(const fs::path& path) {
 
 /// Of the data set, where it is there: none is no error.
 std::vector<std::string> names_of_data(const Config& config) {
+  if (facts_of_data(config.data).sample == SampleKind::tokens)
+    return {}; // opening texts may tokenize all of them
   for (const auto split : {data::Split::test, data::Split::train})
     if (const auto adapter = data::open_adapter(config, split))
       return (*adapter)->dataset().class_names();
@@ -129,6 +118,22 @@ bool fits(const InputNormalization& input, const Config& config) {
 }
 
 } // namespace
+
+Config without_training(Config config) {
+  config.train = {};
+  config.parallel = {};
+  config.devices = {};
+  config.cluster = {};
+  config.checkpoint = {};
+  config.metrics = {};
+  config.precision.loss_scale = {};
+  config.model.pretrained.reset();
+  config.model.sync_batch_norm = false;
+  if (is_resampled(config.data)) // which data.augment may have asked for
+    config.data.eval_resize = eval_resize(config.data);
+  config.data.augment.clear(); // of training
+  return config;
+}
 
 Result<SavedModel> open_saved_model(const SavedModelOptions& options, const Catalogue& catalogue) {
   TROUPE_TRY(const auto found, find_weights(options.path));

@@ -29,6 +29,9 @@ struct SavedModel {
   StateSourcePtr weights;
 };
 
+/// What is left of a run's config where nothing is trained: one worker, whose device is any.
+Config without_training(Config config);
+
 /// The config is the one that the options name, or else the file's own, or else that of the run's
 /// folder around it. Of what the run was trained with, devices, strategy and cluster are left out:
 /// devices.kind is auto unless the overrides say. Names that nothing says are those of the data

@@ -44,6 +44,13 @@ public:
     return cuda_options(config_, *at(worker).device);
   }
 
+  Result<double> peak_operations(int worker, Precision precision) override {
+    const auto& peak = at(worker).device->info().peak;
+    if (compute_type(precision) != DType::f32)
+      return peak.narrow;
+    return precision == Precision::tf32 ? peak.tf32 : peak.f32;
+  }
+
   nn::InputFormat preferred_input(bool augments) const override {
     return cuda_input(config_, augments);
   }

@@ -15,6 +15,7 @@ class NoDevices final : public PlatformDevices {
 public:
   Result<std::shared_ptr<Device>> add() override { return refused(); }
   Result<EngineOptions> engine_options(int) override { return refused(); }
+  Result<double> peak_operations(int, Precision) override { return refused(); }
   nn::InputFormat preferred_input(bool) const override { return {}; }
   Result<std::shared_ptr<BatchFiller>> make_filler(int, FillerOptions) override {
     return refused();

@@ -7,12 +7,15 @@
 #include "troupe/collectives/tcp/tcp_communicator.hpp"
 #include "troupe/core/config/config.hpp"
 #include "troupe/core/fail.hpp"
+#include "troupe/cpu/best_product.hpp"
 #include "troupe/cpu/description.hpp"
 #include "troupe/cpu/engines.hpp"
 #include "troupe/cpu/host_device.hpp"
 #include "troupe/cpu/processor.hpp"
 
+#include <algorithm>
 #include <future>
+#include <optional>
 
 namespace troupe::engine {
 
@@ -58,6 +61,17 @@ public:
     return options;
   }
 
+  /// Workers share the cores: each has its part of what these do together.
+  Result<double> peak_operations(int, Precision precision) override {
+    const auto workers = static_cast<int>(devices_.size());
+    if (!best_product_) {
+      const auto threads = workers * threads_per_worker(config_.devices);
+      TROUPE_TRY(best_product_, cpu::best_product(cpu::arithmetic_type(compute_type(precision)),
+                                                  std::min(threads, cpu::available_cores())));
+    }
+    return *best_product_ / workers;
+  }
+
   nn::InputFormat preferred_input(bool) const override { return {}; }
 
   Result<std::shared_ptr<BatchFiller>> make_filler(int worker, FillerOptions options) override {
@@ -80,6 +94,7 @@ public:
 private:
   Config config_; ///< a copy: a host may be given another job
   std::vector<std::shared_ptr<cpu::HostDevice>> devices_;
+  std::optional<double> best_product_; ///< operations a second
 };
 
 std::string arithmetic(const Config& config, Precision precision) {

@@ -81,6 +81,9 @@ public:
   virtual Result<std::shared_ptr<Device>> add() = 0;
   /// Errors: unsupported where a library that the device needs is missing.
   virtual Result<EngineOptions> engine_options(int worker) = 0;
+  /// Multiplications and additions that the worker's device does a second at most, in products of
+  /// the precision's types; 0: nobody knows. Of the host measured, once all workers are added.
+  virtual Result<double> peak_operations(int worker, Precision precision) = 0;
   /// What the loader would like to write; `augments`: the device makes images itself
   /// (data::may_augment_on_device). What it writes is what the model takes.
   virtual nn::InputFormat preferred_input(bool augments) const = 0;

@@ -1,5 +1,7 @@
 #include "pretrained.hpp"
 
+#include "../hugging_face/config_file.hpp"
+#include "../hugging_face/weights.hpp"
 #include "../initial_state.hpp"
 #include "pickle.hpp"
 #include "weights_match.hpp"
@@ -23,23 +25,31 @@ namespace {
 struct Weights {
   std::vector<SafetensorsEntry> entries;
   StateSourcePtr state;
+  MayDiffer may_differ = MayDiffer::stem_and_head;
 };
 
-Result<Weights> open_weights(const std::string& path) {
+Result<Weights> open_folder(const Config& config, const Graph& graph, const std::string& path) {
   Weights weights;
-  if (std::error_code error; std::filesystem::is_directory(path, error)) {
-    TROUPE_TRY(weights.state, open_state(path));
-    for (const auto& [name, shape] : weights.state->header().tensors)
-      weights.entries.push_back({.name = name, .dtype = "F32", .shape = shape});
-    return weights;
+  if (is_hugging_face(path)) {
+    TROUPE_TRY(auto opened, open_hugging_face(path, config, graph));
+    return Weights{std::move(opened.entries), std::move(opened.state), MayDiffer::nothing};
   }
+  TROUPE_TRY(weights.state, open_state(path));
+  for (const auto& [name, shape] : weights.state->header().tensors)
+    weights.entries.push_back({.name = name, .dtype = "F32", .shape = shape});
+  return weights;
+}
+
+Result<Weights> open_weights(const Config& config, const Graph& graph, const std::string& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return open_folder(config, graph, path);
   const auto reader = SafetensorsReader::open(path);
   if (!reader && reader.error().code == Errc::corrupt)
     if (const auto advice = pickle_advice(path))
       return fail(Errc::corrupt, "{}", *advice);
   if (!reader)
     return failure(reader.error());
-  weights.entries = reader->entries();
+  Weights weights{.entries = reader->entries(), .state = nullptr};
   TROUPE_TRY(weights.state, open_state(path));
   return weights;
 }
@@ -96,8 +106,8 @@ std::vector<std::string> notes_of(const Graph& graph, const std::string& path,
 }
 
 Result<Pretrained> open(const Config& config, const Graph& graph, const std::string& path) {
-  TROUPE_TRY(const auto weights, open_weights(path));
-  auto match = match_weights(graph, config.model.name, weights.entries);
+  TROUPE_TRY(const auto weights, open_weights(config, graph, path));
+  auto match = match_weights(graph, config.model.name, weights.entries, weights.may_differ);
   if (!match)
     return fail(match.error().code, "{}: {}", escaped(path), match.error().message);
   return Pretrained{join(graph, config.run.seed, weights.state, *match),

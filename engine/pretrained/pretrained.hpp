@@ -14,8 +14,8 @@ struct Pretrained {
   std::vector<std::string> notes; ///< what was taken, and what begins anew
 };
 
-/// Opens the safetensors file or the checkpoint that model.pretrained names; a checkpoint is
-/// verified. Blocks.
+/// Opens the safetensors file, the checkpoint or the folder of Hugging Face's that model.pretrained
+/// names; a checkpoint is verified, and of such a folder nothing may differ. Blocks.
 /// Errors: invalid_input, where it cannot be read or is of another model (match_weights).
 Result<Pretrained> open_pretrained(const Config& config);
 

@@ -44,8 +44,8 @@ public:
     collectives::Strategy strategy = {};
     int rank = 0;
     std::vector<collectives::UnitRange> buckets = {}; ///< wrap_units; empty: one of everything
-    /// Of the learning rate, by parameter (nn::rate_factors); 0: frozen. Empty: 1 of all.
-    std::vector<double> rates = {};
+    /// By parameter (nn::parameter_rates). Empty: all are trained, and decay.
+    std::vector<nn::ParameterRate> rates = {};
     /// Every rank saves its part of a sharded checkpoint; else rank 0 all of it.
     bool saves_part = false;
     bool snapshots = false; ///< memory for a copy of what this rank saves

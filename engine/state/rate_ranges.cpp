@@ -25,22 +25,24 @@ OptimizerViews part_of(const OptimizerViews& views, std::size_t first, std::size
 
 } // namespace
 
-OptimizerArguments at_rate(OptimizerArguments arguments, double rate) {
-  arguments.lr = static_cast<float>(double{arguments.lr} * rate);
+OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate& rate) {
+  arguments.lr = static_cast<float>(double{arguments.lr} * rate.factor);
+  if (!rate.decays)
+    arguments.weight_decay = 0;
   return arguments;
 }
 
 RateRanges::RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
-                       std::span<const double> factors) {
-  ranges_.push_back({.factor = factors.empty() ? 1 : factors.front()});
-  for (std::size_t i = 0; i < factors.size(); ++i) {
+                       std::span<const nn::ParameterRate> rates) {
+  ranges_.push_back({.rate = rates.empty() ? nn::ParameterRate{} : rates.front()});
+  for (std::size_t i = 0; i < rates.size(); ++i) {
     const auto& slot = layout.parameters[i];
-    if (factors[i] == ranges_.back().factor)
+    if (rates[i] == ranges_.back().rate)
       continue;
     // Padding belongs to what stands before it.
     const auto first = plan.unit_offsets[static_cast<std::size_t>(slot.unit)] + slot.offset;
     ranges_.back().end = first;
-    ranges_.push_back({.first = first, .factor = factors[i]});
+    ranges_.push_back({.first = first, .rate = rates[i]});
   }
   ranges_.back().end = std::numeric_limits<std::size_t>::max();
 }
@@ -50,8 +52,8 @@ std::vector<OptimizerPiece> RateRanges::cut(const OptimizerViews& views, std::si
   const auto end = first + views.elements;
   for (auto range = ranges_.rbegin(); range != ranges_.rend(); ++range) {
     const auto from = std::max(first, range->first), to = std::min(end, range->end);
-    if (range->factor != 0 && from < to)
-      pieces.push_back({part_of(views, from - first, to - from), range->factor});
+    if (range->rate.factor != 0 && from < to)
+      pieces.push_back({part_of(views, from - first, to - from), range->rate});
   }
   return pieces;
 }

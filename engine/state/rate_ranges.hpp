@@ -1,8 +1,10 @@
-/// Where in the flat space which learning rate holds (train.freeze, train.lr_scale).
+/// Where in the flat space which learning rate holds (train.freeze, train.lr_scale), and where
+/// weights decay (train.optimizer.decay).
 #pragma once
 
 #include "troupe/collectives/flat_plan.hpp"
 #include "troupe/core/device/executable.hpp"
+#include "troupe/nn/learning_rates.hpp"
 
 #include <cstddef>
 #include <span>
@@ -12,19 +14,19 @@ namespace troupe::engine {
 
 /// Elements that one launch of the optimizer works on.
 struct OptimizerPiece : OptimizerViews {
-  double rate = 1; ///< multiplies the learning rate; never 0
+  nn::ParameterRate rate; ///< its factor is never 0
 };
 
 /// The arguments of a piece's optimizer.
-OptimizerArguments at_rate(OptimizerArguments arguments, double rate);
+OptimizerArguments at_rate(OptimizerArguments arguments, const nn::ParameterRate& rate);
 
 class RateRanges {
 public:
-  /// `factors`: by parameter of the layout, 0 where it is frozen; empty: 1 of all.
+  /// `rates`: by parameter of the layout; empty: all are trained, and decay.
   RateRanges(const StorageLayout& layout, const collectives::FlatPlan& plan,
-             std::span<const double> factors);
+             std::span<const nn::ParameterRate> rates);
 
-  /// The parts of views that are trained, cut where the factor changes, from the last to the first.
+  /// The parts of views that are trained, cut where the rate changes, from the last to the first.
   /// `first`: where the views begin in the flat space.
   std::vector<OptimizerPiece> cut(const OptimizerViews& views, std::size_t first) const;
   bool is_frozen(std::size_t first, std::size_t elements) const;
@@ -32,9 +34,9 @@ public:
 private:
   struct Range {
     std::size_t first = 0, end = 0;
-    double factor = 1;
+    nn::ParameterRate rate;
   };
-  std::vector<Range> ranges_; ///< neighbours, of different factors
+  std::vector<Range> ranges_; ///< neighbours, of different rates
 };
 
 } // namespace troupe::engine

@@ -233,16 +233,27 @@ Status Matmul::run(cudaStream_t stream, const void* first, const void* second, c
   if (plan.fused_bias()) {
     TROUPE_TRY(operation, plan.operation_with(bias));
   }
-  constexpr float one = 1, zero = 0;
-  TROUPE_TRY(plan.handle->check(
-      plan.handle->library().matmul(plan.handle->handle(), operation.get(), &one, second,
-                                    plan.a.get(), first, plan.b.get(), &zero, result,
-                                    plan.result.get(), result, plan.result.get(), &algorithm_,
-                                    workspace, o.workspace_bytes, stream),
-      "a matrix product"));
+  TROUPE_TRY(multiply(stream, operation.get(), first, second, 0, result, workspace));
   if (o.bias && !plan.fused_bias())
     launch_bias(stream, o.result, result, bias, result, o.rows, o.out);
   return {};
+}
+
+Status Matmul::add(cudaStream_t stream, const void* first, const void* second, void* result,
+                   void* workspace) const {
+  return multiply(stream, plan_->operation.get(), first, second, 1, result, workspace);
+}
+
+Status Matmul::multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, const void* first,
+                        const void* second, float kept, void* result, void* workspace) const {
+  const auto& plan = *plan_;
+  constexpr float one = 1;
+  return plan.handle->check(plan.handle->library().matmul(plan.handle->handle(), operation, &one,
+                                                          second, plan.a.get(), first, plan.b.get(),
+                                                          &kept, result, plan.result.get(), result,
+                                                          plan.result.get(), &algorithm_, workspace,
+                                                          plan.options.workspace_bytes, stream),
+                            "a matrix product");
 }
 
 } // namespace troupe::gpu

@@ -79,6 +79,9 @@ public:
   /// granted; `bias` 16.
   Status run(cudaStream_t stream, const void* first, const void* second, const float* bias,
              void* result, void* workspace) const;
+  /// The same, added to what the result is. Not for products with a bias.
+  Status add(cudaStream_t stream, const void* first, const void* second, void* result,
+             void* workspace) const;
 
 private:
   struct Plan;
@@ -86,6 +89,9 @@ private:
       : plan_{std::move(plan)}, algorithm_{algorithm} {}
   static Result<std::shared_ptr<const Plan>> describe(std::shared_ptr<CublasLt> handle,
                                                       const MatmulOptions& options);
+  /// result = product + result * `kept`.
+  Status multiply(cudaStream_t stream, cublasLtMatmulDesc_t operation, const void* first,
+                  const void* second, float kept, void* result, void* workspace) const;
 
   std::shared_ptr<const Plan> plan_;
   cublasLtMatmulAlgo_t algorithm_;

@@ -76,6 +76,45 @@ struct GeluBackward {
 };
 
 template <class T>
+struct Swiglu {
+  const T *gate, *up;
+  T* y;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float g[Width], u[Width];
+    load_floats(gate + at, g);
+    load_floats(up + at, u);
+#pragma unroll
+    for (int i = 0; i < Width; ++i)
+      u[i] *= swish(g[i]).value;
+    store_floats(y + at, u);
+  }
+};
+
+template <class T>
+struct SwigluBackward {
+  const T *dy, *gate, *up;
+  T *dgate, *dup;
+
+  template <int Width>
+  __device__ void run(std::size_t at) const {
+    float d[Width], g[Width], u[Width];
+    load_floats(dy + at, d);
+    load_floats(gate + at, g);
+    load_floats(up + at, u);
+#pragma unroll
+    for (int i = 0; i < Width; ++i) {
+      const auto gated = swish(g[i]);
+      g[i] = d[i] * u[i] * gated.slope;
+      u[i] = d[i] * gated.value;
+    }
+    store_floats(dgate + at, g);
+    store_floats(dup + at, u);
+  }
+};
+
+template <class T>
 struct Bias {
   const T* x;
   const float* bias;
@@ -200,6 +239,29 @@ void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, cons
                                GeluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(x),
                                                static_cast<T*>(dx), tanh},
                                elements, aligned_for_packs(dy, x, dx));
+  });
+}
+
+void launch_swiglu(cudaStream_t stream, DType dtype, const void* gate, const void* up, void* y,
+                   std::size_t elements) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(
+        stream,
+        Swiglu<T>{static_cast<const T*>(gate), static_cast<const T*>(up), static_cast<T*>(y)},
+        elements, aligned_for_packs(gate, up, y));
+  });
+}
+
+void launch_swiglu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* gate,
+                            const void* up, void* dgate, void* dup, std::size_t elements) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    launch_each<pack_width<T>>(
+        stream,
+        SwigluBackward<T>{static_cast<const T*>(dy), static_cast<const T*>(gate),
+                          static_cast<const T*>(up), static_cast<T*>(dgate), static_cast<T*>(dup)},
+        elements, aligned_for_packs(dy, gate, up, dgate, dup));
   });
 }
 

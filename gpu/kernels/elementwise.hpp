@@ -19,12 +19,13 @@ void launch_relu(cudaStream_t stream, DType dtype, const void* x, void* y, std::
 void launch_relu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* y, void* dx,
                           std::size_t elements);
 
-/// What gelu multiplies x with, and the derivative of that.
+/// A value, and its derivative.
 struct Gate {
   float value, slope;
 };
-/// The distribution function of the normal distribution; by tanh: Hendrycks & Gimpel's
-/// approximation. 1 / (1 + e^(-2 * u)) is (1 + tanh(u)) / 2; from 30 on it is 0 or 1.
+/// What gelu multiplies x with: the distribution function of the normal distribution; by tanh:
+/// Hendrycks & Gimpel's approximation. 1 / (1 + e^(-2 * u)) is (1 + tanh(u)) / 2; from 30 on it is
+/// 0 or 1.
 TROUPE_HOST_DEVICE inline Gate gelu_gate(float x, bool tanh) {
   if (!tanh)
     return {0.5f * erfcf(-0.707106781f * x), 0.398942280f * expf(-0.5f * x * x)};
@@ -38,6 +39,17 @@ void launch_gelu(cudaStream_t stream, DType dtype, const void* x, void* y, std::
                  bool tanh);
 void launch_gelu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* x, void* dx,
                           std::size_t elements, bool tanh);
+
+/// gate * sigmoid(gate), and its derivative (Shazeer, "GLU Variants Improve Transformer", 2020).
+TROUPE_HOST_DEVICE inline Gate swish(float gate) {
+  const float sigmoid = 1 / (1 + expf(-gate));
+  return {gate * sigmoid, sigmoid * (1 + gate * (1 - sigmoid))};
+}
+/// y = swish(gate) * up; y may be either of them.
+void launch_swiglu(cudaStream_t stream, DType dtype, const void* gate, const void* up, void* y,
+                   std::size_t elements);
+void launch_swiglu_backward(cudaStream_t stream, DType dtype, const void* dy, const void* gate,
+                            const void* up, void* dgate, void* dup, std::size_t elements);
 
 /// y = x + bias, (rows, columns); bias: f32 (columns).
 void launch_bias(cudaStream_t stream, DType dtype, const void* x, const float* bias, void* y,

@@ -1,31 +1,11 @@
 #include "batch_norm_math.hpp"
 #include "detail/columns.cuh"
-#include "detail/each.cuh"
+#include "detail/rows.cuh"
 #include "layer_norm.hpp"
 
 namespace troupe::gpu {
 
 namespace {
-
-constexpr int row_warps = each_threads / 32;
-
-/// A warp works on a row: calls work(row, lane) for the warp's rows.
-template <class Work>
-__device__ void for_rows(std::int64_t rows, Work work) {
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * row_warps + threadIdx.x / 32;
-  for (std::int64_t row = first; row < rows;
-       row += static_cast<std::int64_t>(gridDim.x) * row_warps)
-    work(static_cast<std::size_t>(row), static_cast<int>(threadIdx.x % 32));
-}
-
-/// Sum over the warp of what term(column) adds to a lane's sum.
-template <int Width, class Term>
-__device__ float sum_of_row(int columns, int lane, Term term) {
-  float sum = 0;
-  for (int c = lane * Width; c < columns; c += 32 * Width)
-    term(c, sum);
-  return warp_sum(sum);
-}
 
 template <int Width, class T>
 __global__ void __launch_bounds__(each_threads)
@@ -34,14 +14,16 @@ __global__ void __launch_bounds__(each_threads)
     const T* const x = static_cast<const T*>(a.x) + row * columns;
     T* const y = static_cast<T*>(a.y) + row * columns;
     float v[Width];
-    const float mean = sum_of_row<Width>(columns, lane,
-                                         [&](int c, float& sum) {
-                                           load_floats(x + c, v);
+    float mean = 0;
+    if (a.saved_mean)
+      mean = sum_of_row<Width>(columns, lane,
+                               [&](int c, float& sum) {
+                                 load_floats(x + c, v);
 #pragma unroll
-                                           for (int i = 0; i < Width; ++i)
-                                             sum += v[i];
-                                         }) /
-                       static_cast<float>(columns);
+                                 for (int i = 0; i < Width; ++i)
+                                   sum += v[i];
+                               }) /
+             static_cast<float>(columns);
     const float squares = sum_of_row<Width>(columns, lane, [&](int c, float& sum) {
       load_floats(x + c, v);
 #pragma unroll
@@ -50,14 +32,15 @@ __global__ void __launch_bounds__(each_threads)
     });
     const float inv_std = inverse_deviation(squares / static_cast<float>(columns), a.eps);
     if (lane == 0) {
-      a.saved_mean[row] = mean;
+      if (a.saved_mean)
+        a.saved_mean[row] = mean;
       a.saved_inv_std[row] = inv_std;
     }
     for (int c = lane * Width; c < columns; c += 32 * Width) {
       load_floats(x + c, v);
 #pragma unroll
       for (int i = 0; i < Width; ++i)
-        v[i] = normalized(v[i], mean, inv_std * a.scale[c + i], a.shift[c + i]);
+        v[i] = normalized(v[i], mean, inv_std * a.scale[c + i], a.shift ? a.shift[c + i] : 0.0f);
       store_floats(y + c, v);
     }
   });
@@ -87,7 +70,7 @@ __global__ void __launch_bounds__(each_threads)
     const T* const dy = static_cast<const T*>(a.dy) + row * columns;
     const T* const x = static_cast<const T*>(a.x) + row * columns;
     T* const dx = static_cast<T*>(a.dx) + row * columns;
-    const float mean = a.mean[row], inv_std = a.inv_std[row];
+    const float mean = a.mean ? a.mean[row] : 0.0f, inv_std = a.inv_std[row];
     float sum_g = 0, sum_gh = 0;
     for (int c = lane * Width; c < columns; c += 32 * Width) {
       const Terms<Width> t{dy, x, a.scale, mean, inv_std, c};
@@ -97,7 +80,7 @@ __global__ void __launch_bounds__(each_threads)
         sum_gh = fmaf(t.g[i], t.h[i], sum_gh);
       }
     }
-    const float mean_g = warp_sum(sum_g) / static_cast<float>(columns);
+    const float mean_g = a.mean ? warp_sum(sum_g) / static_cast<float>(columns) : 0.0f;
     const float mean_gh = warp_sum(sum_gh) / static_cast<float>(columns);
     for (int c = lane * Width; c < columns; c += 32 * Width) {
       const Terms<Width> t{dy, x, a.scale, mean, inv_std, c};
@@ -121,7 +104,7 @@ __global__ void __launch_bounds__(column_threads)
       float d[Width], v[Width];
       load_floats(static_cast<const T*>(a.dy) + at, d);
       load_floats(static_cast<const T*>(a.x) + at, v);
-      const float mean = a.mean[row], inv_std = a.inv_std[row];
+      const float mean = a.mean ? a.mean[row] : 0.0f, inv_std = a.inv_std[row];
 #pragma unroll
       for (int i = 0; i < Width; ++i) {
         shifts[i] += d[i];
@@ -130,36 +113,20 @@ __global__ void __launch_bounds__(column_threads)
     }
   sum_columns(columns, scales, shifts, scratch, [&](int c, double scale, double shift) {
     a.dscale[c] = static_cast<float>(scale);
-    a.dshift[c] = static_cast<float>(shift);
+    if (a.dshift)
+      a.dshift[c] = static_cast<float>(shift);
   });
-}
-
-/// Calls fn(width, element) with a constant and a value of the type: packs where the shape and
-/// these addresses allow them.
-template <class Fn, class... Pointers>
-void with_width_and_type(const LayerNormShape& shape, Fn fn, const Pointers*... pointers) {
-  with_type(shape.dtype, [&](auto type) {
-    constexpr int width = pack_width<decltype(type)>;
-    if (shape.columns % width == 0 && aligned_for_packs(pointers...))
-      fn(std::integral_constant<int, width>{}, type);
-    else
-      fn(std::integral_constant<int, 1>{}, type);
-  });
-}
-
-unsigned blocks_for(const LayerNormShape& shape) {
-  return grid_for(static_cast<std::size_t>(shape.rows) * 32);
 }
 
 } // namespace
 
 void launch_layer_norm(cudaStream_t stream, const LayerNormShape& shape, const LayerNorm& a) {
   with_width_and_type(
-      shape,
+      shape.dtype, shape.columns,
       [&](auto width, auto type) {
         layer_norm_kernel<decltype(width)::value, decltype(type)>
-            <<<blocks_for(shape), each_threads, 0, stream>>>(a, shape.rows,
-                                                             static_cast<int>(shape.columns));
+            <<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
+                a, shape.rows, static_cast<int>(shape.columns));
       },
       a.x, a.y);
 }
@@ -167,14 +134,14 @@ void launch_layer_norm(cudaStream_t stream, const LayerNormShape& shape, const L
 void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape,
                                 const LayerNormBackward& a, const ReductionScratch& scratch) {
   with_width_and_type(
-      shape,
+      shape.dtype, shape.columns,
       [&](auto width, auto type) {
         using T = decltype(type);
         constexpr int w = decltype(width)::value;
         const auto sums = spread(shape.rows, shape.columns, w, reduction_blocks);
         column_sums_kernel<w, T>
             <<<sums.blocks, column_threads, 0, stream>>>(a, sums.columns, scratch);
-        input_gradient_kernel<w, T><<<blocks_for(shape), each_threads, 0, stream>>>(
+        input_gradient_kernel<w, T><<<blocks_for_rows(shape.rows), each_threads, 0, stream>>>(
             a, shape.rows, static_cast<int>(shape.columns));
       },
       a.dy, a.x, a.dx);

@@ -1,6 +1,7 @@
-/// Layer norm over the last dimension, dtype f32, f16 or bf16; all else is f32. Any shape is taken,
-/// of at most 16384 columns; columns in multiples of 16 bytes and 16-byte aligned tensors are fast.
-/// Sums are in f32 and bitwise repeatable.
+/// Layer norm and RMS norm over the last dimension, dtype f32, f16 or bf16; all else is f32. RMS
+/// norm is layer norm that takes the mean and the shift for 0. Any shape is taken, of at most 16384
+/// columns; columns in multiples of 16 bytes and 16-byte aligned tensors are fast. Sums are in f32
+/// and bitwise repeatable.
 #pragma once
 
 #include "scratch.hpp"
@@ -21,8 +22,10 @@ struct LayerNormShape {
 struct LayerNorm {
   const void* x = nullptr;
   void* y = nullptr;
-  const float *scale = nullptr, *shift = nullptr;        ///< (columns)
-  float *saved_mean = nullptr, *saved_inv_std = nullptr; ///< (rows)
+  /// (columns); RMS norm has no shift.
+  const float *scale = nullptr, *shift = nullptr;
+  /// (rows); without saved_mean it is RMS norm.
+  float *saved_mean = nullptr, *saved_inv_std = nullptr;
   float eps = 1e-5f;
 };
 /// y = (x - mean)·inv_std·scale + shift, row by row. y may be x.
@@ -33,8 +36,8 @@ struct LayerNormBackward {
   const void *dy = nullptr, *x = nullptr;
   void* dx = nullptr; ///< may be dy or x
   const float* scale = nullptr;
-  const float *mean = nullptr, *inv_std = nullptr; ///< (rows), as forward saved them
-  float *dscale = nullptr, *dshift = nullptr;      ///< (columns)
+  const float *mean = nullptr, *inv_std = nullptr; ///< (rows), as forward saved them; as there
+  float *dscale = nullptr, *dshift = nullptr;      ///< (columns); as there
 };
 /// Two launches: the sums over rows, then dx.
 void launch_layer_norm_backward(cudaStream_t stream, const LayerNormShape& shape,

@@ -1,4 +1,4 @@
-#include "detail/reduce.cuh"
+#include "detail/labels.cuh"
 #include "loss.hpp"
 #include "loss_math.hpp"
 
@@ -11,15 +11,6 @@ namespace {
 
 constexpr int threads = 256, warps = threads / 32;
 constexpr int single_threads = 1024;
-
-/// How many labels are not ignored. Every thread of the block gets it.
-template <int Threads>
-__device__ int counted_labels(const std::int32_t* labels, int rows) {
-  int count = 0;
-  for (int row = threadIdx.x; row < rows; row += Threads)
-    count += labels[row] >= 0 ? 1 : 0;
-  return block_sum<Threads>(count);
-}
 
 /// How many rows do not begin with a NaN. Every thread of the block gets it.
 template <int Threads>

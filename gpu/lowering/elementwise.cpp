@@ -72,6 +72,23 @@ Result<StepPtr> lower_gelu_backward(Lowering& lowering, const Node& node) {
       });
 }
 
+Result<StepPtr> lower_swiglu(Lowering& lowering, const Node& node) {
+  const auto& y = lowering.output(node);
+  return kernel_step(node.op, [node, type = y.dtype, count = elements(y)](const Launch& l) {
+    launch_swiglu(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
+                  l.data(node.outputs[0]), count);
+  });
+}
+
+Result<StepPtr> lower_swiglu_backward(Lowering& lowering, const Node& node) {
+  const auto& dy = lowering.input(node, 0);
+  return kernel_step(node.op, [node, type = dy.dtype, count = elements(dy)](const Launch& l) {
+    launch_swiglu_backward(l.stream, type, l.data(node.inputs[0]), l.data(node.inputs[1]),
+                           l.data(node.inputs[2]), l.data(node.outputs[0]), l.data(node.outputs[1]),
+                           count);
+  });
+}
+
 Result<StepPtr> lower_add(Lowering& lowering, const Node& node) {
   const auto& a = lowering.input(node, 0);
   return kernel_step(node.op, [node, type = a.dtype, count = elements(a)](const Launch& l) {
@@ -111,6 +128,10 @@ Result<StepPtr> lower_flatten(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_unflatten(Lowering& lowering, const Node& node) {
+  return copy_step(lowering, node);
+}
+
+Result<StepPtr> lower_share(Lowering& lowering, const Node& node) {
   return copy_step(lowering, node);
 }
 

@@ -19,11 +19,12 @@ private:
   std::size_t bytes_ = 0;
 };
 
-std::size_t bytes_of(const Graph& graph, Role role) {
-  std::size_t bytes = 0;
-  for (const auto id : graph.with_role(role))
-    bytes += static_cast<std::size_t>(graph[id].shape.elements()) * size_of(graph[id].dtype);
-  return bytes;
+/// Of the tensors of a batch.
+std::vector<std::size_t> take_all(Places& places, const BatchView& batch) {
+  std::vector<std::size_t> taken;
+  for (const auto& tensor : batch)
+    taken.push_back(places.take(tensor.bytes()));
+  return taken;
 }
 
 } // namespace
@@ -36,8 +37,7 @@ Status CudaExecutable::load_kernels() {
     largest = std::max(largest, unit.elements);
   Places places;
   const auto loss_scale = places.take(sizeof(float));
-  const auto labels = places.take(bytes_of(graph_, Role::target));
-  const auto images = places.take(bytes_of(graph_, Role::input));
+  const auto batch = take_all(places, ports_.batch());
   const auto statistics = places.take(layout_.statistic_elements * sizeof(float));
   const auto parameters = places.take(largest * sizeof(float));
   const auto gradients = places.take(largest * sizeof(float));
@@ -46,11 +46,9 @@ Status CudaExecutable::load_kernels() {
     return reinterpret_cast<float*>(memory->data() + offset);
   };
   const auto stream = device_.create_stream({.name = "load"});
-  const Binding binding{at(parameters),
-                        at(gradients),
-                        at(statistics),
-                        at(loss_scale),
-                        {at(images), reinterpret_cast<const std::int32_t*>(at(labels))}};
+  Binding binding{at(parameters), at(gradients), at(statistics), at(loss_scale), {}};
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    binding.batch[i] = at(batch[i]);
   for (const auto& unit : units_)
     enqueue(cuda_stream(*stream), binding, unit.forward);
   for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit)

@@ -28,6 +28,9 @@ private:
   std::optional<std::size_t> offset_; ///< nothing: no copy
 };
 
+/// Bytes that a product is given: enough for any of a head's.
+inline constexpr std::size_t product_workspace = std::size_t{32} << 20;
+
 class Lowering {
 public:
   /// Errors: unsupported where a library is missing, and as copy_types(); internal when plan or

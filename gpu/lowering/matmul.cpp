@@ -10,9 +10,6 @@ namespace troupe::gpu {
 
 namespace {
 
-/// Enough for any product of a classifier's head.
-constexpr std::size_t matmul_workspace = std::size_t{32} << 20;
-
 class MatmulStep final : public Step {
 public:
   /// `bias`: -1 where there is none.
@@ -23,7 +20,7 @@ public:
     name = to_string(node.op);
   }
 
-  std::size_t workspace_bytes() const override { return matmul_workspace; }
+  std::size_t workspace_bytes() const override { return product_workspace; }
 
   Status enqueue(const Launch& l) override {
     return matmul_.run(l.stream, l.data(first_), weight_ ? weight_->data(l) : l.data(second_),
@@ -49,7 +46,7 @@ Result<Matmul> make_product(Lowering& lowering, const Node& node, Product produc
                                              .result = lowering.output(node).dtype,
                                              .tf32 = lowering.options.tf32,
                                              .bias = bias,
-                                             .workspace_bytes = matmul_workspace},
+                                             .workspace_bytes = product_workspace},
                                             lowering.options.deterministic));
   return std::move(chosen.matmul);
 }

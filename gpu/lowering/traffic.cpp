@@ -2,6 +2,7 @@
 
 #include "../cudnn/traffic.hpp"
 #include "convolution_graph.hpp"
+#include "linear_cross_entropy.hpp"
 #include "pool_index.hpp"
 #include "weight_gradient.hpp"
 
@@ -110,6 +111,32 @@ Traffic layer_norm_backward(const Graph& graph, const Node& node) {
   return traffic;
 }
 
+/// Of the table, the rows that are wanted.
+Traffic embedding(const Graph& graph, const Node& node) {
+  const auto& y = node.outputs[0];
+  return {
+      .read = bytes_of(graph, {node.inputs[0], y}), .written = bytes_of(graph, {y}), .launches = 1};
+}
+
+/// Lists of rows, of i32 by row and by row of the table, are cleared, written and read; ids once.
+Traffic embedding_backward(const Graph& graph, const Node& node) {
+  const auto ids = bytes_of(graph, {node.inputs[1]});
+  const auto lists =
+      ids + static_cast<double>(graph[node.outputs[0]].shape[0]) * sizeof(std::int32_t);
+  auto traffic = once(graph, node);
+  traffic.read += lists;
+  traffic.written += lists + ids; // a row writes one of the two
+  traffic.launches = 3;
+  return traffic;
+}
+
+Traffic rms_norm_backward(const Graph& graph, const Node& node) {
+  auto traffic = once(graph, node);
+  traffic.read += bytes_of(graph, {node.inputs[0], node.inputs[1], node.inputs[3]});
+  traffic.launches += 1;
+  return traffic;
+}
+
 Traffic max_pool(const Graph& graph, const Node& node) {
   return {.read = bytes_of(graph, node.inputs),
           .written = bytes_of(graph, {node.outputs[0]}) +
@@ -144,6 +171,102 @@ Traffic matmul(const Graph& graph, const Node& node) {
     traffic += {.read = bytes_of(result, result.dtype),
                 .written = bytes_of(result, result.dtype),
                 .launches = 1};
+  return traffic;
+}
+
+/// Of attention, so many products of half of a sequence's rows squared.
+double attention_operations(const Graph& graph, const Node& node, TensorId y, double products) {
+  const auto sequence = std::get<AttentionAttributes>(node.attributes).sequence;
+  return products * static_cast<double>(graph[y].shape.elements() * sequence);
+}
+
+Traffic causal_attention(const Graph& graph, const Node& node) {
+  auto traffic = once(graph, node);
+  traffic.operations = attention_operations(graph, node, node.outputs[0], 2);
+  return traffic;
+}
+
+/// Keys and values of rows are cached, and then read with all before them: here as if all places
+/// were taken.
+Traffic cached_attention(const Graph& graph, const Node& node) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  const auto& y = graph[node.outputs[0]];
+  const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+  const auto places = keys.shape[0] / (y.shape[0] / a.sequence * a.kv_heads);
+  auto traffic = once(graph, node);
+  traffic.written += 2.0 * static_cast<double>(y.shape[0] * a.kv_heads * a.head_dim) *
+                     static_cast<double>(size_of(keys.dtype));
+  traffic.operations = 4.0 * static_cast<double>(y.shape.elements() * places);
+  traffic.launches = 2;
+  return traffic;
+}
+
+/// The means of dy * y; dq; dk and dv. Both of these make scores and their gradients again.
+Traffic causal_attention_backward(const Graph& graph, const Node& node) {
+  const auto parts = node.outputs.size();
+  const auto dy = node.inputs[0], log_sum_exp = node.inputs[parts + 2];
+  const std::vector<TensorId> inputs{node.inputs.begin() + 1,
+                                     node.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(parts)};
+  const auto means = bytes_of(graph, {log_sum_exp});
+  auto traffic = once(graph, node);
+  traffic.read += 2 * bytes_of(graph, {dy}) + bytes_of(graph, inputs) +
+                  bytes_of(graph, {log_sum_exp}) + 2 * means;
+  traffic.written += means;
+  traffic.operations = attention_operations(graph, node, dy, 7);
+  traffic.launches = 3;
+  return traffic;
+}
+
+/// The weight in the type of x, which is made once.
+Traffic rounded_weight(const Graph& graph, const Node& node) {
+  const auto type = graph[node.inputs[0]].dtype;
+  return type == DType::f32
+             ? Traffic{}
+             : cast_traffic(static_cast<std::size_t>(graph[node.inputs[1]].shape.elements()),
+                            DType::f32, type);
+}
+
+/// So many products of all rows with the weight. Each chunk reads the weight; its logits are
+/// written, and read by who sums them up.
+Traffic logit_products(const Graph& graph, const Node& node, int products) {
+  const LogitChunks shape{graph, node};
+  const auto& x = graph[node.inputs[0]];
+  const auto& weight = graph[node.inputs[1]];
+  const auto logits = static_cast<double>(shape.rows * shape.classes) * sizeof(float);
+  return {.read = bytes_of(x, x.dtype) + bytes_of(graph, {node.inputs[2]}) + logits +
+                  static_cast<double>(shape.count()) * bytes_of(weight, x.dtype),
+          .written = logits,
+          .operations = 2.0 * products * static_cast<double>(shape.rows * weight.shape.elements()),
+          .type = x.dtype,
+          .launches = 2 * static_cast<int>(shape.count())};
+}
+
+/// Losses by row are read, with labels, by the launch that makes the mean of them.
+Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
+  auto traffic = logit_products(graph, node, 1);
+  traffic += rounded_weight(graph, node);
+  const auto by_row = bytes_of(graph, {node.outputs[1]});
+  traffic += {.read = 2 * by_row, .written = 2 * by_row, .launches = 1};
+  return traffic;
+}
+
+/// Gradients of logits, in the type of x, are read by two products; a chunk behind the first reads
+/// what is there of dweight. The launch that counts labels is the first.
+Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
+  const LogitChunks shape{graph, node};
+  const auto chunks = static_cast<double>(shape.count());
+  const auto& x = graph[node.inputs[0]];
+  const auto& weight = graph[node.inputs[1]];
+  const auto gradients =
+      static_cast<double>(shape.rows * shape.classes) * static_cast<double>(size_of(x.dtype));
+  const auto dweight = bytes_of(graph, {node.outputs[1]});
+  auto traffic = logit_products(graph, node, 3);
+  traffic += rounded_weight(graph, node);
+  traffic +=
+      {.read = bytes_of(graph, {node.inputs[2], node.inputs[3]}) + 2 * gradients +
+               chunks * bytes_of(weight, x.dtype) + bytes_of(x, x.dtype) + (chunks - 1) * dweight,
+       .written = gradients + bytes_of(x, x.dtype) + chunks * dweight,
+       .launches = 2 * static_cast<int>(shape.count()) + 1};
   return traffic;
 }
 
@@ -192,6 +315,22 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
                : batch_norm_backward(graph, node);
   case Op::layer_norm_backward:
     return layer_norm_backward(graph, node);
+  case Op::rms_norm_backward:
+    return rms_norm_backward(graph, node);
+  case Op::embedding:
+    return embedding(graph, node);
+  case Op::embedding_backward:
+    return embedding_backward(graph, node);
+  case Op::causal_attention:
+    return causal_attention(graph, node);
+  case Op::cached_attention:
+    return cached_attention(graph, node);
+  case Op::causal_attention_backward:
+    return causal_attention_backward(graph, node);
+  case Op::linear_cross_entropy:
+    return linear_cross_entropy(graph, node);
+  case Op::linear_cross_entropy_backward:
+    return linear_cross_entropy_backward(graph, node);
   case Op::max_pool:
     return max_pool(graph, node);
   case Op::max_pool_backward:
@@ -202,6 +341,7 @@ Traffic traffic_of(const Graph& graph, const Node& node, const Decisions& decisi
     return matmul(graph, node);
   case Op::flatten:
   case Op::unflatten:
+  case Op::share:
     return decisions.in_place ? Traffic{} : once(graph, node);
   default:
     return once(graph, node);

@@ -2,6 +2,7 @@
 
 #include "../readable.hpp"
 #include "../report/run_json.hpp"
+#include "../text_figures.hpp"
 #include "../time_stamp.hpp"
 
 #include "troupe/core/printable.hpp"
@@ -72,13 +73,22 @@ std::string opening(const RunInfo& run) {
   return text;
 }
 
-std::string line_of(const EpochRecord& epoch, std::int64_t epochs) {
-  auto text =
-      fmt::format("epoch {}/{}: loss {}", epoch.epoch + 1, epochs, readable_loss(epoch.train_loss));
+/// A test loss, and what it comes to where samples are texts.
+std::string test_loss_of(const RunInfo& run, double loss) {
+  auto text = "test loss " + readable_loss(loss);
+  if (const auto found = perplexity(run, loss))
+    text += ", test perplexity " + readable_perplexity(*found);
+  return text;
+}
+
+std::string line_of(const EpochRecord& epoch, const RunInfo& run) {
+  const auto each = std::max<std::int64_t>(1, run.steps_per_epoch);
+  auto text = fmt::format("epoch {}/{}: loss {}", epoch.epoch + 1,
+                          (run.total_steps + each - 1) / each, readable_loss(epoch.train_loss));
   if (epoch.train_accuracy)
     text += ", accuracy " + readable_percent(*epoch.train_accuracy);
   if (epoch.test_loss)
-    text += ", test loss " + readable_loss(*epoch.test_loss);
+    text += ", " + test_loss_of(run, *epoch.test_loss);
   if (epoch.test_accuracy)
     text += ", test accuracy " + readable_percent(*epoch.test_accuracy);
   return text + ", " + readable_seconds(epoch.seconds);
@@ -91,12 +101,18 @@ std::string line_of_skipped(const StepRecord& step) {
                      step.loss_scale.value_or(1));
 }
 
+/// On one line, whatever the model has written.
+std::string line_of(const GeneratedRecord& generated) {
+  return fmt::format("step {} writes: {}", readable_count(generated.step),
+                     escaped(generated.prompt + generated.text));
+}
+
 std::string closing(const RunSummary& run) {
   auto text =
       fmt::format("{}: {} after {} and {}, {}", run.name, run.status, plural(run.epochs, "epoch"),
                   plural(run.steps, "step"), readable_seconds(run.seconds));
-  if (run.samples_per_second > 0)
-    text += fmt::format(", {} {}/s", readable_rate(run.samples_per_second), run.sample_name);
+  if (const auto [rate, what] = throughput(run, run.samples_per_second); rate > 0)
+    text += fmt::format(", {} {}/s", readable_rate(rate), what);
   if (run.steps > 0)
     text += fmt::format(", loss {}", readable_loss(run.loss));
   if (run.accuracy)
@@ -164,8 +180,13 @@ void Console::show(const EpochRecord& epoch) {
     return;
   if (is_json())
     return write(event("epoch", to_json(epoch)));
-  const auto each = std::max<std::int64_t>(1, run_.steps_per_epoch);
-  write(line_of(epoch, (run_.total_steps + each - 1) / each));
+  write(line_of(epoch, run_));
+}
+
+void Console::show(const GeneratedRecord& generated) {
+  if (options_.quiet)
+    return;
+  write(is_json() ? event("generated", to_json(generated)) : line_of(generated));
 }
 
 void Console::end(const RunSummary& summary, std::string_view report) {

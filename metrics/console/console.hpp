@@ -34,6 +34,7 @@ public:
   void go_on(const RunInfo& run);
   void show(const StepRecord& step);
   void show(const EpochRecord& epoch);
+  void show(const GeneratedRecord& generated);
   /// Always shown. `report` is the file that has more; may be empty.
   void end(const RunSummary& summary, std::string_view report);
 

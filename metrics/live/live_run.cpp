@@ -74,7 +74,7 @@ void LiveRun::begin(const RunInfo& run, const RunCourse& before, std::int64_t ge
   const std::lock_guard lock{mutex_};
   document_.course = before;
   changed_from_ = 0;
-  touch({Part::steps, Part::epochs, Part::step_seconds, Part::recoveries});
+  touch({Part::steps, Part::epochs, Part::step_seconds, Part::recoveries, Part::generated});
   show(run, generation);
 }
 
@@ -123,6 +123,12 @@ void LiveRun::record(const RecoveryRecord& recovery) {
   const std::lock_guard lock{mutex_};
   document_.course.add(recovery);
   touch({Part::recoveries});
+}
+
+void LiveRun::record(const GeneratedRecord& generated) {
+  const std::lock_guard lock{mutex_};
+  document_.course.add(generated);
+  touch({Part::generated});
 }
 
 void LiveRun::record(const EpochRecord& epoch) {

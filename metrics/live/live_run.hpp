@@ -55,6 +55,7 @@ public:
   void record(const StepRecord& step);
   void record(const EpochRecord& epoch);
   void record(const RecoveryRecord& recovery);
+  void record(const GeneratedRecord& generated);
   void record(const WorkerSummary& worker);
   /// This process is not told of steps: so many are committed.
   void record_steps(std::int64_t steps);

@@ -18,7 +18,7 @@ inline constexpr std::array all = {
     recoveries, recovery_time,
     checkpoints, checkpoint_failures, checkpoint_time, save_time, checkpoint_step, checkpoint_interval,
     checkpoint_written, checkpoint_bytes,
-    steps, samples, step_time, data_wait, operations, peak_operations,
+    steps, samples, tokens, step_time, data_wait, operations, peak_operations,
     collective_bytes, collective_time, overlap,
     rank_time, rank_steps, busy, ready_batches, loader_time, loader_batches, decode_time, unreadable_samples,
     mailbox_size, mailbox_messages, mailbox_time, processing_time,

@@ -8,20 +8,22 @@ namespace troupe::metrics::names {
 inline constexpr M steps{"troupe_steps_total", counter, leader, "Steps of this process"};
 inline constexpr M samples{"troupe_samples_total", counter, leader,
                            "Samples trained on by this process"};
+inline constexpr M tokens{"troupe_tokens_total", counter, leader,
+                          "Tokens of these samples, where they are texts"};
 inline constexpr M step_time{"troupe_step_seconds", histogram, leader, "From commit to commit"};
 inline constexpr M data_wait{"troupe_data_wait_seconds_total", counter, leader,
                              "Waiting for batches, of the rank that waited longest"};
 inline constexpr M operations{
     "troupe_operations_total", counter, leader,
     "Multiplications and additions of the model's convolutions and matrix products, forward and "
-    "backward, all ranks; without what train.recompute makes again"};
+    "backward, all ranks; without what backward makes again"};
 inline constexpr M peak_operations{
     "troupe_peak_operations_per_second",
     gauge,
     every_node,
-    "Multiplications and additions that the rank's GPU can do at its highest clock in the run's "
-    "precision; not told where nobody knows it: of processors, and of other GPUs than sm_80 and "
-    "sm_90",
+    "Multiplications and additions that the rank's device can do in the run's precision: a GPU at "
+    "its highest clock, processors as measured in the best product of matrices, divided among a "
+    "node's ranks; not told where nobody knows it: of other GPUs than sm_80 and sm_90",
     {"rank"}};
 
 // By kind: all_reduce, reduce_scatter, all_gather, broadcast, reduce.

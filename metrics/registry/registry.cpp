@@ -26,7 +26,7 @@ struct Registry::Values : Families {
 
   std::mutex changing; ///< nobody reads two phases, or none; guards what follows
   bool leads = false;  ///< the job
-  double operations_per_step = 0;
+  double operations_per_step = 0, tokens_per_sample = 0;
   std::int64_t steps_done = 0, steps_left = 0;
   double seconds_trained = 0; ///< with evaluations and pauses
 };
@@ -70,6 +70,7 @@ void Registry::begin(const RunInfo& run, bool leads) {
   if (run.checkpoint_interval > 0)
     v.set(names::checkpoint_interval, static_cast<double>(run.checkpoint_interval));
   v.operations_per_step = run.operations_per_step;
+  v.tokens_per_sample = static_cast<double>(run.tokens_per_sample);
   v.steps_left = run.total_steps - run.first_step;
 }
 
@@ -102,6 +103,7 @@ void Registry::record(const StepRecord& step) {
   v.raise(names::scale_growths, static_cast<double>(step.scale_growths));
   const std::lock_guard lock{v.changing};
   v.add(names::operations, v.operations_per_step);
+  v.add(names::tokens, v.tokens_per_sample * static_cast<double>(step.samples));
   v.seconds_trained += step.seconds;
   ++v.steps_done;
   --v.steps_left;

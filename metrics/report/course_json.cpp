@@ -60,6 +60,7 @@ std::string json_of(const StepCourse& steps, std::size_t from) {
   column("accuracy", [](const CoursePoint& at) { return at.accuracy.value(); });
   column("lr", [](const CoursePoint& at) { return at.lr.value(); });
   column("samples_per_second", [](const CoursePoint& at) { return at.samples_per_second(); });
+  column("mfu", [](const CoursePoint& at) { return at.mfu(); });
   column("gradient_norm", [](const CoursePoint& at) { return at.gradient_norm.value(); });
   column("loss_scale", [](const CoursePoint& at) { return at.loss_scale.value(); });
   column("data_wait_ratio", [](const CoursePoint& at) { return at.data_wait_ratio(); });
@@ -96,7 +97,11 @@ std::string json_of(const EpochCourse& epochs) {
 }
 
 std::string json_of(const RecoveryCourse& recoveries) {
-  return list_of(recoveries.recoveries());
+  return list_of(recoveries.records());
+}
+
+std::string json_of(const GeneratedCourse& generated) {
+  return list_of(generated.records());
 }
 
 } // namespace troupe::metrics

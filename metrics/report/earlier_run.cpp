@@ -48,4 +48,12 @@ bool Recollection::add(const EpochRecord& epoch) {
   return true;
 }
 
+bool Recollection::add(const GeneratedRecord& sample) {
+  if (sample.step <= last_sample_ || sample.step > first_step_)
+    return false;
+  last_sample_ = sample.step;
+  course_.add(sample);
+  return true;
+}
+
 } // namespace troupe::metrics

@@ -23,6 +23,7 @@ public:
   /// False: not one of them, and nothing was taken.
   bool add(const StepRecord& step);
   bool add(const EpochRecord& epoch);
+  bool add(const GeneratedRecord& sample);
   /// All of them: what was before is not undone where steps are made again.
   bool add(const RecoveryRecord& recovery) {
     course_.add(recovery);
@@ -36,7 +37,7 @@ public:
 
 private:
   std::int64_t first_step_, steps_per_epoch_, epochs_;
-  std::int64_t steps_ = 0, last_step_ = -1, last_epoch_ = -1;
+  std::int64_t steps_ = 0, last_step_ = -1, last_epoch_ = -1, last_sample_ = -1;
   EarlierRun run_;
   RunCourse course_;
 };

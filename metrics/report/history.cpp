@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array files = {run_files::steps, run_files::epochs, run_files::recoveries};
+constexpr std::array files = {run_files::steps, run_files::epochs, run_files::recoveries,
+                              run_files::samples};
 
 /// CAF's messages stay small, so that signs of life are not delayed.
 constexpr std::size_t most = 32 * 1024;

@@ -15,7 +15,7 @@ namespace troupe::metrics {
 /// again may have lost its end.
 struct HistoryPlace {
   std::string opening;
-  std::array<std::int64_t, 3> bytes = {}; ///< by run_files: steps, epochs, recoveries
+  std::array<std::int64_t, 4> bytes = {}; ///< by run_files: steps, epochs, recoveries, samples
 
   template <class Inspector>
   friend bool inspect(Inspector& f, HistoryPlace& x) {

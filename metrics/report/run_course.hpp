@@ -3,17 +3,22 @@
 
 #include "duration_histogram.hpp"
 #include "epoch_course.hpp"
-#include "recovery_course.hpp"
+#include "latest.hpp"
 #include "run_progress.hpp"
 #include "step_course.hpp"
 
 namespace troupe::metrics {
+
+/// Changes of the membership.
+using RecoveryCourse = Latest<RecoveryRecord, 50>;
+using GeneratedCourse = Latest<GeneratedRecord, 20>;
 
 struct RunCourse {
   StepCourse steps;
   DurationHistogram step_seconds;
   EpochCourse epochs;
   RecoveryCourse recoveries;
+  GeneratedCourse generated;
   RunProgress progress;
 
   /// Gives the index of the first point of `steps` that is not as it was.
@@ -27,6 +32,7 @@ struct RunCourse {
     epochs.add(epoch);
   }
   void add(const RecoveryRecord& recovery) { recoveries.add(recovery); }
+  void add(const GeneratedRecord& text) { generated.add(text); }
 };
 
 } // namespace troupe::metrics

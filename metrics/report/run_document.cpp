@@ -24,6 +24,7 @@ OrderedJson json_of_standing(const Standing& now) {
           {"seconds", now.seconds},
           {"seconds_left", value_or_null(now.seconds_left)},
           {"samples_per_second", value_or_null(now.samples_per_second)},
+          {"mfu", value_or_null(now.mfu)},
           {"loss", value_or_null(now.loss)},
           {"accuracy", value_or_null(now.accuracy)},
           {"test_loss", value_or_null(now.test_loss)},
@@ -174,6 +175,8 @@ std::string json_of(const RunDocument& document, DocumentPart part, std::size_t 
     return fmt::format("{}", document.generation);
   case DocumentPart::recoveries:
     return json_of(document.course.recoveries);
+  case DocumentPart::generated:
+    return json_of(document.course.generated);
   case DocumentPart::actors:
     return dumped(json_of_actors(document.actors));
   case DocumentPart::timeline:

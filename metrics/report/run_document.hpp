@@ -86,6 +86,7 @@ enum class DocumentPart : std::uint8_t {
   nodes,
   generation,
   recoveries,
+  generated,
   actors,
   timeline,
   checkpoints,
@@ -93,10 +94,10 @@ enum class DocumentPart : std::uint8_t {
   config
 };
 
-inline constexpr std::array<std::string_view, 16> document_keys = {
-    "status",       "error",       "run",   "progress",   "steps",      "epochs",
-    "step_seconds", "workers",     "nodes", "generation", "recoveries", "actors",
-    "timeline",     "checkpoints", "log",   "config"};
+inline constexpr std::array<std::string_view, 17> document_keys = {
+    "status",       "error",    "run",         "progress",   "steps",      "epochs",
+    "step_seconds", "workers",  "nodes",       "generation", "recoveries", "generated",
+    "actors",       "timeline", "checkpoints", "log",        "config"};
 
 /// The value of a part, as JSON. Of steps, the points from the `from`th on.
 std::string json_of(const RunDocument& document, DocumentPart part, std::size_t from = 0);

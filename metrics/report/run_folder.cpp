@@ -37,8 +37,10 @@ Result<RunFolder> RunFolder::open(const std::filesystem::path& output, const Run
   TROUPE_TRY(auto epochs, open_lines(path / run_files::epochs, parse_epoch, before, writer));
   TROUPE_TRY(auto recoveries,
              open_lines(path / run_files::recoveries, parse_recovery, before, writer));
-  RunFolder folder(std::move(path), std::move(steps), std::move(epochs), std::move(recoveries),
-                   std::move(before), writer.drafts);
+  TROUPE_TRY(auto samples, open_lines(path / run_files::samples, parse_generated, before, writer));
+  RunFolder folder(std::move(path), writer.drafts,
+                   {std::move(steps), std::move(epochs), std::move(recoveries), std::move(samples)},
+                   std::move(before));
   std::error_code error;
   std::filesystem::remove(folder.summary(), error);
   std::filesystem::remove(folder.report(), error);
@@ -52,19 +54,23 @@ Status check_unwritten(const std::filesystem::path& run) {
 }
 
 Status RunFolder::append(const StepRecord& step) {
-  return steps_.append(to_json(step));
+  return lines_.steps.append(to_json(step));
 }
 
 Status RunFolder::append(const EpochRecord& epoch) {
-  return epochs_.append(to_json(epoch));
+  return lines_.epochs.append(to_json(epoch));
 }
 
 Status RunFolder::append(const RecoveryRecord& recovery) {
-  return recoveries_.append(to_json(recovery));
+  return lines_.recoveries.append(to_json(recovery));
+}
+
+Status RunFolder::append(const GeneratedRecord& sample) {
+  return lines_.samples.append(to_json(sample));
 }
 
 Status RunFolder::settle() {
-  for (auto* lines : {&steps_, &epochs_, &recoveries_})
+  for (auto* lines : {&lines_.steps, &lines_.epochs, &lines_.recoveries, &lines_.samples})
     TROUPE_TRY(lines->settle());
   return {};
 }

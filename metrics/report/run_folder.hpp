@@ -18,6 +18,7 @@ inline constexpr const char* config = "config.yaml";
 inline constexpr const char* steps = "events.jsonl";
 inline constexpr const char* epochs = "epochs.jsonl";
 inline constexpr const char* recoveries = "recoveries.jsonl";
+inline constexpr const char* samples = "samples.jsonl";
 inline constexpr const char* info = "run.json";
 inline constexpr const char* summary = "summary.json";
 inline constexpr const char* report = "report.html";
@@ -27,6 +28,11 @@ inline constexpr const char* report = "report.html";
 struct RunWriter {
   std::filesystem::path drafts = {}; ///< of core/drafts.hpp; empty: beside the files
   bool takes_over = false;           ///< from another process, which may still write
+};
+
+/// Its files of lines.
+struct RunLines {
+  JsonLines steps, epochs, recoveries, samples;
 };
 
 /// Blocks on files; one process at a time.
@@ -50,6 +56,7 @@ public:
   Status append(const StepRecord& step);
   Status append(const EpochRecord& epoch);
   Status append(const RecoveryRecord& recovery);
+  Status append(const GeneratedRecord& sample);
 
   /// Lines that found no room are written with the next one, or now. Error: of the first that
   /// cannot be.
@@ -62,14 +69,13 @@ public:
   Status write_report(std::string_view document) const;
 
 private:
-  RunFolder(std::filesystem::path path, JsonLines steps, JsonLines epochs, JsonLines recoveries,
-            Recollection before, std::filesystem::path drafts)
-      : path_(std::move(path)), drafts_(std::move(drafts)), steps_(std::move(steps)),
-        epochs_(std::move(epochs)), recoveries_(std::move(recoveries)), before_(std::move(before)) {
-  }
+  RunFolder(std::filesystem::path path, std::filesystem::path drafts, RunLines lines,
+            Recollection before)
+      : path_(std::move(path)), drafts_(std::move(drafts)), lines_(std::move(lines)),
+        before_(std::move(before)) {}
 
   std::filesystem::path path_, drafts_;
-  JsonLines steps_, epochs_, recoveries_;
+  RunLines lines_;
   Recollection before_;
 };
 

@@ -54,6 +54,27 @@ std::optional<RecoveryRecord> parse_recovery(std::string_view json) {
                         .first_step = number_at(object, "first_step_seconds")};
 }
 
+std::string to_json(const GeneratedRecord& generated) {
+  return dumped(OrderedJson{{"step", generated.step},
+                            {"time", utc_milliseconds(generated.time)},
+                            {"prompt", generated.prompt},
+                            {"text", generated.text},
+                            {"tokens", generated.tokens},
+                            {"seconds", generated.seconds}});
+}
+
+std::optional<GeneratedRecord> parse_generated(std::string_view json) {
+  const auto object = OrderedJson::parse(json, nullptr, false);
+  if (!object.is_object() || !object.contains("text"))
+    return std::nullopt;
+  return GeneratedRecord{.step = integer_at<std::int64_t>(object, "step"),
+                         .time = moment_at(object, "time"),
+                         .prompt = text_at(object, "prompt"),
+                         .text = text_at(object, "text"),
+                         .tokens = integer_at<std::int64_t>(object, "tokens"),
+                         .seconds = number_at(object, "seconds")};
+}
+
 std::string to_json(const StepRecord& step) {
   OrderedJson object = {{"step", step.step},
                         {"epoch", step.epoch},
@@ -69,6 +90,8 @@ std::string to_json(const StepRecord& step) {
                         {"collective_seconds", step.collective_seconds},
                         {"collectives", to_object(step.collectives)},
                         {"overlap_ratio", step.overlap_ratio}};
+  if (step.mfu)
+    object["mfu"] = *step.mfu;
   if (step.gradient_norm)
     object["gradient_norm"] = *step.gradient_norm;
   if (!step.dealing.empty())

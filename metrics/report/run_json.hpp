@@ -13,6 +13,7 @@ namespace troupe::metrics {
 std::string to_json(const StepRecord& step);
 std::string to_json(const EpochRecord& epoch);
 std::string to_json(const RecoveryRecord& recovery);
+std::string to_json(const GeneratedRecord& generated);
 
 // JSON of several lines, for people too.
 std::string to_json(const RunInfo& run);
@@ -22,6 +23,7 @@ std::string to_json(const RunSummary& summary);
 std::optional<StepRecord> parse_step(std::string_view json);
 std::optional<EpochRecord> parse_epoch(std::string_view json);
 std::optional<RecoveryRecord> parse_recovery(std::string_view json);
+std::optional<GeneratedRecord> parse_generated(std::string_view json);
 std::optional<RunInfo> parse_run_info(std::string_view json);
 std::optional<RunSummary> parse_summary(std::string_view json);
 

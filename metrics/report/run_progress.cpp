@@ -1,16 +1,10 @@
 #include "run_progress.hpp"
 
+#include "../known_ratio.hpp"
+
 #include <algorithm>
 
 namespace troupe::metrics {
-
-namespace {
-
-std::optional<double> ratio_of(double part, double whole) {
-  return whole > 0 ? std::optional{part / whole} : std::nullopt;
-}
-
-} // namespace
 
 void RunProgress::begin(const RunInfo& run) {
   first_step_ = run.first_step;
@@ -34,13 +28,15 @@ void RunProgress::add(const StepRecord& step) {
   now_.samples += step.samples;
   now_.seconds += step.seconds;
   step_seconds_ += step.seconds;
+  peak_seconds_ += step.peak_seconds();
   data_wait_ += step.data_wait_seconds;
   collective_ += step.collective_seconds;
   overlapped_ += step.overlap_ratio * step.collective_seconds;
-  now_.data_wait_ratio = ratio_of(data_wait_, step_seconds_);
-  now_.overlap_ratio = ratio_of(overlapped_, collective_);
+  now_.data_wait_ratio = known_ratio(data_wait_, step_seconds_);
+  now_.overlap_ratio = known_ratio(overlapped_, collective_);
   recent_.add(step);
   now_.samples_per_second = recent_.samples_per_second();
+  now_.mfu = recent_.mfu();
   now_.seconds_left = static_cast<double>(std::max<std::int64_t>(0, total_steps_ - now_.steps)) *
                       recent_.seconds_per_step();
 }
@@ -61,7 +57,8 @@ void RunProgress::note_steps(std::int64_t steps) {
 
 void RunProgress::stop() {
   now_.seconds_left.reset();
-  now_.samples_per_second = ratio_of(static_cast<double>(now_.samples), step_seconds_);
+  now_.samples_per_second = known_ratio(static_cast<double>(now_.samples), step_seconds_);
+  now_.mfu = known_ratio(peak_seconds_, step_seconds_);
 }
 
 void RunProgress::finish(const RunSummary& summary) {
@@ -70,6 +67,7 @@ void RunProgress::finish(const RunSummary& summary) {
   now_.seconds = summary.seconds;
   now_.seconds_left.reset();
   now_.samples_per_second = summary.samples_per_second;
+  now_.mfu = summary.mfu;
   if (summary.steps > 0)
     now_.loss = summary.loss;
   if (summary.accuracy)

@@ -20,6 +20,7 @@ struct Standing {
   double seconds = 0; ///< in steps and evaluations; when it has ended, from begin to end
   std::optional<double> seconds_left = {};
   std::optional<double> samples_per_second = {}; ///< now; when it has ended, over all steps
+  std::optional<double> mfu = {};                ///< likewise
   std::optional<double> loss = {}, accuracy = {};
   std::optional<double> test_loss = {}, test_accuracy = {};
   std::optional<double> lr = {}, gradient_norm = {}, loss_scale = {};
@@ -46,7 +47,7 @@ public:
 
 private:
   std::int64_t first_step_ = 0, total_steps_ = 0, steps_per_epoch_ = 1;
-  double step_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
+  double step_seconds_ = 0, peak_seconds_ = 0, data_wait_ = 0, collective_ = 0, overlapped_ = 0;
   RecentSteps recent_;
   Standing now_;
 };

@@ -30,6 +30,9 @@ std::int64_t key_of(const StepRecord& step) {
 std::int64_t key_of(const EpochRecord& epoch) {
   return epoch.epoch;
 }
+std::int64_t key_of(const GeneratedRecord& sample) {
+  return sample.step;
+}
 
 std::int64_t
 key_of(const RecoveryRecord& recovery) { // generations are counted anew by each process
@@ -103,6 +106,7 @@ Result<StandingReport> read_report(const fs::path& folder) {
   note(read_lines(folder / run_files::steps, parse_step, course), run_files::steps);
   note(read_lines(folder / run_files::epochs, parse_epoch, course), run_files::epochs);
   note(read_lines(folder / run_files::recoveries, parse_recovery, course), run_files::recoveries);
+  note(read_lines(folder / run_files::samples, parse_generated, course), run_files::samples);
   find_checkpoint(document, folder);
   if (summary) {
     take_summary(document, *summary);

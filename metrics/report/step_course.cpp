@@ -40,6 +40,7 @@ void CoursePoint::add(const StepRecord& next) {
   data_wait_seconds += next.data_wait_seconds;
   collective_seconds += next.collective_seconds;
   overlapped_seconds += next.overlap_ratio * next.collective_seconds;
+  peak_seconds += next.peak_seconds();
 }
 
 void CoursePoint::add(const CoursePoint& next) {
@@ -55,6 +56,7 @@ void CoursePoint::add(const CoursePoint& next) {
   data_wait_seconds += next.data_wait_seconds;
   collective_seconds += next.collective_seconds;
   overlapped_seconds += next.overlapped_seconds;
+  peak_seconds += next.peak_seconds;
 }
 
 std::size_t StepCourse::add(const StepRecord& step) {

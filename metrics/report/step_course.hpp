@@ -31,7 +31,7 @@ struct CoursePoint {
   double loss_high = loss_low;                                ///< no finite loss
   // Sums.
   double samples = 0, seconds = 0, data_wait_seconds = 0;
-  double collective_seconds = 0, overlapped_seconds = 0;
+  double collective_seconds = 0, overlapped_seconds = 0, peak_seconds = 0;
 
   explicit CoursePoint(const StepRecord& first) : step{first.step}, epoch{first.epoch} {
     add(first);
@@ -43,6 +43,7 @@ struct CoursePoint {
   double samples_per_second() const { return samples / seconds; }
   double data_wait_ratio() const { return data_wait_seconds / seconds; }
   double overlap_ratio() const { return overlapped_seconds / collective_seconds; }
+  double mfu() const { return peak_seconds / seconds; }
 };
 
 /// When there is no room for a further point, each two neighbours become one: so all points but the

@@ -26,7 +26,7 @@ struct StepField {
 };
 
 /// In the order in which they are written.
-constexpr std::array<StepField, 25> step_fields = {{
+constexpr std::array<StepField, 26> step_fields = {{
     {"step", &StepRecord::step},
     {"epoch", &StepRecord::epoch},
     {"time"},
@@ -41,6 +41,7 @@ constexpr std::array<StepField, 25> step_fields = {{
     {"collective_seconds", &StepRecord::collective_seconds},
     {"collectives"},
     {"overlap_ratio", &StepRecord::overlap_ratio},
+    {"mfu", &StepRecord::mfu},
     {"gradient_norm", &StepRecord::gradient_norm},
     {"dealing"},
     {"staleness", &StepRecord::staleness},

@@ -20,12 +20,14 @@ RunInfo info_of(const OrderedJson& run) {
   RunInfo info{.name = text_at(run, "name"),
                .model = text_at(run, "model"),
                .dataset = text_at(run, "dataset"),
+               .tokens_per_sample = integer_at<std::int64_t>(run, "tokens_per_sample"),
                .precision = text_at(run, "precision"),
                .world_size = integer_at<std::int32_t>(run, "world_size"),
                .batch_size = integer_at<std::int64_t>(run, "batch_size"),
                .steps_per_epoch = integer_at<std::int64_t>(run, "steps_per_epoch"),
                .total_steps = integer_at<std::int64_t>(run, "total_steps"),
                .first_step = integer_at<std::int64_t>(run, "first_step"),
+               .operations_per_step = number_at(run, "operations_per_step"),
                .recompute = recompute_of(run),
                .host = text_at(run, "host"),
                .version = text_at(run, "version"),
@@ -51,7 +53,8 @@ WorkerSummary worker_of(const OrderedJson& json) {
                        .compute_seconds = number_at(json, "compute_seconds"),
                        .data_wait_seconds = number_at(json, "data_wait_seconds"),
                        .collective_seconds = number_at(json, "collective_seconds"),
-                       .memory_limit_bytes = integer_at<std::uint64_t>(json, "memory_limit_bytes")};
+                       .memory_limit_bytes = integer_at<std::uint64_t>(json, "memory_limit_bytes"),
+                       .peak_operations = number_at(json, "peak_operations_per_second")};
   worker.memory.total_peak = worker.peak_memory_bytes;
   if (const auto peaks = json.find("peak_bytes_by_kind"); peaks != json.end())
     for (std::size_t i = 0; i < memory_kinds; ++i)
@@ -66,6 +69,7 @@ RunResult result_of(const OrderedJson& json) {
           .steps = integer_at<std::int64_t>(json, "steps"),
           .seconds = number_at(json, "seconds"),
           .samples_per_second = number_at(json, "samples_per_second"),
+          .mfu = optional_number_at(json, "mfu"),
           .loss = number_at(json, "loss"),
           .accuracy = optional_number_at(json, "accuracy"),
           .parameters_sha256 = text_at(json, "parameters_sha256")};

@@ -1,5 +1,6 @@
 #include "event_file.hpp"
 
+#include "../text_figures.hpp"
 #include "detail/event.hpp"
 
 #include "troupe/core/atomic_file.hpp"
@@ -52,7 +53,7 @@ Result<EventFile> EventFile::create(const std::filesystem::path& folder, const R
     if (!file)
       return fail(errc_of(errno), "cannot open {}: {}", echoed(path.string()),
                   std::strerror(errno));
-    EventFile events{path, std::move(file)};
+    EventFile events{path, std::move(file), run};
     TROUPE_TRY(events.append(file_version_record(now) + restart_record(now, run.first_step)));
     return events;
   }
@@ -71,6 +72,7 @@ Status EventFile::append(const StepRecord& step) {
     return {};
   std::vector<Scalar> scalars = {{"train/loss", step.loss}, {"train/learning_rate", step.lr}};
   add(scalars, "train/accuracy", step.accuracy);
+  add(scalars, "train/perplexity", perplexity(run_, step.loss));
   add(scalars, "train/gradient_norm", step.gradient_norm);
   add(scalars, "train/drift", step.drift);
   if (step.round_bytes > 0)
@@ -78,8 +80,13 @@ Status EventFile::append(const StepRecord& step) {
   add(scalars, "train/staleness", step.staleness);
   add(scalars, "time/lease_seconds", step.lease_seconds);
   add(scalars, "train/loss_scale", step.loss_scale);
-  if (step.seconds > 0)
-    add(scalars, "throughput/samples_per_second", static_cast<double>(step.samples) / step.seconds);
+  if (step.seconds > 0) {
+    const auto rate = static_cast<double>(step.samples) / step.seconds;
+    add(scalars, "throughput/samples_per_second", rate);
+    if (run_.tokens_per_sample > 0)
+      add(scalars, "throughput/tokens_per_second", throughput(run_, rate).per_second);
+  }
+  add(scalars, "throughput/mfu", step.mfu);
   add(scalars, "time/step_seconds", step.seconds);
   add(scalars, "time/data_wait_seconds", step.data_wait_seconds);
   add(scalars, "time/compute_seconds", step.compute_seconds);
@@ -92,6 +99,7 @@ Status EventFile::append(const EpochRecord& epoch) {
   add(scalars, "epoch/train_accuracy", epoch.train_accuracy);
   add(scalars, "epoch/seconds", epoch.seconds);
   add(scalars, "test/loss", epoch.test_loss);
+  add(scalars, "test/perplexity", perplexity(run_, epoch.test_loss));
   add(scalars, "test/accuracy", epoch.test_accuracy);
   for (const auto& [rank, bytes] : peaks_)
     scalars.push_back({fmt::format("memory/rank_{}_peak_bytes", rank), static_cast<double>(bytes)});

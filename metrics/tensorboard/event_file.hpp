@@ -39,14 +39,15 @@ public:
   void note(const WorkerSummary& worker) { peaks_[worker.rank] = worker.peak_memory_bytes; }
 
 private:
-  EventFile(std::filesystem::path path, net::Descriptor file)
-      : path_{std::move(path)}, file_{std::move(file)} {}
+  EventFile(std::filesystem::path path, net::Descriptor file, const RunInfo& run)
+      : path_{std::move(path)}, file_{std::move(file)}, run_{run} {}
   Status append(std::string_view record);
   Status append(std::chrono::system_clock::time_point time, std::int64_t step,
                 std::span<const Scalar> scalars);
 
   std::filesystem::path path_;
   net::Descriptor file_;
+  RunInfo run_;
   std::int64_t size_ = 0; ///< bytes of whole records
   std::int64_t last_step_ = 0;
   std::map<int, std::uint64_t> peaks_; ///< bytes, by rank

@@ -39,14 +39,28 @@ bool has_good_values(const Family& family, ModelConfig model) {
 /// The family's own conflicts are looked for only where it can take the samples, and not in values
 /// that it may divide by.
 ConfigConflicts of_samples(const Family& family, const ModelConfig& model, const InputSpec& input) {
+  if (family.takes_tokens() != (input.vocabulary > 0))
+    return {
+        {{"model.name", "data.dataset"},
+         fmt::format("{} {}", model.name,
+                     family.takes_tokens() ? "reads tokens, and the data has none"
+                                           : "does not read tokens, which are what the data has"),
+         fmt::format("{}", fmt::join(names_where(model,
+                                                 [&](const Family& other) {
+                                                   return other.takes_tokens() !=
+                                                          family.takes_tokens();
+                                                 }),
+                                     ", "))}};
   if (family.images_only && input.sample.rank() != 3)
     return {{{"model.name", "data.dataset"},
              fmt::format("{} takes images (H, W, C), not samples of the shape {}", model.name,
                          input.sample.to_string()),
-             fmt::format(
-                 "{}", fmt::join(names_where(
-                                     model, [](const Family& other) { return !other.images_only; }),
-                                 ", "))}};
+             fmt::format("{}", fmt::join(names_where(model,
+                                                     [](const Family& other) {
+                                                       return !other.images_only &&
+                                                              !other.takes_tokens();
+                                                     }),
+                                         ", "))}};
   return family.conflicts && has_good_values(family, model) ? family.conflicts(model, input)
                                                             : ConfigConflicts{};
 }

@@ -20,7 +20,7 @@ std::vector<ModelKey> keys_of(const Family& family, ModelConfig& model) {
 } // namespace
 
 std::vector<Family> families(const ModelConfig& model) {
-  std::vector<Family> all = {resnet(), cifar_resnet(), mlp(), linear()};
+  std::vector<Family> all = {resnet(), cifar_resnet(), mlp(), linear(), gpt2(), llama()};
   std::ranges::copy(model.own_families.rows(), std::back_inserter(all));
   return all;
 }

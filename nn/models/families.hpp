@@ -18,6 +18,8 @@ Family resnet();
 Family cifar_resnet();
 Family mlp();
 Family linear();
+Family gpt2();
+Family llama();
 
 /// The default of model.name.
 inline constexpr std::string_view usual_model = "resnet20";

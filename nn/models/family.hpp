@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../builder.hpp"
+#include "hugging_face.hpp"
 #include "input.hpp"
 
 #include "troupe/core/config/schema.hpp"
@@ -31,6 +32,16 @@ struct FeatureArguments {
   bool training; ///< batch norm with the batch's statistics
 };
 
+struct LanguageArguments {
+  GraphBuilder& builder;
+  TensorId tokens, labels; ///< i32 (N, T); labels below 0 are ignored
+  const ModelConfig& model;
+  std::int64_t sequence;   ///< T
+  std::int64_t vocabulary; ///< of the data
+  float label_smoothing;
+  TensorId dropout_keys = -1; ///< i32 (N, 2) (core/device/dropout_math.hpp); -1: nothing is dropped
+};
+
 /// Models that are built alike.
 struct Family {
   std::vector<std::string> names; ///< of model.name
@@ -44,6 +55,13 @@ struct Family {
   /// Adds all layers but the classifier and begins the unit "head", to which that belongs. Gives
   /// the features (N, C) that it takes.
   TensorId (*add_features)(const FeatureArguments& arguments) = nullptr;
+  /// Of a family that takes tokens, instead of it: adds all layers, the unit "head" with the loss
+  /// last.
+  void (*add_language_model)(const LanguageArguments& arguments) = nullptr;
+  /// What Hugging Face calls the same; null: nothing. Keys have values that go together.
+  HuggingFaceForm (*hugging_face)(const ModelConfig& model, const InputSpec& input) = nullptr;
+
+  bool takes_tokens() const { return add_language_model != nullptr; }
 };
 
 /// The names in a table whose rows have one.

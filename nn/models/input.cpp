@@ -16,6 +16,12 @@ InputSpec input_spec(const Config& config) {
   const auto& data = config.data;
   if (facts_of_data(data).sample == SampleKind::image)
     return image_input(data.image_size, config.model.in_channels);
+  if (facts_of_data(data).sample == SampleKind::tokens)
+    return {.name = "tokens",
+            .sample = {data.sequence_length},
+            .target = "targets",
+            .vocabulary = data.tokenizer == byte_tokenizer ? byte_vocabulary
+                                                           : config.model.vocabulary.value_or(1)};
   const auto* const own = own_data_set(data);
   InputSpec input{.name = "features",
                   .sample =

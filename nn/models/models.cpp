@@ -2,6 +2,7 @@
 
 #include "families.hpp"
 
+#include "troupe/core/device/dropout_math.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/nearest.hpp"
 
@@ -49,6 +50,20 @@ Shape batch_of(std::int64_t samples, const Shape& sample) {
   return Shape{std::move(dims)};
 }
 
+/// Tokens and their labels, and all of a model for them.
+void add_language_model(GraphBuilder& builder, const ModelConfig& model,
+                        const ModelOptions& options) {
+  const auto& input = options.input;
+  const auto shape = batch_of(options.batch, input.sample);
+  const auto tokens = builder.input(input.name, shape, DType::i32);
+  const auto labels = builder.target(input.target, shape, DType::i32);
+  const bool drops = options.training && model.dropout > 0;
+  const auto keys =
+      drops ? builder.input(dropout_keys_name, {options.batch, dropout_key_words}, DType::i32) : -1;
+  family_of(model)->add_language_model({builder, tokens, labels, model, input.sample.elements(),
+                                        input.vocabulary, options.label_smoothing, keys});
+}
+
 TensorId add_target(GraphBuilder& builder, const ModelConfig& model, const ModelOptions& options) {
   const auto& input = options.input;
   return input.target_kind == TargetKind::labels
@@ -61,6 +76,10 @@ TensorId add_target(GraphBuilder& builder, const ModelConfig& model, const Model
 Result<Graph> build_model(const ModelConfig& model, const ModelOptions& options) {
   TROUPE_TRY(check(model, options));
   GraphBuilder builder;
+  if (family_of(model)->takes_tokens()) {
+    add_language_model(builder, model, options);
+    return std::move(builder).finish();
+  }
   // Inputs come before the first unit is begun: they belong to it.
   const auto input =
       builder.input(options.input.name, batch_of(options.batch, options.input.sample));

@@ -4,6 +4,9 @@
 /// logits (N, outputs), loss and, where the target is labels, correct. Parameters and statistics of
 /// ResNets have the names of torchvision's. Units are "stem", one for every residual block
 /// ("layer1.0") or hidden layer, and "head".
+///
+/// Language models take tokens and labels (N, T), give loss and no logits, have Hugging Face's
+/// names, and units "embedding", one for every block ("transformer.h.0"), and "head".
 #pragma once
 
 #include "input.hpp"
@@ -22,6 +25,7 @@ struct ModelOptions {
   std::int64_t batch = 1;
   /// Batch norm with the batch's statistics; false gives the graph for evaluation, with the same
   /// parameters and statistics.
+  /// Language models drop elements, whose keys are the last tensor of the batch.
   bool training = true;
   float label_smoothing = 0.0f; ///< cross_entropy only
 };

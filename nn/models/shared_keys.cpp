@@ -7,7 +7,8 @@ ModelKey width_key(ModelConfig& model) {
                   &model.width,
                   {.min = 1, .max = 65536},
                   "Channels of the first stage, of which the others have 2, 4 and 8 times "
-                  "as many; not given: 64, for resnet20, 32 and 56: 16"},
+                  "as many; not given: 64, for resnet20, 32 and 56: 16. Of language models, what "
+                  "their blocks read and write"},
           .elsewhere = "the layers of {} have widths of their own"};
 }
 

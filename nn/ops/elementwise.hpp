@@ -65,6 +65,35 @@ inline constexpr OpRecord gelu_backward = {
     .in_place = 1,
 };
 
+inline Status differentiate_swiglu(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate_all(Op::swiglu_backward, node, {0, 1}, {dy, node.inputs[0], node.inputs[1]});
+  return {};
+}
+
+// Shazeer, "GLU Variants Improve Transformer", 2020.
+inline constexpr OpRecord swiglu = {
+    .op = Op::swiglu,
+    .infer = infer_elementwise<2>,
+    .autocast = Autocast{AutocastRule::widest},
+    .gradient = differentiate_swiglu,
+    .clone = same_node,
+    .in_place = 2,
+};
+
+inline Status check_swiglu_backward(const Attributes&, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 3));
+  TROUPE_TRY(expect_outputs(out, 2));
+  for (const auto& type : {in[1], in[2], out[0], out[1]})
+    TROUPE_TRY(expect_type(type, in[0], "each of the others"));
+  return {};
+}
+
+inline constexpr OpRecord swiglu_backward = {
+    .op = Op::swiglu_backward,
+    .kind = OpKind::backward,
+    .check = check_swiglu_backward,
+};
+
 inline Status differentiate_add(Propagation& to, const Node& node, TensorId dy) {
   TROUPE_TRY(to.pass_on(node, 0, dy));
   return to.pass_on(node, 1, dy);

@@ -111,4 +111,80 @@ inline constexpr OpRecord mean_squared_error_backward = {
     .takes_loss_scale = true,
 };
 
+/// Of x and labels: a value for each row.
+inline Status expect_rows_and_labels(Types inputs) {
+  const auto &x = inputs[0], &weight = inputs[1], &labels = inputs[2];
+  TROUPE_TRY(expect_rank(x, 2, "x (N, C)"));
+  TROUPE_TRY(expect_floating(x, "x"));
+  TROUPE_TRY(expect_rank(weight, 2, "weight (V, C)"));
+  if (weight.dtype != DType::f32)
+    return wrong("the weight must be f32, is {}", to_string(weight.dtype));
+  if (x.shape[1] != weight.shape[1])
+    return wrong("x has {} features, the weight takes {}", x.shape[1], weight.shape[1]);
+  if (labels.dtype != DType::i32 || labels.shape.elements() != x.shape[0])
+    return wrong("labels must be {} values of i32, are {} {}", x.shape[0], to_string(labels.dtype),
+                 labels.shape.to_string());
+  return {};
+}
+
+inline OutputTypes infer_linear_cross_entropy(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 3));
+  TROUPE_TRY(expect_rows_and_labels(inputs));
+  return std::vector{scalar(), TensorType{{inputs[0].shape[0]}, DType::f32}, scalar()};
+}
+
+inline Status differentiate_linear_cross_entropy(Propagation& to, const Node& node, TensorId) {
+  to.propagate_all(Op::linear_cross_entropy_backward, node, {0, 1},
+                   {node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[1]});
+  return {};
+}
+
+/// A product of all rows with the weight.
+inline NodeCost cost_of_logits(const Graph& graph, const Node& node) {
+  auto cost = cost_of_moving(graph, node);
+  cost.operations = 2.0 * static_cast<double>(graph[node.inputs[0]].shape[0]) *
+                    static_cast<double>(graph[node.inputs[1]].shape.elements());
+  return cost;
+}
+
+/// The logits again, and two gradients.
+inline NodeCost cost_of_logits_backward(const Graph& graph, const Node& node) {
+  auto cost = cost_of_logits(graph, node);
+  cost.repeated = cost.operations;
+  cost.operations *= 3;
+  return cost;
+}
+
+inline constexpr OpRecord linear_cross_entropy = {
+    .op = Op::linear_cross_entropy,
+    .kind = OpKind::loss,
+    .infer = infer_linear_cross_entropy,
+    // Of PyTorch's two ops, linear has this rule; what cross_entropy does is in f32 here, too.
+    .autocast = Autocast{AutocastRule::lower_precision},
+    .rounded = InputSet::only({1}),
+    .gradient = differentiate_linear_cross_entropy,
+    .flows_to = InputSet::only({0, 1}),
+    .cost = cost_of_logits,
+};
+
+inline Status check_linear_cross_entropy_backward(const Attributes&, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 4, 5));
+  TROUPE_TRY(expect_outputs(out, 2));
+  TROUPE_TRY(expect_rows_and_labels(in));
+  TROUPE_TRY(expect_type(in[3], {{in[0].shape[0]}, DType::f32}, "saved_log_sum_exp"));
+  if (in.size() == 5)
+    TROUPE_TRY(expect_type(in[4], scalar(), "loss_scale"));
+  TROUPE_TRY(expect_type(out[0], in[0], "dx"));
+  return expect_type(out[1], in[1], "dweight");
+}
+
+inline constexpr OpRecord linear_cross_entropy_backward = {
+    .op = Op::linear_cross_entropy_backward,
+    .kind = OpKind::backward,
+    .check = check_linear_cross_entropy_backward,
+    .rounded = InputSet::only({1}),
+    .takes_loss_scale = true,
+    .cost = cost_of_logits_backward,
+};
+
 } // namespace troupe::nn::ops

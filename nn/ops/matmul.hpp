@@ -5,7 +5,12 @@
 
 namespace troupe::nn::ops {
 
-inline OutputTypes infer_matmul(const Attributes&, Types inputs) {
+inline bool is_wide(const Attributes& attributes) {
+  const auto* const matmul = std::get_if<MatmulAttributes>(&attributes);
+  return matmul && matmul->wide;
+}
+
+inline OutputTypes infer_matmul(const Attributes& attributes, Types inputs) {
   TROUPE_TRY(expect_count(inputs, 2, 3));
   const auto& x = inputs[0];
   const auto& w = inputs[1];
@@ -17,7 +22,8 @@ inline OutputTypes infer_matmul(const Attributes&, Types inputs) {
     return wrong("x has {} features, the weight takes {}", x.shape[1], w.shape[1]);
   if (inputs.size() == 3)
     TROUPE_TRY(expect_type(inputs[2], {{w.shape[0]}, DType::f32}, "bias"));
-  return std::vector{TensorType{{x.shape[0], w.shape[0]}, x.dtype}};
+  return std::vector{
+      TensorType{{x.shape[0], w.shape[0]}, is_wide(attributes) ? DType::f32 : x.dtype}};
 }
 
 inline Status differentiate_matmul(Propagation& to, const Node& node, TensorId dy) {

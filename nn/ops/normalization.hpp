@@ -186,4 +186,45 @@ inline constexpr OpRecord layer_norm_backward = {
     .check = check_layer_norm_backward,
 };
 
+inline OutputTypes infer_rms_norm(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 2));
+  const auto& x = inputs[0];
+  TROUPE_TRY(expect_floating(x, "x"));
+  if (x.shape.rank() < 2 || x.shape.dims.back() < 1)
+    return wrong("x must be (N, ..., C), is {}", x.shape.to_string());
+  TROUPE_TRY(expect_channels(inputs.subspan(1), x.shape.dims.back(), "scale"));
+  return std::vector{x, by_row(x)};
+}
+
+inline Status differentiate_rms_norm(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate_all(Op::rms_norm_backward, node, {0, 1},
+                   {dy, node.inputs[0], node.inputs[1], node.outputs[1]});
+  return {};
+}
+
+inline constexpr OpRecord rms_norm = {
+    .op = Op::rms_norm,
+    .infer = infer_rms_norm,
+    // As layer_norm.
+    .autocast = Autocast{AutocastRule::fp32, "rms_norm"},
+    .gradient = differentiate_rms_norm,
+    .clone = same_node,
+};
+
+inline Status check_rms_norm_backward(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 4));
+  TROUPE_TRY(expect_outputs(out, 2));
+  const auto& x = in[1];
+  TROUPE_TRY(expect_inverse(Op::rms_norm, attributes, {x, in[2]}, in[0]));
+  TROUPE_TRY(expect_type(in[3], by_row(x), "saved_inv_rms"));
+  TROUPE_TRY(expect_type(out[0], x, "dx"));
+  return expect_channels(out.subspan(1), x.shape.dims.back(), "dscale");
+}
+
+inline constexpr OpRecord rms_norm_backward = {
+    .op = Op::rms_norm_backward,
+    .kind = OpKind::backward,
+    .check = check_rms_norm_backward,
+};
+
 } // namespace troupe::nn::ops

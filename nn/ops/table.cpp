@@ -3,9 +3,12 @@
 // compile this file.
 #include "table.hpp"
 
+#include "attention.hpp"
 #include "convolution.hpp"
 #include "detail/shapes.hpp"
+#include "dropout.hpp"
 #include "elementwise.hpp"
+#include "embedding.hpp"
 #include "fused_batch_norm.hpp"
 #include "loss.hpp"
 #include "matmul.hpp"
@@ -32,10 +35,10 @@ constexpr bool has_autocast_rule(const OpRecord& record) {
   return record.autocast.has_value() != is_backward(record);
 }
 
-/// Only forward ops have gradients; all losses have one, from their first input alone.
+/// Only forward ops have gradients; all losses have one, of their first input at least.
 constexpr bool has_sound_gradient(const OpRecord& record) {
   if (record.kind == OpKind::loss)
-    return record.gradient && record.flows_to == InputSet::only({0});
+    return record.gradient && record.flows_to.contains(0);
   return !record.gradient || (!is_backward(record) && record.flows_to != InputSet::none());
 }
 

@@ -31,10 +31,12 @@ public:
     for (auto node : nodes) {
       if (rule_of(node) != AutocastRule::given) {
         const auto dtype = type_of(node);
-        for (auto& id : node.inputs)
-          id = cast(id, dtype, node.unit);
-        // The first output alone: saved statistics and indices keep their types.
-        if (dtype == compute_)
+        // Weights are rounded where they are read, also those that are shared as activations.
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+          if (!record_of(node.op).rounded.contains(i))
+            node.inputs[i] = cast(node.inputs[i], dtype, node.unit);
+        // The first output alone: saved statistics and indices keep their types; so do losses.
+        if (dtype == compute_ && is_castable(graph_[node.outputs[0]]))
           graph_[node.outputs[0]].dtype = dtype;
       }
       graph_.add_node(std::move(node));

@@ -28,6 +28,8 @@ void pad_channels(Graph& graph, TensorId images, std::int64_t channels) {
 Graph format_input(const Graph& forward, const InputFormat& format) {
   auto graph = forward;
   for (const auto images : graph.with_role(Role::input)) {
+    if (graph[images].dtype == DType::i32)
+      continue; // ids are no numbers to round
     graph[images].dtype = format.dtype;
     pad_channels(graph, images, format.channels);
   }

@@ -4,9 +4,11 @@
 #include "deterministic.hpp"
 #include "stub_roles.hpp"
 
+#include "troupe/actors/cluster/carried_error.hpp"
 #include "troupe/actors/roles/coordinator.hpp"
 #include "troupe/core/config/config.hpp"
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -21,8 +23,13 @@ constexpr std::uint64_t pieces = 2;
 struct Seen {
   std::vector<std::int64_t> limits; ///< of rank 0
   std::vector<std::int64_t> evaluations, snapshots;
-  std::vector<std::int64_t> meetings;                         ///< of both ranks
-  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces; ///< step and piece
+  std::vector<std::int64_t> meetings;                           ///< of both ranks
+  std::vector<std::pair<std::int64_t, std::uint64_t>> pieces;   ///< step and piece
+  std::vector<std::pair<std::int64_t, std::uint64_t>> gathered; ///< for samples
+  std::vector<GeneratedRecordPtr> samples;
+  std::vector<std::pair<std::int64_t, Error>> unwritten_samples;
+  int failing_samples = 0;    ///< so many, from the first
+  bool writes_slowly = false; ///< a sample is there when the clock is moved
   std::vector<bool> writes;
   std::vector<StepRecordPtr> steps;
   std::vector<EpochRecordPtr> epochs;
@@ -80,6 +87,10 @@ inline shard_manager_actor spawn_shard_manager(caf::actor_system& system, int ra
           seen->writes.push_back(false);
         return part;
       },
+      [seen](atom::generate, std::int64_t step, std::uint64_t piece) {
+        seen->gathered.emplace_back(step, piece);
+        return piece + 1 == pieces;
+      },
       [seen](atom::contribute, std::int64_t step, std::uint64_t piece) {
         seen->pieces.emplace_back(step, piece);
       });
@@ -118,11 +129,41 @@ struct CheckpointerStub {
   std::shared_ptr<Seen> seen;
 };
 
+struct GeneratorStub {
+  static inline const char* name = "generator_stub";
+  GeneratorStub(generator_actor::pointer its_self, std::shared_ptr<Seen> seen_by)
+      : self{its_self}, seen{std::move(seen_by)} {}
+  generator_actor::behavior_type make_behavior() {
+    return {[](atom::snapshot, const StatePiecePtr&) { return true; },
+            [this](atom::generate, std::int64_t step) -> caf::result<GeneratedRecordPtr> {
+              if (seen->failing_samples-- > 0)
+                return carry(Error{Errc::out_of_memory, "there is no room"});
+              const GeneratedRecordPtr record = std::make_shared<const metrics::GeneratedRecord>(
+                  metrics::GeneratedRecord{.step = step});
+              if (!seen->writes_slowly)
+                return record;
+              promise = self->make_response_promise<GeneratedRecordPtr>();
+              self->run_delayed(std::chrono::hours{1}, [this, record] { promise.deliver(record); });
+              return promise;
+            },
+            [](atom::tick) {}};
+  }
+  generator_actor::pointer self;
+  std::shared_ptr<Seen> seen;
+  caf::typed_response_promise<GeneratedRecordPtr> promise; ///< broken where the actor dies
+};
+
 inline metrics_actor spawn_metrics(caf::actor_system& system, const std::shared_ptr<Seen>& seen) {
   return spawn_stub<metrics_actor>(
       system,
       [seen](atom::step_committed, const StepRecordPtr& record) { seen->steps.push_back(record); },
       [seen](atom::evaluated, const EpochRecordPtr& record) { seen->epochs.push_back(record); },
+      [seen](atom::evaluated, const GeneratedRecordPtr& record) {
+        seen->samples.push_back(record);
+      },
+      [seen](atom::failed, std::int64_t steps, const Error& why) {
+        seen->unwritten_samples.emplace_back(steps, why);
+      },
       [seen](atom::status, metrics::JobPhase phase) { seen->phases.push_back(phase); },
       [seen](atom::status, const WorkerSummaries& workers) { seen->workers = workers; },
       [seen](atom::failed, double loss) { seen->failed_losses.push_back(loss); },
@@ -135,15 +176,18 @@ struct Company : Deterministic {
   explicit Company(std::int64_t first_step = 0,
                    std::vector<engine::NodePlace> nodes = {{"here", "here", "here:1", 0, 2}},
                    BestSoFar best = BestSoFar{}, bool is_sharded = false,
-                   bool saves_best_alone = false, std::int64_t steps_of_a_round = 1) {
+                   bool saves_best_alone = false, std::int64_t steps_of_a_round = 1,
+                   Interval sample_every = {}) {
     seen->is_sharded = is_sharded;
     Config two_epochs;
     two_epochs.train.epochs = 2;
     two_epochs.checkpoint.every = {Interval::Unit::epochs, 1};
+    two_epochs.train.sample.every = sample_every;
     if (saves_best_alone)
       two_epochs.checkpoint.every = {Interval::Unit::never};
     metrics = spawn_metrics(system, seen);
     checkpointer = spawn_state<CheckpointerStub, checkpointer_actor>(system, seen);
+    generator = spawn_state<GeneratorStub, generator_actor>(system, seen);
     coordinator = spawn_state<CoordinatorState, coordinator_actor>(
         system,
         CoordinatorSetup{
@@ -155,9 +199,11 @@ struct Company : Deterministic {
                          std::int64_t step) { return (step + 1) % steps_of_a_round == 0; },
             .dealer = {.dealing = {2, 2}},
             .learning_rate = [](std::int64_t step) { return 0.5 * static_cast<double>(step); },
+            .info = {.operations_per_step = 6e9},
             .totals = {.best = std::move(best)},
             .is_sharded = seen->is_sharded,
             .checkpointer = checkpointer,
+            .generator = generator,
             .metrics = metrics});
   }
   ~Company() {
@@ -165,6 +211,7 @@ struct Company : Deterministic {
       self->send_exit(actor, caf::exit_reason::kill);
     self->send_exit(coordinator, caf::exit_reason::kill);
     self->send_exit(checkpointer, caf::exit_reason::kill);
+    self->send_exit(generator, caf::exit_reason::kill);
     self->send_exit(metrics, caf::exit_reason::kill);
     scheduler.run();
   }
@@ -174,8 +221,11 @@ struct Company : Deterministic {
     others.push_back(caf::actor_cast<caf::actor>(worker));
     others.push_back(caf::actor_cast<caf::actor>(shard_manager));
     self->send(coordinator, atom::join_v,
-               RankInfo{.rank = rank, .metrics = {}, .device = rank == 0 ? "a" : "b"}, worker,
-               shard_manager, metrics);
+               RankInfo{.rank = rank,
+                        .metrics = {},
+                        .device = rank == 0 ? "a" : "b",
+                        .peak_operations = peaks[static_cast<std::size_t>(rank)]},
+               worker, shard_manager, metrics);
     scheduler.run();
   }
   void start() {
@@ -201,8 +251,10 @@ struct Company : Deterministic {
   }
 
   std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  std::array<double, 2> peaks = {}; ///< operations a second, by rank; 0: nobody knows
   metrics_actor metrics;
   checkpointer_actor checkpointer;
+  generator_actor generator;
   coordinator_actor coordinator;
   std::vector<caf::actor> others;
 };

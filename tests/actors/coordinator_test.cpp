@@ -1,5 +1,6 @@
 #include "coordinator_fixture.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <limits>
@@ -97,6 +98,24 @@ TEST_CASE("a norm that nobody measured is not told") {
   company.start();
   company.commit_all(0, 1);
   CHECK_FALSE(company.seen->steps.at(0)->gradient_norm);
+}
+
+TEST_CASE("a step's operations a second are a part of what all devices do at most") {
+  Company company;
+  company.peaks = {1e12, 2e12};
+  company.start();
+  company.commit_all(0, 1);
+  const auto& step = *company.seen->steps.at(0);
+  REQUIRE(step.mfu);
+  CHECK(*step.mfu == Catch::Approx(6e9 / step.seconds / 3e12));
+}
+
+TEST_CASE("that part is not told where one device's most is unknown") {
+  Company company;
+  company.peaks = {1e12, 0};
+  company.start();
+  company.commit_all(0, 1);
+  CHECK_FALSE(company.seen->steps.at(0)->mfu);
 }
 
 TEST_CASE("a failure ends the job at once and says what failed") {

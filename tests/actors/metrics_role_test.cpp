@@ -169,9 +169,15 @@ TEST_CASE("what METRICS is told is on the run's page") {
     audience.commit(step);
   audience.tell(atom::evaluated_v,
                 EpochRecordPtr{std::make_shared<metrics::EpochRecord>(testing::small_epoch(0))});
+  audience.tell(atom::evaluated_v, GeneratedRecordPtr{std::make_shared<metrics::GeneratedRecord>(
+                                       testing::small_generated(3))});
   audience.tell(atom::status_v, WorkerSummaries{testing::small_worker(0)});
   audience.tell(atom::saved_v,
                 CheckpointOutcome{.step = 3, .path = "somewhere", .seconds = 0.5, .bytes = 4096});
+  audience.tell(atom::failed_v, std::int64_t{4}, Error{Errc::io, "the tokenizer is gone"});
+  CHECK(audience.page().at("log").back().at("text") ==
+        "the sample of step 4 was not written: " +
+            Error{Errc::io, "the tokenizer is gone"}.to_string());
   audience.tell(atom::saved_v,
                 CheckpointOutcome{.step = 4, .failure = Error{Errc::no_space, "it is full"}});
   audience.tell(atom::alive_v, std::string{"there:7401"});
@@ -181,6 +187,8 @@ TEST_CASE("what METRICS is told is on the run's page") {
   CHECK(page.at("progress").at("steps") == 3);
   CHECK(page.at("steps").at("loss")[2] == Catch::Approx(testing::small_step(2).loss));
   CHECK(page.at("epochs")[0].at("test_accuracy") == 0.625);
+  CHECK(page.at("generated")[0].at("text") == testing::small_generated(3).text);
+  CHECK(lines(audience.file("samples.jsonl")) == 1);
   CHECK(page.at("workers")[0].at("node") == "one");
   CHECK(page.at("nodes")[0].at("page") == "here:9401");
   CHECK(page.at("nodes")[0].at("leads") == true);

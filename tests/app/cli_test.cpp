@@ -220,7 +220,7 @@ TEST_CASE("option --set takes one value and leaves the next word alone") {
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "--set train.epochs=x: train.epochs: \"x\" has the wrong type; allowed: a whole "
-        "number, 1 to 1000000\n");
+        "number, 1 to 1000000, or null\n");
 }
 
 TEST_CASE("a missing config file exits with 2") {
@@ -268,7 +268,8 @@ TEST_CASE("doctor looks at devices, libraries, ports and clocks") {
   const auto found = nlohmann::json::parse(outcome.out);
   for (const auto* name : {"cpu", "cores", "vectors", "isa", "bf16", "memory"})
     CHECK(found["host"].contains(name));
-  for (const auto* name : {"oneDNN", "CAF", "prometheus-cpp", "Boost", "yaml-cpp", "libwebp"})
+  for (const auto* name :
+       {"oneDNN", "CAF", "prometheus-cpp", "Boost", "yaml-cpp", "libwebp", "libicu"})
     CHECK(!found["libraries"][name]["value"].get<std::string>().empty());
   CHECK(found["precision"]["fp32"]["value"] == "fp32 arithmetic, fp32 activations");
   CHECK(found["precision"]["amp_fp16"]["value"] == "fp32 arithmetic, fp16 activations");

@@ -270,9 +270,10 @@ TEST_CASE("optimizer and schedule must be consistent") {
             .starts_with("train.schedule.warmup: 10 epochs of warm-up leave nothing of 10 epochs; "
                          "allowed: below 10; for a short trial: "));
   CHECK(conflict({"train.schedule.name=step"}) ==
-        "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs");
+        "train.schedule.milestones: schedule step needs milestones; allowed: a list of epochs, or "
+        "of steps, tokens or shares");
   CHECK(conflict({"train.schedule={name: step, milestones: [5, 5]}"}) ==
-        "train.schedule.milestones: milestones must grow; allowed: ascending epochs");
+        "train.schedule.milestones: milestones must grow; allowed: ascending lengths");
   CHECK(conflict({"train.schedule={name: step, milestones: [5, 10]}"})
             .starts_with("train.schedule.milestones: milestone 10 is never reached in 10 epochs; "
                          "allowed: below 10; for a short trial: "));

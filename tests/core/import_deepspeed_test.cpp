@@ -61,7 +61,7 @@ TEST_CASE("optimizers of DeepSpeed, with its defaults") {
   CHECK(lamb.problems[0].what == "not supported: \"Lamb\": troupe has SGD, Adam and AdamW");
 }
 
-TEST_CASE("schedules count steps, which the number of an epoch's converts") {
+TEST_CASE("schedules count steps, which stay steps or become epochs") {
   const auto file = [](const std::string& type, const std::string& more) {
     return R"({"optimizer": {"type": "AdamW", "params": {"lr": 0.01}},
                "scheduler": {"type": ")" +
@@ -71,17 +71,19 @@ TEST_CASE("schedules count steps, which the number of an epoch's converts") {
   const auto warm =
       made(file("WarmupLR", R"(, "warmup_max_lr": 0.2, "warmup_min_lr": 0)"), converted);
   CHECK(warm.train.schedule.name == "constant");
-  CHECK(warm.train.schedule.warmup == 0.5);
+  CHECK(warm.train.schedule.warmup == Length{0.5});
   CHECK(warm.train.optimizer.lr == 0.2); // not the optimizer's
   const auto cosine = made(file("WarmupCosineLR", R"(, "total_num_steps": 250)"), converted);
   CHECK(cosine.train.schedule.name == "cosine");
   CHECK(cosine.train.max_steps == 250);
   CHECK(cosine.train.epochs == 3);
   CHECK(cosine.train.schedule.min_lr == 0.0001 * 0.01);
-  CHECK(problems_of(from_deepspeed(file("WarmupLR", ""))) ==
-        Lines{"ds.json:2:61: scheduler.params.warmup_num_steps: not supported: 50 steps of "
-              "warm-up, and troupe counts epochs: --steps-per-epoch N converts them"});
-  for (const auto* type : {"OneCycle", "LRRangeTest", "WarmupDecayLR"})
+  const auto linear = made(file("WarmupDecayLR", R"(, "total_num_steps": 250)"));
+  CHECK(linear.train.schedule.name == "linear");
+  CHECK(linear.train.schedule.warmup == Length{50, Length::Unit::steps});
+  CHECK(linear.train.max_steps == 250);
+  CHECK_FALSE(linear.train.epochs);
+  for (const auto* type : {"OneCycle", "LRRangeTest"})
     CHECK(from_deepspeed(file(type, ""), converted).problems.size() == 1);
   const auto log = from_deepspeed(R"({"scheduler": {"type": "WarmupLR"}})", converted);
   REQUIRE(log.problems.size() == 1);

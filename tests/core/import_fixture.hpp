@@ -23,6 +23,13 @@ inline Imported from_deepspeed(std::string_view text, const ImportOptions& optio
   return import_deepspeed(folder / "ds.json", options, nn::model_catalogue());
 }
 
+/// `text`: config.json, alone in its folder.
+inline Imported from_hugging_face(std::string_view text, const ImportOptions& options = {}) {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", text);
+  return import_hugging_face(folder.path(), options, nn::model_catalogue());
+}
+
 /// Problems as a person sees them, without the folder of the file.
 inline Lines problems_of(const Imported& imported) {
   Lines lines;

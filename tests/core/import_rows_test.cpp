@@ -53,10 +53,12 @@ TEST_CASE("every key of a table is reported exactly once, whatever its value is"
   // JSON is YAML too.
   check_all_named(accelerate_rows(), from_accelerate(file_of(accelerate_rows(), value), options));
   check_all_named(deepspeed_rows(), from_deepspeed(file_of(deepspeed_rows(), value), options));
+  check_all_named(hugging_face_rows(),
+                  from_hugging_face(file_of(hugging_face_rows(), value), options));
 }
 
 TEST_CASE("a key has one row, and each row says something") {
-  for (const auto& rows : {accelerate_rows(), deepspeed_rows()}) {
+  for (const auto& rows : {accelerate_rows(), deepspeed_rows(), hugging_face_rows()}) {
     std::set<std::string_view> keys;
     for (const auto& row : rows) {
       CAPTURE(row.key);

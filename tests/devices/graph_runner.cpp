@@ -134,11 +134,16 @@ private:
 
   BatchView batch(int number) {
     while (batches_.size() <= static_cast<std::size_t>(number)) {
-      const auto values = batch_values(graph_, static_cast<int>(batches_.size()), options_.noise);
-      batches_.push_back({{device_, *stream_, values.images}, {device_, *stream_, values.targets}});
+      Buffers buffers;
+      for (const auto& values :
+           batch_values(graph_, static_cast<int>(batches_.size()), options_.noise))
+        buffers.emplace_back(device_, *stream_, values);
+      batches_.push_back(std::move(buffers));
     }
-    const auto& buffers = batches_[static_cast<std::size_t>(number)];
-    return at_addresses(executable_->batch(), {buffers.images.data(), buffers.targets.data()});
+    std::vector<const void*> addresses;
+    for (const auto& buffer : batches_[static_cast<std::size_t>(number)])
+      addresses.push_back(buffer.data());
+    return at_addresses(executable_->batch(), addresses);
   }
 
   void run_units() {
@@ -203,9 +208,7 @@ private:
       result.statistics[slot.name] = load(slot, statistics);
   }
 
-  struct Buffers {
-    DeviceVector<std::byte> images, targets;
-  };
+  using Buffers = std::vector<DeviceVector<std::byte>>; ///< by tensor of the batch
 
   Device& device_;
   const Graph& graph_;

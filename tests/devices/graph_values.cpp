@@ -2,6 +2,7 @@
 
 #include "troupe/core/float16.hpp"
 #include "troupe/core/random.hpp"
+#include "troupe/nn/passes/cache_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -49,9 +50,21 @@ std::size_t padded_channels(const Graph& graph, TensorId images) {
   return 0;
 }
 
+/// Ids below 11, some of them often. Sequences that go on have three tokens before these.
+std::vector<std::byte> tokens_of(const Tensor& tensor) {
+  if (tensor.name == nn::first_place)
+    return bytes_of(std::vector<std::int32_t>{3});
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tensor.shape.elements()));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<std::int32_t>(i * i % 11);
+  return bytes_of(ids);
+}
+
 std::vector<std::byte> images_of(const Graph& graph, TensorId id, const std::string& suffix,
                                  float noise) {
   const auto& tensor = graph[id];
+  if (tensor.dtype == DType::i32)
+    return tokens_of(tensor);
   const auto channels = static_cast<std::size_t>(tensor.shape.dims.back());
   const auto filled = channels - padded_channels(graph, id);
   const auto pixels = static_cast<std::size_t>(tensor.shape.elements()) / channels;
@@ -94,13 +107,14 @@ std::vector<float> initial_values(const Slot& slot) {
   return values_of(slot.name, elements, std::sqrt(2.0f / static_cast<float>(fan_in)), 0.0f);
 }
 
-BatchValues batch_values(const Graph& graph, int number, float noise) {
+std::vector<std::vector<std::byte>> batch_values(const Graph& graph, int number, float noise) {
   const auto suffix = number == 0 ? std::string{} : std::to_string(number);
-  BatchValues values;
-  for (const auto id : graph.with_role(Role::input))
-    values.images = images_of(graph, id, suffix, noise);
-  for (const auto id : graph.with_role(Role::target))
-    values.targets = targets_of(graph, id, number, suffix);
+  std::vector<std::vector<std::byte>> values;
+  for (TensorId id = 0; id < std::ssize(graph.tensors); ++id)
+    if (graph[id].role == Role::input)
+      values.push_back(images_of(graph, id, suffix, noise));
+    else if (graph[id].role == Role::target)
+      values.push_back(targets_of(graph, id, number, suffix));
   return values;
 }
 

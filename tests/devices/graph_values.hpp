@@ -12,14 +12,10 @@ namespace troupe::tests {
 /// keep their range.
 std::vector<float> initial_values(const Slot& slot);
 
-/// As they lie in memory.
-struct BatchValues {
-  std::vector<std::byte> images, targets;
-};
-
-/// Images in the type and with the channels of the graph's input, those that are padding zero. The
-/// second label is ignored. `number` 0, 1, ...: different values. Each pixel is off by a normal
-/// times `noise`, relatively.
-BatchValues batch_values(const Graph& graph, int number, float noise = 0);
+/// Of the graph's inputs and targets in their order, as they lie in memory: images in the type and
+/// with the channels of the graph's input, those that are padding zero. The second label is
+/// ignored. `number` 0, 1, ...: different values. Each pixel is off by a normal times `noise`,
+/// relatively.
+std::vector<std::vector<std::byte>> batch_values(const Graph& graph, int number, float noise = 0);
 
 } // namespace troupe::tests

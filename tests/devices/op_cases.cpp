@@ -1,5 +1,6 @@
 #include "op_cases.hpp"
 
+#include "troupe/core/device/dropout_math.hpp"
 #include "troupe/nn/builder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -45,6 +46,78 @@ nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes) {
                                       : builder.target("values", {5, 4}, target);
   builder.mean_squared_error("loss", y, t);
   return prepare(std::move(builder), passes, nn::Purpose::training);
+}
+
+namespace {
+
+TensorId rms_norm(nn::GraphBuilder& b, const std::string& name, TensorId x) {
+  const Shape columns{b.shape(x).dims.back()};
+  return b.apply(Op::rms_norm, name,
+                 {x, b.parameter(name + ".weight", columns, Initial::constant(1))},
+                 RmsNormAttributes{}, {"saved_inv_rms"});
+}
+
+TensorId product(nn::GraphBuilder& b, const std::string& name, TensorId x, std::int64_t out) {
+  return b.linear(name, x, out, {.bias = false});
+}
+
+TensorId rotary_block(nn::GraphBuilder& b, TensorId x, std::int64_t sequence) {
+  b.begin_unit("rotary");
+  const AttentionAttributes a{sequence, 4, 2, 6};
+  const auto in = rms_norm(b, "norm1", x);
+  const auto q = b.apply(Op::rope, "q.turned", {product(b, "q", in, 24)},
+                         RopeAttributes{sequence, 4, 6, 100.0f});
+  const auto k = b.apply(Op::rope, "k.turned", {product(b, "k", in, 12)},
+                         RopeAttributes{sequence, 2, 6, 100.0f});
+  const auto y = b.apply(Op::causal_attention, "attention", {q, k, product(b, "v", in, 12)}, a,
+                         {"log_sum_exp"});
+  x = b.add("add1", x, product(b, "o", y, 20));
+  const auto mid = rms_norm(b, "norm2", x);
+  const auto hidden =
+      b.apply(Op::swiglu, "swiglu", {product(b, "gate", mid, 28), product(b, "up", mid, 28)});
+  return b.add("add2", x, product(b, "down", hidden, 20));
+}
+
+TensorId packed_block(nn::GraphBuilder& b, TensorId x, std::int64_t sequence) {
+  b.begin_unit("packed");
+  const auto qkv = b.linear("qkv", b.layer_norm("ln", x), 60);
+  const auto y = b.apply(Op::causal_attention, "packed", {qkv},
+                         AttentionAttributes{sequence, 1, 1, 20}, {"log_sum_exp"});
+  return b.add("add3", x, b.gelu("gelu", b.linear("proj", y, 20), {.tanh = true}));
+}
+
+nn::GraphBuilder language_builder(std::int64_t sequence, nn::Purpose purpose) {
+  nn::GraphBuilder b;
+  b.begin_unit("embedding");
+  const auto tokens = b.input("tokens", {2, sequence}, DType::i32);
+  const auto labels = b.target("labels", {2, sequence}, DType::i32);
+  const auto table = b.parameter("wte.weight", {11, 20}, Initial::normal(0.02));
+  const auto shared = b.apply(Op::share, "wte.shared", {table});
+  auto x = b.apply(Op::embedding, "wte", {tokens, table});
+  x = b.apply(Op::position_embedding, "wpe",
+              {x, b.parameter("wpe.weight", {sequence + 4, 20}, Initial::normal(0.02))},
+              PositionAttributes{sequence});
+  if (purpose == nn::Purpose::training)
+    x = b.apply(Op::dropout, "dropout", {x, b.input("keys", {2, dropout_key_words}, DType::i32)},
+                DropoutAttributes{.rate = 0.25f, .place = 1});
+  x = packed_block(b, rotary_block(b, x, sequence), sequence);
+  b.begin_unit("head");
+  b.apply(Op::linear_cross_entropy, "loss", {rms_norm(b, "norm", x), shared, labels},
+          LossAttributes{.label_smoothing = 0.1f}, {"log_sum_exp", "counted"});
+  return b;
+}
+
+} // namespace
+
+nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes) {
+  return prepare(language_builder(sequence, nn::Purpose::training), passes, nn::Purpose::training);
+}
+
+nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes) {
+  passes.cache = nn::CacheOptions{.places = sequence + 8};
+  passes.memory.keep.emplace_back("logits");
+  return prepare(language_builder(sequence, nn::Purpose::evaluation), passes,
+                 nn::Purpose::evaluation);
 }
 
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes) {
@@ -155,7 +228,8 @@ std::vector<OpCase> perceptrons() {
   };
   return {{"bias apart", {6, 5, 5, 1}, body},
           {"bias fused", {6, 5, 5, 1}, body, {.matmul_bias = true}},
-          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}}};
+          {"one sample", {1, 5, 5, 1}, body, {.matmul_bias = true}},
+          {"one sample of many pixels", {1, 9, 9, 3}, body, {.matmul_bias = true}}};
 }
 
 std::vector<OpCase> activations() {

@@ -25,6 +25,15 @@ nn::PreparedModel make_model(const Shape& images, const Body& body,
 /// Linear layer, mean squared error with labels (i32) or values (f32).
 nn::PreparedModel squared_error(DType target, const nn::PassOptions& passes);
 
+/// A small language model with every op that such models have, of sequences of this many tokens:
+/// one block with rotary positions and heads that share keys and values, one whose queries, keys
+/// and values are one tensor, and a head that has the embedding's table.
+nn::PreparedModel language_model(std::int64_t sequence, const nn::PassOptions& passes);
+
+/// The same model as it goes on with sequences by so many tokens: with caches of `sequence` + 8
+/// places, and logits.
+nn::PreparedModel generating_model(std::int64_t sequence, nn::PassOptions passes);
+
 /// Two convolutions: the first gives the second one an input that needs a gradient.
 Body two_convolutions(std::int64_t out, Conv2dAttributes attributes);
 

@@ -77,6 +77,8 @@ std::set<Op> compared_here() {
     for (const auto precision : {Precision::fp32, Precision::amp_fp16})
       add(one.model({.precision = precision}));
   add(squared_error(DType::f32, {}));
+  add(language_model(3, {}));
+  add(generating_model(3, {}));
   return ops;
 }
 
@@ -126,6 +128,34 @@ TEST_CASE("activations that are no straight lines") {
 
 TEST_CASE("layer norm") {
   check(layer_norms());
+}
+
+// 5 rows are less than a group of lanes, 70 are more than two tiles of queries.
+TEST_CASE("language models") {
+  const auto device = device_or_skip();
+  if (!test_traits().language_models)
+    SKIP("the device has no kernels for them yet");
+  for (const auto precision : test_traits().precisions)
+    for (const std::int64_t sequence : {1, 5, 32, 70}) {
+      INFO(to_string(precision) << ", " << sequence << " tokens");
+      check(*device,
+            language_model(sequence, {.precision = precision, .memory = {.alignment = 256}}),
+            precision);
+    }
+}
+
+// Three tokens are there before. Of one row, and of few, there are kernels of their own.
+TEST_CASE("language models that go on with sequences") {
+  const auto device = device_or_skip();
+  if (!test_traits().language_models)
+    SKIP("the device has no kernels for them yet");
+  for (const auto precision : test_traits().precisions)
+    for (const std::int64_t tokens : {1, 5, 32, 70}) {
+      INFO(to_string(precision) << ", " << tokens << " tokens");
+      check(*device,
+            generating_model(tokens, {.precision = precision, .memory = {.alignment = 256}}),
+            precision);
+    }
 }
 
 // What each op rounds is known (tests/nn/precision_op_test.cpp): this is about what comes of it.

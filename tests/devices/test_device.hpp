@@ -34,6 +34,7 @@ struct DeviceTraits {
   /// Its sums are near enough to the interpreter's that in the deep networks tested here no value
   /// falls on the other side of a relu in fp32.
   bool same_relu_edges = true;
+  bool language_models = true; ///< it has kernels for their ops
 };
 DeviceTraits test_traits();
 

@@ -35,7 +35,7 @@ for file in bash-completion/completions/troupe zsh/site-functions/_troupe zsh/ve
 done
 
 # The scripts, found by their links, find what they need. Nothing here needs a network.
-shows 'troupe-fetch-data cifar10|mnist|fashion-mnist DIR' "$tree/bin/troupe-fetch-data" --help
+shows 'troupe-fetch-data cifar10|mnist|fashion-mnist|kjv|docs|gpt2-tokenizer DIR' "$tree/bin/troupe-fetch-data" --help
 ends 2 "no source 'nowhere'" "$tree/bin/troupe-fetch-data" mnist data --source nowhere
 # A proxy where nobody is: the files that are missing are known by the checksums that were installed.
 ends 1 train-images-idx3-ubyte env https_proxy=http://127.0.0.1:9 "$tree/bin/troupe-fetch-data" mnist data --source site

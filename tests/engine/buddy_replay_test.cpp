@@ -53,7 +53,7 @@ struct Case {
   OptimizerArguments optimizer = {.momentum = 0.9f, .nesterov = true, .weight_decay = 1e-2f};
   std::optional<double> clip_norm = {};
   bool scales_loss = false;
-  std::vector<double> rates = {};
+  std::vector<nn::ParameterRate> rates = {};
 };
 
 collectives::Strategy dividing(Divided divided) {

@@ -95,10 +95,9 @@ public:
 private:
   void make_state(const Graph& graph) {
     const auto& layout = executable_->layout();
-    auto state =
-        ModelState::create(*device_, layout,
-                           {.optimizer_slots = optimizer_slot_names(optimizer_),
-                            .rates = nn::rate_factors(config_.train, nn::parameter_names(layout))});
+    auto state = ModelState::create(*device_, layout,
+                                    {.optimizer_slots = optimizer_slot_names(optimizer_),
+                                     .rates = nn::parameter_rates(config_.train, layout)});
     REQUIRE(state);
     state_ = *state;
     std::vector<std::vector<float>> values;

@@ -58,6 +58,14 @@ TEST_CASE("operations are those of the model's products, whoever makes them and 
   CHECK(again->operations == Catch::Approx(plain));
 }
 
+TEST_CASE("workers of the host share what its processors do at most") {
+  const auto host = prepared(two_workers()).value();
+  const auto peak = host->equipment[0]->peak_operations;
+  CHECK(peak > 0);
+  CHECK(host->equipment[1]->peak_operations == peak);
+  CHECK(host->devices->peak_operations(0, Precision::fp32).value() == peak); // measured once
+}
+
 TEST_CASE("a host begins with the state of step 0, or with the checkpoint's") {
   const auto config = two_workers();
   const auto fresh = prepared(config).value();

@@ -315,7 +315,7 @@ TEST_CASE("who speaks for a team takes the memory that was predicted, to the byt
   layout.unit_elements = needs.unit_elements;
   layout.unit_names = needs.unit_names;
   layout.statistic_elements = needs.statistic_elements;
-  std::vector<double> rates;
+  std::vector<nn::ParameterRate> rates;
   for (UnitId unit = 0; unit < std::ssize(needs.unit_elements); ++unit) {
     const auto number = static_cast<std::size_t>(unit);
     const auto elements = needs.unit_elements[number];

@@ -19,7 +19,7 @@ StorageLayout layout() {
   return layout;
 }
 
-RateRanges ranges(const std::vector<double>& factors) {
+RateRanges ranges(const std::vector<nn::ParameterRate>& factors) {
   const std::array<collectives::UnitRange, 1> all{{{0, 1}}};
   return {layout(), collectives::plan_flat(all, layout().unit_elements, 1), factors};
 }
@@ -41,7 +41,8 @@ struct Memory {
 
 TEST_CASE("without factors, views stay whole") {
   Memory memory;
-  for (const auto& factors : {std::vector<double>{}, std::vector<double>{1, 1, 1}}) {
+  for (const auto& factors :
+       {std::vector<nn::ParameterRate>{}, std::vector<nn::ParameterRate>{1, 1, 1}}) {
     const auto pieces = ranges(factors).cut(memory.views(), 0);
     REQUIRE(pieces.size() == 1);
     CHECK(pieces[0].elements == 12);
@@ -93,4 +94,17 @@ TEST_CASE("a factor multiplies the learning rate alone") {
   CHECK(scaled.lr == 2.5f);
   CHECK(scaled.momentum == plain.momentum);
   CHECK(scaled.weight_decay == plain.weight_decay);
+}
+
+TEST_CASE("views are cut where weights stop to decay") {
+  Memory memory;
+  const auto pieces = ranges({1, {1, false}, {1, false}}).cut(memory.views(), 0);
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[0].elements == 8);
+  CHECK_FALSE(pieces[0].rate.decays);
+  CHECK(pieces[1].rate.decays);
+  const OptimizerArguments plain{.lr = 0.25f, .weight_decay = 0.125f};
+  CHECK(at_rate(plain, pieces[0].rate).weight_decay == 0);
+  CHECK(at_rate(plain, pieces[0].rate).lr == plain.lr);
+  CHECK(at_rate(plain, pieces[1].rate).weight_decay == plain.weight_decay);
 }

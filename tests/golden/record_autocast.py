@@ -190,6 +190,7 @@ FUNCTIONS = {
     "batch_norm": lambda x, t: F.batch_norm(x, None, None, t(3), t(3), training=True),
     "relu": lambda x, t: F.relu(x),
     "gelu": lambda x, t: F.gelu(x),
+    "dropout": lambda x, t: F.dropout(x, 0.5),
     "max_pool2d": lambda x, t: F.max_pool2d(x, 2),
     "avg_pool2d": lambda x, t: F.avg_pool2d(x, 2),
     "pad": lambda x, t: F.pad(x, (0, 0, 0, 0, 1, 1)),
@@ -200,6 +201,10 @@ FUNCTIONS = {
     # Where CUDA and the CPU differ. There is no softmax of ours yet.
     "softmax": lambda x, t: F.softmax(x, 1),
     "layer_norm": lambda x, t: F.layer_norm(x, (8,), t(8), t(8)),
+    "rms_norm": lambda x, t: F.rms_norm(x, (8,), t(8)),
+    "embedding": lambda x, t: F.embedding(t(4, dtype=torch.long), x.flatten(1)),
+    "scaled_dot_product_attention": lambda x, t: F.scaled_dot_product_attention(x, x, x,
+                                                                                is_causal=True),
 }
 
 

@@ -101,10 +101,10 @@ void whole_run(Console& console, std::chrono::steady_clock::time_point& now) {
 
 } // namespace
 
-TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s and time left") {
+TEST_CASE("the bar shows epoch, step, loss, accuracy, images/s, MFU and time left") {
   const auto bar = progress_bar(progress_of(14), 100);
-  CHECK(bar == "epoch 2/3 [=============>            ] 5/10  loss 0.1333  accuracy 50.0%  "
-               "1,024 images/s  0:02 left");
+  CHECK(bar == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
+               "1,024 images/s  MFU 2.0%  0:02 left");
 }
 
 TEST_CASE("the bar fits into any width, and loses the least important first") {
@@ -113,6 +113,8 @@ TEST_CASE("the bar fits into any width, and loses the least important first") {
     CHECK(std::ssize(progress_bar(progress_of(14), width)) < width);
   }
   const auto at = [](int width) { return progress_bar(progress_of(14), width); };
+  CHECK(at(90) == "epoch 2/3 [========>       ] 5/10  loss 0.1333  accuracy 50.0%  "
+                  "1,024 images/s  0:02 left");
   CHECK(at(80) ==
         "epoch 2/3 [===========>          ] 5/10  loss 0.1333  1,024 images/s  0:02 left");
   CHECK(at(60) == "epoch 2/3 [=========>        ] 5/10  loss 0.1333  0:02 left");
@@ -145,6 +147,20 @@ TEST_CASE("a run that max_steps ends within an epoch counts to its own end") {
   CHECK(progress.step == 5);
   CHECK(progress.steps == 5);
   CHECK(progress.steps_left == 0);
+}
+
+TEST_CASE("what a model writes is one line, whatever that is") {
+  Files files;
+  auto console = files.console();
+  console.begin(small_run());
+  console.show(small_generated(1500));
+  auto hostile = small_generated(1600);
+  hostile.text = "\x1b[31m";
+  console.show(hostile);
+  const auto lines = lines_of(files.written());
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == "step 1,500 writes: And God said,\\nLet there be light.");
+  CHECK(lines[2] == "step 1,600 writes: And God\\x1b[31m");
 }
 
 TEST_CASE("recent steps count more than old ones") {

@@ -41,6 +41,7 @@ inline metrics::StepRecord small_step(std::int64_t step) {
           .collective_seconds = 0.02,
           .collectives = {{{.bytes = 600, .seconds = 0.015}, {.bytes = 400, .seconds = 0.005}}},
           .overlap_ratio = 0.75,
+          .mfu = 0.02,
           .gradient_norm = 1.5,
           .drift = 0.25,
           .round_bytes = 700};
@@ -54,6 +55,14 @@ inline metrics::EpochRecord small_epoch(std::int64_t epoch) {
           .test_accuracy = 0.625,
           .seconds = 1.5,
           .test_seconds = 0.25};
+}
+
+inline metrics::GeneratedRecord small_generated(std::int64_t step) {
+  return {.step = step,
+          .prompt = "And God",
+          .text = " said,\nLet there be light.",
+          .tokens = 7,
+          .seconds = 0.5};
 }
 
 inline metrics::WorkerSummary small_worker(int rank) {
@@ -85,6 +94,7 @@ inline metrics::RunSummary small_summary() {
   summary.samples = 3840;
   summary.seconds = 4.5;
   summary.samples_per_second = 1024;
+  summary.mfu = 0.02;
   summary.loss = 2.0 / 30;
   summary.accuracy = 0.625;
   summary.overlap_ratio = 0.75;

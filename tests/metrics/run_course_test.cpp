@@ -74,6 +74,7 @@ void check_point(const CoursePoint& point, const std::vector<StepRecord>& steps,
   CHECK(point.samples_per_second() == Approx(samples / seconds));
   CHECK(point.data_wait_ratio() == Approx(waited / seconds));
   CHECK(point.overlap_ratio() == Approx(0.75));
+  CHECK(point.mfu() == Approx(0.02));
   CHECK(std::isnan(point.loss_scale.value()));
 }
 

@@ -47,13 +47,14 @@ TEST_CASE("a document has a column for each value of the steps, all of one lengt
       CHECK(column.size() == 30);
       ++columns;
     }
-  CHECK(columns == 12);
+  CHECK(columns == 13);
   CHECK(steps.at("step")[7] == 7);
   CHECK(steps.at("loss")[7] == 0.25);
   CHECK(steps.at("loss_low")[7] == 0.25);
   CHECK(steps.at("accuracy")[0] == 0.5);
   CHECK(steps.at("lr")[0] == 0.1);
   CHECK(steps.at("samples_per_second")[0] == 1024);
+  CHECK(steps.at("mfu")[0] == 0.02);
   CHECK(steps.at("gradient_norm")[0] == 1.5);
   CHECK(steps.at("loss_scale")[0].is_null());
   CHECK(steps.at("data_wait_ratio")[0] == 0.08);

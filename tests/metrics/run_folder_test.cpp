@@ -82,10 +82,12 @@ TEST_CASE("a run leaves its config, one event a step, a summary and a report") {
   const auto summary = nlohmann::json::parse(read_bytes(output / "small/summary.json"));
   for (const char* key :
        {"status", "epochs", "steps", "samples", "seconds", "samples_per_second", "loss", "accuracy",
-        "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio"})
+        "world_size", "strategy", "precision", "parameters_sha256", "workers", "overlap_ratio",
+        "mfu", "operations_per_step"})
     CHECK(summary.contains(key));
-  for (const char* key : {"rank", "device", "peak_memory_bytes", "parameter_bytes",
-                          "gradient_bytes", "optimizer_bytes", "busy_ratio"})
+  for (const char* key :
+       {"rank", "device", "peak_memory_bytes", "parameter_bytes", "gradient_bytes",
+        "optimizer_bytes", "busy_ratio", "peak_operations_per_second"})
     CHECK(summary["workers"][1].contains(key));
   CHECK(summary["started"] == "2026-11-21T00:00:00Z");
   CHECK(read_bytes(output / "small/report.html").starts_with("<!DOCTYPE html>"));
@@ -145,6 +147,7 @@ TEST_CASE("what is known of a run at its begin is in its folder, and reads back"
   auto run = small_run();
   run.class_names = {"cat", "dog \"x\""};
   run.sample_name = "rows";
+  run.tokens_per_sample = 64;
   run.recompute = RecomputeRecord{100, 400, 0.25};
   REQUIRE(RunFolder::open(output.path(), run, ""));
   const auto text = read_bytes(output / "small/run.json");
@@ -153,6 +156,7 @@ TEST_CASE("what is known of a run at its begin is in its folder, and reads back"
   CHECK(back.class_names == run.class_names);
   CHECK(back.strategy == run.strategy);
   CHECK(back.started == run.started);
+  CHECK(back.tokens_per_sample == 64);
   CHECK(back.recompute->operations_ratio == 0.25);
   CHECK_FALSE(parse_run_info("{}"));
 }
@@ -277,6 +281,7 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK(back.collective_bytes == step.collective_bytes);
   CHECK(back.collectives == step.collectives);
   CHECK(back.gradient_norm == 1.5);
+  CHECK(back.mfu == 0.02);
   CHECK(back.drift == 0.25);
   CHECK(back.round_bytes == 700);
   CHECK(to_json(back) == to_json(step));
@@ -296,6 +301,26 @@ TEST_CASE("records read back as they were written, and a loss of nan as nan") {
   CHECK_FALSE(parse_step("not JSON"));
 }
 
+TEST_CASE("samples stay when a run goes on, but for those of steps that are made again") {
+  const auto sample = small_generated(20);
+  CHECK(to_json(parse_generated(to_json(sample)).value()) == to_json(sample));
+  CHECK_FALSE(parse_generated(R"({"step":20})"));
+  const ScratchFolder output;
+  {
+    auto folder = open(output);
+    train(folder, 0, 25);
+    for (const std::int64_t steps : {10, 20, 25})
+      REQUIRE(folder.append(small_generated(steps)));
+  }
+  auto folder = open(output, 20); // with the sample of its state
+  CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20});
+  const auto kept = folder.before().course().generated.records();
+  REQUIRE(kept.size() == 2);
+  CHECK(kept.back().text == sample.text);
+  REQUIRE(folder.append(small_generated(25)));
+  CHECK(keys_in(output / "small/samples.jsonl", "step") == std::vector<std::int64_t>{10, 20, 25});
+}
+
 TEST_CASE("changes of membership stay when a run goes on, also where steps are made again") {
   const RecoveryRecord lost{.time = std::chrono::system_clock::time_point{std::chrono::seconds{1}},
                             .generation = 2,
@@ -310,7 +335,7 @@ TEST_CASE("changes of membership stay when a run goes on, also where steps are m
   CHECK_FALSE(parse_recovery(R"({"generation":2,"is_loss":"x"})").value().is_loss);
   const ScratchFolder output;
   REQUIRE(open(output).append(lost));
-  const auto again = open(output).before().course().recoveries.recoveries();
+  const auto again = open(output).before().course().recoveries.records();
   REQUIRE(again.size() == 1);
   CHECK(again.front().reason == lost.reason);
 }

@@ -8,6 +8,7 @@
 #include "troupe/metrics/report/run_json.hpp"
 #include "troupe/metrics/report/standing_report.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -62,9 +63,26 @@ TEST_CASE("a run goes on while its files are held, and was interrupted when they
   CHECK(document.course.epochs.epochs().size() == 2);
   CHECK_FALSE(document.course.progress.now().seconds_left);
   CHECK(document.course.progress.now().samples_per_second == 1024);
+  CHECK(*document.course.progress.now().mfu == Catch::Approx(0.02));
   CHECK_FALSE(document.checkpoints.written);
   CHECK(report.notes.empty());
   CHECK(RunFolder::open(output.path(), small_run(), "")); // nothing has stayed held
+}
+
+TEST_CASE("what a language model wrote is read, but for lines that are damaged") {
+  const ScratchFolder output;
+  {
+    auto folder = trained_folder(output, 10);
+    for (const std::int64_t steps : {4, 8, 8})
+      REQUIRE(folder.append(small_generated(steps)));
+  }
+  const auto report = report_of(output / "small");
+  const auto samples = report.document.course.generated.records();
+  REQUIRE(samples.size() == 2);
+  CHECK(samples.back().step == 8);
+  CHECK(samples.back().text == small_generated(8).text);
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes.front() == "1 damaged line of samples.jsonl is left out");
 }
 
 TEST_CASE("a run that has ended is as its summary says") {
@@ -75,9 +93,12 @@ TEST_CASE("a run that has ended is as its summary says") {
   const auto document = report_of(output / "small").document;
   CHECK(document.status == "stopped");
   CHECK(document.course.progress.now().samples_per_second == summary.samples_per_second);
+  CHECK(document.course.progress.now().mfu == summary.mfu);
+  CHECK(document.run.operations_per_step == summary.operations_per_step);
   CHECK(document.course.progress.now().parameters_sha256 == summary.parameters_sha256);
   REQUIRE(document.workers.size() == 2);
   CHECK(document.workers[1].memory.peak == summary.workers[1].memory.peak);
+  CHECK(document.workers[1].peak_operations == summary.workers[1].peak_operations);
   // Of an earlier version, which wrote no run.json.
   std::filesystem::remove(output / "small/run.json");
   CHECK(report_of(output / "small").document.run.model == "resnet20");

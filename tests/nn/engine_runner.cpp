@@ -1,6 +1,7 @@
 #include "engine_runner.hpp"
 
 #include "troupe/core/device/rounded_executable.hpp"
+#include "troupe/nn/learning_rates.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -43,7 +44,7 @@ EngineRunner::EngineRunner(const Graph& graph, CompileOptions::Engine engine,
                     ? std::move(*compiled)
                     : with_rounded_results(std::move(*compiled), *device_, {stored_, stored_});
   for (const auto elements : executable_->layout().unit_elements)
-    for (auto* buffers : {&parameters_, &gradients_, &state0_, &state1_})
+    for (auto* buffers : {&parameters_, &gradients_})
       buffers->emplace_back(elements);
   statistics_.resize(executable_->layout().statistic_elements);
   for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
@@ -71,10 +72,15 @@ void EngineRunner::set_batch(std::vector<float> images, std::vector<std::int32_t
   labels_ = std::move(labels);
 }
 
+void EngineRunner::set_tokens(std::vector<std::int32_t> tokens, std::vector<std::int32_t> labels) {
+  tokens_ = std::move(tokens);
+  labels_ = std::move(labels);
+}
+
 Status EngineRunner::run(bool backward) {
   const auto units = static_cast<UnitId>(parameters_.size());
-  REQUIRE(
-      executable_->set_batch(at_addresses(executable_->batch(), {images_.data(), labels_.data()})));
+  void* const input = tokens_.empty() ? static_cast<void*>(images_.data()) : tokens_.data();
+  REQUIRE(executable_->set_batch(at_addresses(executable_->batch(), {input, labels_.data()})));
   for (UnitId unit = 0; unit < units; ++unit) {
     executable_->refresh(*stream_, unit);
     executable_->forward(*stream_, unit);
@@ -85,14 +91,24 @@ Status EngineRunner::run(bool backward) {
   return stream_->synchronize();
 }
 
-void EngineRunner::update(OptimizerArguments arguments) {
+void EngineRunner::update(OptimizerArguments arguments, const std::string& decay) {
+  for (auto* state : {&state0_, &state1_}) // large models that are never updated need none
+    for (auto unit = state->size(); unit < parameters_.size(); ++unit)
+      state->emplace_back(parameters_[unit].size());
   arguments.gradient_scale /= loss_scale_;
   arguments.stored = stored_;
-  for (std::size_t unit = 0; unit < parameters_.size(); ++unit)
-    device_->optimizer_step(*stream_, arguments,
-                            {parameters_[unit].data(), gradients_[unit].data(),
-                             state0_[unit].data(), state1_[unit].data(), parameters_[unit].size()},
-                            nullptr, nullptr);
+  for (const auto& slot : executable_->layout().parameters) {
+    auto of_slot = arguments;
+    if (!decays({.decay = decay}, slot.shape))
+      of_slot.weight_decay = 0;
+    const auto at = [&](Buffers& buffers) {
+      return buffers[static_cast<std::size_t>(slot.unit)].data() + slot.offset;
+    };
+    device_->optimizer_step(
+        *stream_, of_slot,
+        {at(parameters_), at(gradients_), at(state0_), at(state1_), slot.elements}, nullptr,
+        nullptr);
+  }
   REQUIRE(stream_->synchronize().has_value());
 }
 

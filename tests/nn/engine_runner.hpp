@@ -29,11 +29,12 @@ public:
   /// Gives every parameter and statistic its values, in canonical layout.
   void fill(const Values& values);
   void set_batch(std::vector<float> images, std::vector<std::int32_t> labels);
+  void set_tokens(std::vector<std::int32_t> tokens, std::vector<std::int32_t> labels);
 
   /// One forward and backward (when asked for) pass over the batch. The status of the stream.
   Status run(bool backward);
-  /// The optimizer on every unit.
-  void update(OptimizerArguments arguments);
+  /// The optimizer on every parameter. What does not decay is what `decay` says (nn::decays).
+  void update(OptimizerArguments arguments, const std::string& decay = "all");
 
   /// Canonical layout; statistics and parameters by their names, gradients (without the loss scale)
   /// by their parameters'.
@@ -52,7 +53,7 @@ private:
   std::unique_ptr<Executable> executable_;
   Buffers parameters_, gradients_, state0_, state1_;
   std::vector<float> statistics_, images_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> tokens_, labels_;
   StepOutputs outputs_;
   DType stored_;
   float loss_scale_;

@@ -59,7 +59,8 @@ void GraphRunner::fill(std::int32_t classes) {
     const auto count = static_cast<std::size_t>(tensor.shape.elements());
     if (tensor.role == Role::statistic) {
       set(tensor.name, std::vector<float>(count, tensor.name.ends_with("var") ? 1.0f : 0.0f));
-    } else if (tensor.role == Role::target && tensor.dtype == DType::i32) {
+    } else if (tensor.dtype == DType::i32 &&
+               (tensor.role == Role::target || tensor.role == Role::input)) {
       std::vector<std::int32_t> labels(count);
       for (std::size_t i = 0; i < count; ++i)
         labels[i] = static_cast<std::int32_t>(i) % classes;

@@ -157,6 +157,8 @@ TEST_CASE("every op in f16 and bf16 is the op in f32, rounded once") {
   seen.merge(check(joined_batch_norm(precision).graph));
   seen.merge(check(pooled_batch_norm(precision).graph));
   seen.merge(check(tests::squared_error(DType::i32, {.precision = precision}).graph));
+  seen.merge(check(tests::language_model(5, {.precision = precision}).graph));
+  seen.merge(check(tests::generating_model(5, {.precision = precision}).graph));
   for (const auto op : all_ops) {
     INFO(to_string(op));
     CHECK(seen.contains(op));

@@ -34,7 +34,7 @@ HAS = {
 }
 # Anything else has no business on somebody's system.
 BELOW = ("/etc/troupe/", "/usr/bin/troupe", "/usr/lib/troupe/", "/usr/share/troupe/", "/usr/share/doc/troupe/", "/usr/share/man/man", *HAS)
-LIBRARIES = ("libc6", "libdnnl", "libssl3", "libstdc++6", "libcurl", "libyaml-cpp", "libspdlog", "libpng16-16", "libwebp")
+LIBRARIES = ("libc6", "libdnnl", "libssl3", "libstdc++6", "libcurl", "libyaml-cpp", "libspdlog", "libpng16-16", "libwebp", "libicu")
 
 wrong = []
 

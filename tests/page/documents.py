@@ -2,7 +2,7 @@
 
 import math
 
-COLUMNS = ("step", "loss", "loss_low", "loss_high", "accuracy", "lr", "samples_per_second", "gradient_norm",
+COLUMNS = ("step", "loss", "loss_low", "loss_high", "accuracy", "lr", "samples_per_second", "mfu", "gradient_norm",
            "loss_scale", "data_wait_ratio", "overlap_ratio", "epoch")  # fmt: skip
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 KINDS = ["compute", "collective", "optimizer", "data", "copy", "handler"]
@@ -21,7 +21,7 @@ def steps(count, per_point=4, begin=0, norm=True, scale=False):
         values = {
             "step": index * per_point, "loss": loss, "loss_low": loss - 0.12 - 0.05 * abs(noise(index + 7)),
             "loss_high": loss + 0.13 + 0.08 * abs(noise(index + 3)), "accuracy": 1 - 0.9 * math.exp(-index / 110) + 0.02 * noise(index + 1),
-            "lr": 0.1 * (1 + math.cos(math.pi * min(index, 300) / 300)), "samples_per_second": 1180 + 60 * noise(index + 2),
+            "lr": 0.1 * (1 + math.cos(math.pi * min(index, 300) / 300)), "samples_per_second": 1180 + 60 * noise(index + 2), "mfu": 0.38 + 0.02 * noise(index + 2),
             "gradient_norm": 1.1 + 0.5 * abs(noise(index + 4)) if norm else None, "loss_scale": 65536.0 if scale else None,
             "data_wait_ratio": 0.012 + 0.01 * abs(noise(index + 5)), "overlap_ratio": 0.78 + 0.08 * noise(index + 6), "epoch": index * per_point // 390,
         }  # fmt: skip
@@ -94,13 +94,13 @@ def run(status="training", live=True, points=150, **changes):
                 "strategy": "ddp", "precision": "fp32", "world_size": 2, "batch_size": 128, "steps_per_epoch": 195, "total_steps": 1950, "first_step": 0,
                 "started": "2026-11-24T04:45:00Z", "host": "alpha", "version": "0.1.0", "recompute": None},
         "progress": {"steps": done, "epoch": done // 195, "epochs": 10, "samples": done * 128, "seconds": 65.3, "seconds_left": 146.9,
-                     "samples_per_second": 1184.2, "loss": 0.7312, "accuracy": 0.7421, "test_loss": 0.8123, "test_accuracy": 0.7154, "lr": 0.0912,
+                     "samples_per_second": 1184.2, "mfu": 0.382, "loss": 0.7312, "accuracy": 0.7421, "test_loss": 0.8123, "test_accuracy": 0.7154, "lr": 0.0912,
                      "gradient_norm": 1.31, "loss_scale": None, "skipped_steps": 0, "overlap_ratio": 0.81, "data_wait_ratio": 0.012,
                      "unreadable_samples": 0, "parameters_sha256": None},
         "steps": columns, "epochs": epochs(done // 195),
         "step_seconds": {"low": 0.098, "high": 0.142, "counts": [max(0, round(60 * math.exp(-((i - 8) ** 2) / 30)) + (i % 3 if i < 30 else 0)) for i in range(40)],
                          "median": 0.1071, "p95": 0.121, "max": 0.1418},
-        "workers": [worker(0), worker(1)], "nodes": nodes(), "generation": 1, "recoveries": [], "actors": actors(), "timeline": timeline(),
+        "workers": [worker(0), worker(1)], "nodes": nodes(), "generation": 1, "recoveries": [], "generated": [], "actors": actors(), "timeline": timeline(),
         "checkpoints": {"written": 3, "failures": 0, "last_step": 585, "last_seconds": 0.21, "last_bytes": 3 * MIB + 200 * KIB,
                         "last_time": "2026-11-24T04:49:12Z", "path": "runs/resnet20-ddp/checkpoints/step-585"},
         "log": log(), "config": "run:\n  name: resnet20-ddp\nmodel:\n  name: resnet20\n",

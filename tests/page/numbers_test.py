@@ -1,5 +1,7 @@
 """What the page says is what the document says."""
 
+import math
+
 import documents
 from support import PageTest, main, percent, rows_of, section, text_in, text_of
 
@@ -19,8 +21,45 @@ class Numbers(PageTest):
     def test_tiles(self):
         page = self.standing(documents.run())
         tiles = page.run("Object.fromEntries([...document.querySelectorAll('.tiles div')].map(tile => [tile.dataset.tile, tile.querySelector('dd').innerText.replace(/\\s+/g, ' ')]))")
-        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184",
+        self.assertEqual(tiles, {"Loss": "0.7312", "Accuracy": "74.2%", "Test accuracy": "71.5% loss 0.8123", "Images/s": "1,184 MFU 38.2%",
                                  "Step": "600 of 1,950", "Epoch": "4 of 10", "Memory": "1.4 GiB of 8.0 GiB"})  # fmt: skip
+
+    def test_texts_have_tokens_and_a_perplexity(self):
+        document = self.on_texts(150)
+        page = self.standing(document)
+        tile = lambda name: text_of(page, f"[data-tile='{name}'] dd")
+        self.assertEqual(tile("Loss"), "0.7312 perplexity 2.08")
+        self.assertEqual(tile("Test loss"), "0.8123 perplexity 2.25")
+        self.assertEqual(tile("Tokens/s"), "303,155 MFU 38.2%")
+        self.assertIn("2.39", rows_of(page, "Epochs")[0])
+        document = self.on_texts(10)
+        last = document["steps"]["loss"][-1]
+        self.assertIn(f"perplexity {math.exp(last):.2f}", text_in(self.standing(document), "Perplexity"))
+
+    def test_what_devices_could_do_is_told_where_it_is_known(self):
+        document = documents.run(points=10)
+        page = self.standing(document)
+        self.assertIn(f"{100 * document['steps']['mfu'][-1]:.1f}%", text_in(page, "MFU"))
+        document["progress"]["mfu"] = None
+        document["steps"]["mfu"] = [None] * 10
+        page = self.standing(document)
+        self.assertEqual(text_of(page, "[data-tile='Images/s'] dd"), "1,184")
+        self.assertEqual(text_in(page, "MFU"), "(not there)")
+
+    def test_the_newest_text_is_the_first_and_no_markup(self):
+        document = self.on_texts(10)
+        texts = [{"step": step, "prompt": "And God", "text": f" said\n<b>{step}</b>", "tokens": 7, "seconds": 0.5} for step in (100, 1200)]
+        page = self.standing(document | {"generated": texts})
+        self.assertIn("after step 1,200 And God said <b>1200</b> after step 100 And God said <b>100</b>", text_in(page, "Generated text"))
+        self.assertEqual(text_in(self.standing(document), "Generated text"), "(not there)")
+
+    @staticmethod
+    def on_texts(points):
+        document = documents.run(points=points)
+        document["run"] |= {"dataset": "text", "sample_name": "sequences", "tokens_per_sample": 256}
+        for key in ("accuracy", "test_accuracy"):
+            document["progress"][key] = None
+        return document
 
     def test_a_curve_goes_through_the_points_of_its_column(self):
         document = documents.run(points=3)

@@ -11,29 +11,69 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("configs that are meant for a GPU train in seconds in their debug size") {
+namespace {
+
+/// A config in a size for tests, and the one that it is made of.
+struct DebugConfig {
+  std::filesystem::path file;
+  Config small, full;
+
+  bool reads_text() const { return full.data.dataset == "text"; }
+};
+
+Config loaded(const std::filesystem::path& file) {
+  INFO(file.string());
+  auto config = load_config(file, {}, Capabilities::all(), nn::model_catalogue());
+  REQUIRE(config);
+  return std::move(*config);
+}
+
+std::vector<DebugConfig> debug_configs(bool that_read_text) {
   const auto configs = source_tree() / "configs";
-  const auto models = nn::model_catalogue();
-  int trained = 0;
+  std::vector<DebugConfig> found;
   for (const auto& entry : std::filesystem::directory_iterator{configs / "debug"}) {
     const auto& file = entry.path();
-    INFO(file.string());
-    const auto small = load_config(file, {}, Capabilities::all(), models);
-    const auto full = load_config(configs / file.filename(), {}, Capabilities::all(), models);
-    REQUIRE(small);
-    REQUIRE(full);
-    CHECK(small->model == full->model);
-    CHECK(small->precision == full->precision);
-    CHECK(small->parallel == full->parallel);
-    CHECK(small->train.optimizer.name == full->train.optimizer.name);
-
-    const Experiment experiment({}, file);
-    const auto summary = experiment.completed("debug").summary();
-    CHECK(summary.at("steps") == 3);
-    CHECK(summary.at("precision") == full->precision.mode);
-    CHECK(std::isfinite(summary.at("loss").get<double>()));
-    CHECK(summary.at("accuracy").is_number());
-    ++trained;
+    DebugConfig one{file, loaded(file), loaded(configs / file.filename())};
+    if (one.reads_text() == that_read_text)
+      found.push_back(std::move(one));
   }
-  CHECK(trained >= 12);
+  return found;
+}
+
+/// The summary of three steps, with the precision and the strategy of the whole size.
+nlohmann::json trained(const DebugConfig& one) {
+  CHECK(one.small.precision == one.full.precision);
+  CHECK(one.small.parallel == one.full.parallel);
+  const Experiment experiment(one.reads_text() ? text_of_this_tree() : Settings{}, one.file);
+  auto summary = experiment.completed("debug").summary();
+  CHECK(summary.at("steps") == 3);
+  CHECK(summary.at("precision") == one.full.precision.mode);
+  CHECK(std::isfinite(summary.at("loss").get<double>()));
+  return summary;
+}
+
+} // namespace
+
+TEST_CASE("configs that are meant for a GPU train in seconds in their debug size") {
+  const auto configs = debug_configs(false);
+  CHECK(configs.size() >= 12);
+  for (const auto& one : configs) {
+    INFO(one.file.string());
+    CHECK(one.small.model == one.full.model);
+    CHECK(one.small.train.optimizer.name == one.full.train.optimizer.name);
+    CHECK(trained(one).at("accuracy").is_number());
+  }
+}
+
+TEST_CASE("configs of language models train in seconds in their debug size") {
+  const auto configs = debug_configs(true);
+  CHECK(configs.size() >= 2);
+  for (const auto& one : configs) {
+    INFO(one.file.string());
+    CHECK(one.small.model.name == one.full.model.name);
+    CHECK(one.small.train.optimizer == one.full.train.optimizer);
+    CHECK(one.small.train.schedule.name == one.full.train.schedule.name);
+    CHECK(one.small.train.recompute == one.full.train.recompute);
+    CHECK(trained(one).at("tokens_per_sample") == one.small.data.sequence_length);
+  }
 }

@@ -2,6 +2,7 @@
 // Prometheus has found by /sd.
 #include "../data/files.hpp"
 #include "daemons.hpp"
+#include "language_runs.hpp"
 #include "panel_checks.hpp"
 #include "quick_rules.hpp"
 
@@ -109,6 +110,10 @@ void check_rules(const PrometheusServer& prometheus) {
 
 } // namespace
 
+bool needs_text(const std::string& expression) {
+  return has(expression, "troupe_tokens_total");
+}
+
 /// Of workers that do not wait for each other.
 bool needs_async(const std::string& selector) {
   return has(selector, "troupe_staleness") || has(selector, "troupe_lease");
@@ -134,12 +139,25 @@ TEST_CASE("every expression of dashboards and alerts finds something of a job of
   REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_rank_steps_total > 5)") == 2; }));
   check_amounts(prometheus);
   check_panels(prometheus, [](const std::string& expression) {
-    return !needs_gpu(expression) && !needs_failure(expression) && !needs_async(expression);
+    return !needs_gpu(expression) && !needs_failure(expression) && !needs_async(expression) &&
+           !needs_text(expression);
   });
   check_variables(prometheus);
   check_rules(prometheus);
   leader.kill(); // without whom the other one's job has failed
   check_panels(prometheus, needs_failure);
+}
+
+TEST_CASE("panels of language models find something of a job that trains one") {
+  need_prometheus();
+  const auto experiment = on_text(
+      "gpt2-mini", {"metrics.listen=127.0.0.1:0", "train.max_steps=null", "train.epochs=100000"});
+  auto job = experiment.start("job");
+  const PrometheusServer prometheus(
+      TROUPE_PROMETHEUS,
+      PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(job))), quick_rules());
+  REQUIRE(becomes_true([&] { return prometheus.ask("count(troupe_tokens_total > 0)") == 1; }));
+  check_panels(prometheus, needs_text);
 }
 
 TEST_CASE("panels of workers that do not wait for each other find something of such a job") {

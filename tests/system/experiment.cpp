@@ -39,6 +39,12 @@ Settings workers(const std::string& strategy, int count) {
   return settings;
 }
 
+Settings text_of_this_tree() {
+  static const ScratchFolder tokens;
+  return {"data.root=" + (source_tree() / "docs/architecture.md").string(),
+          "data.tokens_cache=" + tokens.path().string()};
+}
+
 nlohmann::json RunFiles::summary() const {
   return nlohmann::json::parse(read_bytes(folder_ / "summary.json"));
 }

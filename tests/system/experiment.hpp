@@ -21,6 +21,8 @@ using Settings = std::vector<std::string>;
 Settings operator+(Settings a, const Settings& b);
 /// With hsdp in groups of two.
 Settings workers(const std::string& strategy, int count);
+/// A text of this tree, whose tokens do not come to lie beside it.
+Settings text_of_this_tree();
 
 /// runs/NAME/, also of a run that still goes on.
 class RunFiles {
@@ -33,9 +35,10 @@ public:
 
   nlohmann::json summary() const;
   std::string digest() const { return summary().at("parameters_sha256"); }
-  /// The lines of events.jsonl and epochs.jsonl that have been written whole.
+  /// The lines of files that have been written whole.
   std::vector<nlohmann::json> events() const { return lines_of("events.jsonl"); }
   std::vector<nlohmann::json> epochs() const { return lines_of("epochs.jsonl"); }
+  std::vector<nlohmann::json> samples() const { return lines_of("samples.jsonl"); }
   std::vector<nlohmann::json> recoveries() const { return lines_of("recoveries.jsonl"); }
   /// One key of all events.
   template <class Value>

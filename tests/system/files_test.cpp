@@ -1,6 +1,6 @@
 // docs/files.md: what it says of a run's files, against the files of runs.
 #include "daemons.hpp"
-#include "experiment.hpp"
+#include "language_runs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -103,12 +103,15 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
   const auto teams =
       experiment.completed("teams", {"parallel.strategy=diloco", "parallel.local_steps=2",
                                      "devices.count=2", "metrics.reads=true"});
+  const auto texts = on_text("llama-mini", {"train.sample.every=4 steps"});
+  const auto written = texts.completed("written");
   for (const auto& run :
-       {all, experiment.completed("plain"), dealt, apart, teams, hopeless.run("failed")}) {
+       {all, experiment.completed("plain"), dealt, apart, teams, written, hopeless.run("failed")}) {
     for (const auto& entry : std::filesystem::directory_iterator{run.folder()})
       seen[""].insert(entry.path().filename().string() + (entry.is_directory() ? "/" : ""));
     for (const auto& [file, lines] :
          {std::pair{"events.jsonl", run.events()}, std::pair{"epochs.jsonl", run.epochs()},
+          std::pair{"samples.jsonl", run.samples()},
           std::pair{"summary.json", std::vector{run.summary()}}})
       for (const auto& line : lines)
         look_at(line, "", tables.at(file), seen[file]);
@@ -119,6 +122,9 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
     for (const auto& epoch : document.at("epochs"))
       look_at(epoch, "", tables.at("epochs.jsonl"), seen["epochs.jsonl"]);
     document.at("epochs") = Json::array();
+    for (const auto& sample : document.at("generated"))
+      look_at(sample, "", tables.at("samples.jsonl"), seen["samples.jsonl"]);
+    document.at("generated") = Json::array();
     look_at(document, "", tables.at("report.html"), seen["report.html"]);
   }
   // Only a page that follows has a timeline: tests of metrics look at that.
@@ -126,8 +132,8 @@ TEST_CASE("every field of a run's files is in docs/files.md") {
     if (field.starts_with("timeline."))
       seen["report.html"].insert(field);
   CHECK(seen.at("") == fields_of(tables.at("")));
-  for (const char* file :
-       {"events.jsonl", "epochs.jsonl", "run.json", "summary.json", "report.html"}) {
+  for (const char* file : {"events.jsonl", "epochs.jsonl", "samples.jsonl", "run.json",
+                           "summary.json", "report.html"}) {
     CAPTURE(file);
     CHECK(seen.at(file) == fields_of(tables.at(file)));
   }

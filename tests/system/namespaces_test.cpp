@@ -16,15 +16,10 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-constexpr int hosts = 4;
-
-} // namespace
-
 TEST_CASE("four hosts train one job over TLS, and Prometheus follows them by /sd") {
   const std::string strategy = GENERATE("ddp", "zero3");
   CAPTURE(strategy);
+  constexpr int hosts = 4;
   const Namespaces namespaces{hosts};
   if (!namespaces.made())
     SKIP("no network namespaces here: they need root, and iproute2");

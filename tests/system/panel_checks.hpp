@@ -17,8 +17,7 @@ namespace troupe::testing {
 
 /// What is not there without a GPU.
 inline bool needs_gpu(const std::string& expression) {
-  for (const char* name :
-       {"troupe_gpu_", "troupe_memory_limit_bytes", "troupe_peak_operations_per_second"})
+  for (const char* name : {"troupe_gpu_", "troupe_memory_limit_bytes"})
     if (expression.find(name) != std::string::npos)
       return true;
   return false;

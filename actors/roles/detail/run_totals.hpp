@@ -17,6 +17,7 @@ struct RunTotals {
   double collective = 0, overlapped = 0; ///< seconds
   metrics::RunSummary summary = {};      ///< its checkpoints
   BestSoFar best = BestSoFar{};
+  std::int64_t sampled = -1;    ///< steps after which the last sample of text was written
   metrics::EarlierRun run = {}; ///< what it is now, for the one that goes on
 };
 

@@ -212,6 +212,18 @@ void RunView::show(const metrics::EpochRecord& epoch) {
   write_report_after(short_pause);
 }
 
+void RunView::show(const metrics::GeneratedRecord& generated) {
+  exposition_.live().record(generated);
+  console_.show(generated);
+  if (folder_)
+    note_line(folder_->append(generated));
+  write_report_after(short_pause);
+}
+
+void RunView::show_unwritten_sample(std::int64_t steps, const Error& why) {
+  log_->error("the sample of step {} was not written: {}", steps, why.to_string());
+}
+
 void RunView::show(const CheckpointOutcome& checkpoint) {
   if (!checkpoint.failure) {
     log_->debug("checkpoint of step {} written in {:.3f} s", checkpoint.step, checkpoint.seconds);

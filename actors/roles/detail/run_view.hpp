@@ -52,11 +52,13 @@ public:
   void show(const metrics::StepRecord& step);
   void show(const metrics::RecoveryRecord& recovery);
   void show(const metrics::EpochRecord& epoch);
+  void show(const metrics::GeneratedRecord& generated);
   void show(const metrics::WorkerSummary& worker);
   /// Of the job's node at this address.
   void show_heartbeat(const std::string& address);
   void show(metrics::JobPhase phase);
   void show_failed_loss(double loss) { exposition_.registry().record_failed_loss(loss); }
+  void show_unwritten_sample(std::int64_t steps, const Error& why);
   void show(const CheckpointOutcome& checkpoint);
   void show(const std::vector<metrics::ActorSample>& actors);
   /// Files that were skipped since the last call, and their count.

@@ -47,6 +47,18 @@ caf::result<PartOutcome> StateSaver::hash_piece(std::int64_t step, std::size_t i
   return hand_over(piece, false);
 }
 
+caf::result<bool> StateSaver::give_piece(std::int64_t step, std::size_t index) {
+  const auto piece = next_piece(step);
+  exchange_.gather_piece(index, piece.get());
+  auto promise = self_->make_response_promise<bool>();
+  when_copied(step, piece, [this, piece, promise]() mutable {
+    self_->request(setup_.generator, caf::infinite, atom::snapshot_v, StatePiecePtr{piece})
+        .then([promise](bool is_last) mutable { promise.deliver(is_last); },
+              [promise](const caf::error& reason) mutable { promise.deliver(reason); });
+  });
+  return promise;
+}
+
 void StateSaver::when_copied(std::int64_t step, std::shared_ptr<const void> copy,
                              std::function<void()> then) {
   copies_[step] = std::move(then);

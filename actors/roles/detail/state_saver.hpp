@@ -14,6 +14,7 @@ namespace troupe::actors {
 struct StateSaverSetup {
   checkpointer_actor checkpointer = {}; ///< of the rank; null: it writes nothing
   coordinator_actor coordinator;
+  generator_actor generator = {}; ///< of rank 0, where samples are written; else null
 };
 
 /// A part of a SHARD MANAGER. What it copies is there when that is told so by copied().
@@ -25,6 +26,8 @@ public:
   caf::result<void> save(std::int64_t step);
   caf::result<PartOutcome> write_piece(std::int64_t step, std::size_t index);
   caf::result<PartOutcome> hash_piece(std::int64_t step, std::size_t index);
+  /// To GENERATOR.
+  caf::result<bool> give_piece(std::int64_t step, std::size_t index);
   /// When all that is enqueued is done, and `copy` with it.
   void when_copied(std::int64_t step, std::shared_ptr<const void> copy, std::function<void()> then);
   void copied(std::int64_t step) { copies_.extract(step).mapped()(); }

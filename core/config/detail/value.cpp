@@ -141,6 +141,15 @@ struct Assign {
     else
       fails(describe_node(node) + " is not an interval");
   }
+  void operator()(Length* target) const {
+    double epochs = 0;
+    if (is_plain(node) && parse_number(node.Scalar(), epochs) && std::isfinite(epochs))
+      *target = {epochs};
+    else if (const auto length = node.IsScalar() ? parse_length(node.Scalar()) : std::nullopt)
+      *target = *length;
+    else
+      fails(describe_node(node) + " is not a length");
+  }
   void operator()(StrategyKind* target) const {
     std::string name;
     const auto before = problems.size();

@@ -1,4 +1,4 @@
-// The section scheduler. DeepSpeed counts steps where troupe counts epochs.
+// The section scheduler.
 #include "../../nearest.hpp"
 #include "detail/tables.hpp"
 #include "detail/values.hpp"
@@ -23,15 +23,18 @@ double rate_of(const Context& context) {
   return number_at(context, "optimizer.params.lr").value_or(0.001);
 }
 
-std::string warmup_epochs(const Context& context, std::int64_t steps) {
+/// As steps, or as epochs where it is known how many steps these have.
+std::string warmup_text(const Context& context, std::int64_t steps) {
+  if (!context.steps_per_epoch)
+    return fmt::format("{} steps", steps);
   return number_text(static_cast<double>(steps) / static_cast<double>(*context.steps_per_epoch));
 }
 
 /// What DeepSpeed takes for keys that are not there.
 ForeignSettings usual_settings(const Context& context, const std::string& schedule) {
   ForeignSettings settings = {{"train.schedule.name", schedule}};
-  if (!context.find("scheduler.params.warmup_num_steps") && context.steps_per_epoch)
-    settings.push_back({"train.schedule.warmup", warmup_epochs(context, 1000), Firmness::usual});
+  if (!context.find("scheduler.params.warmup_num_steps"))
+    settings.push_back({"train.schedule.warmup", warmup_text(context, 1000), Firmness::usual});
   if (schedule == "cosine")
     settings.push_back(
         {"train.schedule.min_lr", number_text(0.0001 * rate_of(context)), Firmness::usual});
@@ -45,11 +48,6 @@ Outcome map_warmup(const Context& context, const std::string& schedule) {
             "without warmup_type DeepSpeed warms up by a logarithm, troupe in a "
             "line: warmup_type: linear",
             std::move(settings)};
-  if (!context.find("scheduler.params.warmup_num_steps") && !context.steps_per_epoch)
-    return {Fate::refused,
-            "without warmup_num_steps DeepSpeed warms up for 1000 steps, and troupe "
-            "counts epochs: --steps-per-epoch N converts them",
-            std::move(settings)};
   return mapped(std::move(settings));
 }
 
@@ -59,11 +57,13 @@ Outcome map_type(const Context& context, const Entry& entry) {
     return map_warmup(context, "constant");
   if (type == "WarmupCosineLR")
     return map_warmup(context, "cosine");
+  if (type == "WarmupDecayLR")
+    return map_warmup(context, "linear");
   const std::vector<std::string> known = {"WarmupLR", "WarmupCosineLR", "WarmupDecayLR", "OneCycle",
                                           "LRRangeTest"};
   return {Fate::refused,
-          fmt::format("{}: troupe has constant, step and cosine, each after a linear warm-up: "
-                      "WarmupLR or WarmupCosineLR",
+          fmt::format("{}: troupe has constant, step, cosine, linear and wsd, each after a linear "
+                      "warm-up: WarmupLR, WarmupCosineLR or WarmupDecayLR",
                       value_text(entry)),
           {},
           {},
@@ -76,11 +76,7 @@ Outcome map_steps(const Context& context, const Entry& entry) {
     return wrong(entry, count);
   if (*steps == 0)
     return with_fate(Fate::idle, "0 steps are no warm-up");
-  if (!context.steps_per_epoch)
-    return with_fate(Fate::refused, fmt::format("{} steps of warm-up, and troupe counts epochs: "
-                                                "--steps-per-epoch N converts them",
-                                                *steps));
-  return mapped({{"train.schedule.warmup", warmup_epochs(context, *steps)}});
+  return mapped({{"train.schedule.warmup", warmup_text(context, *steps)}});
 }
 
 Outcome map_total(const Context& context, const Entry& entry) {
@@ -88,10 +84,10 @@ Outcome map_total(const Context& context, const Entry& entry) {
   if (!steps || *steps < 1)
     return wrong(entry, "a whole number, at least 1, or \"auto\"");
   ForeignSettings settings = {{"train.max_steps", fmt::format("{}", *steps)}};
-  if (!context.steps_per_epoch)
-    return mapped(std::move(settings), "train.epochs has to be enough for them");
-  const auto epochs = (*steps - 1) / *context.steps_per_epoch + 1;
-  settings.push_back({"train.epochs", fmt::format("{}", epochs)});
+  const auto epochs = context.steps_per_epoch
+                          ? fmt::format("{}", (*steps - 1) / *context.steps_per_epoch + 1)
+                          : std::string{"null"}; // as many as they take
+  settings.push_back({"train.epochs", epochs});
   return mapped(std::move(settings));
 }
 
@@ -148,12 +144,12 @@ ForeignRows deepspeed_scheduler_rows() {
   ForeignRows rows = {
       {.key = "scheduler.type",
        .usual = Fate::mapped,
-       .says = "`train.schedule.name`: WarmupLR is constant, WarmupCosineLR cosine; the others are "
-               "not supported",
+       .says = "`train.schedule.name`: WarmupLR is constant, WarmupCosineLR cosine, WarmupDecayLR "
+               "linear; the others are not supported",
        .map = map_type},
       {.key = "scheduler.params.warmup_num_steps",
        .usual = Fate::mapped,
-       .says = "`train.schedule.warmup`, in epochs: `--steps-per-epoch N` converts it",
+       .says = "`train.schedule.warmup`, in steps; in epochs with `--steps-per-epoch N`",
        .map = map_steps},
       {.key = "scheduler.params.warmup_max_lr",
        .usual = Fate::mapped,
@@ -165,7 +161,7 @@ ForeignRows deepspeed_scheduler_rows() {
        .map = map_shape},
       {.key = "scheduler.params.total_num_steps",
        .usual = Fate::mapped,
-       .says = "`train.max_steps`",
+       .says = "`train.max_steps`; `train.epochs` follows, or is null",
        .map = map_total},
       {.key = "scheduler.params.cos_min_ratio",
        .usual = Fate::mapped,

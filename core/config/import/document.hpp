@@ -6,6 +6,7 @@
 #include <tl/expected.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,5 +40,11 @@ using ForeignResult = tl::expected<ForeignDocument, std::vector<ConfigProblem>>;
 ForeignResult read_foreign_yaml(const std::string& text, const std::string& source);
 /// Comments are allowed, as DeepSpeed allows them.
 ForeignResult read_foreign_json(std::string_view text, const std::string& source);
+
+enum class ForeignFormat : std::uint8_t { yaml, json };
+
+/// A file of at most 1 MiB and 10,000 values. Where there is none the nearest name beside it is
+/// suggested.
+ForeignResult read_foreign_file(const std::filesystem::path& path, ForeignFormat format);
 
 } // namespace troupe

@@ -1,7 +1,6 @@
 #include "import.hpp"
 
 #include "../../printable.hpp"
-#include "../detail/text_file.hpp"
 #include "detail/deepspeed_batch.hpp"
 #include "detail/importer.hpp"
 #include "detail/values.hpp"
@@ -17,10 +16,7 @@ namespace {
 constexpr std::int64_t most_workers = 1024 * 1024; // devices.count x cluster.min_nodes
 
 ForeignResult read_document(const std::filesystem::path& path, bool json) {
-  const auto text = read_config_text(path, {".json", ".yaml", ".yml"});
-  if (!text)
-    return tl::unexpected(std::vector{text.error()});
-  return json ? read_foreign_json(*text, path.string()) : read_foreign_yaml(*text, path.string());
+  return read_foreign_file(path, json ? ForeignFormat::json : ForeignFormat::yaml);
 }
 
 void add_problems(Importer& importer, const ForeignResult& failed) {

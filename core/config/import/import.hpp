@@ -1,5 +1,5 @@
-/// From a config file of accelerate or DeepSpeed to one of troupe: each key is mapped, or it is
-/// said why not. What is made is checked as any config.
+/// From a config file of accelerate, DeepSpeed or transformers to one of troupe: each key is
+/// mapped, or it is said why not. What is made is checked as any config.
 #pragma once
 
 #include "../catalogue.hpp"
@@ -43,5 +43,9 @@ Imported import_accelerate(const std::filesystem::path& path, const ImportOption
                            const Catalogue& catalogue);
 Imported import_deepspeed(const std::filesystem::path& path, const ImportOptions& options,
                           const Catalogue& catalogue);
+/// A config.json, or the folder that has it: of its model, with its weights and its tokenizer where
+/// they lie beside it.
+Imported import_hugging_face(const std::filesystem::path& path, const ImportOptions& options,
+                             const Catalogue& catalogue);
 
 } // namespace troupe

@@ -79,6 +79,7 @@ using ForeignRows = std::vector<ForeignRow>;
 
 ForeignRows accelerate_rows();
 ForeignRows deepspeed_rows();
+ForeignRows hugging_face_rows();
 
 /// The row of a key; null: it has none.
 const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view key);
@@ -87,7 +88,7 @@ const ForeignRow* find_row(std::span<const ForeignRow> rows, std::string_view ke
 ForeignOutcome outcome_of(const ForeignRow& row, const ForeignContext& context,
                           const ForeignEntry& entry);
 
-/// A table for docs/from-accelerate.md.
+/// A table for a page.
 std::string foreign_rows_markdown(std::span<const ForeignRow> rows);
 
 } // namespace troupe

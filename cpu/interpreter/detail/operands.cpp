@@ -1,5 +1,6 @@
 #include "operands.hpp"
 
+#include "../../detail/sequence_places.hpp"
 #include "troupe/core/float16.hpp"
 
 #include <cmath>
@@ -131,6 +132,13 @@ Values Operands::read_mask(std::size_t i) const {
   for (std::size_t at = 0; at < mask.size(); ++at)
     mask[at] = static_cast<unsigned>(bits[at / 8]) >> (at % 8) & 1U;
   return mask;
+}
+
+Result<std::size_t> Operands::read_first(std::size_t i, std::int64_t rows,
+                                         std::int64_t places) const {
+  const auto first = i < inputs() ? static_cast<std::int64_t>(read(i)[0]) : 0;
+  TROUPE_TRY(check_places(first, rows, places));
+  return static_cast<std::size_t>(first);
 }
 
 void Operands::write_back(std::size_t i, const Values& values) const {

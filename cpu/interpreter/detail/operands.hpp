@@ -57,6 +57,9 @@ public:
                          Residual added = Residual::none) const;
   /// The input of a convolution: after its prologue, when there is one.
   Values read_convolved(std::size_t i, std::size_t prologue) const;
+  /// The place of a sequence's first row, input i; 0 where there is no such input. Errors: data,
+  /// where `rows` from there on do not end within so many places.
+  Result<std::size_t> read_first(std::size_t i, std::int64_t rows, std::int64_t places) const;
   /// Statistics are updated where they were read.
   void write_back(std::size_t i, const Values& values) const;
 

@@ -6,6 +6,9 @@
 
 namespace troupe::cpu {
 
+/// Elements of a part: fewer are not worth another thread where each is one operation.
+inline constexpr std::size_t elementwise_grain = 16384;
+
 /// work(frame, begin, end) for ranges of `count` elements or rows.
 template <class Work>
 class ParallelStep final : public Step {

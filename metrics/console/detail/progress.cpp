@@ -1,6 +1,7 @@
 #include "progress.hpp"
 
 #include "../../readable.hpp"
+#include "../../text_figures.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,18 +16,32 @@ namespace {
 constexpr std::ptrdiff_t least_bar = 10, most_bar = 40;
 
 struct Parts {
-  std::string place, loss, left, rate, accuracy;
+  std::string place, loss, left, rate, quality, mfu;
 };
+
+std::string quality_of(const Progress& progress) {
+  const auto& recent = progress.recent;
+  if (const auto accuracy = recent.accuracy())
+    return "accuracy " + readable_percent(*accuracy);
+  const auto found = perplexity(progress.run, recent.loss());
+  return found ? "perplexity " + readable_perplexity(*found) : "";
+}
+
+std::string text_of_mfu(const RecentSteps& recent) {
+  const auto mfu = recent.mfu();
+  return mfu ? "MFU " + readable_percent(*mfu) : "";
+}
 
 Parts parts_of(const Progress& progress) {
   const auto& recent = progress.recent;
   const auto left = static_cast<double>(progress.steps_left) * recent.seconds_per_step();
+  const auto [rate, what] = throughput(progress.run, recent.samples_per_second());
   return {.place = fmt::format("{}/{}", progress.step, progress.steps),
           .loss = "loss " + readable_loss(recent.loss()),
           .left = readable_clock(left) + " left",
-          .rate =
-              fmt::format("{} {}/s", readable_rate(recent.samples_per_second()), progress.samples),
-          .accuracy = recent.accuracy() ? "accuracy " + readable_percent(*recent.accuracy()) : ""};
+          .rate = fmt::format("{} {}/s", readable_rate(rate), what),
+          .quality = quality_of(progress),
+          .mfu = text_of_mfu(recent)};
 }
 
 /// The parts that have something to say.
@@ -61,14 +76,15 @@ Progress progress_after(const RunInfo& run, const StepRecord& step, const Recent
           .steps = std::min(each, run.total_steps - before), // max_steps may end within an epoch
           .steps_left = std::max<std::int64_t>(0, run.total_steps - done),
           .recent = recent,
-          .samples = run.sample_name};
+          .run = run};
 }
 
 std::string progress_bar(const Progress& progress, int width) {
-  const auto [place, loss, left, rate, accuracy] = parts_of(progress);
+  const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
   const auto epoch = epoch_of(progress);
   for (const auto& rest :
-       {fmt::format("{}", fmt::join(present({place, loss, accuracy, rate, left}), "  ")),
+       {fmt::format("{}", fmt::join(present({place, loss, quality, rate, mfu, left}), "  ")),
+        fmt::format("{}", fmt::join(present({place, loss, quality, rate, left}), "  ")),
         fmt::format("{}  {}  {}  {}", place, loss, rate, left),
         fmt::format("{}  {}  {}", place, loss, left), fmt::format("{}  {}", place, loss)}) {
     const auto room = width - 1 - std::ssize(epoch) - 2 - std::ssize(rest);
@@ -83,10 +99,9 @@ std::string progress_bar(const Progress& progress, int width) {
 }
 
 std::string progress_line(const Progress& progress) {
-  const auto parts = parts_of(progress);
-  return fmt::format(
-      "{}  step {}", epoch_of(progress),
-      fmt::join(present({parts.place, parts.loss, parts.accuracy, parts.rate, parts.left}), "  "));
+  const auto [place, loss, left, rate, quality, mfu] = parts_of(progress);
+  return fmt::format("{}  step {}", epoch_of(progress),
+                     fmt::join(present({place, loss, quality, rate, mfu, left}), "  "));
 }
 
 } // namespace troupe::metrics

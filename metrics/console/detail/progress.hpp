@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../../recent_steps.hpp"
+#include "../../step_record.hpp"
 
 #include <cstdint>
 #include <string>
@@ -14,14 +15,15 @@ struct Progress {
   std::int64_t step = 0, steps = 0;   ///< within the epoch, counted from 1
   std::int64_t steps_left = 0;        ///< of the run
   RecentSteps recent;
-  std::string samples = "images"; ///< what they are, for speed
+  RunInfo run; ///< whose samples they are, for speed
 };
 
 Progress progress_after(const RunInfo& run, const StepRecord& step, const RecentSteps& recent);
 
-/// "epoch 3/10 [=====>    ] 120/390  loss 1.2345  accuracy 45.2%  870 images/s  12:34 left". Where
-/// the width (in columns) is less, accuracy goes first, then the rate, the time, the bar, the loss
-/// and the epoch; below the steps' own width nothing is left. Always shorter than the width.
+/// "epoch 3/10 [=====>    ] 120/390  loss 1.2345  accuracy 45.2%  870 images/s  MFU 38.2%  12:34
+/// left"; of texts "perplexity 3.44" in the place of accuracy, and tokens. Where the width (in
+/// columns) is less, MFU goes first, then accuracy, the rate, the time, the bar, the loss and the
+/// epoch; below the steps' own width nothing is left. Always shorter than the width.
 std::string progress_bar(const Progress& progress, int width);
 
 /// The same, without a bar.

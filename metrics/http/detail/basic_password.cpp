@@ -1,9 +1,9 @@
 #include "basic_password.hpp"
 
+#include "troupe/core/base64.hpp"
 #include "troupe/core/sha256.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,19 +13,6 @@
 namespace troupe::metrics {
 
 namespace {
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.empty() || text.size() % 4 != 0)
-    return std::nullopt;
-  std::string bytes(text.size() / 4 * 3, '\0');
-  if (EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()),
-                      static_cast<int>(text.size())) < 0)
-    return std::nullopt;
-  const auto padding = text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U;
-  bytes.resize(bytes.size() - padding);
-  return bytes;
-}
 
 std::string digest_of(std::string_view text) {
   Sha256 digest;

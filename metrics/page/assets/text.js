@@ -18,6 +18,8 @@ const asLoss = readable(value => {
   return size !== 0 && size < 0.01 ? digits(value, 3) : size < 100 ? value.toFixed(4) : digits(value, 5);
 });
 
+const asPerplexity = readable(value => value < 100 ? value.toFixed(2) : asRate(value));
+
 const asBytes = readable(value => {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let unit = 0;

@@ -13,5 +13,6 @@ std::string json_of(const StepCourse& steps, std::size_t from);
 std::string json_of(const DurationHistogram& seconds);
 std::string json_of(const EpochCourse& epochs);
 std::string json_of(const RecoveryCourse& recoveries);
+std::string json_of(const GeneratedCourse& generated);
 
 } // namespace troupe::metrics

@@ -64,6 +64,19 @@ Status expect_channels(Types inputs, std::int64_t channels, Names... names) {
   return expect_channels_of(DType::f32, inputs, channels, names...);
 }
 
+/// The place of every sequence's first row.
+inline Status expect_first(const TensorType& first) {
+  return expect_type(first, {{1}, DType::i32}, "first");
+}
+
+/// Gradients are those of whole sequences.
+inline Status refuse_first(const Node& node, std::size_t inputs) {
+  if (node.inputs.size() > inputs)
+    return fail(Errc::internal, "{}: a later part of a sequence has no gradient",
+                to_string(node.op));
+  return {};
+}
+
 /// What a mask of y is.
 inline Result<TensorType> mask_of(TensorType y) {
   constexpr std::int64_t bits = 8;

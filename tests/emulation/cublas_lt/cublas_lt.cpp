@@ -1,5 +1,5 @@
 // libcublasLt, as far as gpu/libraries.hpp asks for it: products of column-major matrices with f32
-// sums, and a bias for every row.
+// sums, added to what the result is where beta says so, and a bias for every row.
 #include "runtime/loading.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/stream.hpp"
@@ -113,7 +113,7 @@ struct Product {
     return values;
   }
 
-  void run(const void* a_data, const void* b_data, void* d_data, float alpha) const {
+  void run(const void* a_data, const void* b_data, void* d_data, float alpha, float beta) const {
     const auto left = operands(a, a_data), right = operands(b, b_data);
     const auto type = *type_of(d.type);
     const auto bias = operation.epilogue == CUBLASLT_EPILOGUE_BIAS
@@ -124,19 +124,21 @@ struct Product {
       const auto stride = static_cast<std::uint64_t>(layout.stride);
       return values[transpose == CUBLAS_OP_N ? column * stride + row : row * stride + column];
     };
-    std::vector<float> result(d.rows);
+    std::vector<float> result(d.rows), before(d.rows);
     for (std::uint64_t column = 0; column < d.columns; ++column) {
+      auto* const to = static_cast<std::byte*>(d_data) +
+                       column * static_cast<std::uint64_t>(d.stride) * size_of(type);
+      if (beta != 0) // else it is not read
+        before = load(to, d.rows, type);
       for (std::uint64_t row = 0; row < d.rows; ++row) {
         double sum = 0;
         for (std::uint64_t k = 0; k < depth(); ++k)
           sum += static_cast<double>(at(left, a, operation.transpose_a, row, k)) *
                  static_cast<double>(at(right, b, operation.transpose_b, k, column));
-        result[row] = static_cast<float>(static_cast<double>(alpha) * sum) + bias[row];
+        result[row] =
+            static_cast<float>(static_cast<double>(alpha) * sum) + bias[row] + beta * before[row];
       }
-      store(result,
-            static_cast<std::byte*>(d_data) +
-                column * static_cast<std::uint64_t>(d.stride) * size_of(type),
-            type);
+      store(result, to, type);
     }
   }
 };
@@ -336,7 +338,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                               const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
                               const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,
-                              const void*, cublasLtMatrixLayout_t, void* d,
+                              const void* c, cublasLtMatrixLayout_t, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* chosen,
                               void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
   const auto algorithm = from(chosen);
@@ -344,7 +346,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                         as<Layout>(d_layout)};
   const auto* const of = stream_of(stream);
   if (algorithm.marked != Algorithm::mark || !product.shapes_fit() || !product.types_fit() ||
-      as<const float>(beta) != 0 || workspace_bytes < algorithm.workspace_bytes ||
+      c != d || workspace_bytes < algorithm.workspace_bytes ||
       !aligned(workspace, default_alignment) || !aligned(a, algorithm.alignment) ||
       !aligned(b, algorithm.alignment) || !aligned(d, algorithm.alignment) ||
       !aligned(product.operation.bias, 16) || !of || of->device != as<int>(handle))
@@ -353,10 +355,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     return CUBLAS_STATUS_NOT_SUPPORTED;
   load(of->device, code_of(product, algorithm));
   const auto code =
-      enqueue(stream, [=, factor = as<const float>(alpha), used = algorithm.workspace_bytes] {
+      enqueue(stream, [=, factor = as<const float>(alpha), kept = as<const float>(beta),
+                       used = algorithm.workspace_bytes] {
         if (used > 0)
           std::memset(workspace, 0xff, used);
-        product.run(a, b, d, factor);
+        product.run(a, b, d, factor, kept);
       });
   return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -114,7 +114,7 @@ def compare(scalars):
     for line in steps:
         expected = {"train/loss": "loss", "train/accuracy": "accuracy", "train/learning_rate": "lr",
                     "train/loss_scale": "loss_scale", "train/gradient_norm": "gradient_norm", "train/drift": "drift",
-                    "train/round_bytes": "round_bytes", "time/step_seconds": "seconds",
+                    "train/round_bytes": "round_bytes", "throughput/mfu": "mfu", "time/step_seconds": "seconds",
                     "time/data_wait_seconds": "data_wait_seconds", "time/compute_seconds": "compute_seconds",
                     "time/collective_seconds": "collective_seconds"}
         for tag, key in expected.items():

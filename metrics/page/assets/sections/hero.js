@@ -16,16 +16,17 @@ function spark(values) {
 
 function tiles(whole) {
   const now = whole.progress || {}, run = whole.run || {}, epochs = list(whole.epochs), steps = name => columnOf(whole, name);
-  const classes = hasValues(steps('accuracy')) || known(now.accuracy) || known(now.test_accuracy) || !known(now.test_loss);
+  const texts = tokensOf(whole) > 0;
+  const classes = !texts && (hasValues(steps('accuracy')) || known(now.accuracy) || known(now.test_accuracy) || !known(now.test_loss));
   const peaks = list(whole.workers).map(worker => worker.peak_memory_bytes || 0), peak = Math.max(0, ...peaks);
   const limit = list(whole.workers)[peaks.indexOf(peak)]?.memory_limit_bytes;
   const tile = (name, value, beside, line) => make('div', { 'data-tile': name }, make('dt', null, name), make('dd', null, make('strong', null, value), beside ? make('span', null, beside) : null), line);
   return make('dl', { class: 'tiles' },
-    tile('Loss', asLoss(now.loss), null, spark(smoothed(steps('loss')) || steps('loss'))),
+    tile('Loss', asLoss(now.loss), texts && known(now.loss) ? `perplexity ${asPerplexity(perplexityOf(now.loss))}` : null, spark(smoothed(steps('loss')) || steps('loss'))),
     classes ? tile('Accuracy', asPercent(now.accuracy), null, spark(smoothed(steps('accuracy')) || steps('accuracy'))) : null,
     classes ? tile('Test accuracy', asPercent(now.test_accuracy), known(now.test_loss) ? `loss ${asLoss(now.test_loss)}` : 'no evaluation yet', spark(epochs.map(epoch => epoch.test_accuracy)))
-            : tile('Test loss', asLoss(now.test_loss), null, spark(epochs.map(epoch => epoch.test_loss))),
-    tile(`${samplesOf(whole)}/s`, asRate(now.samples_per_second), null, spark(smoothed(steps('samples_per_second')) || steps('samples_per_second'))),
+            : tile('Test loss', asLoss(now.test_loss), texts && known(now.test_loss) ? `perplexity ${asPerplexity(perplexityOf(now.test_loss))}` : null, spark(epochs.map(epoch => epoch.test_loss))),
+    tile(`${itemsOf(whole)}/s`, asRate(inUnits(whole, now.samples_per_second)), known(now.mfu) ? `MFU ${asPercent(now.mfu)}` : null, spark(smoothed(steps('samples_per_second')) || steps('samples_per_second'))),
     tile('Step', asCount(now.steps), known(run.total_steps) ? `of ${asCount(run.total_steps)}` : null),
     tile('Epoch', known(now.epoch) ? asCount(Math.min(now.epoch + 1, now.epochs || Infinity)) : unknown, known(now.epochs) ? `of ${asCount(now.epochs)}` : null),
     tile('Memory', peak ? asBytes(peak) : unknown, limit ? `of ${asBytes(limit)}` : peak ? 'peak of a worker' : null));

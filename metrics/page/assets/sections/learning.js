@@ -2,12 +2,17 @@
 
 const yet = whole => ended(whole.status) || whole.status === 'waiting' ? false : 'No step yet.';
 const samplesOf = whole => capitalized((whole.run || {}).sample_name || 'samples');
+const tokensOf = whole => (whole.run || {}).tokens_per_sample || 0;
+// Of texts speed is in tokens, and a mean loss also a perplexity.
+const itemsOf = whole => tokensOf(whole) ? 'Tokens' : samplesOf(whole);
+const inUnits = (whole, rate) => known(rate) ? rate * (tokensOf(whole) || 1) : rate;
+const perplexityOf = loss => known(loss) ? Math.exp(loss) : null;
 // Epochs have their place at their last step.
 const endOf = (whole, epoch) => (epoch.epoch + 1) * ((whole.run || {}).steps_per_epoch || 1) - 1;
 
-function epochLines(whole, train, test) {
+function epochLines(whole, train, test, value = number => number) {
   const epochs = list(whole.epochs), x = epochs.map(epoch => endOf(whole, epoch));
-  const line = (name, key, color, mark) => ({ name, x, y: epochs.map(epoch => epoch[key]), look: 'dots', color, mark });
+  const line = (name, key, color, mark) => ({ name, x, y: epochs.map(epoch => value(epoch[key])), look: 'dots', color, mark });
   return [line('epoch', train, 'c2', 'circle'), line('test', test, 'c1', 'diamond')].filter(each => hasValues(each.y));
 }
 
@@ -49,6 +54,14 @@ const learning = [
   }),
   section('Learning', 'Accuracy', (body, tools) => curve(body, tools, 'Accuracy by step', { format: asPercent }, whole =>
     [...noisy('accuracy', columnOf(whole, 'accuracy'), 'c0'), ...epochLines(whole, 'train_accuracy', 'test_accuracy')])),
+  section('Learning', 'Perplexity', (body, tools) => curve(body, tools, 'Perplexity by step', { format: asPerplexity, logarithm: true }, whole => tokensOf(whole)
+    ? [...noisy('perplexity', columnOf(whole, 'loss').map(perplexityOf), 'c0'), ...epochLines(whole, 'train_loss', 'test_loss', perplexityOf)] : [])),
+  section('Learning', 'Generated text', body => ({ generated }) => {
+    if (!list(generated).length) return false;
+    show(body, ...[...generated].reverse().map(({ step, prompt, text }) => make('figure', { class: 'written' },
+      make('figcaption', null, `after step ${asCount(step)}`), make('pre', { tabindex: 0 }, make('b', null, prompt), text))));
+    return true;
+  }, { wide: true }),
   section('Learning', 'Learning rate', plainCurve('lr', 'Learning rate', { fromZero: true })),
   section('Learning', 'Gradient norm', (body, tools) => curve(body, tools, 'Gradient norm by step', { logarithm: true }, whole =>
     noisy('norm before clipping', columnOf(whole, 'gradient_norm'), 'c3'))),
@@ -68,6 +81,7 @@ const learning = [
     const classes = epochs.some(epoch => known(epoch.train_accuracy) || known(epoch.test_accuracy));
     show(body, table('Epochs', [['Epoch', epoch => asCount(epoch.epoch + 1)], ['Training loss', epoch => asLoss(epoch.train_loss)],
       ...(classes ? [['Training accuracy', epoch => asPercent(epoch.train_accuracy)]] : []), ['Test loss', epoch => asLoss(epoch.test_loss)],
+      ...(tokensOf(whole) ? [['Test perplexity', epoch => asPerplexity(perplexityOf(epoch.test_loss))]] : []),
       ...(classes ? [['Test accuracy', epoch => asPercent(epoch.test_accuracy)]] : []), ['Time', epoch => asSeconds(epoch.seconds)],
       ['of it evaluation', epoch => asSeconds(epoch.test_seconds)]], [...epochs].reverse()),
       epochs.some(epoch => known(epoch.test_loss)) ? null : make('p', { class: 'note' }, 'no evaluation yet'));

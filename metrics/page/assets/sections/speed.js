@@ -2,13 +2,15 @@
 
 const speed = [
   section('Speed', 'Throughput', (body, tools, heading) => {
-    const update = curve(body, tools, 'Samples per second by step', { format: asRate, fromZero: true }, whole =>
-      noisy(`${samplesOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second'), 'c0'));
+    const update = curve(body, tools, 'Throughput by step', { format: asRate, fromZero: true }, whole =>
+      noisy(`${itemsOf(whole).toLowerCase()}/s`, columnOf(whole, 'samples_per_second').map(rate => inUnits(whole, rate)), 'c0'));
     return whole => {
-      heading.textContent = `${samplesOf(whole)}/s`;
+      heading.textContent = `${itemsOf(whole)}/s`;
       return update(whole);
     };
   }),
+  section('Speed', 'MFU', (body, tools) => curve(body, tools, 'Model FLOPs utilization by step', { format: asPercent, fromZero: true }, whole =>
+    noisy('of what the devices can do', columnOf(whole, 'mfu'), 'c0'))),
   section('Speed', 'Step time', body => {
     const chart = new Histogram(body, 'Steps by their time'), note = make('p', { class: 'note' });
     body.append(note);

@@ -1,0 +1,77 @@
+// When a language model writes a sample of text, as it is trained.
+#include "coordinator.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe::actors {
+
+/// Behind an evaluation, before a checkpoint. The sample before is waited for, as a checkpoint is:
+/// GENERATOR has memory for one, and what a run writes must not depend on who is fast. Ranks that
+/// are apart do not meet for it, which would change what is trained: it is of rank 0's state.
+void CoordinatorState::sample_if_due() {
+  if (phase_ == Phase::ended) // while the sample before was written
+    return;
+  if (!setup_.plan.sample_due(committed_) || sampled_ == committed_)
+    return save_if_due();
+  enter(Phase::sampling);
+  sample_due_ = sampling_;
+  if (!std::exchange(sampling_, true))
+    sample_piece(0);
+}
+
+void CoordinatorState::sample_piece(std::uint64_t index) {
+  if (phase_ == Phase::ended)
+    return;
+  contribute(index);
+  self_->request(members_.at(0).shard_manager, caf::infinite, atom::generate_v, committed_, index)
+      .then(
+          [this, next = index + 1](bool is_last) { is_last ? write_sample() : sample_piece(next); },
+          not_saved("shard_manager", 0));
+}
+
+/// All parameters are with GENERATOR: training goes on while it writes.
+void CoordinatorState::write_sample() {
+  if (phase_ == Phase::ended)
+    return;
+  sampled_ = committed_;
+  self_->request(setup_.generator, caf::infinite, atom::generate_v, committed_)
+      .then([this](const GeneratedRecordPtr& record) { count_sample(record); },
+            [this, step = committed_](const caf::error& error) { not_sampled(step, error); });
+  save_if_due();
+}
+
+void CoordinatorState::count_sample(const GeneratedRecordPtr& record) {
+  if (phase_ == Phase::ended)
+    return;
+  totals_.sampled = record->step;
+  self_->send(setup_.metrics, atom::evaluated_v, record);
+  sample_ended();
+}
+
+/// What keeps a text from being written need not end a job; a GENERATOR that has died does.
+void CoordinatorState::not_sampled(std::int64_t step, const caf::error& error) {
+  if (phase_ == Phase::ended)
+    return;
+  const bool has_died = !error.context().match_elements<Error>();
+  if (has_died)
+    return fail({Errc::internal,
+                 fmt::format("the generator did not write the sample of step {}: {}", step,
+                             caf::to_string(error)),
+                 {.actor = "generator", .step = step - 1}});
+  self_->send(setup_.metrics, atom::failed_v, step, error.context().get_as<Error>(0));
+  sample_ended();
+}
+
+void CoordinatorState::sample_ended() {
+  sampling_ = false;
+  if (std::exchange(sample_due_, false))
+    sample_if_due();
+  else if (std::exchange(concludes_, false))
+    conclude();
+  else if (!halts_.empty() && phase_ == Phase::training)
+    grant();
+}
+
+} // namespace troupe::actors

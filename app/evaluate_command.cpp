@@ -1,0 +1,83 @@
+// `troupe evaluate`: how well a language model foretells texts.
+#include "commands.hpp"
+#include "complain.hpp"
+#include "model_arguments.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/engine/inference/evaluate_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+namespace {
+
+struct EvaluateArguments {
+  ModelArguments model;
+  std::string data;
+  bool json = false;
+};
+
+/// A path as a string of YAML, whatever is in it; what is no UTF-8 becomes U+FFFD.
+std::string quoted(const std::string& path) {
+  return nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<engine::TextScore> evaluate(const EvaluateArguments& arguments, const Catalogue& catalogue) {
+  auto options = arguments.model.options();
+  if (!arguments.data.empty())
+    options.overrides.push_back("data.test_root=" + quoted(arguments.data));
+  TROUPE_TRY(const auto model, engine::open_saved_model(options, catalogue));
+  return engine::evaluate_text(model, say_line);
+}
+
+void print_text(const engine::TextScore& score) {
+  fmt::print("loss           {:.4f} nats a token\n", score.loss());
+  fmt::print("perplexity     {:.4f}\n", score.perplexity());
+  fmt::print("bits per byte  {:.4f}\n", score.bits_per_byte());
+  fmt::print("{} tokens in {} windows, {} bytes; {:.0f} tokens/s\n", score.tokens, score.windows,
+             score.bytes, score.tokens_per_second());
+}
+
+/// What is not finite is null.
+void print_json(const engine::TextScore& score) {
+  const nlohmann::ordered_json json = {{"loss", score.loss()},
+                                       {"perplexity", score.perplexity()},
+                                       {"bits_per_byte", score.bits_per_byte()},
+                                       {"tokens", score.tokens},
+                                       {"windows", score.windows},
+                                       {"bytes", score.bytes},
+                                       {"tokens_per_second", score.tokens_per_second()}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+} // namespace
+
+void add_evaluate_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<EvaluateArguments>();
+  auto* command = app.add_subcommand(
+      "evaluate", "Loss, perplexity and bits per byte of a language model on texts");
+  add_model_arguments(*command, arguments->model);
+  command
+      ->add_option(
+          "--data", arguments->data,
+          "A text, a folder of them or a file of tokens; not given: what the run held back")
+      ->type_name("TEXT");
+  command->add_flag("--json", arguments->json, "As one JSON document");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) -> int {
+      const auto score = evaluate(*arguments, catalogue);
+      if (!score)
+        return complain(score.error());
+      arguments->json ? print_json(*score) : print_text(*score);
+      return success;
+    };
+  });
+}
+
+} // namespace troupe::app

@@ -1,0 +1,130 @@
+// `troupe generate`: how a language model goes on with a text.
+#include "commands.hpp"
+#include "complain.hpp"
+#include "model_arguments.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/engine/inference/generate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+namespace {
+
+struct GenerateArguments {
+  ModelArguments model;
+  engine::GenerateOptions options;
+  bool json = false, quiet = false;
+};
+
+/// "-": what standard input has.
+Status read_prompt(std::string& prompt) {
+  if (prompt != "-")
+    return {};
+  prompt.assign(std::istreambuf_iterator<char>{std::cin}, {});
+  if (std::cin.bad())
+    return fail(Errc::io, "standard input cannot be read");
+  return {};
+}
+
+/// As it comes, so that a person can read along.
+Status print_piece(std::string_view piece) {
+  if (std::fwrite(piece.data(), 1, piece.size(), stdout) < piece.size() || std::fflush(stdout) != 0)
+    return fail(Errc::io, "standard output: not all of it could be written");
+  return {};
+}
+
+void say_speed(const engine::Generated& result) {
+  say_line(fmt::format(
+      "{} tokens of the prompt, {:.1f} tokens/s; {} tokens, {:.1f} tokens/s{}",
+      result.prompt.size(), result.prompt_tokens_per_second(), result.tokens.size(),
+      result.tokens_per_second(),
+      result.ending == engine::Ending::context ? "; the model has no positions for more" : ""));
+}
+
+/// What is no UTF-8 becomes U+FFFD.
+void print_json(const GenerateArguments& arguments, const std::string& text,
+                const engine::Generated& result) {
+  const nlohmann::ordered_json json = {
+      {"prompt", arguments.options.prompt},
+      {"text", text},
+      {"ending", engine::to_string(result.ending)},
+      {"prompt_tokens", result.prompt},
+      {"tokens", result.tokens},
+      {"prompt_tokens_per_second", result.prompt_tokens_per_second()},
+      {"tokens_per_second", result.tokens_per_second()}};
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
+  TROUPE_TRY(read_prompt(arguments.options.prompt));
+  TROUPE_TRY(const auto model, engine::open_saved_model(arguments.model.options(), catalogue));
+  std::string text;
+  const auto take = [&](std::string_view piece) -> Status {
+    text += piece;
+    return arguments.json ? Status{} : print_piece(piece);
+  };
+  TROUPE_TRY(const auto result, engine::generate(model, arguments.options, take, say_line));
+  if (arguments.json) {
+    print_json(arguments, text, result);
+    return {};
+  }
+  if (!text.ends_with('\n'))
+    TROUPE_TRY(print_piece("\n"));
+  if (!arguments.quiet)
+    say_speed(result);
+  return {};
+}
+
+void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
+  command
+      .add_option("--temperature", sampling.temperature,
+                  "Below 1 likely tokens come more often; 0: always the likeliest")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0: all")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  command
+      .add_option("--top-p", sampling.top_p,
+                  "Only the likeliest tokens that have this probability together")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_option("--seed", sampling.seed, "Of what is drawn: the same gives the same text")
+      ->capture_default_str();
+}
+
+} // namespace
+
+void add_generate_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  auto* command = app.add_subcommand("generate", "Go on with a text, as a language model would");
+  add_model_arguments(*command, arguments->model);
+  command
+      ->add_option("prompt", arguments->options.prompt,
+                   "What the text begins with; -: standard input; not given: a new document")
+      ->type_name("PROMPT");
+  command->add_option("--tokens", arguments->options.tokens, "At most so many")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  add_sampling_options(*command, arguments->options.sampling);
+  command->add_flag("--json", arguments->json, "As one JSON document, when all is there");
+  command->add_flag("--quiet", arguments->quiet, "Nothing but the text");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue& catalogue) -> int {
+      const auto done = generate(*arguments, catalogue);
+      return done ? success : complain(done.error());
+    };
+  });
+}
+
+} // namespace troupe::app

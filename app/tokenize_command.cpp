@@ -1,0 +1,156 @@
+// troupe tokenize: what becomes of texts, as numbers or as a file of tokens.
+#include "commands.hpp"
+#include "complain.hpp"
+
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/data/tokenizer/open.hpp"
+#include "troupe/data/tokens/token_file.hpp"
+#include "troupe/data/tokens/tokenize.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TokenizeArguments {
+  std::vector<std::string> texts; ///< empty: standard input
+  std::string tokenizer = "bytes", split{data::split_of_file}, text_key = "text", output;
+  bool ids = false;
+};
+
+/// A line of numbers for each document.
+class IdPrinter {
+public:
+  explicit IdPrinter(data::TokenId end) : end_{end} {}
+
+  Status print(std::span<const data::TokenId> ids) {
+    for (const auto id : ids) {
+      fmt::print("{}{}", begins_ ? "" : " ", id);
+      begins_ = id == end_;
+      if (begins_)
+        fmt::print("\n");
+    }
+    return {};
+  }
+
+private:
+  data::TokenId end_;
+  bool begins_ = true; ///< a document
+};
+
+Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& texts) {
+  std::vector<data::TextFile> all;
+  for (const auto& text : texts) {
+    TROUPE_TRY(auto files, data::find_texts(text));
+    std::move(files.begin(), files.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+/// Standard input is one document.
+Result<data::TextCounts> tokenize_input(const data::TokenizerPtr& tokenizer,
+                                        const data::TokenTaker& take) {
+  const std::string text{std::istreambuf_iterator<char>{std::cin}, {}};
+  std::vector<data::TokenId> ids;
+  data::Encoder{tokenizer}.encode(text, ids);
+  ids.push_back(tokenizer->end_of_document());
+  TROUPE_TRY(take(ids));
+  return data::TextCounts{1, std::ssize(ids), text.size()};
+}
+
+void print_counts(const data::TextCounts& counts, const data::Tokenizer& tokenizer,
+                  std::chrono::duration<double> time) {
+  const auto bytes = static_cast<double>(counts.bytes);
+  fmt::print("{} document{}, {} bytes\n", counts.documents, counts.documents == 1 ? "" : "s",
+             counts.bytes);
+  fmt::print("{} tokens of {} ids, {:.3f} a byte\n", counts.tokens, tokenizer.vocabulary_size(),
+             bytes > 0 ? static_cast<double>(counts.tokens) / bytes : 0);
+  fmt::print("{:.2f} s, {:.1f} MB/s\n", time.count(),
+             time.count() > 0 ? bytes / 1e6 / time.count() : 0);
+}
+
+Status check_output(const std::string& output) {
+  if (output.empty() || fs::path{output}.extension() == ".tokens")
+    return {};
+  return fail(Errc::invalid_input,
+              "--output {} does not end in .tokens, by which data.root knows files of tokens",
+              escaped(output));
+}
+
+Status tokenize(const TokenizeArguments& arguments) {
+  TROUPE_TRY(check_output(arguments.output));
+  TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, arguments.split));
+  TROUPE_TRY(const auto files, find_all(arguments.texts));
+  std::optional<data::TokenWriter> writer;
+  if (!arguments.output.empty()) {
+    TROUPE_TRY(auto created,
+               data::TokenWriter::create(arguments.output, *tokenizer,
+                                         data::fingerprint_of(files, arguments.text_key)));
+    writer.emplace(std::move(created));
+  }
+  IdPrinter printer{tokenizer->end_of_document()};
+  const auto take = [&](std::span<const data::TokenId> ids) -> Status {
+    if (writer)
+      TROUPE_TRY(writer->append(ids));
+    return arguments.ids ? printer.print(ids) : Status{};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  TROUPE_TRY(const auto counts, arguments.texts.empty()
+                                    ? tokenize_input(tokenizer, take)
+                                    : data::tokenize(files, arguments.text_key, tokenizer, take));
+  if (writer)
+    TROUPE_TRY(writer->commit());
+  if (!arguments.ids)
+    print_counts(counts, *tokenizer, std::chrono::steady_clock::now() - begin);
+  return {};
+}
+
+} // namespace
+
+void add_tokenize_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<TokenizeArguments>();
+  auto* command = app.add_subcommand("tokenize", "Count the tokens of texts, show or write them");
+  command
+      ->add_option("TEXT", arguments->texts,
+                   "Files, folders, JSON lines (.jsonl); none: standard input")
+      ->type_name("PATH");
+  command
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "bytes, or a path, as data.tokenizer takes it")
+      ->capture_default_str();
+  command
+      ->add_option("--split", arguments->split,
+                   "How words are cut where the tokenizer's files do not say it")
+      ->check(CLI::IsMember({"auto", "gpt2", "cl100k"}))
+      ->capture_default_str();
+  command->add_option("--text-key", arguments->text_key, "Of JSON lines")->capture_default_str();
+  command
+      ->add_option("--output,-o", arguments->output,
+                   "A file of tokens, NAME.tokens, as data.root takes it")
+      ->type_name("PATH");
+  command->add_flag("--ids", arguments->ids,
+                    "Print the tokens' numbers instead of counts, a line a document");
+  command->callback([&action, arguments] {
+    action = [arguments](const Catalogue&) {
+      const auto done = tokenize(*arguments);
+      return done ? success : complain(done.error());
+    };
+  });
+}
+
+} // namespace troupe::app

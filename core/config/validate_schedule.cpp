@@ -1,0 +1,136 @@
+// Conflicts of how long a run is, and of the lengths in it. Whether those fit into each other where
+// units differ is known when the data is: nn/schedule.hpp.
+#include "validate.hpp"
+
+#include "data_sets.hpp"
+#include "training.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+using Unit = Length::Unit;
+
+/// Whether it is the run's end or behind it, as far as keys alone say that.
+bool is_past_end(const Length& length, const TrainConfig& train) {
+  if (length.unit == Unit::epochs)
+    return train.epochs && length.count >= static_cast<double>(*train.epochs);
+  return length.unit == Unit::percent && length.count >= 100;
+}
+
+/// The options that make a short trial of a schedule for longer training: without its warm-up where
+/// that does not fit, with the milestones that are reached, or none.
+std::string options_of_trial(const ScheduleConfig& schedule, const TrainConfig& train) {
+  auto options = fmt::format("--set train.epochs={}", *train.epochs);
+  if (is_past_end(schedule.warmup, train))
+    options += " --set train.schedule.warmup=0";
+  std::vector<std::string> reached;
+  for (const auto& milestone : schedule.milestones)
+    if (!is_past_end(milestone, train))
+      reached.push_back(format_length(milestone));
+  if (schedule.name != "step" || reached.size() == schedule.milestones.size())
+    return options;
+  return options + (reached.empty() ? " --set train.schedule.name=constant"
+                                    : fmt::format(" --set 'train.schedule.milestones=[{}]'",
+                                                  fmt::join(reached, ", ")));
+}
+
+std::string in_words(const Length& length) {
+  return length.unit == Unit::epochs ? fmt::format("{} epochs", length.count)
+                                     : format_length(length);
+}
+
+/// What a length that is past the end is compared with.
+std::string end_in_words(const Length& length, const TrainConfig& train) {
+  return length.unit == Unit::epochs ? fmt::format("{} epochs", *train.epochs) : "the run";
+}
+
+std::string allowed_below_end(const Length& length, const TrainConfig& train) {
+  if (length.unit == Unit::percent)
+    return "below 100%";
+  return fmt::format("below {}; for a short trial: {}", *train.epochs,
+                     options_of_trial(train.schedule, train));
+}
+
+bool do_not_grow(const Length& one, const Length& next) {
+  return one.unit == next.unit && one.count >= next.count;
+}
+
+ConfigConflicts validate_milestones(const std::vector<Length>& at, const TrainConfig& train) {
+  if (at.empty())
+    return {{{"train.schedule.milestones", "train.schedule.name"},
+             "schedule step needs milestones",
+             "a list of epochs, or of steps, tokens or shares"}};
+  if (std::ranges::adjacent_find(at, do_not_grow) != at.end())
+    return {{{"train.schedule.milestones"}, "milestones must grow", "ascending lengths"}};
+  if (is_past_end(at.back(), train))
+    return {{{"train.schedule.milestones", "train.epochs"},
+             fmt::format("milestone {} is never reached in {}", format_length(at.back()),
+                         end_in_words(at.back(), train)),
+             allowed_below_end(at.back(), train)}};
+  return {};
+}
+
+/// The keys whose values count tokens.
+std::vector<std::string> keys_in_tokens(const TrainConfig& train) {
+  std::vector<std::string> keys;
+  const auto& schedule = train.schedule;
+  const auto counts = [](const Length& length) { return length.unit == Unit::tokens; };
+  if (train.max_tokens)
+    keys.push_back("train.max_tokens");
+  if (counts(schedule.warmup))
+    keys.push_back("train.schedule.warmup");
+  if (std::ranges::any_of(schedule.milestones, counts))
+    keys.push_back("train.schedule.milestones");
+  if (counts(schedule.decay))
+    keys.push_back("train.schedule.decay");
+  return keys;
+}
+
+} // namespace
+
+ConfigConflicts validate(const ScheduleConfig& schedule, const TrainConfig& train) {
+  ConfigConflicts found;
+  if (!train.max_steps && is_past_end(schedule.warmup, train))
+    found.push_back({{"train.schedule.warmup", "train.epochs"},
+                     fmt::format("{} of warm-up leave nothing of {}", in_words(schedule.warmup),
+                                 end_in_words(schedule.warmup, train)),
+                     allowed_below_end(schedule.warmup, train)});
+  if (schedule.name == "step")
+    std::ranges::move(validate_milestones(schedule.milestones, train), std::back_inserter(found));
+  const bool ends_at_min = schedule.name != "constant" && schedule.name != "step";
+  if (ends_at_min && schedule.min_lr > train.optimizer.lr)
+    found.push_back(
+        {{"train.schedule.min_lr", "train.optimizer.lr"},
+         fmt::format("{} is above the learning rate {}", schedule.min_lr, train.optimizer.lr),
+         fmt::format("at most {}", train.optimizer.lr)});
+  return found;
+}
+
+ConfigConflicts validate(const TrainConfig& train, const DataConfig& data) {
+  ConfigConflicts found;
+  if (!train.epochs && !train.max_steps && !train.max_tokens)
+    found.push_back({{"train.epochs", "train.max_steps", "train.max_tokens"},
+                     "nothing ends the run",
+                     "a number, or null beside max_steps or max_tokens"});
+  const bool reads_text = facts_of_data(data).sample == SampleKind::tokens;
+  if (!reads_text && train.sample.every.unit != Interval::Unit::never)
+    found.push_back({{"train.sample.every", "data.dataset"},
+                     fmt::format("what is trained on dataset {} writes no text", data.dataset),
+                     "never"});
+  if (!reads_text)
+    for (const auto& key : keys_in_tokens(train))
+      found.push_back({{key, "data.dataset"},
+                       fmt::format("dataset {} has no tokens to count", data.dataset),
+                       key == "train.max_tokens" ? "null, and train.max_steps"
+                                                 : "epochs, steps, or a share of the run"});
+  return found;
+}
+
+} // namespace troupe

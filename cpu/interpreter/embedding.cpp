@@ -1,0 +1,82 @@
+#include "ops.hpp"
+
+#include "troupe/core/fail.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Rows of a table by their first element. Errors: data for an id that the table has no row of.
+Result<std::vector<std::size_t>> table_rows(const Values& ids, const Shape& table) {
+  std::vector<std::size_t> rows;
+  for (const double value : ids) {
+    const auto id = static_cast<std::int64_t>(value);
+    if (id < 0 || id >= table[0])
+      return fail(Errc::data, "an id is {}, but the table has {} rows", id, table[0]);
+    rows.push_back(static_cast<std::size_t>(id * table[1]));
+  }
+  return rows;
+}
+
+/// Elements of the rows of a sequence, of tensors with as many columns as this one.
+std::size_t elements_of_sequence(const Operands& operands, const Tensor& rows) {
+  return static_cast<std::size_t>(operands.attributes<PositionAttributes>().sequence *
+                                  rows.shape[1]);
+}
+
+} // namespace
+
+Status embedding(const Operands& operands) {
+  const auto& shape = operands.input(1).shape;
+  TROUPE_TRY(const auto rows, table_rows(operands.read(0), shape));
+  const auto table = operands.read(1);
+  Values y;
+  for (const auto row : rows)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(shape[1]); ++c)
+      y.push_back(table[row + c]);
+  operands.write(0, y);
+  return {};
+}
+
+Status embedding_backward(const Operands& operands) {
+  const auto dy = operands.read(0);
+  const auto& shape = operands.output(0).shape;
+  const auto width = static_cast<std::size_t>(shape[1]);
+  TROUPE_TRY(const auto rows, table_rows(operands.read(1), shape));
+  Values dtable(static_cast<std::size_t>(shape.elements()));
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    dtable[rows[i / width] + i % width] += dy[i];
+  operands.write(0, dtable);
+  return {};
+}
+
+Status position_embedding(const Operands& operands) {
+  auto y = operands.read(0);
+  const auto table = operands.read(1);
+  const auto elements = elements_of_sequence(operands, operands.input(0));
+  const auto& shape = operands.input(1).shape;
+  TROUPE_TRY(const auto first,
+             operands.read_first(2, operands.attributes<PositionAttributes>().sequence, shape[0]));
+  const auto skipped = first * static_cast<std::size_t>(shape[1]);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] += table[skipped + i % elements];
+  operands.write(0, y);
+  return {};
+}
+
+Status position_embedding_backward(const Operands& operands) {
+  const auto dy = operands.read(0);
+  const auto elements = elements_of_sequence(operands, operands.input(0));
+  Values dtable(static_cast<std::size_t>(operands.output(0).shape.elements()));
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    dtable[i % elements] += dy[i];
+  operands.write(0, dtable);
+  return {};
+}
+
+Status share(const Operands& operands) {
+  operands.write(0, operands.read(0));
+  return {};
+}
+
+} // namespace troupe::cpu

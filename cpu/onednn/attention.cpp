@@ -1,0 +1,256 @@
+// Attention by our own kernels: the library has none.
+#include "../detail/sequence_places.hpp"
+#include "../kernels/kernels.hpp"
+#include "detail/parallel_step.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Where the heads of a node lie, in elements.
+class AttentionPlan {
+public:
+  AttentionPlan(const Graph& graph, const Node& node, TensorId q)
+      : a_{std::get<AttentionAttributes>(node.attributes)},
+        rows_{static_cast<std::size_t>(graph[q].shape[0])}, in_one_{graph[q].shape[1] !=
+                                                                    a_.heads * a_.head_dim} {}
+
+  bool in_one() const { return in_one_; }
+  std::size_t head_dim() const { return size(a_.head_dim); }
+  /// Heads that share keys and values, of every sequence: each is work of its own.
+  std::size_t parts() const { return rows_ / size(a_.sequence) * size(a_.kv_heads); }
+  AttentionShape shape() const {
+    const std::size_t q = size(a_.heads * a_.head_dim), kv = size(a_.kv_heads * a_.head_dim);
+    const std::size_t all = q + 2 * kv;
+    return {.sequence = size(a_.sequence),
+            .head_dim = size(a_.head_dim),
+            .heads = size(a_.heads / a_.kv_heads),
+            .q_distance = in_one_ ? all : q,
+            .kv_distance = in_one_ ? all : kv,
+            .y_distance = q,
+            .row_heads = size(a_.heads)};
+  }
+  /// The first element of a part's queries, and of its keys in a tensor of keys alone.
+  std::size_t q(std::size_t part) const { return row(part) * shape().q_distance + column(part); }
+  std::size_t kv(std::size_t part) const {
+    return row(part) * shape().kv_distance + head(part) * size(a_.head_dim);
+  }
+  std::size_t y(std::size_t part) const { return row(part) * shape().y_distance + column(part); }
+  std::size_t log_sum_exp(std::size_t part) const {
+    return row(part) * size(a_.heads) + head(part) * shape().heads;
+  }
+  /// Where keys and values begin in a tensor that has all three.
+  std::size_t first_k() const { return in_one_ ? size(a_.heads * a_.head_dim) : 0; }
+  std::size_t first_v() const { return in_one_ ? first_k() + size(a_.kv_heads * a_.head_dim) : 0; }
+
+private:
+  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  std::size_t row(std::size_t part) const { return part / size(a_.kv_heads) * size(a_.sequence); }
+  std::size_t head(std::size_t part) const { return part % size(a_.kv_heads); }
+  std::size_t column(std::size_t part) const {
+    return head(part) * shape().heads * size(a_.head_dim);
+  }
+
+  AttentionAttributes a_;
+  std::size_t rows_;
+  bool in_one_;
+};
+
+/// Threads take parts, each with memory of its own.
+class AttentionStep : public Step {
+public:
+  /// `floats`: that a part works in.
+  AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                std::size_t floats)
+      : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(
+                                                                    lowering.options.threads))},
+        lane_bytes_{aligned(floats * sizeof(float))} {
+    name = to_string(node.op);
+  }
+
+  std::size_t scratch_bytes() const override { return lanes_ * lane_bytes_; }
+
+protected:
+  /// work(part, scratch) for every part.
+  template <class Work>
+  void for_parts(const Frame& frame, Work work) const {
+    parallel_lanes(lanes_, plan_.parts(), [&](std::size_t part, std::size_t lane) {
+      work(part, reinterpret_cast<float*>(frame.scratch() + lane * lane_bytes_));
+    });
+  }
+
+  Node node_;
+  AttentionPlan plan_;
+
+private:
+  std::size_t lanes_, lane_bytes_;
+};
+
+template <class T>
+class Attention final : public AttentionStep {
+public:
+  using AttentionStep::AttentionStep;
+
+  Status run(const Frame& frame) override {
+    const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
+    for_parts(frame, [&](std::size_t part, float* scratch) {
+      kernels().of<T>().attention(
+          plan_.shape(),
+          {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part),
+           .k = frame.data<T>(node_.inputs[k]) + plan_.first_k() + plan_.kv(part),
+           .v = frame.data<T>(node_.inputs[v]) + plan_.first_v() + plan_.kv(part),
+           .y = frame.data<T>(node_.outputs[0]) + plan_.y(part),
+           .log_sum_exp = frame.data<float>(node_.outputs[1]) + plan_.log_sum_exp(part)},
+          scratch);
+    });
+    return {};
+  }
+};
+
+template <class T>
+class AttentionBackward final : public AttentionStep {
+public:
+  using AttentionStep::AttentionStep;
+
+  Status run(const Frame& frame) override {
+    const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
+    for_parts(frame, [&](std::size_t part, float* scratch) {
+      const std::size_t at_k = plan_.first_k() + plan_.kv(part);
+      const std::size_t at_v = plan_.first_v() + plan_.kv(part);
+      kernels().of<T>().attention_backward(
+          plan_.shape(),
+          {.dy = frame.data<T>(node_.inputs[0]) + plan_.y(part),
+           .q = frame.data<T>(node_.inputs[1]) + plan_.q(part),
+           .k = frame.data<T>(node_.inputs[1 + k]) + at_k,
+           .v = frame.data<T>(node_.inputs[1 + v]) + at_v,
+           .y = frame.data<T>(node_.inputs[2 + v]) + plan_.y(part),
+           .log_sum_exp = frame.data<float>(node_.inputs[3 + v]) + plan_.log_sum_exp(part),
+           .dq = frame.data<T>(node_.outputs[0]) + plan_.q(part),
+           .dk = frame.data<T>(node_.outputs[k]) + at_k,
+           .dv = frame.data<T>(node_.outputs[v]) + at_v},
+          scratch);
+    });
+    return {};
+  }
+};
+
+/// Keys and values become cached ones, and these are attended to where they lie.
+template <class T>
+class CachedAttention final : public AttentionStep {
+public:
+  CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                  std::size_t floats)
+      : AttentionStep{lowering, node, plan, floats}, cached_{node.inputs.size() - 3},
+        places_{places_of(lowering.graph, node, plan)} {}
+
+  /// Of a part, in floats of a cache.
+  static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {
+    const auto& keys = graph[node.inputs[node.inputs.size() - 3]];
+    return static_cast<std::size_t>(keys.shape[0]) / plan.parts();
+  }
+
+  Status run(const Frame& frame) override {
+    auto shape = plan_.shape();
+    const std::int32_t first = *frame.data<std::int32_t>(node_.inputs.back());
+    TROUPE_TRY(check_places(first, static_cast<std::int64_t>(shape.sequence),
+                            static_cast<std::int64_t>(places_)));
+    shape.first = static_cast<std::size_t>(first);
+    for_parts(frame, [&](std::size_t part, float* scratch) {
+      remember(frame, shape, part);
+      if (few_rows(shape))
+        attend_by_rows(frame, shape, part, scratch);
+      else
+        attend(frame, shape, part, scratch);
+    });
+    return {};
+  }
+
+  /// Of more, tiles are faster.
+  static bool few_rows(const AttentionShape& shape) { return shape.sequence < 8; }
+
+private:
+  float* cache(const Frame& frame, std::size_t which, std::size_t part) const {
+    return frame.data<float>(node_.inputs[cached_ + which]) + part * places_ * plan_.head_dim();
+  }
+
+  void remember(const Frame& frame, const AttentionShape& shape, std::size_t part) const {
+    const bool apart = !plan_.in_one();
+    const auto* const k = frame.data<T>(node_.inputs[apart ? 1 : 0]) + plan_.first_k();
+    const auto* const v = frame.data<T>(node_.inputs[apart ? 2 : 0]) + plan_.first_v();
+    for (std::size_t row = 0; row < shape.sequence; ++row) {
+      const std::size_t from = plan_.kv(part) + row * shape.kv_distance;
+      const std::size_t to = (shape.first + row) * shape.head_dim;
+      kernels().of<T>().widen(k + from, cache(frame, 0, part) + to, shape.head_dim);
+      kernels().of<T>().widen(v + from, cache(frame, 1, part) + to, shape.head_dim);
+    }
+  }
+
+  void attend(const Frame& frame, AttentionShape shape, std::size_t part, float* scratch) const {
+    shape.kv_distance = shape.head_dim;
+    kernels().of<T>().cached_attention(shape,
+                                       {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part),
+                                        .k = cache(frame, 0, part),
+                                        .v = cache(frame, 1, part),
+                                        .y = frame.data<T>(node_.outputs[0]) + plan_.y(part),
+                                        .log_sum_exp = nullptr},
+                                       scratch);
+  }
+
+  void attend_by_rows(const Frame& frame, const AttentionShape& shape, std::size_t part,
+                      float* scratch) const {
+    for (std::size_t row = 0; row < shape.sequence; ++row)
+      kernels().of<T>().attention_row(
+          {.q = frame.data<T>(node_.inputs[0]) + plan_.q(part) + row * shape.q_distance,
+           .k = cache(frame, 0, part),
+           .v = cache(frame, 1, part),
+           .y = frame.data<T>(node_.outputs[0]) + plan_.y(part) + row * shape.y_distance,
+           .heads = shape.heads,
+           .head_dim = shape.head_dim,
+           .keys = shape.first + row + 1},
+          scratch);
+  }
+
+  std::size_t cached_; ///< the first of the caches among the inputs
+  std::size_t places_;
+};
+
+/// Floats that a part of it works in, wherever its rows stand.
+template <class T>
+std::size_t cached_scratch(const Graph& graph, const Node& node, const AttentionPlan& plan) {
+  using Cached = CachedAttention<T>;
+  auto shape = plan.shape();
+  const std::size_t places = Cached::places_of(graph, node, plan);
+  shape.first = places - shape.sequence;
+  return Cached::few_rows(shape) ? kernels().attention_row_scratch(shape.head_dim, places)
+                                 : kernels().attention_scratch(shape, false);
+}
+
+} // namespace
+
+Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
+  const std::size_t floats = kernels().attention_scratch(plan.shape(), false);
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<Attention<T>>(lowering, node, plan, floats);
+  });
+}
+
+Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
+  const std::size_t floats = kernels().attention_scratch(plan.shape(), true);
+  return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<AttentionBackward<T>>(lowering, node, plan, floats);
+  });
+}
+
+Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
+  const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
+  return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    return std::make_unique<CachedAttention<T>>(lowering, node, plan,
+                                                cached_scratch<T>(lowering.graph, node, plan));
+  });
+}
+
+} // namespace troupe::cpu

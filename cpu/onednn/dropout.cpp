@@ -1,0 +1,49 @@
+#include "../kernels/kernels.hpp"
+#include "detail/parallel_step.hpp"
+
+#include "troupe/core/device/dropout_math.hpp"
+
+#include <algorithm>
+
+namespace troupe::cpu {
+
+namespace {
+
+DropoutMask mask_of(const DropoutRule& rule, std::uint64_t key, std::size_t first) {
+  const auto counter = dropout_counter(rule, 0);
+  return {.key = key,
+          .counter = {counter[0], counter[1], counter[2], counter[3]},
+          .bound = rule.bound,
+          .scale = rule.scale,
+          .first = first};
+}
+
+} // namespace
+
+/// Threads take ranges of elements, which may begin and end within a sample.
+Result<StepPtr> lower_dropout(Lowering& lowering, const Node& node) {
+  const auto& x = lowering.graph[node.inputs[0]];
+  const auto elements = static_cast<std::size_t>(x.shape.elements());
+  const auto of_sample =
+      elements / static_cast<std::size_t>(lowering.graph[node.inputs[1]].shape[0]);
+  const auto rule = dropout_rule(std::get<DropoutAttributes>(node.attributes));
+  const auto bytes = static_cast<double>(2 * elements * size_of(x.dtype));
+  return with_element(x.dtype, [&]<class T>(T) {
+    return parallel_step(
+        node, bytes, elements, elementwise_grain,
+        [node, rule, of_sample](const Frame& frame, std::size_t begin, std::size_t end) {
+          const auto* const from = frame.data<T>(node.inputs[0]);
+          const auto* const keys = frame.data<std::int32_t>(node.inputs[1]);
+          auto* const to = frame.data<T>(node.outputs[0]);
+          while (begin < end) {
+            const auto sample = begin / of_sample, first = begin % of_sample;
+            const auto count = std::min(of_sample - first, end - begin);
+            const auto mask = mask_of(rule, dropout_key(keys, sample), first);
+            kernels().of<T>().dropout(mask, from + begin, to + begin, count);
+            begin += count;
+          }
+        });
+  });
+}
+
+} // namespace troupe::cpu

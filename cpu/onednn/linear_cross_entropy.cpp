@@ -1,0 +1,268 @@
+// The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
+// makes them again. Products are the library's, in f32.
+#include "../kernels/kernels.hpp"
+#include "detail/convert.hpp"
+#include "detail/labels.hpp"
+#include "detail/parallel_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Rows, and what each has: C values, and V logits.
+struct LogitShape {
+  std::int64_t rows, width, classes;
+
+  /// Rows of a chunk: their logits take 32 MiB or less, but for 16 rows.
+  std::int64_t chunk() const {
+    constexpr std::int64_t logits = 8 << 20;
+    return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
+  }
+  static std::size_t bytes(std::int64_t rows_, std::int64_t columns) {
+    return aligned(static_cast<std::size_t>(rows_ * columns) * sizeof(float));
+  }
+};
+
+/// The products of a chunk of so many rows.
+struct ChunkProducts {
+  std::int64_t rows;
+  Primitive logits;                       ///< x * weight^T
+  std::optional<Primitive> data, weights; ///< dlogits * weight; and += dlogits^T * x
+
+  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, bool backward)
+      : rows{count}, logits{matrix_product(library, {count, s.width}, {s.width, s.classes, true},
+                                           {count, s.classes})} {
+    if (!backward)
+      return;
+    data = matrix_product(library, {count, s.classes}, {s.classes, s.width}, {count, s.width});
+    weights = matrix_product(library, {s.classes, count, true}, {count, s.width},
+                             {s.classes, s.width}, true);
+  }
+
+  std::size_t scratchpad_bytes() const {
+    std::size_t most = logits.scratchpad_bytes();
+    for (const auto* one : {&data, &weights})
+      if (*one)
+        most = std::max(most, (*one)->scratchpad_bytes());
+    return aligned(most);
+  }
+};
+
+class LinearCrossEntropyStep : public Step {
+public:
+  LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
+      : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
+        dtype_{lowering.graph[node.inputs[0]].dtype} {
+    const auto &x = lowering.graph[node.inputs[0]].shape,
+               &weight = lowering.graph[node.inputs[1]].shape;
+    shape_ = {x[0], x[1], weight[0]};
+    const ThreadScope scope{lowering.options.threads};
+    products_.emplace_back(lowering.library, shape_, shape_.chunk(), backward);
+    if (const auto rest = shape_.rows % shape_.chunk(); rest > 0)
+      products_.emplace_back(lowering.library, shape_, rest, backward);
+    name = to_string(node.op);
+    operations = 2.0 * (backward ? 3 : 1) * static_cast<double>(x.elements() * weight[0]);
+  }
+
+  bool by_library_threads() const override { return true; }
+  /// Of the library; logits; and where x is narrower than f32, x, dx and the rounded weight.
+  std::size_t scratch_bytes() const override {
+    const auto rows = shape_.chunk();
+    const auto wide =
+        2 * LogitShape::bytes(rows, shape_.width) + LogitShape::bytes(shape_.classes, shape_.width);
+    return library_bytes() + LogitShape::bytes(rows, shape_.classes) +
+           (dtype_ == DType::f32 ? 0 : wide);
+  }
+
+protected:
+  /// Some rows, and their logits in memory that the next ones have, too.
+  struct Chunk {
+    const ChunkProducts& products;
+    std::int64_t first;
+    float *x, *dx, *weight, *logits;
+
+    std::size_t rows() const { return static_cast<std::size_t>(products.rows); }
+  };
+
+  std::span<const std::int32_t> labels(const Frame& frame) const {
+    return {frame.data<std::int32_t>(node_.inputs[2]), static_cast<std::size_t>(shape_.rows)};
+  }
+  std::size_t classes() const { return static_cast<std::size_t>(shape_.classes); }
+  double smoothing() const { return double{attributes_.label_smoothing}; }
+  /// What sums over rows are divided by.
+  double mean_rows(std::size_t counted) const {
+    return attributes_.rows > 0 ? attributes_.rows : static_cast<double>(counted);
+  }
+  /// The element type's place of row `first` of x or dx.
+  std::byte* row_of(const Frame& frame, TensorId id, std::int64_t first) const {
+    return frame.data<std::byte>(id) +
+           static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
+  }
+  std::size_t elements(const Chunk& chunk) const {
+    return chunk.rows() * static_cast<std::size_t>(shape_.width);
+  }
+  bool widens() const { return dtype_ != DType::f32; }
+
+  /// work(chunk) for all rows in their order, with the chunk's logits.
+  template <class Work>
+  void for_chunks(const Frame& frame, Work work) const {
+    auto* const logits = frame.scratch() + library_bytes();
+    auto* const wide_x = logits + LogitShape::bytes(shape_.chunk(), shape_.classes);
+    const auto row_bytes = LogitShape::bytes(shape_.chunk(), shape_.width);
+    float* weight = frame.data<float>(node_.inputs[1]);
+    if (widens())
+      weight = round_weight(weight, reinterpret_cast<float*>(wide_x + 2 * row_bytes));
+    for (std::int64_t first = 0; first < shape_.rows;) {
+      const auto& products =
+          shape_.rows - first < shape_.chunk() ? products_.back() : products_.front();
+      Chunk chunk{products, first,  reinterpret_cast<float*>(row_of(frame, node_.inputs[0], first)),
+                  nullptr,  weight, reinterpret_cast<float*>(logits)};
+      if (widens()) {
+        chunk.x = reinterpret_cast<float*>(wide_x);
+        chunk.dx = reinterpret_cast<float*>(wide_x + row_bytes);
+        widen_together(dtype_, row_of(frame, node_.inputs[0], first), chunk.x, elements(chunk));
+      }
+      products.logits.run(
+          {{DNNL_ARG_SRC, chunk.x}, {DNNL_ARG_WEIGHTS, chunk.weight}, {DNNL_ARG_DST, chunk.logits}},
+          frame.scratch());
+      work(chunk);
+      first += products.rows;
+    }
+  }
+
+  Node node_;
+  LossAttributes attributes_;
+  DType dtype_;
+  LogitShape shape_{};
+
+private:
+  std::size_t library_bytes() const {
+    std::size_t most = 0;
+    for (const auto& products : products_)
+      most = std::max(most, products.scratchpad_bytes());
+    return most;
+  }
+  float* round_weight(const float* weight, float* rounded) const {
+    const auto count = classes() * static_cast<std::size_t>(shape_.width);
+    parallel_for(count, convert_grain, [&](std::size_t begin, std::size_t end) {
+      std::copy(weight + begin, weight + end, rounded + begin);
+    });
+    round_together(dtype_, rounded, count);
+    return rounded;
+  }
+
+  std::vector<ChunkProducts> products_;
+};
+
+class LinearCrossEntropy final : public LinearCrossEntropyStep {
+public:
+  LinearCrossEntropy(const Lowering& lowering, const Node& node)
+      : LinearCrossEntropyStep{lowering, node, false} {}
+
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
+    auto* const totals = frame.data<float>(node_.outputs[1]);
+    losses_.assign(static_cast<std::size_t>(shape_.rows), 0.0);
+    for_chunks(frame, [&](const Chunk& chunk) {
+      parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const auto n = static_cast<std::size_t>(chunk.first) + i;
+          const float* const logits = chunk.logits + i * classes();
+          const auto [most, sum] = kernels().exponential_sum(logits, classes());
+          const double total = double{most} + std::log(double{sum});
+          totals[n] = static_cast<float>(total);
+          losses_[n] = loss(logits, labels(frame)[n], total);
+        }
+      });
+    });
+    double sum = 0;
+    for (const double loss : losses_)
+      sum += loss;
+    *frame.data<float>(node_.outputs[0]) =
+        count > 0 ? static_cast<float>(sum / mean_rows(count)) : 0.0f;
+    *frame.data<float>(node_.outputs[2]) = static_cast<float>(count);
+    return {};
+  }
+
+private:
+  /// Of one row (Szegedy et al. 2016, section 7).
+  double loss(const float* logits, std::int32_t label, double total) const {
+    if (label < 0)
+      return 0;
+    double mean = 0;
+    for (std::size_t c = 0; smoothing() > 0 && c < classes(); ++c)
+      mean += double{logits[c]} / static_cast<double>(classes());
+    return (1 - smoothing()) * (total - double{logits[label]}) + smoothing() * (total - mean);
+  }
+
+  std::vector<double> losses_; ///< by row: they are added in order
+};
+
+class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
+public:
+  LinearCrossEntropyBackward(const Lowering& lowering, const Node& node)
+      : LinearCrossEntropyStep{lowering, node, true} {}
+
+  Status run(const Frame& frame) override {
+    TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
+    const double scale =
+        node_.inputs.size() == 5 ? double{*frame.data<float>(node_.inputs[4])} : 1.0;
+    const double share = count > 0 ? scale / mean_rows(count) : 0.0;
+    auto* const dweight = frame.data<float>(node_.outputs[1]);
+    parallel_for(classes() * static_cast<std::size_t>(shape_.width), convert_grain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::fill(dweight + begin, dweight + end, 0.0f);
+                 });
+    for_chunks(frame, [&](const Chunk& chunk) {
+      parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+          differentiate(frame, static_cast<std::size_t>(chunk.first) + i,
+                        chunk.logits + i * classes(), share);
+      });
+      multiply(frame, chunk, dweight);
+    });
+    return {};
+  }
+
+private:
+  /// A row's logits become their gradients.
+  void differentiate(const Frame& frame, std::size_t n, float* logits, double share) const {
+    const auto label = labels(frame)[n];
+    if (label < 0) {
+      std::fill_n(logits, classes(), 0.0f);
+      return;
+    }
+    const double spread = smoothing() / static_cast<double>(classes());
+    kernels().softmax_gradient(logits, classes(), frame.data<float>(node_.inputs[3])[n],
+                               static_cast<float>(spread), static_cast<float>(share));
+    logits[label] -= static_cast<float>((1 - smoothing()) * share);
+  }
+
+  void multiply(const Frame& frame, const Chunk& chunk, float* dweight) const {
+    auto* const dx = row_of(frame, node_.outputs[0], chunk.first);
+    chunk.products.data->run({{DNNL_ARG_SRC, chunk.logits},
+                              {DNNL_ARG_WEIGHTS, chunk.weight},
+                              {DNNL_ARG_DST, widens() ? static_cast<void*>(chunk.dx) : dx}},
+                             frame.scratch());
+    if (widens())
+      narrow_together(dtype_, chunk.dx, dx, elements(chunk));
+    chunk.products.weights->run(
+        {{DNNL_ARG_SRC, chunk.logits}, {DNNL_ARG_WEIGHTS, chunk.x}, {DNNL_ARG_DST, dweight}},
+        frame.scratch());
+  }
+};
+
+} // namespace
+
+Result<StepPtr> lower_linear_cross_entropy(Lowering& lowering, const Node& node) {
+  return std::make_unique<LinearCrossEntropy>(lowering, node);
+}
+
+Result<StepPtr> lower_linear_cross_entropy_backward(Lowering& lowering, const Node& node) {
+  return std::make_unique<LinearCrossEntropyBackward>(lowering, node);
+}
+
+} // namespace troupe::cpu

@@ -1,0 +1,25 @@
+/// The files that tokenizers are read from; open.hpp says what they are.
+#pragma once
+
+#include "../tokenizer.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <string_view>
+
+namespace troupe::data {
+
+/// `tokens`: what the vocabulary's file has. Errors name the file and the line.
+Result<TokenizerParts> read_gpt2(const std::filesystem::path& vocabulary,
+                                 const nlohmann::json& tokens, const std::filesystem::path& merges,
+                                 SplitRule split);
+
+/// `root`: what the file has.
+Result<TokenizerParts> read_hugging_face(const std::filesystem::path& path,
+                                         const nlohmann::json& root);
+
+/// `split`: of data.tokenizer_split.
+Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split);
+
+} // namespace troupe::data

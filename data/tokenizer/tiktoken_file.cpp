@@ -1,0 +1,96 @@
+#include "../detail/text_file.hpp"
+#include "detail/formats.hpp"
+
+#include "troupe/core/base64.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace troupe::data {
+
+namespace {
+
+/// A token's ways to be cut in two are looked at, each of its length.
+constexpr std::size_t longest_token = 1024;
+
+/// What tiktoken says beside the file (tiktoken_ext/openai_public.py).
+struct KnownRanks {
+  std::string_view name;
+  SplitRule split;
+  TokenId end_of_document;
+};
+constexpr std::array known_ranks = {
+    KnownRanks{"r50k_base", SplitRule::gpt2, 50256},
+    KnownRanks{"p50k_base", SplitRule::gpt2, 50256},
+    KnownRanks{"cl100k_base", SplitRule::cl100k, 100257},
+};
+
+Status add_rank(std::string_view line, Vocabulary& vocabulary) {
+  const auto space = line.find(' ');
+  const auto bytes = from_base64(line.substr(0, space));
+  std::int64_t rank = -1;
+  const auto* const end = line.data() + line.size();
+  const auto* const begin = space == line.npos ? end : line.data() + space + 1;
+  const auto [stop, error] = std::from_chars(begin, end, rank);
+  if (!bytes || bytes->empty() || bytes->size() > longest_token || error != std::errc{} ||
+      stop != end)
+    return fail(Errc::data, "{} is no token of 1 to {} bytes in base 64 and its rank", echoed(line),
+                longest_token);
+  return vocabulary.add(rank, *bytes);
+}
+
+Status read_ranks(const std::filesystem::path& path, Vocabulary& vocabulary) {
+  TROUPE_TRY(const auto text, read_text(path));
+  int number = 0;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto line = std::string_view{text}.substr(at, end - at);
+    at = end + 1;
+    if (line.empty())
+      continue;
+    if (auto added = add_rank(line, vocabulary); !added)
+      return fail(Errc::data, "{}:{}: {}", echoed(path.string()), number + 1,
+                  added.error().message);
+  }
+  return {};
+}
+
+/// Any two neighbours that make a token together may become it, in the order of its rank.
+void add_merges_into(TokenId id, TokenizerParts& parts) {
+  const std::string_view token = *parts.vocabulary.bytes(id);
+  for (std::size_t cut = 1; cut < token.size(); ++cut) {
+    const auto left = parts.vocabulary.find(token.substr(0, cut));
+    const auto right = left ? parts.vocabulary.find(token.substr(cut)) : std::nullopt;
+    if (right)
+      parts.merges.add({*left, *right, id, id});
+  }
+}
+
+} // namespace
+
+Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::string_view split) {
+  const auto* const known = std::ranges::find(known_ranks, path.stem().string(), &KnownRanks::name);
+  if (split == "auto" && known == known_ranks.end())
+    return fail(Errc::data,
+                "{}: a file of ranks does not say how texts are cut into words, and its name is "
+                "none of r50k_base, p50k_base, cl100k_base: say it (data.tokenizer_split, "
+                "--split): gpt2 or cl100k",
+                echoed(path.string()));
+  TokenizerParts parts{.split = split == "gpt2" ? SplitRule::gpt2 : SplitRule::cl100k,
+                       .whole_words = true};
+  TROUPE_TRY(read_ranks(path, parts.vocabulary));
+  for (std::int64_t id = 0; id < parts.vocabulary.size(); ++id)
+    if (parts.vocabulary.bytes(id))
+      add_merges_into(static_cast<TokenId>(id), parts);
+  if (known == known_ranks.end())
+    return parts;
+  parts.split = split == "auto" ? known->split : parts.split;
+  TROUPE_TRY(in_file(path, parts.vocabulary.add_special(known->end_of_document, "<|endoftext|>")));
+  parts.end_of_document = known->end_of_document;
+  return parts;
+}
+
+} // namespace troupe::data

@@ -1,0 +1,114 @@
+#include "tokenizer.hpp"
+
+#include "detail/fingerprint.hpp"
+
+#include "troupe/core/fail.hpp"
+
+namespace troupe::data {
+
+namespace {
+
+constexpr std::size_t most_known_words = std::size_t{1} << 16;
+constexpr std::size_t longest_known_word = 64;
+
+} // namespace
+
+Result<TokenizerPtr> Tokenizer::make(TokenizerParts parts) {
+  const std::shared_ptr<Tokenizer> made{new Tokenizer{std::move(parts)}};
+  TROUPE_TRY(made->find_bytes());
+  TROUPE_TRY(made->find_end());
+  made->fingerprint_ = fingerprint_of(made->parts_);
+  return TokenizerPtr{made};
+}
+
+Status Tokenizer::find_bytes() {
+  for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
+    const auto id = parts_.vocabulary.find(std::string(1, static_cast<char>(byte)));
+    if (!id)
+      return fail(Errc::data,
+                  "no token is the byte 0x{:02x} alone, so that not every text could be encoded",
+                  byte);
+    bytes_[byte] = *id;
+  }
+  return {};
+}
+
+Status Tokenizer::find_end() {
+  if (parts_.end_of_document && !parts_.vocabulary.bytes(*parts_.end_of_document))
+    return fail(Errc::data, "no token has the id {}, the end of documents",
+                *parts_.end_of_document);
+  if (parts_.end_of_document)
+    return {};
+  const auto id = parts_.vocabulary.size();
+  parts_.end_of_document = static_cast<TokenId>(id);
+  return parts_.vocabulary.add_special(id, "<|endoftext|>");
+}
+
+Status Tokenizer::decode(std::span<const TokenId> ids, std::string& bytes) const {
+  for (const auto id : ids) {
+    const auto* const token = parts_.vocabulary.bytes(id);
+    if (!token)
+      return fail(Errc::data, "no token has the id {}: ids are 0 to {}", id, vocabulary_size() - 1);
+    bytes += *token;
+  }
+  return {};
+}
+
+void Encoder::encode(std::string_view text, std::vector<TokenId>& ids) {
+  encode_between(0, text, ids);
+}
+
+void Encoder::encode_between(std::size_t added, std::string_view text, std::vector<TokenId>& ids) {
+  const auto& sets = tokenizer_->parts().added;
+  if (added == sets.size())
+    return encode_words(text, ids);
+  while (const auto found = sets[added].find(text)) {
+    encode_between(added + 1, text.substr(0, found->at), ids);
+    ids.push_back(found->id);
+    text.remove_prefix(found->at + found->bytes);
+  }
+  encode_between(added + 1, text, ids);
+}
+
+void Encoder::encode_words(std::string_view text, std::vector<TokenId>& ids) {
+  const auto& parts = tokenizer_->parts();
+  if (parts.merges.empty() && !parts.whole_words) { // then no word matters
+    for (const char byte : text)
+      ids.push_back(tokenizer_->of_byte(static_cast<unsigned char>(byte)));
+    return;
+  }
+  while (!text.empty()) {
+    const auto length = first_word(parts.split, text);
+    encode_word(text.substr(0, length), ids);
+    text.remove_prefix(length);
+  }
+}
+
+void Encoder::encode_word(std::string_view word, std::vector<TokenId>& ids) {
+  if (const auto known = known_.find(word); known != known_.end()) {
+    ids.insert(ids.end(), known->second.begin(), known->second.end());
+    return;
+  }
+  compute(word);
+  ids.insert(ids.end(), word_.begin(), word_.end());
+  if (word.size() > longest_known_word)
+    return;
+  if (known_.size() == most_known_words) // texts change their subject
+    known_.clear();
+  known_.emplace(word, word_);
+}
+
+void Encoder::compute(std::string_view word) {
+  const auto& parts = tokenizer_->parts();
+  word_.clear();
+  if (parts.whole_words)
+    if (const auto id = parts.vocabulary.find(word)) {
+      word_.push_back(*id);
+      return;
+    }
+  for (const char byte : word)
+    word_.push_back(tokenizer_->of_byte(static_cast<unsigned char>(byte)));
+  merger_.merge(parts.merges, word_);
+}
+
+} // namespace troupe::data

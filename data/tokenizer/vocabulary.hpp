@@ -1,0 +1,50 @@
+/// The tokens of a tokenizer: the bytes of each id.
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::data {
+
+using TokenId = std::int32_t;
+
+/// Finds strings by views of them.
+struct BytesHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view bytes) const {
+    return std::hash<std::string_view>{}(bytes);
+  }
+};
+template <class Value>
+using MapOfBytes = std::unordered_map<std::string, Value, BytesHash, std::equal_to<>>;
+
+class Vocabulary {
+public:
+  static constexpr std::int64_t most_ids = std::int64_t{1} << 20;
+
+  /// Errors (Errc::data): an id that is not 0 to most_ids - 1 or is there already, and bytes that
+  /// are.
+  Status add(std::int64_t id, std::string bytes);
+  /// A token that find() does not know: no merge makes it.
+  Status add_special(std::int64_t id, std::string bytes);
+
+  std::optional<TokenId> find(std::string_view bytes) const;
+  const std::string* bytes(std::int64_t id) const; ///< null: no token has it
+  /// One more than the largest id; there may be ids that no token has.
+  std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+
+private:
+  Status check(std::int64_t id, std::string_view bytes) const;
+
+  std::vector<std::optional<std::string>> tokens_;
+  MapOfBytes<TokenId> ids_;
+};
+
+} // namespace troupe::data

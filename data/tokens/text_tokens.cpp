@@ -1,0 +1,70 @@
+#include "text_tokens.hpp"
+
+#include "tokenize.hpp"
+
+#include "../tokenizer/open.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+
+namespace troupe::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<TokenFilePtr> open_finished(const fs::path& path, const Tokenizer& tokenizer,
+                                   const std::string& name) {
+  TROUPE_TRY(auto file, TokenFile::open(path));
+  if (file->facts().tokenizer != tokenizer.fingerprint())
+    return fail(Errc::data, "{}: its tokens are of another tokenizer than data.tokenizer: {}",
+                echoed(path.string()), echoed(name));
+  return file;
+}
+
+/// Roots of one name have files of their own in a folder that they share.
+Result<fs::path> cache_path(const DataConfig& data, const fs::path& root) {
+  auto whole = fs::absolute(root).lexically_normal();
+  if (!whole.has_filename()) // it ended in a slash
+    whole = whole.parent_path();
+  if (!data.tokens_cache)
+    return fs::path{whole.string() + ".tokens"};
+  TROUPE_TRY(make_folders(*data.tokens_cache));
+  Sha256 sha;
+  sha.update(whole.string());
+  return fs::path{*data.tokens_cache} /
+         fmt::format("{}-{}.tokens", whole.filename().string(), sha.hex_digest().substr(0, 8));
+}
+
+Status write_tokens(const fs::path& path, const std::vector<TextFile>& files,
+                    const DataConfig& data, const TokenizerPtr& tokenizer,
+                    const std::string& sources) {
+  auto writer = TokenWriter::create(path, *tokenizer, sources);
+  if (!writer)
+    return fail(writer.error().code, "{}; data.tokens_cache names another folder for tokens",
+                writer.error().message);
+  TROUPE_TRY(tokenize(files, data.text_key, tokenizer,
+                      [&](std::span<const TokenId> ids) { return writer->append(ids); }));
+  TROUPE_TRY(writer->commit());
+  return {};
+}
+
+} // namespace
+
+Result<TokenFilePtr> open_text_tokens(const DataConfig& data, const std::string& root) {
+  TROUPE_TRY(const auto tokenizer, open_tokenizer(data.tokenizer, data.tokenizer_split));
+  if (fs::path{root}.extension() == ".tokens")
+    return open_finished(root, *tokenizer, data.tokenizer);
+  TROUPE_TRY(const auto files, find_texts(root));
+  TROUPE_TRY(const auto path, cache_path(data, root));
+  const auto sources = fingerprint_of(files, data.text_key);
+  if (auto made = TokenFile::open(path); made &&
+                                         (*made)->facts().tokenizer == tokenizer->fingerprint() &&
+                                         (*made)->facts().sources == sources)
+    return made;
+  TROUPE_TRY(write_tokens(path, files, data, tokenizer, sources));
+  return TokenFile::open(path);
+}
+
+} // namespace troupe::data

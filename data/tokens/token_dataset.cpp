@@ -1,0 +1,71 @@
+#include "token_dataset.hpp"
+
+#include "text_tokens.hpp"
+
+#include "troupe/core/config/config.hpp"
+#include "troupe/core/fail.hpp"
+#include "troupe/core/printable.hpp"
+#include "troupe/core/sha256.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::data {
+
+namespace {
+
+using Windows = TokenDataset::Windows;
+
+/// Windows that the split of one file into two leaves to evaluation.
+std::int64_t held_out(const DataConfig& data, std::int64_t windows) {
+  if (data.test_root || data.validation_part == 0)
+    return 0;
+  const std::int64_t part = std::llround(data.validation_part * static_cast<double>(windows));
+  return std::min(std::max<std::int64_t>(part, 1), windows); // of none nothing is held out
+}
+
+Windows windows_of(const DataConfig& data, Split split, std::int64_t all) {
+  const auto length = data.sequence_length;
+  const auto held = held_out(data, all);
+  if (split == Split::test)
+    return data.test_root ? Windows{0, all, length} : Windows{all - held, held, length};
+  return {0, std::min(all - held, data.limit.value_or(all)), length};
+}
+
+} // namespace
+
+Status TokenDataset::read(std::int64_t window, std::span<TokenId> to) const {
+  return file_->read((windows_.first + window) * windows_.length, to);
+}
+
+void TokenDataset::add_content(Sha256& sha) const {
+  sha.update(file_->facts().tokenizer);
+  sha.update(file_->facts().content);
+  sha.update(fmt::format("{} {} {}", windows_.first, windows_.count, windows_.length));
+}
+
+Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split) {
+  const auto& root = split == Split::test && data.test_root ? *data.test_root : data.root;
+  TROUPE_TRY(auto file, open_text_tokens(data, root));
+  const auto tokens = file->facts().tokens;
+  const auto all = std::max<std::int64_t>(tokens - 1, 0) / data.sequence_length;
+  const auto windows = windows_of(data, split, all);
+  if (windows.count < 1)
+    return fail(Errc::data,
+                "{}: its {} tokens make {} windows of {} and the one that follows, of which none "
+                "is left for {}: lower data.sequence_length, change data.validation_part or give "
+                "more text",
+                echoed(root), tokens, all, data.sequence_length,
+                split == Split::train ? "training" : "evaluation");
+  return std::make_shared<const TokenDataset>(std::move(file), windows);
+}
+
+Status check_vocabulary(const TokenDataset& windows, const Config& config) {
+  const auto ids = windows.file().facts().vocabulary_size;
+  if (!config.model.vocabulary || *config.model.vocabulary >= ids)
+    return {};
+  return fail(Errc::data, "{} has {} tokens, and model.vocabulary is {}: at least {} is needed",
+              echoed(config.data.tokenizer), ids, *config.model.vocabulary, ids);
+}
+
+} // namespace troupe::data

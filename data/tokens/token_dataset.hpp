@@ -1,0 +1,52 @@
+/// Windows of a fixed length over the tokens of texts.
+#pragma once
+
+#include "token_file.hpp"
+
+#include "../dataset.hpp"
+
+#include "troupe/core/config/forward.hpp"
+#include "troupe/core/error.hpp"
+
+#include <memory>
+
+namespace troupe::data {
+
+/// Window i of a file of length T: the tokens [i * T, i * T + T) and those that follow each,
+/// [i * T + 1, i * T + T + 1). Documents follow each other, with their ends between them.
+class TokenDataset final : public Dataset {
+public:
+  struct Windows {
+    std::int64_t first = 0, count = 0;
+    std::int64_t length = 0; ///< T
+  };
+  TokenDataset(TokenFilePtr file, Windows windows) : file_{std::move(file)}, windows_{windows} {}
+
+  std::string_view name() const override { return "text"; }
+  const std::vector<std::string>& class_names() const override { return no_classes_; }
+  std::int64_t size() const override { return windows_.count; }
+
+  const TokenFile& file() const { return *file_; }
+  const Windows& windows() const { return windows_; }
+  /// T + 1 tokens. Errors: of TokenFile::read.
+  Status read(std::int64_t window, std::span<TokenId> to) const;
+
+private:
+  void add_content(Sha256& sha) const override;
+
+  TokenFilePtr file_;
+  Windows windows_;
+  std::vector<std::string> no_classes_;
+};
+using TokenDatasetPtr = std::shared_ptr<const TokenDataset>;
+
+/// The texts of data.root in windows of data.sequence_length tokens. Split::test is data.test_root,
+/// or the last data.validation_part of the windows, which are then missing in Split::train, whose
+/// first data.limit windows count. Errors: of open_text_tokens; Errc::data where a split has no
+/// window.
+Result<TokenDatasetPtr> open_text(const DataConfig& data, Split split);
+
+/// Whether the model has a row for each token that the windows may have. Errors: Errc::data.
+Status check_vocabulary(const TokenDataset& windows, const Config& config);
+
+} // namespace troupe::data

@@ -1,0 +1,16 @@
+#include "generate.hpp"
+
+#include "troupe/core/fail.hpp"
+
+namespace troupe::engine {
+
+Result<Generated> generate(const SavedModel& model, const GenerateOptions& options,
+                           const TakeText& take, const SayLine& say) {
+  TROUPE_TRY(auto text, Continuation::begin(model, options, take, say));
+  for (bool goes_on = true; goes_on;) {
+    TROUPE_TRY(goes_on, text.advance());
+  }
+  return text.result();
+}
+
+} // namespace troupe::engine

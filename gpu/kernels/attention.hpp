@@ -1,0 +1,47 @@
+/// Causal attention with heads that share keys and values, in tiles: no matrix of scores is ever in
+/// device memory, which both directions take in proportion to the sequence (Dao et al.,
+/// "FlashAttention", 2022). dtype f32, f16 or bf16; products and sums are f32, in a fixed order.
+/// Semantics: core/graph/ops.def.
+#pragma once
+
+#include "troupe/core/graph/op.hpp"
+#include "troupe/core/graph/tensor.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct AttentionShape {
+  static constexpr std::int64_t most_head_dim = 128;
+
+  AttentionAttributes attributes;
+  DType dtype = DType::f32;
+  std::int64_t sequences = 0;
+  /// Elements from a row to the next one: of q, and of k and v. Their gradients' are the same;
+  /// those of y and dy are heads * head_dim.
+  std::int64_t q_distance = 0, kv_distance = 0;
+
+  std::int64_t rows() const { return sequences * attributes.sequence; }
+};
+
+struct Attention {
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  void* y = nullptr;
+  float* log_sum_exp = nullptr; ///< (rows, heads)
+};
+void launch_causal_attention(cudaStream_t stream, const AttentionShape& shape,
+                             const Attention& arguments);
+
+struct AttentionBackward {
+  const void *dy = nullptr, *q = nullptr, *k = nullptr, *v = nullptr, *y = nullptr;
+  const float* log_sum_exp = nullptr; ///< as forward saved it
+  float* means = nullptr;             ///< (rows, heads): memory to work in
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+};
+/// Three launches: the means, dq, then dk and dv.
+void launch_causal_attention_backward(cudaStream_t stream, const AttentionShape& shape,
+                                      const AttentionBackward& arguments);
+
+} // namespace troupe::gpu

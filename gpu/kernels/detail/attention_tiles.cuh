@@ -1,0 +1,144 @@
+/// Products of tiles in shared memory, and the rows of heads that tiles are made of.
+///
+/// A block is 16 * 16 threads. Of what it makes, a thread has every 16th row and every 16th column.
+#pragma once
+
+#include "../attention.hpp"
+#include "pack.cuh"
+#include "reduce.cuh"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe::gpu {
+
+inline constexpr int tile_side = 16, tile_threads = tile_side * tile_side;
+
+/// The thread's i-th row and j-th column.
+__device__ inline int row_of(int i) {
+  return static_cast<int>(threadIdx.x) / tile_side + tile_side * i;
+}
+__device__ inline int column_of(int j) {
+  return static_cast<int>(threadIdx.x) % tile_side + tile_side * j;
+}
+
+/// Over the threads that have the same rows; each gets it.
+__device__ inline float side_sum(float value) {
+#pragma unroll
+  for (int offset = tile_side / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(all_lanes, value, offset);
+  return value;
+}
+__device__ inline float side_max(float value) {
+#pragma unroll
+  for (int offset = tile_side / 2; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+  return value;
+}
+
+/// sums += a * b: a(row, k), b(k, column).
+template <int Rows, int Columns, class A, class B>
+__device__ void add_products(float (&sums)[Rows][Columns], int depth, A a, B b) {
+#pragma unroll 4
+  for (int k = 0; k < depth; ++k) {
+    float left[Rows], right[Columns];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i)
+      left[i] = a(row_of(i), k);
+#pragma unroll
+    for (int j = 0; j < Columns; ++j)
+      right[j] = b(k, column_of(j));
+#pragma unroll
+    for (int i = 0; i < Rows; ++i)
+#pragma unroll
+      for (int j = 0; j < Columns; ++j)
+        sums[i][j] = fmaf(left[i], right[j], sums[i][j]);
+  }
+}
+
+__device__ inline int heads_per_kv(const AttentionShape& s) {
+  return static_cast<int>(s.attributes.heads / s.attributes.kv_heads);
+}
+
+/// Rows of a head in one sequence.
+template <class T>
+struct HeadRows {
+  T* first;
+  std::int64_t distance;
+
+  __device__ T* row(int n) const { return first + n * distance; }
+};
+
+/// One head of one sequence, with the keys and values that it reads.
+template <class T>
+struct Heads {
+  int sequence, columns; ///< rows, and elements of each
+  float scale;
+  std::int64_t first_row, heads, head, kv_head, q_distance, kv_distance;
+
+  __device__ Heads(const AttentionShape& s, unsigned sequence_index, unsigned head_,
+                   unsigned kv_head_)
+      : sequence{static_cast<int>(s.attributes.sequence)},
+        columns{static_cast<int>(s.attributes.head_dim)}, scale{1 /
+                                                                sqrtf(static_cast<float>(columns))},
+        first_row{sequence_index * s.attributes.sequence}, heads{s.attributes.heads}, head{head_},
+        kv_head{kv_head_}, q_distance{s.q_distance}, kv_distance{s.kv_distance} {}
+
+  /// Of q and dq; of k, v and their gradients; of y and dy.
+  __device__ HeadRows<const T> q(const void* all) const { return rows(all, head, q_distance); }
+  __device__ HeadRows<T> q(void* all) const { return rows(all, head, q_distance); }
+  __device__ HeadRows<const T> kv(const void* all) const { return rows(all, kv_head, kv_distance); }
+  __device__ HeadRows<T> kv(void* all) const { return rows(all, kv_head, kv_distance); }
+  __device__ HeadRows<const T> y(const void* all) const { return rows(all, head, heads * columns); }
+  __device__ HeadRows<T> y(void* all) const { return rows(all, head, heads * columns); }
+  /// Where the row's scalar of this head lies in (rows, heads).
+  __device__ std::int64_t scalar(int row) const { return (first_row + row) * heads + head; }
+
+private:
+  __device__ HeadRows<const T> rows(const void* all, std::int64_t of, std::int64_t distance) const {
+    return {static_cast<const T*>(all) + first_row * distance + of * columns, distance};
+  }
+  __device__ HeadRows<T> rows(void* all, std::int64_t of, std::int64_t distance) const {
+    return {static_cast<T*>(all) + first_row * distance + of * columns, distance};
+  }
+};
+
+/// A matrix in shared memory. The column behind the last keeps those who read a column each from
+/// the same bank.
+template <int Rows, int Columns>
+struct Tile {
+  float values[Rows][Columns + 1];
+
+  /// Rows of a head from `first` on, 0 behind the sequence's end. Columns that a head does not have
+  /// are left as they are.
+  template <class T>
+  __device__ void load(const HeadRows<const T>& from, int first, const Heads<T>& heads,
+                       float factor = 1) {
+    for (int row = threadIdx.x / 32; row < Rows; row += tile_threads / 32)
+      for (int c = threadIdx.x % 32; c < heads.columns; c += 32)
+        values[row][c] =
+            first + row < heads.sequence ? factor * to_float(from.row(first + row)[c]) : 0;
+  }
+
+  /// For add_products: as it is, and transposed.
+  __device__ auto rows() const {
+    return [this](int row, int column) { return values[row][column]; };
+  }
+  __device__ auto turned() const {
+    return [this](int column, int row) { return values[row][column]; };
+  }
+};
+
+/// The thread's values of a row, times a factor, where there is such a row.
+template <int Columns, class T>
+__device__ void store_row(const HeadRows<T>& to, int row, const Heads<T>& heads,
+                          const float (&values)[Columns], float factor) {
+  if (row >= heads.sequence)
+    return;
+#pragma unroll
+  for (int j = 0; j < Columns; ++j)
+    if (column_of(j) < heads.columns)
+      to.row(row)[column_of(j)] = from_float<T>(values[j] * factor);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,49 @@
+/// Kernels in which a warp works on a row.
+#pragma once
+
+#include "each.cuh"
+#include "reduce.cuh"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace troupe::gpu {
+
+inline constexpr int row_warps = each_threads / 32;
+
+inline unsigned blocks_for_rows(std::int64_t rows) {
+  return grid_for(static_cast<std::size_t>(rows) * 32);
+}
+
+/// Calls work(row, lane) for the warp's rows.
+template <class Work>
+__device__ void for_rows(std::int64_t rows, Work work) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * row_warps + threadIdx.x / 32;
+  for (std::int64_t row = first; row < rows;
+       row += static_cast<std::int64_t>(gridDim.x) * row_warps)
+    work(static_cast<std::size_t>(row), static_cast<int>(threadIdx.x % 32));
+}
+
+/// Sum over the warp of what term(column, sum) adds to a lane's sum.
+template <int Width, class Term>
+__device__ float sum_of_row(int columns, int lane, Term term) {
+  float sum = 0;
+  for (int c = lane * Width; c < columns; c += 32 * Width)
+    term(c, sum);
+  return warp_sum(sum);
+}
+
+/// Calls fn(width, element) with a constant and a value of the type: packs where the columns and
+/// these addresses allow them.
+template <class Fn, class... Pointers>
+void with_width_and_type(DType dtype, std::int64_t columns, Fn fn, const Pointers*... pointers) {
+  with_type(dtype, [&](auto type) {
+    constexpr int width = pack_width<decltype(type)>;
+    if (columns % width == 0 && aligned_for_packs(pointers...))
+      fn(std::integral_constant<int, width>{}, type);
+    else
+      fn(std::integral_constant<int, 1>{}, type);
+  });
+}
+
+} // namespace troupe::gpu

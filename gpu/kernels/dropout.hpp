@@ -1,0 +1,16 @@
+/// Dropout of samples of one size, dtype f32, f16 or bf16. Which elements, and the keys' form:
+/// core/device/dropout_math.hpp.
+#pragma once
+
+#include "troupe/core/device/dropout_math.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace troupe::gpu {
+
+/// y may be x. Samples of a multiple of 16 bytes, aligned so, are fast.
+void launch_dropout(cudaStream_t stream, DType dtype, const DropoutRule& rule,
+                    const std::int32_t* keys, std::size_t samples, std::size_t of_sample,
+                    const void* x, void* y);
+
+} // namespace troupe::gpu

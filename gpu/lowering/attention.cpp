@@ -1,0 +1,129 @@
+#include "../kernels/attention.hpp"
+#include "../kernels/cached_attention.hpp"
+
+#include "lowering.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <array>
+#include <span>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Three tensors, or one that has their columns side by side.
+struct Parts {
+  std::vector<TensorId> tensors;
+  std::size_t q_bytes, kv_bytes; ///< of a row
+
+  Parts(const AttentionShape& shape, std::span<const TensorId> ids)
+      : tensors{ids.begin(), ids.end()} {
+    const auto& a = shape.attributes;
+    const auto bytes = [&](std::int64_t heads) {
+      return static_cast<std::size_t>(heads * a.head_dim) * size_of(shape.dtype);
+    };
+    q_bytes = bytes(a.heads);
+    kv_bytes = bytes(a.kv_heads);
+  }
+
+  std::array<std::byte*, 3> data(const Launch& l) const {
+    if (tensors.size() == 3)
+      return {l.data<std::byte>(tensors[0]), l.data<std::byte>(tensors[1]),
+              l.data<std::byte>(tensors[2])};
+    auto* const all = l.data<std::byte>(tensors[0]);
+    return {all, all + q_bytes, all + q_bytes + kv_bytes};
+  }
+};
+
+/// Errors: unsupported for heads that no tile takes.
+Result<AttentionShape> attention_shape(const Node& node, const Tensor& x, std::size_t tensors) {
+  const auto& a = std::get<AttentionAttributes>(node.attributes);
+  if (a.head_dim > AttentionShape::most_head_dim)
+    return fail(Errc::unsupported, "CUDA devices take heads of at most {} elements, not of {}",
+                AttentionShape::most_head_dim, a.head_dim);
+  const auto q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
+  const bool in_one = tensors == 1;
+  return AttentionShape{.attributes = a,
+                        .dtype = x.dtype,
+                        .sequences = x.shape[0] / a.sequence,
+                        .q_distance = in_one ? q + 2 * kv : q,
+                        .kv_distance = in_one ? q + 2 * kv : kv};
+}
+
+class AttentionBackwardStep final : public Step {
+public:
+  AttentionBackwardStep(const Node& node, const AttentionShape& shape)
+      : node_{node}, shape_{shape}, parts_{node.outputs.size()},
+        inputs_{shape, std::span{node.inputs}.subspan(1, parts_)}, gradients_{shape, node.outputs} {
+    name = to_string(node.op);
+  }
+
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(shape_.rows() * shape_.attributes.heads) * sizeof(float);
+  }
+
+  Status enqueue(const Launch& l) override {
+    const auto [q, k, v] = inputs_.data(l);
+    const auto [dq, dk, dv] = gradients_.data(l);
+    launch_causal_attention_backward(l.stream, shape_,
+                                     {.dy = l.data(node_.inputs[0]),
+                                      .q = q,
+                                      .k = k,
+                                      .v = v,
+                                      .y = l.data(node_.inputs[parts_ + 1]),
+                                      .log_sum_exp = l.data<float>(node_.inputs[parts_ + 2]),
+                                      .means = reinterpret_cast<float*>(l.workspace()),
+                                      .dq = dq,
+                                      .dk = dk,
+                                      .dv = dv});
+    return {};
+  }
+
+private:
+  Node node_;
+  AttentionShape shape_;
+  std::size_t parts_;
+  Parts inputs_, gradients_;
+};
+
+} // namespace
+
+Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.inputs.size()));
+  return kernel_step(node.op, [node, shape, parts = Parts{shape, node.inputs}](const Launch& l) {
+    const auto [q, k, v] = parts.data(l);
+    launch_causal_attention(l.stream, shape,
+                            {.q = q,
+                             .k = k,
+                             .v = v,
+                             .y = l.data(node.outputs[0]),
+                             .log_sum_exp = l.data<float>(node.outputs[1])});
+  });
+}
+
+Result<StepPtr> lower_cached_attention(Lowering& lowering, const Node& node) {
+  const auto cached = node.inputs.size() - 3;
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), cached));
+  const auto places =
+      lowering.input(node, cached).shape[0] / (shape.sequences * shape.attributes.kv_heads);
+  const Parts parts{shape, std::span{node.inputs}.first(cached)};
+  return kernel_step(node.op, [node, shape, places, cached, parts](const Launch& l) {
+    const auto [q, k, v] = parts.data(l);
+    launch_cached_attention(l.stream, shape,
+                            {.q = q,
+                             .k = k,
+                             .v = v,
+                             .keys = l.data<float>(node.inputs[cached]),
+                             .values = l.data<float>(node.inputs[cached + 1]),
+                             .first = l.data<std::int32_t>(node.inputs[cached + 2]),
+                             .places = places,
+                             .y = l.data(node.outputs[0])});
+  });
+}
+
+Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
+  TROUPE_TRY(const auto shape, attention_shape(node, lowering.input(node, 0), node.outputs.size()));
+  return std::make_unique<AttentionBackwardStep>(node, shape);
+}
+
+} // namespace troupe::gpu

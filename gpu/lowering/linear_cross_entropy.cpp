@@ -1,0 +1,215 @@
+// The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
+// makes them again. Products are cuBLASLt's, in the type of x.
+#include "linear_cross_entropy.hpp"
+
+#include "../cublas/matmul_book.hpp"
+#include "../kernels/flat.hpp"
+#include "../kernels/linear_cross_entropy.hpp"
+#include "lowering.hpp"
+#include "troupe/core/fail.hpp"
+
+#include <optional>
+
+namespace troupe::gpu {
+
+namespace {
+
+/// Of a chunk of so many rows.
+struct ChunkProducts {
+  std::int64_t rows;
+  Matmul logits;                       ///< x * weight^T
+  std::optional<Matmul> data, weights; ///< dlogits * weight; dlogits^T * x
+};
+
+class LinearCrossEntropyStep : public Step {
+public:
+  /// Chunks' products, the last one's behind the others' where it has fewer rows.
+  Status choose_products(Lowering& lowering, bool backward) {
+    for (const auto rows : {shape_.chunk(), shape_.last()})
+      if (products_.empty() || rows != products_.front().rows) {
+        TROUPE_TRY(auto made, products_of(lowering, rows, backward));
+        products_.push_back(std::move(made));
+      }
+    return {};
+  }
+
+  std::size_t workspace_bytes() const override { return layout_.bytes; }
+
+protected:
+  LinearCrossEntropyStep(const Lowering& lowering, const Node& node)
+      : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
+        dtype_{lowering.input(node, 0).dtype}, shape_{lowering.graph, node}, layout_{shape_,
+                                                                                     dtype_} {
+    name = to_string(node.op);
+  }
+
+  /// Some rows, with their logits.
+  struct Chunk {
+    const ChunkProducts& products;
+    std::int64_t first;
+    LogitRows rows;
+    const std::byte* x;
+    const void* weight;
+  };
+
+  /// work(chunk) for all rows in their order.
+  template <class Work>
+  Status for_chunks(const Launch& l, Work work) const {
+    const void* const weight = rounded_weight(l);
+    for (std::int64_t first = 0; first < shape_.rows; first += shape_.chunk()) {
+      const auto& products =
+          shape_.rows - first < shape_.chunk() ? products_.back() : products_.front();
+      const Chunk chunk{products, first,
+                        LogitRows{.logits = logits(l),
+                                  .labels = l.data<std::int32_t>(node_.inputs[2]) + first,
+                                  .rows = static_cast<int>(products.rows),
+                                  .classes = static_cast<int>(shape_.classes),
+                                  .smoothing = attributes_.label_smoothing},
+                        row_of(l, node_.inputs[0], first), weight};
+      TROUPE_TRY(products.logits.run(l.stream, chunk.x, weight, nullptr, logits(l), l.workspace()));
+      TROUPE_TRY(work(chunk));
+    }
+    return {};
+  }
+
+  LabelCount label_count(const Launch& l) const {
+    return {l.data<std::int32_t>(node_.inputs[2]), static_cast<int>(shape_.rows), attributes_.rows};
+  }
+  /// Row `first` of x or dx.
+  std::byte* row_of(const Launch& l, TensorId id, std::int64_t first) const {
+    return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
+  }
+  /// Losses by row, or the gradients' factor.
+  float* scalars(const Launch& l) const {
+    return reinterpret_cast<float*>(l.workspace() + layout_.scalars);
+  }
+  float* logits(const Launch& l) const {
+    return reinterpret_cast<float*>(l.workspace() + layout_.logits);
+  }
+  /// In the type of x; in f32 they take the place of the logits.
+  void* dlogits(const Launch& l) const { return l.workspace() + layout_.dlogits; }
+
+  Node node_;
+  LossAttributes attributes_;
+  DType dtype_;
+  LogitChunks shape_;
+
+private:
+  /// Parts of the workspace, the first being cuBLASLt's.
+  struct Layout {
+    std::size_t scalars = product_workspace, weight, logits, dlogits, bytes;
+
+    Layout(const LogitChunks& s, DType dtype) {
+      const bool narrow = dtype != DType::f32;
+      const auto of = [](std::int64_t elements, DType type) {
+        return aligned(static_cast<std::size_t>(elements) * size_of(type));
+      };
+      weight = scalars + of(s.rows, DType::f32);
+      logits = weight + (narrow ? of(s.classes * s.width, dtype) : 0);
+      const auto behind = logits + of(s.chunk() * s.classes, DType::f32);
+      dlogits = narrow ? behind : logits;
+      bytes = behind + (narrow ? of(s.chunk() * s.classes, dtype) : 0);
+    }
+  };
+
+  const void* rounded_weight(const Launch& l) const {
+    if (dtype_ == DType::f32)
+      return l.data(node_.inputs[1]);
+    auto* const rounded = l.workspace() + layout_.weight;
+    launch_cast(l.stream, l.data(node_.inputs[1]), DType::f32, rounded, dtype_,
+                static_cast<std::size_t>(shape_.classes * shape_.width));
+    return rounded;
+  }
+
+  Result<ChunkProducts> products_of(Lowering& lowering, std::int64_t rows, bool backward) const {
+    TROUPE_TRY(auto forward, product(lowering, Product::forward, rows, DType::f32));
+    ChunkProducts products{rows, std::move(forward), {}, {}};
+    if (backward) {
+      TROUPE_TRY(products.data, product(lowering, Product::backward_data, rows, dtype_));
+      TROUPE_TRY(products.weights, product(lowering, Product::backward_weight, rows, DType::f32));
+    }
+    return products;
+  }
+
+  Result<Matmul> product(Lowering& lowering, Product kind, std::int64_t rows, DType result) const {
+    TROUPE_TRY(auto* const book, lowering.products());
+    TROUPE_TRY(auto chosen, book->product({.product = kind,
+                                           .rows = rows,
+                                           .in = shape_.width,
+                                           .out = shape_.classes,
+                                           .operands = dtype_,
+                                           .result = result,
+                                           .tf32 = lowering.options.tf32,
+                                           .workspace_bytes = product_workspace},
+                                          lowering.options.deterministic));
+    return std::move(chosen.matmul);
+  }
+
+  Layout layout_;
+  std::vector<ChunkProducts> products_;
+};
+
+class LinearCrossEntropy final : public LinearCrossEntropyStep {
+public:
+  LinearCrossEntropy(const Lowering& lowering, const Node& node)
+      : LinearCrossEntropyStep{lowering, node} {}
+
+  Status enqueue(const Launch& l) override {
+    auto* const log_sum_exp = l.data<float>(node_.outputs[1]);
+    TROUPE_TRY(for_chunks(l, [&](const Chunk& chunk) -> Status {
+      launch_row_losses(l.stream, chunk.rows, log_sum_exp + chunk.first, scalars(l) + chunk.first);
+      return {};
+    }));
+    launch_mean_loss(l.stream, label_count(l), scalars(l), l.data<float>(node_.outputs[0]),
+                     l.data<float>(node_.outputs[2]));
+    return {};
+  }
+};
+
+class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
+public:
+  LinearCrossEntropyBackward(const Lowering& lowering, const Node& node)
+      : LinearCrossEntropyStep{lowering, node} {}
+
+  Status enqueue(const Launch& l) override {
+    const bool scaled = node_.inputs.size() == 5;
+    launch_gradient_factor(l.stream, label_count(l),
+                           scaled ? l.data<float>(node_.inputs[4]) : nullptr, scalars(l));
+    return for_chunks(l, [&](const Chunk& chunk) {
+      launch_logit_gradients(l.stream, chunk.rows, l.data<float>(node_.inputs[3]) + chunk.first,
+                             scalars(l), dtype_, dlogits(l));
+      return multiply(l, chunk);
+    });
+  }
+
+private:
+  /// The first chunk's part of dweight is written, others' are added.
+  Status multiply(const Launch& l, const Chunk& chunk) const {
+    auto* const dweight = l.data(node_.outputs[1]);
+    TROUPE_TRY(chunk.products.data->run(l.stream, dlogits(l), chunk.weight, nullptr,
+                                        row_of(l, node_.outputs[0], chunk.first), l.workspace()));
+    if (chunk.first == 0)
+      return chunk.products.weights->run(l.stream, dlogits(l), chunk.x, nullptr, dweight,
+                                         l.workspace());
+    return chunk.products.weights->add(l.stream, dlogits(l), chunk.x, dweight, l.workspace());
+  }
+};
+
+template <class T>
+Result<StepPtr> lower_loss(Lowering& lowering, const Node& node, bool backward) {
+  auto step = std::make_unique<T>(lowering, node);
+  TROUPE_TRY(step->choose_products(lowering, backward));
+  return step;
+}
+
+} // namespace
+
+Result<StepPtr> lower_linear_cross_entropy(Lowering& lowering, const Node& node) {
+  return lower_loss<LinearCrossEntropy>(lowering, node, false);
+}
+
+Result<StepPtr> lower_linear_cross_entropy_backward(Lowering& lowering, const Node& node) {
+  return lower_loss<LinearCrossEntropyBackward>(lowering, node, true);
+}
+
+} // namespace troupe::gpu

@@ -1,0 +1,17 @@
+#include "text_figures.hpp"
+
+#include <cmath>
+
+namespace troupe::metrics {
+
+Throughput throughput(const RunInfo& run, double samples_per_second) {
+  if (run.tokens_per_sample == 0)
+    return {samples_per_second, run.sample_name};
+  return {samples_per_second * static_cast<double>(run.tokens_per_sample), "tokens"};
+}
+
+std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss) {
+  return run.tokens_per_sample > 0 && loss ? std::optional{std::exp(*loss)} : std::nullopt;
+}
+
+} // namespace troupe::metrics

@@ -1,0 +1,199 @@
+// Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, with the names and
+// the initial values of Hugging Face's GPT2LMHeadModel. Its weights are (in, out) there, (out, in)
+// here.
+#include "families.hpp"
+#include "language.hpp"
+#include "shared_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace troupe::nn {
+
+namespace {
+
+constexpr std::int64_t usual_positions = 1024;
+
+constexpr std::array gpt2_sizes = {LanguageSize{"gpt2-mini", 6, 384, 6, 6, 4 * 384},
+                                   LanguageSize{"gpt2", 12, 768, 12, 12, 4 * 768},
+                                   LanguageSize{"gpt2-medium", 24, 1024, 16, 16, 4 * 1024},
+                                   LanguageSize{"gpt2-large", 36, 1280, 20, 20, 4 * 1280},
+                                   LanguageSize{"gpt2-xl", 48, 1600, 25, 25, 4 * 1600}};
+
+/// Each head has keys and values of its own, whatever model.kv_heads says of other models.
+LanguageSize size_of_gpt2(const ModelConfig& model) {
+  auto size = size_of_model(gpt2_sizes, model);
+  size.kv_heads = size.heads;
+  return size;
+}
+
+std::vector<ModelKey> keys_of_gpt2(ModelConfig& model) {
+  auto keys = language_keys(model);
+  keys.push_back(width_key(model));
+  keys.push_back({.key = {"model.positions",
+                          &model.positions,
+                          {.min = 1, .max = 1000000},
+                          "Places that have an embedding, at least a sequence; not given: 1024"},
+                  .elsewhere = "{} has no table of positions",
+                  .refused_elsewhere = false});
+  keys.push_back({.key = {"model.dropout",
+                          &model.dropout,
+                          {.min = 0, .max = 1, .below_max = true},
+                          "Share of elements that training drops: of embeddings, and of what "
+                          "blocks add to them"},
+                  .elsewhere = "{} has no dropout"});
+  return keys;
+}
+
+ConfigConflicts conflicts_of_gpt2(const ModelConfig& model, const InputSpec& input) {
+  auto found = language_conflicts(size_of_gpt2(model), model, input);
+  const auto positions = model.positions.value_or(usual_positions);
+  if (input.sample.elements() > positions)
+    found.push_back({{"model.positions"},
+                     fmt::format("sequences have {} tokens, of which {} have a position",
+                                 input.sample.elements(), positions),
+                     fmt::format("at least {}", input.sample.elements())});
+  return found;
+}
+
+class Gpt2 {
+public:
+  explicit Gpt2(const LanguageArguments& arguments)
+      : arguments_{arguments}, builder_{arguments.builder}, size_{size_of_gpt2(arguments.model)} {}
+
+  void add() {
+    builder_.begin_unit("embedding");
+    const auto table = embedding_table(arguments_, "transformer.wte", size_.width);
+    const auto shared = arguments_.model.head != "own"
+                            ? builder_.apply(Op::share, "transformer.wte.shared", {table})
+                            : -1;
+    auto x = embed(table);
+    for (std::int64_t i = 0; i < size_.layers; ++i)
+      x = block(x, fmt::format("transformer.h.{}", i));
+    builder_.begin_unit("head");
+    add_language_head(arguments_, norm("transformer.ln_f", x), shared);
+  }
+
+private:
+  TensorId embed(TensorId table) {
+    const auto x = builder_.apply(Op::embedding, "transformer.wte", {arguments_.tokens, table});
+    const auto positions =
+        builder_.parameter("transformer.wpe.weight",
+                           {arguments_.model.positions.value_or(usual_positions), size_.width},
+                           Initial::normal(initial_deviation));
+    return dropout("transformer.drop",
+                   builder_.apply(Op::position_embedding, "transformer.wpe", {x, positions},
+                                  PositionAttributes{arguments_.sequence}));
+  }
+
+  TensorId dropout(const std::string& name, TensorId x) {
+    if (arguments_.dropout_keys < 0)
+      return x;
+    return builder_.apply(
+        Op::dropout, name, {x, arguments_.dropout_keys},
+        DropoutAttributes{static_cast<float>(arguments_.model.dropout), places_of_dropout_++});
+  }
+
+  TensorId norm(const std::string& name, TensorId x) {
+    return builder_.layer_norm(name, x, {static_cast<float>(arguments_.model.norm_epsilon)});
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
+    return builder_.linear(name, x, out, {.weight = Initial::normal(initial_deviation)});
+  }
+
+  /// Every block adds to the stream twice: its deviation stays the same, however many there are.
+  TensorId residual(const std::string& name, TensorId x, TensorId stream) {
+    const auto additions = 2.0 * static_cast<double>(size_.layers);
+    const auto y =
+        builder_.linear(name, x, size_.width,
+                        {.weight = Initial::normal(initial_deviation / std::sqrt(additions))});
+    return builder_.add(name + ".add", stream, dropout(name + ".dropout", y));
+  }
+
+  TensorId block(TensorId x, const std::string& name) {
+    builder_.begin_unit(name);
+    const AttentionAttributes heads{.sequence = arguments_.sequence,
+                                    .heads = size_.heads,
+                                    .kv_heads = size_.kv_heads,
+                                    .head_dim = size_.head_dim()};
+    const auto qkv = linear(name + ".attn.c_attn", norm(name + ".ln_1", x), 3 * size_.width);
+    const auto y =
+        builder_.apply(Op::causal_attention, name + ".attn", {qkv}, heads, {"log_sum_exp"});
+    x = residual(name + ".attn.c_proj", y, x);
+    const auto hidden = linear(name + ".mlp.c_fc", norm(name + ".ln_2", x), size_.intermediate);
+    return residual(name + ".mlp.c_proj", builder_.gelu(name + ".mlp.act", hidden, {.tanh = true}),
+                    x);
+  }
+
+  const LanguageArguments& arguments_;
+  GraphBuilder& builder_;
+  LanguageSize size_;
+  std::int32_t places_of_dropout_ = 0;
+};
+
+void add_gpt2(const LanguageArguments& arguments) {
+  Gpt2{arguments}.add();
+}
+
+std::vector<HuggingFaceKey> hugging_face_keys_of_gpt2(const ModelConfig& model,
+                                                      const InputSpec& input) {
+  const auto size = size_of_gpt2(model);
+  const std::int64_t positions = model.positions.value_or(usual_positions);
+  return {{"model_type", "gpt2", {}, "model.name"},
+          {"vocab_size", vocabulary_of(model, input.vocabulary), 50257, "model.vocabulary"},
+          {"n_positions", positions, 1024, "model.positions"},
+          {"n_embd", size.width, 768, "model.width"},
+          {"n_layer", size.layers, 12, "model.layers"},
+          {"n_head", size.heads, 12, "model.heads"},
+          {"n_inner", size.intermediate, 4 * size.width, "model.intermediate"},
+          {.name = "activation_function",
+           .value = "gelu_new",
+           .usual = "gelu_new",
+           .same = {"gelu_pytorch_tanh"}},
+          {"layer_norm_epsilon", model.norm_epsilon, 1e-5, "model.norm_epsilon"},
+          {"tie_word_embeddings", model.head != "own", true, "model.head"},
+          {"scale_attn_weights", true, true},
+          {"scale_attn_by_inverse_layer_idx", false, false},
+          {.name = "add_cross_attention", .value = false, .usual = false, .is_written = false}};
+}
+
+/// Those of transformers' Conv1D.
+bool is_transposed_in_gpt2(std::string_view name) {
+  return name.ends_with(".c_attn.weight") || name.ends_with(".c_proj.weight") ||
+         name.ends_with(".c_fc.weight");
+}
+
+/// The causal mask, and what stands where it masks.
+bool is_constant_of_gpt2(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+/// Attention has no dropout here, and none is asked of who goes on training.
+HuggingFaceForm hugging_face_of_gpt2(const ModelConfig& model, const InputSpec& input) {
+  return {.architecture = "GPT2LMHeadModel",
+          .keys = hugging_face_keys_of_gpt2(model, input),
+          .written = {{"attn_pdrop", 0.0},
+                      {"embd_pdrop", model.dropout},
+                      {"resid_pdrop", model.dropout},
+                      {"initializer_range", initial_deviation}},
+          .prefix = "transformer.",
+          .table = "transformer.wte.weight",
+          .is_transposed = is_transposed_in_gpt2,
+          .is_constant = is_constant_of_gpt2};
+}
+
+} // namespace
+
+Family gpt2() {
+  return {.names = names_of(gpt2_sizes),
+          .help = "GPT-2, for tokens",
+          .keys = keys_of_gpt2,
+          .conflicts = conflicts_of_gpt2,
+          .add_language_model = add_gpt2,
+          .hugging_face = hugging_face_of_gpt2};
+}
+
+} // namespace troupe::nn

@@ -1,0 +1,117 @@
+/// Tables of vectors, by what a row is or by where it stands, and parameters that several units
+/// read.
+#pragma once
+
+#include "detail/shape_checks.hpp"
+
+namespace troupe::nn::ops {
+
+inline Status expect_table(const TensorType& table) {
+  TROUPE_TRY(expect_rank(table, 2, "the table (V, C)"));
+  if (table.dtype != DType::f32)
+    return wrong("the table must be f32, is {}", to_string(table.dtype));
+  return {};
+}
+
+inline OutputTypes infer_embedding(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 2));
+  const auto &ids = inputs[0], &table = inputs[1];
+  if (ids.dtype != DType::i32)
+    return wrong("ids must be i32, are {}", to_string(ids.dtype));
+  TROUPE_TRY(expect_table(table));
+  return std::vector{TensorType{{ids.shape.elements(), table.shape[1]}, DType::f32}};
+}
+
+inline Status differentiate_embedding(Propagation& to, const Node& node, TensorId dy) {
+  to.propagate(Op::embedding_backward, node, 1, {dy, node.inputs[0]});
+  return {};
+}
+
+inline constexpr OpRecord embedding = {
+    .op = Op::embedding,
+    .infer = infer_embedding,
+    // It has the type of its table, which is f32.
+    .autocast = Autocast{AutocastRule::follow, "embedding"},
+    .gradient = differentiate_embedding,
+    .flows_to = InputSet::only({1}),
+    .clone = same_node,
+};
+
+inline Status check_embedding_backward(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 2));
+  TROUPE_TRY(expect_outputs(out, 1));
+  return expect_inverse(Op::embedding, attributes, {in[1], out[0]}, in[0]);
+}
+
+inline constexpr OpRecord embedding_backward = {
+    .op = Op::embedding_backward,
+    .kind = OpKind::backward,
+    .check = check_embedding_backward,
+};
+
+inline OutputTypes infer_position_embedding(const Attributes& attributes, Types inputs) {
+  const auto sequence = std::get<PositionAttributes>(attributes).sequence;
+  TROUPE_TRY(expect_count(inputs, 2, 3));
+  const auto &x = inputs[0], &table = inputs[1];
+  TROUPE_TRY(expect_rank(x, 2, "x (N, C)"));
+  if (x.dtype != DType::f32)
+    return wrong("x must be f32, is {}", to_string(x.dtype));
+  TROUPE_TRY(expect_table(table));
+  if (sequence < 1 || x.shape[0] % sequence != 0)
+    return wrong("{} rows are no sequences of {}", x.shape[0], sequence);
+  if (table.shape[0] < sequence || table.shape[1] != x.shape[1])
+    return wrong("the table must be ({} or more, {}), is {}", sequence, x.shape[1],
+                 table.shape.to_string());
+  if (inputs.size() == 3)
+    TROUPE_TRY(expect_first(inputs[2]));
+  return std::vector{x};
+}
+
+inline Status differentiate_position_embedding(Propagation& to, const Node& node, TensorId dy) {
+  TROUPE_TRY(refuse_first(node, 2));
+  to.propagate(Op::position_embedding_backward, node, 1, {dy});
+  return to.pass_on(node, 0, dy);
+}
+
+inline constexpr OpRecord position_embedding = {
+    .op = Op::position_embedding,
+    .infer = infer_position_embedding,
+    .autocast = Autocast{AutocastRule::fp32},
+    .gradient = differentiate_position_embedding,
+    .flows_to = InputSet::only({0, 1}),
+    .clone = same_node,
+    .in_place = 1,
+};
+
+inline Status check_position_embedding_backward(const Attributes& attributes, Types in, Types out) {
+  TROUPE_TRY(expect_count(in, 1));
+  TROUPE_TRY(expect_outputs(out, 1));
+  return expect_inverse(Op::position_embedding, attributes, {in[0], out[0]}, in[0]);
+}
+
+inline constexpr OpRecord position_embedding_backward = {
+    .op = Op::position_embedding_backward,
+    .kind = OpKind::backward,
+    .check = check_position_embedding_backward,
+};
+
+inline OutputTypes infer_share(const Attributes&, Types inputs) {
+  TROUPE_TRY(expect_count(inputs, 1));
+  if (inputs[0].dtype != DType::f32)
+    return wrong("what is shared must be f32, is {}", to_string(inputs[0].dtype));
+  return std::vector{inputs[0]};
+}
+
+// A unit reads parameters of its own alone, so that each travels with one bucket. What another unit
+// reads, too, is an activation, whose gradient flows back as any other's does.
+inline constexpr OpRecord share = {
+    .op = Op::share,
+    .infer = infer_share,
+    .autocast = Autocast{AutocastRule::fp32},
+    .gradient = propagate_dy<Op::share>,
+    .clone = same_node,
+    // Of backward, whose gradient dies here; a parameter stays where it is.
+    .in_place = 1,
+};
+
+} // namespace troupe::nn::ops

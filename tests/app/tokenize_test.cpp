@@ -1,0 +1,63 @@
+// troupe tokenize, as a user runs it.
+#include "program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe::testing;
+
+namespace {
+
+class Text {
+public:
+  Text() { write_bytes(path(), "abc\n"); }
+  std::string path() const { return (folder_ / "a.txt").string(); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+private:
+  ScratchFolder folder_;
+};
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE_METHOD(Text, "tokenize counts tokens") {
+  const auto outcome = troupe_program("tokenize " + path());
+  CHECK(outcome.code == 0);
+  CHECK(has(outcome.out, "1 document, 4 bytes"));
+  CHECK(has(outcome.out, "5 tokens of 257 ids, 1.250 a byte"));
+  CHECK(has(outcome.out, "MB/s"));
+}
+
+TEST_CASE_METHOD(Text, "tokenize prints ids, a line a document, also of standard input") {
+  CHECK(troupe_program("tokenize --ids " + path() + " " + path()).out ==
+        "97 98 99 10 256\n97 98 99 10 256\n");
+  CHECK(troupe_program("tokenize --ids <" + path()).out == "97 98 99 10 256\n");
+}
+
+TEST_CASE_METHOD(Text, "tokenize writes a file of tokens, whose name says that it is one") {
+  CHECK(troupe_program("tokenize " + path() + " -o " + path("a.tokens")).code == 0);
+  CHECK(read_bytes(path("a.tokens")).starts_with("TROUPETK"));
+  const auto refused = troupe_program("tokenize " + path() + " -o " + path("a.bin"));
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "does not end in .tokens"));
+}
+
+TEST_CASE_METHOD(Text, "tokenize says what is wrong with a tokenizer or a text") {
+  const auto tokenizer = troupe_program("tokenize --tokenizer " + path() + " " + path());
+  CHECK(tokenizer.code == 2);
+  CHECK(has(tokenizer.err, "is no tokenizer: bytes, a folder with one"));
+  const auto text = troupe_program("tokenize " + path("missing"));
+  CHECK(text.code == 2);
+  CHECK(has(text.err, "there is no such file or folder of texts"));
+}
+
+TEST_CASE_METHOD(Text, "a model that does not read tokens is refused with the reason") {
+  write_bytes(path("a.yaml"),
+              "model: {name: linear}\ndata: {dataset: text, root: " + path() + "}\n");
+  const auto outcome = troupe_program("config check " + path("a.yaml"));
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome.err, "linear does not read tokens"));
+}

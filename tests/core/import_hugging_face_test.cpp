@@ -1,0 +1,110 @@
+// config.json of Hugging Face's folders.
+#include "import_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// GPT-2's smallest, as the hub has it, and more keys before its end.
+std::string gpt2_json(const std::string& more = {}) {
+  return R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
+"attn_pdrop": 0.1, "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256,
+"initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024,
+"n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "resid_pdrop": 0.1,
+"summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+"summary_type": "cls_index", "summary_use_proj": true,
+"task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+"vocab_size": 50257)" +
+         more + "}";
+}
+
+/// TinyLlama's.
+std::string llama_json(const std::string& more = {}) {
+  return R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "bos_token_id": 1,
+"eos_token_id": 2, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+"intermediate_size": 5632, "max_position_embeddings": 2048, "model_type": "llama",
+"num_attention_heads": 32, "num_hidden_layers": 22, "num_key_value_heads": 4, "pretraining_tp": 1,
+"rms_norm_eps": 1e-05, "rope_scaling": null, "tie_word_embeddings": false,
+"torch_dtype": "float32", "transformers_version": "4.35.0", "use_cache": true,
+"vocab_size": 32000)" +
+         more + "}";
+}
+
+} // namespace
+
+TEST_CASE("GPT-2's config.json says the model") {
+  const auto imported = from_hugging_face(gpt2_json());
+  const auto model = config_of(imported).model;
+  CHECK(model.name == "gpt2");
+  CHECK(model.width == 768);
+  CHECK(model.layers == 12);
+  CHECK(model.heads == 12);
+  CHECK(model.positions == 1024);
+  CHECK(model.vocabulary == 50257);
+  CHECK(!model.pretrained); // there are no weights
+  CHECK(said_of(imported, "attn_pdrop") == "not supported: attention's weights are never dropped");
+  CHECK(said_of(imported, "embd_pdrop") ==
+        "not supported: nothing is dropped, unless `model.dropout` says so");
+}
+
+TEST_CASE("LLaMA's config.json says the model") {
+  const auto model = config_of(from_hugging_face(llama_json(R"(, "rope_theta": 500000.0)"))).model;
+  CHECK(model.name == "llama-7b");
+  CHECK(model.width == 2048);
+  CHECK(model.layers == 22);
+  CHECK(model.heads == 32);
+  CHECK(model.kv_heads == 4);
+  CHECK(model.intermediate == 5632);
+  CHECK(model.vocabulary == 32000);
+  CHECK(model.head == "own");
+  CHECK(model.rope_theta == 500000);
+  CHECK(model.norm_epsilon == 1e-5);
+}
+
+TEST_CASE("norms add what config.json says, or what transformers adds without it") {
+  CHECK(config_of(from_hugging_face(gpt2_json())).model.norm_epsilon == 1e-5);
+  const auto without = R"({"model_type": "gpt2"})";
+  CHECK(config_of(from_hugging_face(without)).model.norm_epsilon == 1e-5);
+  const auto said = from_hugging_face(R"({"model_type": "llama", "rms_norm_eps": 1e-4})");
+  CHECK(config_of(said).model.norm_epsilon == 1e-4);
+  CHECK(said_of(said, "model_type") ==
+        "mapped to model.name: llama-7b (the other keys say which size)");
+  const auto unsaid = from_hugging_face(R"({"model_type": "llama"})");
+  CHECK(config_of(unsaid).model.norm_epsilon == 1e-6);
+  CHECK(said_of(unsaid, "model_type") == "mapped to model.name: llama-7b, model.norm_epsilon: "
+                                         "1e-6 (the other keys say which size)");
+}
+
+TEST_CASE("weights and a tokenizer that lie beside it are taken") {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", gpt2_json());
+  write_bytes(folder / "model.safetensors", "");
+  write_bytes(folder / "vocab.json", "");
+  const auto config = config_of(import_hugging_face(folder.path(), {}, nn::model_catalogue()));
+  CHECK(config.model.pretrained == folder.path().string());
+  CHECK(config.data.tokenizer == folder.path().string());
+  CHECK(config.data.dataset == "text");
+}
+
+TEST_CASE("what would compute something else is refused") {
+  const auto refusal = [](const std::string& text) {
+    const auto problems = problems_of(from_hugging_face(text));
+    REQUIRE(problems.size() == 1);
+    return problems[0];
+  };
+  CHECK(refusal(llama_json(R"(, "mlp_bias": true)"))
+            .ends_with("mlp_bias: not supported: products of LLaMA have no bias"));
+  CHECK(refusal(llama_json(R"(, "rope_parameters": {"rope_type": "yarn"})"))
+            .ends_with("rope_parameters.rope_type: not supported: \"yarn\"; troupe has default"));
+  CHECK(refusal(gpt2_json(R"(, "scale_attn_weights": false)"))
+            .ends_with("scale_attn_weights: not supported: false; troupe has true"));
+  CHECK(refusal(R"({"model_type": "llama", "rms_norm_eps": 0})")
+            .ends_with("rms_norm_eps: 0 is not allowed; allowed: a number, 1e-12 to 1"));
+  CHECK(refusal(R"({"model_type": "mamba"})")
+            .ends_with("model_type: \"mamba\" is not allowed; allowed: gpt2, llama"));
+  CHECK(refusal(R"({"vocab_size": 10})")
+            .ends_with("config.json: model_type: is missing; allowed: gpt2, llama"));
+}

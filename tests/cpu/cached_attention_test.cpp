@@ -1,0 +1,54 @@
+// Sequences that go on, on the host's engines: rows that there is no place for.
+#include "../devices/op_cases.hpp"
+
+#include "troupe/core/device/executable.hpp"
+#include "troupe/cpu/host_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+constexpr std::int64_t rows_of_piece = 5;
+
+/// What comes of five rows from this place on, in 13 places of which 9 have a position.
+Status go_on_from(std::int32_t first, CompileOptions::Engine engine) {
+  const auto model = generating_model(rows_of_piece, {});
+  const auto device = cpu::make_host_device(0, 2);
+  const auto stream = device->create_stream({.threads = 2});
+  const auto executable =
+      device->compile(model.graph, {.engine = engine, .threads = 2, .memory = model.memory});
+  REQUIRE(executable);
+  const auto& layout = (*executable)->layout();
+  std::vector<float> parameters(layout.unit_elements.at(0)), caches(layout.statistic_elements);
+  (*executable)->bind(0, parameters.data(), nullptr);
+  (*executable)->bind_statistics(caches.data());
+  (*executable)->refresh_all(*stream);
+  const std::vector<std::int32_t> tokens(2 * rows_of_piece);
+  REQUIRE((*executable)->set_batch(at_addresses((*executable)->batch(), {tokens.data(), &first})));
+  (*executable)->run(*stream);
+  return stream->synchronize();
+}
+
+} // namespace
+
+TEST_CASE("rows of a sequence that there is no place for are an error of the data") {
+  const auto engine =
+      GENERATE(CompileOptions::Engine::fastest, CompileOptions::Engine::interpreter);
+  CHECK(go_on_from(0, engine));
+  CHECK(go_on_from(4, engine));
+  for (const std::int32_t first : {-1, 5}) {
+    const auto refused = go_on_from(first, engine);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::data);
+    CHECK_THAT(refused.error().message, Catch::Matchers::ContainsSubstring(
+                                            "5 rows begin at place " + std::to_string(first)));
+  }
+}

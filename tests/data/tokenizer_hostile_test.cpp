@@ -1,0 +1,132 @@
+// Vocabularies that lie: each is refused with a reason, and none crashes the reader.
+#include "../core/fuzz.hpp"
+#include "../core/mutations.hpp"
+#include "../core/peak_memory.hpp"
+#include "../core/sanitized.hpp"
+#include "tokenizer_files.hpp"
+
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <array>
+#include <cstdlib>
+
+using namespace troupe;
+using namespace troupe::data;
+using namespace troupe::data::testing;
+using Catch::Matchers::ContainsSubstring;
+using troupe::testing::MutationRandom;
+
+namespace {
+
+using Mutation = void (*)(MutationRandom&, std::string&);
+constexpr std::array<Mutation, 5> mutations = {
+    troupe::testing::flip_bytes, troupe::testing::cut, troupe::testing::repeat_a_piece,
+    troupe::testing::remove_a_piece, troupe::testing::overwrite_a_number};
+
+/// Opens mutated files; of those that are taken a text still comes back.
+void open_mutated(const TokenizerFiles& files, const std::string& name, const std::string& whole,
+                  std::string_view split = split_of_file) {
+  MutationRandom random{7};
+  for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
+    auto text = whole;
+    mutations[random() % mutations.size()](random, text);
+    const auto tokenizer = open_tokenizer(files.write(name, text), split);
+    INFO(name << " " << i);
+    if (tokenizer)
+      CHECK(decoded(**tokenizer, encoded(*tokenizer, "abc \xff")) == "abc \xff");
+    else
+      CHECK_FALSE(tokenizer.error().message.empty());
+  }
+}
+
+} // namespace
+
+TEST_CASE_METHOD(TokenizerFiles, "a vocabulary with wrong ids is refused") {
+  write("merges.txt", "a b\n");
+  const auto refused = [this](const char* token, const Json& id) {
+    auto vocabulary = small_vocabulary();
+    vocabulary[token] = id;
+    return refusal(write_json("vocab.json", vocabulary));
+  };
+  CHECK_THAT(refused("x", 256), ContainsSubstring("have both the id 256"));
+  CHECK_THAT(refused("x", -1), ContainsSubstring("ids are 0 to 1048575"));
+  CHECK_THAT(refused("x", 1 << 20), ContainsSubstring("ids are 0 to 1048575"));
+  CHECK_THAT(refused("x", 1.5), ContainsSubstring("is no whole number"));
+  CHECK_THAT(refused("x", 18446744073709551615U), ContainsSubstring("ids are 0 to"));
+  auto vocabulary = small_vocabulary();
+  vocabulary.erase("x");
+  CHECK_THAT(refusal(write_json("vocab.json", vocabulary)),
+             ContainsSubstring("the byte 0x78 alone"));
+}
+
+TEST_CASE_METHOD(TokenizerFiles,
+                 "merges of tokens that there are not are refused with their line") {
+  const auto path = write_json("vocab.json", small_vocabulary());
+  const auto refused = [&](std::string_view merges) {
+    write("merges.txt", merges);
+    return refusal(path);
+  };
+  CHECK_THAT(refused("#version: 0.2\na b\nab zz\n"),
+             ContainsSubstring("merges.txt:3: there is no token zz"));
+  CHECK_THAT(refused("a c\n"), ContainsSubstring("there is no token ac"));
+  CHECK_THAT(refused("a b c\n"), ContainsSubstring("merges.txt:1: a b c is no merge"));
+  CHECK_THAT(refused("\xff b\n"), ContainsSubstring("there is no token"));
+  std::filesystem::remove(folder() / "merges.txt");
+  CHECK_THAT(refusal(path), ContainsSubstring("there is no merges.txt"));
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "what is no JSON, or too deep, is refused with its place") {
+  CHECK_THAT(refusal(write("a.json", std::string_view{"{\n\"a\": 1,\n}"})),
+             ContainsSubstring("a.json:3: this is no JSON"));
+  CHECK_THAT(refusal(write("a.json", std::string_view{"{\"\xff\": 1}"})),
+             ContainsSubstring("this is no JSON"));
+  CHECK_THAT(refusal(write("a.json", std::string_view{"{\"a\": 1e999}"})),
+             ContainsSubstring("a.json:1: this cannot be read, here or behind it"));
+  const std::string deep(1 << 20, '[');
+  CHECK_THAT(refusal(write("a.json", deep)), ContainsSubstring("nested deeper than 32"));
+  std::filesystem::resize_file(folder() / "a.json", std::uintmax_t{1} << 33); // a hole
+  const auto path = (folder() / "a.json").string();
+  CHECK_THAT(refusal(path), ContainsSubstring("have at most"));
+  if (!troupe::testing::is_sanitized())
+    CHECK(troupe::testing::memory_of([&] {
+            if (open_tokenizer(path))
+              std::abort();
+          }) < std::size_t{64} << 20);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "ranks that are none are refused with their line") {
+  const auto refused = [this](std::string_view text) {
+    return refusal(write("mine.tiktoken", text), "gpt2");
+  };
+  CHECK_THAT(refused("IQ== 0\n!!== 1\n"), ContainsSubstring("mine.tiktoken:2:"));
+  CHECK_THAT(refused("IQ== 0\nIg== 0\n"), ContainsSubstring("have both the id 0"));
+  CHECK_THAT(refused("IQ==\n"), ContainsSubstring("is no token"));
+  CHECK_THAT(refused("\t\t\t\tIQ== 0\n"), ContainsSubstring("is no token"));
+  CHECK_THAT(refused("IQ== 99999999999999999999\n"), ContainsSubstring("is no token"));
+  CHECK_THAT(refused("IQ== 0\n"), ContainsSubstring("the byte 0x00 alone"));
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "mutated vocabularies are read or refused") {
+  write("merges.txt", "a b\nab c\n");
+  open_mutated(*this, "vocab.json", small_vocabulary().dump());
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "mutated merges are read or refused") {
+  const auto path = write_json("vocab.json", small_vocabulary());
+  MutationRandom random{11};
+  for (unsigned i = 0; i < troupe::testing::fuzzed_files(); ++i) {
+    std::string merges = "#version: 0.2\na b\nab c\n";
+    mutations[random() % mutations.size()](random, merges);
+    write("merges.txt", merges);
+    if (const auto tokenizer = open_tokenizer(path))
+      CHECK(decoded(**tokenizer, encoded(*tokenizer, "abc \xff")) == "abc \xff");
+  }
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "mutated tokenizer.json files are read or refused") {
+  open_mutated(*this, "tokenizer.json", small_tokenizer().dump());
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "mutated files of ranks are read or refused") {
+  open_mutated(*this, "mine.tiktoken", small_ranks(), "gpt2");
+}

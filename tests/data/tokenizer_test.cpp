@@ -1,0 +1,135 @@
+#include "tokenizer_files.hpp"
+
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::data;
+using namespace troupe::data::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+} // namespace
+
+TEST_CASE("bytes are their own tokens, and 256 ends a document") {
+  const auto bytes = open_tokenizer("bytes").value();
+  CHECK(bytes->vocabulary_size() == 257);
+  CHECK(bytes->end_of_document() == 256);
+  CHECK(encoded(bytes, "a\xff\n") == Ids{97, 255, 10});
+  CHECK(decoded(*bytes, {255, 0, 97}) == std::string("\xff\0a", 3));
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "every text comes back, also one that is no UTF-8") {
+  write("merges.txt", "a b\nab c\n");
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
+  for (const std::string_view text : {"abc abcab",
+                                      "\xff\xfe"
+                                      "ab\xc3",
+                                      "\xed\xa0\x80 \xf0\x9f", ""})
+    CHECK(decoded(*tokenizer, encoded(tokenizer, text)) == text);
+  CHECK(encoded(tokenizer, "abcab\xff") == Ids{257, 256, 255});
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a .tiktoken file merges by the ranks of what comes of it") {
+  const auto path = write("mine.tiktoken", small_ranks());
+  const auto tokenizer = open_tokenizer(path, "gpt2").value();
+  CHECK(encoded(tokenizer, "abcab abc") == Ids{257, 256, 32, 257});
+  CHECK(tokenizer->end_of_document() == 258);
+  CHECK_THAT(refusal(path), ContainsSubstring("does not say how texts are cut into words"));
+  const auto known = open_tokenizer(write("r50k_base.tiktoken", small_ranks())).value();
+  CHECK(known->end_of_document() == 50256);
+  CHECK(known->parts().split == SplitRule::gpt2);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "added tokens are found in the text, the longest one first") {
+  auto json = small_tokenizer();
+  json["added_tokens"].push_back(
+      {{"id", 259}, {"content", "<|endoftext|>!"}, {"normalized", false}});
+  json["added_tokens"].push_back({{"id", 260}, {"content", "cab"}, {"normalized", true}});
+  const auto tokenizer = open_tokenizer(write_json("tokenizer.json", json)).value();
+  CHECK(encoded(tokenizer, "abcab<|endoftext|>ab<|endoftext|>!") == Ids{256, 260, 258, 256, 259});
+  CHECK(tokenizer->end_of_document() == 258);
+  CHECK(decoded(*tokenizer, {260, 258}) == "cab<|endoftext|>");
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "in GPT-2's files the end of a document is no text") {
+  write("merges.txt", "a b\n");
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
+  CHECK(tokenizer->end_of_document() == 258);
+  CHECK(std::ranges::count(encoded(tokenizer, "<|endoftext|>"), 258) == 0);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a word that is a token is not merged where the file says so") {
+  auto json = small_tokenizer();
+  json["model"]["merges"] = Json::array();
+  CHECK(encoded(open_tokenizer(write_json("a.json", json)).value(), "abc") == Ids{97, 98, 99});
+  json["model"]["ignore_merges"] = true;
+  CHECK(encoded(open_tokenizer(write_json("b.json", json)).value(), "abc") == Ids{257});
+}
+
+TEST_CASE("tiktoken's newer expression cuts as Oniguruma does: digits are one word, and the end") {
+  CHECK(first_word(SplitRule::cl100k, "12345678b") == 3);
+  CHECK(first_word(SplitRule::cl100k_newer, "12345678b") == 8);
+  CHECK(first_word(SplitRule::cl100k, " \n ") == 2);
+  CHECK(first_word(SplitRule::cl100k_newer, " \n ") == 3);
+  CHECK(first_word(SplitRule::cl100k_newer, " \n\n  y") == 3);
+}
+
+TEST_CASE("a text is cut before the end of a line behind a letter or digit of any script") {
+  CHECK(last_cut("a\nb9\n!\n") == 4);
+  CHECK(last_cut("\u4e2d\nx") == 3);
+  CHECK(last_cut("\u3002\nx") == 0); // punctuation
+  CHECK(last_cut("\xb8\nx") == 0);   // no character
+  CHECK(last_cut("a") == 0);
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "tokenizers are equal when they make the same of texts") {
+  write("merges.txt", "a b\nab c\n");
+  const auto first = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
+  CHECK(open_tokenizer(folder().string()).value()->fingerprint() == first->fingerprint());
+  write("merges.txt", "a b\n");
+  CHECK(open_tokenizer(folder().string()).value()->fingerprint() != first->fingerprint());
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a word of a million letters takes no time to speak of") {
+  write("merges.txt", "a b\nab c\n");
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
+  std::string word;
+  while (word.size() < 1'000'000)
+    word += "abc";
+  const auto ids = encoded(tokenizer, word);
+  CHECK(ids.size() == word.size() / 3); // quadratic time would be the test's time limit
+  CHECK(std::ranges::count(ids, 257) == std::ssize(ids));
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "what a tokenizer.json asks for that cannot be done is refused") {
+  const auto refused = [this](const char* pointer, const Json& value) {
+    auto json = small_tokenizer();
+    json[Json::json_pointer{pointer}] = value;
+    return refusal(write_json("tokenizer.json", json));
+  };
+  CHECK_THAT(refused("/model/type", "Unigram"), ContainsSubstring("model.type is \"Unigram\""));
+  CHECK_THAT(refused("/normalizer", {{"type", "NFC"}}), ContainsSubstring("normalizer is"));
+  CHECK_THAT(refused("/pre_tokenizer", {{"type", "Metaspace"}}), ContainsSubstring("Metaspace"));
+  CHECK_THAT(refused("/pre_tokenizer", nullptr), ContainsSubstring("pre_tokenizer is null"));
+  CHECK_THAT(refused("/pre_tokenizer/add_prefix_space", true),
+             ContainsSubstring("add_prefix_space is true"));
+  CHECK_THAT(refused("/pre_tokenizer/use_regex", false), ContainsSubstring("use_regex is false"));
+  CHECK_THAT(refused("/model/byte_fallback", true), ContainsSubstring("model.byte_fallback"));
+  CHECK_THAT(refused("/model/dropout", 0.1), ContainsSubstring("model.dropout is 0.1"));
+  CHECK_THAT(refused("/model/end_of_word_suffix", "</w>"), ContainsSubstring("end_of_word_suffix"));
+  CHECK_THAT(refused("/added_tokens/0/lstrip", true), ContainsSubstring("lstrip of token"));
+  CHECK_THAT(
+      refused("/pre_tokenizer",
+              {{"type", "Sequence"},
+               {"pretokenizers",
+                {{{"type", "Split"}, {"pattern", {{"Regex", "\\w+"}}}, {"behavior", "Isolated"}},
+                 {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}),
+      ContainsSubstring("the expression of pre_tokenizer's Split"));
+  auto json = small_tokenizer();
+  CHECK_THAT(refusal(write_json("tokenizer.json", json), "gpt2"), ContainsSubstring("leave"));
+}

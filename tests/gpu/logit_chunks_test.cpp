@@ -1,0 +1,70 @@
+// Losses whose logits are never there all at once.
+#include "../devices/compare.hpp"
+
+#include "troupe/gpu/lowering/linear_cross_entropy.hpp"
+#include "troupe/nn/builder.hpp"
+#include "troupe/nn/compile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::tests;
+
+namespace {
+
+gpu::LogitChunks chunks_of(std::int64_t rows, std::int64_t classes) {
+  Graph graph;
+  const auto x = graph.add_tensor({.name = "x", .shape = {rows, 8}});
+  const auto weight = graph.add_tensor({.name = "weight", .shape = {classes, 8}});
+  return {graph, Node{Op::linear_cross_entropy, {x, weight}, {}}};
+}
+
+/// A vector a token, and a head of its own with so many classes.
+nn::PreparedModel head(std::int64_t tokens, std::int64_t classes) {
+  nn::GraphBuilder b;
+  b.begin_unit("all");
+  const auto ids = b.input("tokens", {1, tokens}, DType::i32);
+  const auto labels = b.target("labels", {1, tokens}, DType::i32);
+  const auto table = b.parameter("wte.weight", {11, 1}, Initial::normal(0.02));
+  const auto weight = b.parameter("head.weight", {classes, 1}, Initial::normal(0.02));
+  b.apply(Op::linear_cross_entropy, "loss",
+          {b.apply(Op::embedding, "wte", {ids, table}), weight, labels},
+          LossAttributes{.label_smoothing = 0.1f}, {"log_sum_exp", "counted"});
+  auto graph = std::move(b).finish();
+  REQUIRE(graph);
+  auto prepared = nn::run_passes(*graph, nn::Purpose::training, {});
+  REQUIRE(prepared);
+  return std::move(*prepared);
+}
+
+} // namespace
+
+TEST_CASE("logits are made a few groups of 128 rows at a time") {
+  const auto gpt2 = chunks_of(5000, 50304);
+  CHECK(gpt2.chunk() == 1280);
+  CHECK(gpt2.count() == 4);
+  CHECK(gpt2.last() == 5000 - 3 * 1280);
+  const auto few = chunks_of(100, 50304);
+  CHECK(few.chunk() == 100);
+  CHECK(few.count() == 1);
+  CHECK(few.last() == 100);
+  const auto many_classes = chunks_of(256, 10'000'000);
+  CHECK(many_classes.chunk() == 128);
+  CHECK(many_classes.last() == 128);
+}
+
+// Measuring would take minutes where the device is emulated.
+TEST_CASE("chunks of logits give the loss and the gradients of all") {
+  const auto device = device_or_skip();
+  constexpr std::int64_t tokens = 130, classes = 524'288;
+  REQUIRE(chunks_of(tokens, classes).count() == 2);
+  const auto model = head(tokens, classes);
+  RunOptions options;
+  options.compile = [](Device& on, const Graph& graph, const CompileOptions& with) {
+    auto deterministic = with;
+    deterministic.deterministic = true;
+    return on.compile(graph, deterministic);
+  };
+  require_same_pass(run_graph(*device, model.graph, options), run_truth(model.graph),
+                    Precision::fp32);
+}

@@ -1,0 +1,67 @@
+// The model's operations, as a part of what the devices do at most.
+#include "records.hpp"
+
+#include "troupe/metrics/console/detail/progress.hpp"
+#include "troupe/metrics/report/run_json.hpp"
+#include "troupe/metrics/report/run_progress.hpp"
+#include "troupe/metrics/report/step_course.hpp"
+#include "troupe/metrics/step_sums.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+
+using namespace troupe::metrics;
+using namespace troupe::testing;
+using Catch::Approx;
+
+namespace {
+
+StepRecord step_of(double seconds, std::optional<double> mfu) {
+  auto step = small_step(0);
+  step.seconds = seconds;
+  step.mfu = mfu;
+  return step;
+}
+
+} // namespace
+
+TEST_CASE("several steps have the mean over their time, not over their number") {
+  StepSums sums;
+  RecentSteps recent;
+  RunProgress progress;
+  CoursePoint point{step_of(1, 0.5)};
+  point.add(step_of(3, 0.1));
+  for (const auto& step : {step_of(1, 0.5), step_of(3, 0.1)}) {
+    sums.add(step);
+    recent.add(step);
+    progress.add(step);
+  }
+  progress.stop();
+  CHECK(*sums.mfu() == Approx(0.2));
+  CHECK(point.mfu() == Approx(0.2));
+  CHECK(*progress.now().mfu == Approx(0.2));
+  CHECK(*recent.mfu() < 0.2); // the first one is longer ago
+  CHECK(*recent.mfu() > 0.15);
+}
+
+TEST_CASE("where nobody knows what a device does at most, nothing is told") {
+  const auto unknown = step_of(1, std::nullopt);
+  StepSums sums;
+  RunProgress progress;
+  CHECK_FALSE(sums.mfu()); // no step yet
+  for (const auto& step : {step_of(1, 0.5), unknown}) {
+    sums.add(step);
+    progress.add(step);
+  }
+  CHECK_FALSE(sums.mfu());
+  CHECK_FALSE(progress.now().mfu);
+  CHECK(std::isnan(CoursePoint{unknown}.mfu()));
+  CHECK(to_json(unknown).find("mfu") == std::string::npos);
+  CHECK_FALSE(parse_step(to_json(unknown)).value().mfu);
+  RecentSteps recent;
+  recent.add(unknown);
+  CHECK(progress_line(progress_after(small_run(), unknown, recent)).find("MFU") ==
+        std::string::npos);
+}

@@ -1,0 +1,94 @@
+// What is told of runs on texts.
+#include "records.hpp"
+#include "text.hpp"
+
+#include "../core/scratch_folder.hpp"
+
+#include "troupe/metrics/console/detail/progress.hpp"
+#include "troupe/metrics/readable.hpp"
+#include "troupe/metrics/registry/registry.hpp"
+#include "troupe/metrics/report/run_document.hpp"
+#include "troupe/metrics/report/run_json.hpp"
+#include "troupe/metrics/text_figures.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::metrics;
+using namespace troupe::testing;
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+RunInfo run_on_texts() {
+  auto run = small_run();
+  run.sample_name = "sequences";
+  run.tokens_per_sample = 256;
+  return run;
+}
+
+StepRecord step_on_texts() {
+  auto step = small_step(14);
+  step.accuracy.reset();
+  step.loss = std::log(3.5);
+  return step;
+}
+
+} // namespace
+
+TEST_CASE("texts have tokens a second and a perplexity, other samples have not") {
+  const auto texts = run_on_texts();
+  CHECK((throughput(texts, 2).per_second == 512 && throughput(texts, 2).what == "tokens"));
+  CHECK(*perplexity(texts, std::log(3.5)) == Approx(3.5));
+  CHECK_FALSE(perplexity(texts, std::nullopt));
+  const auto images = small_run();
+  CHECK((throughput(images, 2).per_second == 2 && throughput(images, 2).what == "images"));
+  CHECK_FALSE(perplexity(images, 1.0));
+}
+
+TEST_CASE("a bar of texts says their perplexity and tokens") {
+  RecentSteps recent;
+  recent.add(step_on_texts());
+  CHECK_THAT(progress_line(progress_after(run_on_texts(), step_on_texts(), recent)),
+             ContainsSubstring("loss 1.2528  perplexity 3.50  262,144 tokens/s"));
+}
+
+TEST_CASE("what a model writes is in the document, of the last twenty times") {
+  RunDocument document;
+  for (std::int64_t step = 1; step <= 25; ++step)
+    document.course.add(small_generated(step));
+  const auto texts = nlohmann::json::parse(to_json(document, false, {})).at("generated");
+  REQUIRE(texts.size() == 20);
+  CHECK(texts.front().at("step") == 6);
+  CHECK(texts.back().at("step") == 25);
+  CHECK(texts.back().at("prompt") == "And God");
+  CHECK(texts.back().at("text") == " said,\nLet there be light.");
+}
+
+TEST_CASE("letters that are no UTF-8 do not cost the rest") {
+  auto generated = small_generated(1);
+  generated.text = "light\xff";
+  CHECK_THAT(to_json(generated), ContainsSubstring("light\xef\xbf\xbd"));
+}
+
+TEST_CASE("a large perplexity is a whole number") {
+  CHECK(readable_perplexity(6.2149) == "6.21");
+  CHECK(readable_perplexity(12480.4) == "12,480");
+  CHECK(readable_perplexity(INFINITY) == "inf");
+}
+
+TEST_CASE("tokens are counted for Prometheus, of texts alone") {
+  Registry texts{run_on_texts(), true}, images{small_run(), true};
+  texts.begin(run_on_texts(), true);
+  images.begin(small_run(), true);
+  texts.record(step_on_texts());
+  images.record(small_step(14));
+  CHECK_THAT(texts.text(), ContainsSubstring("\ntroupe_tokens_total 32768\n"));
+  CHECK_THAT(images.text(), ContainsSubstring("\ntroupe_tokens_total 0\n"));
+}

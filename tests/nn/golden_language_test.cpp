@@ -1,0 +1,180 @@
+// Small models of Hugging Face's families against their float64
+// (tests/golden/make_language_golden.py): logits, every parameter's gradient, and ten losses of SGD
+// and of AdamW, which lets what has one dimension not decay. And one step of GPT-2 as it is.
+//
+// Tolerances are those of golden_model_test.cpp: three times as far from the truth as PyTorch's
+// f32, plus the rounding of a few operations.
+#include "engine_runner.hpp"
+#include "golden_recipe.hpp"
+
+#include "troupe/nn/models/models.hpp"
+#include "troupe/nn/optimizer.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::nn;
+using namespace troupe::nn::test;
+
+namespace {
+
+using Engine = CompileOptions::Engine;
+
+constexpr double language_slack = 16 * 0x1p-23;
+
+/// The sizes of make_language_golden.py.
+ModelConfig golden_model(const std::string& family) {
+  if (family == "gpt2_124m")
+    return {.name = "gpt2"};
+  ModelConfig model{.name = family == "gpt2" ? "gpt2-mini" : "llama-mini", .width = 24};
+  model.layers = 2;
+  model.heads = family == "gpt2" ? 3 : 4;
+  model.intermediate = family == "gpt2" ? 96 : 40;
+  if (family == "llama")
+    model.kv_heads = 2;
+  else
+    model.positions = 10;
+  return model;
+}
+
+class LanguageRun {
+public:
+  LanguageRun(const std::string& family, Engine engine)
+      : family_{family}, golden_(read_golden(family + ".json")), engine_{engine} {
+    const InputSpec input{.name = "tokens",
+                          .sample = {golden_.at("sequence").get<std::int64_t>()},
+                          .vocabulary = golden_.at("vocabulary")};
+    const auto forward = build_model(
+        golden_model(family), {.input = input, .batch = golden_.at("batch").get<std::int64_t>()});
+    INFO((forward ? "" : forward.error().to_string()));
+    REQUIRE(forward.has_value());
+    auto ready = run_passes(*forward, Purpose::training, {.memory = {.keep = {last_norm()}}});
+    INFO((ready ? "" : ready.error().to_string()));
+    REQUIRE(ready.has_value());
+    training_ = std::move(*ready);
+  }
+
+  void check_first_step() {
+    const auto runner = begin();
+    run(*runner);
+    const auto all = logits(*runner);
+    check("logits", distance(golden_samples(all), samples(golden_.at("logits"))),
+          allowed("logits"));
+    check_norm("norm of logits", all, golden_.at("logits"), allowed("logits"));
+    const auto loss = golden_.at("loss").get<double>();
+    check("loss", std::abs(double{runner->outputs()["loss"]} - loss),
+          2 * (1 + loss) * allowed("logits"));
+    CHECK(golden_.at("gradients").size() == runner->executable().layout().parameters.size());
+    for (const auto& [name, digest] : golden_.at("gradients").items()) {
+      const auto gradient = runner->gradient(name);
+      check(name, distance(golden_samples(gradient), samples(digest)), 10 * allowed("gradients"));
+      check_norm("norm of " + name, gradient, digest, 10 * allowed("gradients"));
+    }
+  }
+
+  void check_ten_steps(const std::string& optimizer) {
+    const auto runner = begin();
+    const auto& given = golden_.at("optimizers").at(optimizer);
+    const OptimizerConfig config{.name = optimizer,
+                                 .lr = given.at("lr"),
+                                 .momentum = given.value("momentum", 0.0),
+                                 .weight_decay = given.at("weight_decay")};
+    const auto first = optimizer_arguments(config);
+    REQUIRE(first.has_value());
+    const auto losses = golden_.at("losses").at(optimizer).get<std::vector<double>>();
+    const auto pytorch = golden_.at("pytorch_f32_error").at("losses").at(optimizer).get<double>();
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+      run(*runner);
+      runner->update(at_step(*first, static_cast<std::int64_t>(step), config.lr), "matrices");
+      check(optimizer + ", loss of step " + std::to_string(step),
+            std::abs(double{runner->outputs()["loss"]} - losses[step]),
+            3 * pytorch + language_slack * losses[step]);
+    }
+  }
+
+private:
+  bool is_llama() const { return family_ == "llama"; }
+  std::string last_norm() const { return is_llama() ? "model.norm" : "transformer.ln_f"; }
+  std::string head() const { return is_llama() ? "lm_head.weight" : "transformer.wte.weight"; }
+
+  std::unique_ptr<EngineRunner> begin() const {
+    auto runner = std::make_unique<EngineRunner>(training_.graph, engine_, training_.memory);
+    runner->fill(golden_parameter);
+    const std::int64_t classes = golden_.at("vocabulary");
+    const std::int64_t count =
+        golden_.at("batch").get<std::int64_t>() * golden_.at("sequence").get<std::int64_t>();
+    const auto tokens = golden_labels(count, classes);
+    auto labels = tokens;
+    for (auto& label : labels)
+      label = static_cast<std::int32_t>((label * 5 + 1) % classes);
+    labels[1] = -100;
+    runner->set_tokens(tokens, labels);
+    return runner;
+  }
+
+  static void run(EngineRunner& runner) {
+    const auto done = runner.run(true);
+    INFO((done ? "" : done.error().to_string()));
+    REQUIRE(done.has_value());
+  }
+
+  /// The graph has none: the last norm's rows times the head's weight.
+  std::vector<float> logits(EngineRunner& runner) const {
+    const auto weight = runner.parameter(head());
+    const auto& shape = training_.graph[*training_.graph.find(last_norm())].shape;
+    const auto width = static_cast<std::size_t>(shape[1]), classes = weight.size() / width;
+    const auto x = runner.tensor(last_norm(), static_cast<std::size_t>(shape.elements()));
+    std::vector<float> all;
+    for (std::size_t row = 0; row < x.size() / width; ++row)
+      for (std::size_t c = 0; c < classes; ++c) {
+        double sum = 0;
+        for (std::size_t i = 0; i < width; ++i)
+          sum += double{x[row * width + i]} * double{weight[c * width + i]};
+        all.push_back(static_cast<float>(sum));
+      }
+    return all;
+  }
+
+  static std::vector<float> samples(const nlohmann::json& digest) {
+    return digest.at("samples").get<std::vector<float>>();
+  }
+  double allowed(const char* what) const {
+    return 3 * golden_.at("pytorch_f32_error").at(what).get<double>() + language_slack;
+  }
+  static void check(const std::string& what, double found, double allowed) {
+    INFO(what << ": " << found << ", allowed " << allowed);
+    CHECK(found <= allowed);
+  }
+
+  static void check_norm(const std::string& what, const std::vector<float>& found,
+                         const nlohmann::json& digest, double allowed) {
+    double squares = 0;
+    for (const float value : found)
+      squares += double{value} * double{value};
+    check(what, std::abs(std::sqrt(squares) / digest.at("l2").get<double>() - 1), allowed);
+  }
+
+  std::string family_;
+  nlohmann::json golden_;
+  Engine engine_;
+  PreparedModel training_;
+};
+
+} // namespace
+
+TEST_CASE("GPT-2 and LLaMA are Hugging Face's, on both engines") {
+  for (const auto engine : {Engine::interpreter, Engine::fastest})
+    for (const std::string family : {"gpt2", "llama"}) {
+      INFO(family << (engine == Engine::fastest ? ", fastest" : ", interpreter"));
+      LanguageRun run{family, engine};
+      run.check_first_step();
+      run.check_ten_steps("sgd");
+      run.check_ten_steps("adamw");
+    }
+}
+
+TEST_CASE("GPT-2 of 124 million parameters is Hugging Face's") {
+  LanguageRun{"gpt2_124m", Engine::fastest}.check_first_step();
+}

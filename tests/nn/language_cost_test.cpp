@@ -1,0 +1,56 @@
+// Operations of language models, which their share of the devices' peak is told of.
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/cost.hpp"
+#include "troupe/nn/models/models.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::nn;
+using Catch::Approx;
+
+namespace {
+
+constexpr double tokens_of_sequence = 8, tokens_of_batch = 16, kinds_of_tokens = 30;
+
+Graph language_training_graph(const ModelConfig& model) {
+  const InputSpec input{.name = "tokens", .sample = {8}, .vocabulary = 30};
+  const auto forward = build_model(model, {.input = input, .batch = 2});
+  REQUIRE(forward);
+  auto prepared = run_passes(*forward, Purpose::training, {});
+  INFO((prepared ? "" : prepared.error().to_string()));
+  REQUIRE(prepared);
+  return std::move(prepared->graph);
+}
+
+double operations_made_once(const Graph& graph) {
+  return operations_of(graph) - repeated_operations_of(graph);
+}
+
+} // namespace
+
+TEST_CASE("a token takes six operations for each weight of a product, and the causal half of "
+          "attention") {
+  constexpr double layers = 6, width = 384, of_block = 12 * width * width;
+  const auto graph = language_training_graph({.name = "gpt2-mini"});
+  const double of_token =
+      6 * (layers * of_block + kinds_of_tokens * width) + 6 * layers * tokens_of_sequence * width;
+  CHECK(operations_made_once(graph) == Approx(tokens_of_batch * of_token));
+}
+
+TEST_CASE("what backward makes again is counted apart: scores of attention, logits") {
+  constexpr double layers = 6, width = 384;
+  const auto graph = language_training_graph({.name = "gpt2-mini"});
+  const double again = layers * tokens_of_sequence * width + 2 * kinds_of_tokens * width;
+  CHECK(repeated_operations_of(graph) == Approx(tokens_of_batch * again));
+}
+
+TEST_CASE("heads that are shared have fewer weights") {
+  constexpr double layers = 6, width = 384, intermediate = 1024;
+  const double of_block = width * (2 * width + 2 * width / 3 + 3 * intermediate);
+  const double of_token =
+      6 * (layers * of_block + kinds_of_tokens * width) + 6 * layers * tokens_of_sequence * width;
+  CHECK(operations_made_once(language_training_graph({.name = "llama-mini"})) ==
+        Approx(tokens_of_batch * of_token));
+}

@@ -1,0 +1,38 @@
+/// Small language models that learn a text of this tree, and what is asked about them.
+#pragma once
+
+#include "experiment.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+inline Experiment on_text(const std::string& model, const Settings& more = {}) {
+  const Settings usual = {"data.dataset=text",
+                          "data.sequence_length=32",
+                          "data.augment=[]",
+                          "data.batch_size=8",
+                          "model.name=" + model,
+                          "model.layers=2",
+                          "model.width=32",
+                          "model.heads=4",
+                          "train.max_steps=8",
+                          "train.optimizer.name=adamw",
+                          "train.optimizer.lr=0.003",
+                          "train.optimizer.nesterov=false",
+                          "train.optimizer.decay=matrices",
+                          "train.schedule.warmup=0"};
+  return Experiment{text_of_this_tree() + usual + more};
+}
+
+/// `troupe VERB MODEL OPTIONS`
+inline Ended ask_about(const std::string& verb, const std::filesystem::path& model,
+                       const std::vector<std::string>& options) {
+  std::vector<std::string> command{TROUPE_PROGRAM, verb, model.string()};
+  command.insert(command.end(), options.begin(), options.end());
+  return RunningProgram{command}.wait();
+}
+
+} // namespace troupe::testing

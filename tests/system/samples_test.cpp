@@ -1,0 +1,145 @@
+// What language models write as they are trained (train.sample).
+#include "daemons.hpp"
+#include "language_runs.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// In two slices, whose sums have the same bits whoever takes them.
+const Settings base = {"data.slices=2", "devices.threads_per_worker=1"};
+
+Settings sampled(int every) {
+  return {"train.sample.every=" + std::to_string(every) + " steps",
+          "train.sample.prompt=The actors", "train.sample.tokens=20"};
+}
+
+/// Step and text of each.
+std::vector<std::pair<std::int64_t, std::string>> samples_of(const RunFiles& run) {
+  std::vector<std::pair<std::int64_t, std::string>> samples;
+  for (const auto& line : run.samples()) {
+    CHECK(line.at("prompt") == "The actors");
+    samples.emplace_back(line.at("step"), line.at("text"));
+  }
+  return samples;
+}
+
+std::vector<std::int64_t> steps_of(const RunFiles& run) {
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, text] : samples_of(run))
+    steps.push_back(step);
+  return steps;
+}
+
+} // namespace
+
+TEST_CASE("a language model writes the same with every strategy") {
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(model);
+  const auto experiment = on_text(model, base + sampled(3));
+  const auto alone = experiment.completed("alone");
+  CHECK(steps_of(alone) == std::vector<std::int64_t>{3, 6, 8});
+  int number = 0;
+  for (const auto& shared :
+       {workers("ddp", 2), workers("zero1", 2), workers("zero2", 2), workers("zero3", 2),
+        workers("zero3", 2) + Settings{"checkpoint.state=sharded"},
+        workers("async", 2) + Settings{"parallel.staleness=0"}}) {
+    CAPTURE(shared);
+    const auto together = experiment.completed("shared" + std::to_string(++number), shared);
+    CHECK(samples_of(together) == samples_of(alone));
+  }
+}
+
+TEST_CASE("daemons write the samples that one process writes") {
+  const auto experiment = on_text("llama-mini", base + sampled(3));
+  const auto alone = experiment.completed("alone");
+  Daemons daemons{experiment, "nodes",
+                  quick_timeouts + Settings{"parallel.strategy=zero3", "cluster.min_nodes=2",
+                                            "cluster.max_nodes=2"}};
+  auto& leader = daemons.lead();
+  const auto followed = daemons.join().wait();
+  INFO(followed.out << followed.err);
+  CHECK(followed.code == 0);
+  CHECK(stop(leader).code == 0);
+  CHECK(samples_of(experiment.run("nodes")) == samples_of(alone));
+}
+
+TEST_CASE("samples change nothing of what is trained, also where ranks train apart") {
+  const auto settings =
+      GENERATE(workers("single", 1), workers("ddp", 2), workers("zero3", 2), workers("hsdp", 4),
+               workers("local_sgd", 2) + Settings{"parallel.local_steps=3"},
+               workers("diloco", 2) + Settings{"parallel.local_steps=3"},
+               workers("async", 2) + Settings{"parallel.staleness=0"});
+  CAPTURE(settings);
+  const auto experiment = on_text("llama-mini", settings + Settings{"devices.threads_per_worker=1",
+                                                                    "train.evaluate_every=0",
+                                                                    "checkpoint.every=never"});
+  const auto with = experiment.completed("with", sampled(2));
+  CHECK(steps_of(with) == std::vector<std::int64_t>{2, 4, 6, 8});
+  const auto without = experiment.completed("without");
+  CHECK(without.samples().empty());
+  CHECK(with.digest() == without.digest());
+  CHECK(with.losses() == without.losses());
+}
+
+TEST_CASE("a sample is what generate prints of the checkpoint of its step") {
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  CAPTURE(model);
+  const auto experiment = on_text(model, sampled(3) + Settings{"checkpoint.keep=10"});
+  const auto run = experiment.completed("run"); // with a checkpoint every three steps, too
+  const auto checkpoints = run.checkpoints();
+  const auto samples = samples_of(run);
+  REQUIRE(samples.size() == 3);
+  REQUIRE(checkpoints.size() == 3);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto seed = std::to_string(7 + samples[i].first); // run.seed, and the step
+    const auto ended = ask_about("generate", checkpoints[i],
+                                 {"The actors", "--tokens", "20", "--seed", seed, "--json", "--set",
+                                  "devices.kind=cpu", "--set", "devices.threads_per_worker=1"});
+    CAPTURE(ended.err);
+    REQUIRE(ended.code == 0);
+    CHECK(nlohmann::json::parse(ended.out).at("text") == samples[i].second);
+  }
+}
+
+TEST_CASE("a run that goes on has the samples of one that was not stopped") {
+  const auto experiment =
+      on_text("llama-mini", sampled(2) + Settings{"train.schedule.name=constant"});
+  const auto whole = experiment.completed("whole");
+  experiment.completed("parts", {"train.max_steps=4"});
+  const auto parts = experiment.completed("parts", {"checkpoint.resume=auto"});
+  CHECK(samples_of(parts) == samples_of(whole));
+  CHECK(parts.digest() == whole.digest());
+}
+
+TEST_CASE("samples are told as they come, and stand in the report") {
+  const auto experiment = on_text("gpt2-mini", {"train.sample.every=5 steps"});
+  const auto ended = experiment.train("run");
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(has(ended.out, "step 5 writes: "));
+  CHECK(has(ended.out, "step 8 writes: "));
+  const auto run = experiment.run("run");
+  REQUIRE(run.samples().size() == 2);
+  CHECK(run.samples().front().at("prompt") == ""); // behind the end of a document
+  CHECK(run.samples().front().at("tokens") <= 100);
+  CHECK(has(read_bytes(run / "report.html"), R"({"step":5,"time":)"));
+}
+
+TEST_CASE("a prompt that the model has no positions for is refused before anything is trained") {
+  const auto ended =
+      on_text("gpt2-mini", {"model.positions=32", "train.sample.every=1 epoch",
+                            "train.sample.prompt=a prompt of more than thirty-two bytes"})
+          .train("run");
+  CHECK(ended.code == 2);
+  CHECK(has(ended.err, "train.sample: the prompt has 38 tokens, the model positions for 32"));
+}
