@@ -2,6 +2,7 @@
 // backward asks for variances, where the op has saved what they are divided by.
 #include "../kernels/kernels.hpp"
 #include "detail/parallel_step.hpp"
+#include "detail/row_sums.hpp"
 
 #include <algorithm>
 
@@ -21,61 +22,34 @@ struct RowShape {
   double bytes(DType dtype) const { return static_cast<double>(rows * width * size_of(dtype)); }
 };
 
-/// dx, and the sums over rows dscale and, of layer_norm, dshift: each thread adds up blocks of its
-/// rows in f32 and the blocks in f64; threads are added in order.
+/// dx, and the sums over rows dscale and, of layer_norm, dshift.
 template <class T>
 class NormBackward final : public Step {
 public:
   NormBackward(const Lowering& lowering, const Node& node)
-      : node_{node}, shape_{lowering.graph[node.inputs[1]]}, threads_{static_cast<std::size_t>(
-                                                                 lowering.options.threads)} {
+      : node_{node}, shape_{lowering.graph[node.inputs[1]]}, sums_{(node.outputs.size() - 1) *
+                                                                       shape_.width,
+                                                                   static_cast<std::size_t>(
+                                                                       lowering.options.threads)} {
     name = to_string(node.op);
     bytes = 3 * shape_.bytes(lowering.graph[node.inputs[1]].dtype);
   }
 
-  std::size_t scratch_bytes() const override { return threads_ * part_bytes(); }
+  std::size_t scratch_bytes() const override { return sums_.scratch_bytes(); }
 
   Status run(const Frame& frame) override {
-    const std::size_t parts = parts_of(shape_.rows, shape_.grain());
-    parallel_parts(parts, [&](std::size_t part, std::size_t) {
-      add_rows(frame, part, shape_.rows * part / parts, shape_.rows * (part + 1) / parts);
-    });
-    for (std::size_t i = 0; i < sum_count(); ++i)
-      frame.data<float>(node_.outputs[1 + i / shape_.width])[i % shape_.width] =
-          total(frame, parts, i);
+    sums_.run(
+        frame.scratch(), shape_.rows, shape_.grain(),
+        [&](float* block, std::size_t row, std::size_t count) {
+          add_block(frame, block, row, count);
+        },
+        [&](std::size_t i, float sum) {
+          frame.data<float>(node_.outputs[1 + i / shape_.width])[i % shape_.width] = sum;
+        });
     return {};
   }
 
 private:
-  static constexpr std::size_t block_rows = 128;
-
-  /// Of all columns of every output but dx.
-  std::size_t sum_count() const { return (node_.outputs.size() - 1) * shape_.width; }
-  /// The memory of a thread: its sums, and those of a block.
-  std::size_t part_bytes() const { return aligned(sum_count() * (sizeof(double) + sizeof(float))); }
-  double* sums_of(const Frame& frame, std::size_t part) const {
-    return reinterpret_cast<double*>(frame.scratch() + part * part_bytes());
-  }
-  float total(const Frame& frame, std::size_t parts, std::size_t i) const {
-    double sum = 0;
-    for (std::size_t part = 0; part < parts; ++part)
-      sum += sums_of(frame, part)[i];
-    return static_cast<float>(sum);
-  }
-
-  void add_rows(const Frame& frame, std::size_t part, std::size_t begin, std::size_t end) const {
-    const std::size_t sums = sum_count();
-    auto* const sum = sums_of(frame, part);
-    auto* const block = reinterpret_cast<float*>(sum + sums);
-    std::fill_n(sum, sums, 0.0);
-    for (std::size_t row = begin; row < end; row += block_rows) {
-      std::fill_n(block, sums, 0.0f);
-      add_block(frame, block, row, std::min(block_rows, end - row));
-      for (std::size_t i = 0; i < sums; ++i)
-        sum[i] += static_cast<double>(block[i]);
-    }
-  }
-
   void add_block(const Frame& frame, float* block, std::size_t row, std::size_t count) const {
     const std::size_t at = row * shape_.width;
     const auto* const dy = frame.data<T>(node_.inputs[0]) + at;
@@ -100,7 +74,7 @@ private:
 
   Node node_;
   RowShape shape_;
-  std::size_t threads_;
+  RowSums sums_; ///< of all columns of every output but dx
 };
 
 } // namespace

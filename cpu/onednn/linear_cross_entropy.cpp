@@ -1,5 +1,6 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
-// makes them again. Products are the library's, in f32.
+// makes them again. Products are the library's: in bf16 with sums in f32 where x is of that type
+// and the processor multiplies it, else in f32.
 #include "../kernels/kernels.hpp"
 #include "detail/convert.hpp"
 #include "detail/labels.hpp"
@@ -16,9 +17,10 @@ namespace {
 struct LogitShape {
   std::int64_t rows, width, classes;
 
-  /// Rows of a chunk: their logits take 32 MiB or less, but for 16 rows.
+  /// Rows of a chunk: their logits take 128 MiB or less, but for 16 rows. All of the weight and its
+  /// gradient are read again for each chunk.
   std::int64_t chunk() const {
-    constexpr std::int64_t logits = 8 << 20;
+    constexpr std::int64_t logits = 32 << 20;
     return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
   }
   static std::size_t bytes(std::int64_t rows_, std::int64_t columns) {
@@ -32,14 +34,19 @@ struct ChunkProducts {
   Primitive logits;                       ///< x * weight^T
   std::optional<Primitive> data, weights; ///< dlogits * weight; and += dlogits^T * x
 
-  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, bool backward)
-      : rows{count}, logits{matrix_product(library, {count, s.width}, {s.width, s.classes, true},
-                                           {count, s.classes})} {
+  /// `type`: of what is multiplied. Gradients of logits have the places of their f32's first halves
+  /// where that is narrower.
+  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
+                bool backward)
+      : rows{count}, logits{matrix_product(library, {count, s.width, false, type},
+                                           {s.width, s.classes, true, type}, {count, s.classes})} {
     if (!backward)
       return;
-    data = matrix_product(library, {count, s.classes}, {s.classes, s.width}, {count, s.width});
-    weights = matrix_product(library, {s.classes, count, true}, {count, s.width},
-                             {s.classes, s.width}, true);
+    const auto distance = s.classes * static_cast<std::int64_t>(sizeof(float) / size_of(type));
+    data = matrix_product(library, {count, s.classes, false, type, distance},
+                          {s.classes, s.width, false, type}, {count, s.width, false, type});
+    weights = matrix_product(library, {s.classes, count, true, type, distance},
+                             {count, s.width, false, type}, {s.classes, s.width}, true);
   }
 
   std::size_t scratchpad_bytes() const {
@@ -55,26 +62,24 @@ class LinearCrossEntropyStep : public Step {
 public:
   LinearCrossEntropyStep(const Lowering& lowering, const Node& node, bool backward)
       : node_{node}, attributes_{std::get<LossAttributes>(node.attributes)},
-        dtype_{lowering.graph[node.inputs[0]].dtype} {
+        dtype_{lowering.graph[node.inputs[0]].dtype}, multiplied_{lowering.compute_type(dtype_)} {
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
     shape_ = {x[0], x[1], weight[0]};
     const ThreadScope scope{lowering.options.threads};
-    products_.emplace_back(lowering.library, shape_, shape_.chunk(), backward);
+    products_.emplace_back(lowering.library, shape_, shape_.chunk(), multiplied_, backward);
     if (const auto rest = shape_.rows % shape_.chunk(); rest > 0)
-      products_.emplace_back(lowering.library, shape_, rest, backward);
+      products_.emplace_back(lowering.library, shape_, rest, multiplied_, backward);
     name = to_string(node.op);
     operations = 2.0 * (backward ? 3 : 1) * static_cast<double>(x.elements() * weight[0]);
   }
 
   bool by_library_threads() const override { return true; }
-  /// Of the library; logits; and where x is narrower than f32, x, dx and the rounded weight.
+  /// Of the library; logits; where x is narrower than f32 the rounded weight, and where it is
+  /// multiplied in f32 all the same, x and dx.
   std::size_t scratch_bytes() const override {
-    const auto rows = shape_.chunk();
-    const auto wide =
-        2 * LogitShape::bytes(rows, shape_.width) + LogitShape::bytes(shape_.classes, shape_.width);
-    return library_bytes() + LogitShape::bytes(rows, shape_.classes) +
-           (dtype_ == DType::f32 ? 0 : wide);
+    return library_bytes() + LogitShape::bytes(shape_.chunk(), shape_.classes) +
+           (widens() ? 2 * wide_bytes() : 0) + (dtype_ == DType::f32 ? 0 : weight_bytes());
   }
 
 protected:
@@ -82,7 +87,8 @@ protected:
   struct Chunk {
     const ChunkProducts& products;
     std::int64_t first;
-    float *x, *dx, *weight, *logits;
+    void *x, *dx, *weight; ///< of the type that is multiplied
+    float* logits;
 
     std::size_t rows() const { return static_cast<std::size_t>(products.rows); }
   };
@@ -104,26 +110,31 @@ protected:
   std::size_t elements(const Chunk& chunk) const {
     return chunk.rows() * static_cast<std::size_t>(shape_.width);
   }
-  bool widens() const { return dtype_ != DType::f32; }
+  bool widens() const { return dtype_ != multiplied_; }
 
-  /// work(chunk) for all rows in their order, with the chunk's logits.
+  /// work(chunk) for all rows in their order, with the chunk's logits. `dx`: null where it is not
+  /// asked for.
   template <class Work>
-  void for_chunks(const Frame& frame, Work work) const {
+  void for_chunks(const Frame& frame, const TensorId* dx, Work work) const {
     auto* const logits = frame.scratch() + library_bytes();
-    auto* const wide_x = logits + LogitShape::bytes(shape_.chunk(), shape_.classes);
-    const auto row_bytes = LogitShape::bytes(shape_.chunk(), shape_.width);
-    float* weight = frame.data<float>(node_.inputs[1]);
-    if (widens())
-      weight = round_weight(weight, reinterpret_cast<float*>(wide_x + 2 * row_bytes));
+    auto* const weight = logits + LogitShape::bytes(shape_.chunk(), shape_.classes);
+    auto* const wide = weight + weight_bytes();
+    if (dtype_ != DType::f32)
+      round_weight(frame.data<float>(node_.inputs[1]), weight);
     for (std::int64_t first = 0; first < shape_.rows;) {
       const auto& products =
           shape_.rows - first < shape_.chunk() ? products_.back() : products_.front();
-      Chunk chunk{products, first,  reinterpret_cast<float*>(row_of(frame, node_.inputs[0], first)),
-                  nullptr,  weight, reinterpret_cast<float*>(logits)};
+      auto* const x = row_of(frame, node_.inputs[0], first);
+      Chunk chunk{products,
+                  first,
+                  x,
+                  dx ? row_of(frame, *dx, first) : nullptr,
+                  dtype_ == DType::f32 ? frame.data<std::byte>(node_.inputs[1]) : weight,
+                  reinterpret_cast<float*>(logits)};
       if (widens()) {
-        chunk.x = reinterpret_cast<float*>(wide_x);
-        chunk.dx = reinterpret_cast<float*>(wide_x + row_bytes);
-        widen_together(dtype_, row_of(frame, node_.inputs[0], first), chunk.x, elements(chunk));
+        chunk.x = wide;
+        chunk.dx = wide + wide_bytes();
+        widen_together(dtype_, x, reinterpret_cast<float*>(wide), elements(chunk));
       }
       products.logits.run(
           {{DNNL_ARG_SRC, chunk.x}, {DNNL_ARG_WEIGHTS, chunk.weight}, {DNNL_ARG_DST, chunk.logits}},
@@ -135,7 +146,7 @@ protected:
 
   Node node_;
   LossAttributes attributes_;
-  DType dtype_;
+  DType dtype_, multiplied_; ///< of x, and of the products' operands
   LogitShape shape_{};
 
 private:
@@ -145,13 +156,20 @@ private:
       most = std::max(most, products.scratchpad_bytes());
     return most;
   }
-  float* round_weight(const float* weight, float* rounded) const {
+  std::size_t wide_bytes() const { return LogitShape::bytes(shape_.chunk(), shape_.width); }
+  /// Of the weight as x has its values.
+  std::size_t weight_bytes() const {
+    return aligned(classes() * static_cast<std::size_t>(shape_.width) * size_of(multiplied_));
+  }
+  void round_weight(const float* weight, std::byte* rounded) const {
     const auto count = classes() * static_cast<std::size_t>(shape_.width);
+    if (!widens())
+      return narrow_together(dtype_, weight, rounded, count);
+    auto* const values = reinterpret_cast<float*>(rounded);
     parallel_for(count, convert_grain, [&](std::size_t begin, std::size_t end) {
-      std::copy(weight + begin, weight + end, rounded + begin);
+      std::copy(weight + begin, weight + end, values + begin);
     });
-    round_together(dtype_, rounded, count);
-    return rounded;
+    round_together(dtype_, values, count);
   }
 
   std::vector<ChunkProducts> products_;
@@ -166,7 +184,7 @@ public:
     TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
     auto* const totals = frame.data<float>(node_.outputs[1]);
     losses_.assign(static_cast<std::size_t>(shape_.rows), 0.0);
-    for_chunks(frame, [&](const Chunk& chunk) {
+    for_chunks(frame, nullptr, [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           const auto n = static_cast<std::size_t>(chunk.first) + i;
@@ -216,11 +234,14 @@ public:
                  [&](std::size_t begin, std::size_t end) {
                    std::fill(dweight + begin, dweight + end, 0.0f);
                  });
-    for_chunks(frame, [&](const Chunk& chunk) {
+    for_chunks(frame, node_.outputs.data(), [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i)
-          differentiate(frame, static_cast<std::size_t>(chunk.first) + i,
-                        chunk.logits + i * classes(), share);
+        for (std::size_t i = begin; i < end; ++i) {
+          auto* const logits = chunk.logits + i * classes();
+          differentiate(frame, static_cast<std::size_t>(chunk.first) + i, logits, share);
+          if (multiplied_ != DType::f32)
+            narrow_in_place(logits);
+        }
       });
       multiply(frame, chunk, dweight);
     });
@@ -241,14 +262,25 @@ private:
     logits[label] -= static_cast<float>((1 - smoothing()) * share);
   }
 
+  /// A row's gradients go to the first half of their memory.
+  void narrow_in_place(float* row) const {
+    constexpr std::size_t most = 1024;
+    float piece[most];
+    auto* const narrowed = reinterpret_cast<std::byte*>(row);
+    for (std::size_t at = 0; at < classes(); at += most) {
+      const auto count = std::min(most, classes() - at);
+      std::copy_n(row + at, count, piece);
+      narrow(multiplied_, piece, narrowed + at * size_of(multiplied_), count);
+    }
+  }
+
   void multiply(const Frame& frame, const Chunk& chunk, float* dweight) const {
-    auto* const dx = row_of(frame, node_.outputs[0], chunk.first);
-    chunk.products.data->run({{DNNL_ARG_SRC, chunk.logits},
-                              {DNNL_ARG_WEIGHTS, chunk.weight},
-                              {DNNL_ARG_DST, widens() ? static_cast<void*>(chunk.dx) : dx}},
-                             frame.scratch());
+    chunk.products.data->run(
+        {{DNNL_ARG_SRC, chunk.logits}, {DNNL_ARG_WEIGHTS, chunk.weight}, {DNNL_ARG_DST, chunk.dx}},
+        frame.scratch());
     if (widens())
-      narrow_together(dtype_, chunk.dx, dx, elements(chunk));
+      narrow_together(dtype_, static_cast<const float*>(chunk.dx),
+                      row_of(frame, node_.outputs[0], chunk.first), elements(chunk));
     chunk.products.weights->run(
         {{DNNL_ARG_SRC, chunk.logits}, {DNNL_ARG_WEIGHTS, chunk.x}, {DNNL_ARG_DST, dweight}},
         frame.scratch());

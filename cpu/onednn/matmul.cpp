@@ -3,6 +3,7 @@
 
 #include "detail/convert.hpp"
 #include "detail/parallel_step.hpp"
+#include "detail/row_sums.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -124,11 +125,16 @@ private:
 /// dbias = sum over rows of dy.
 class SumRows final : public Step {
 public:
-  SumRows(const Node& node, const Tensor& dy)
-      : node_{node}, dtype_{dy.dtype}, rows_{static_cast<std::size_t>(dy.shape[0])},
-        columns_{static_cast<std::size_t>(dy.shape[1])}, zeros_(columns_), squares_(columns_) {
+  SumRows(const Lowering& lowering, const Node& node)
+      : node_{node}, dtype_{lowering.graph[node.inputs[0]].dtype},
+        rows_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[0])},
+        columns_{static_cast<std::size_t>(lowering.graph[node.inputs[0]].shape[1])},
+        zeros_(columns_), sums_{2 * columns_, static_cast<std::size_t>(lowering.options.threads)} {
     name = "bias backward";
+    bytes = static_cast<double>(rows_ * columns_ * size_of(dtype_));
   }
+
+  std::size_t scratch_bytes() const override { return sums_.scratch_bytes(); }
 
   Status run(const Frame& frame) override {
     with_element(dtype_, [&]<class T>(T) { sum<T>(frame); });
@@ -138,16 +144,25 @@ public:
 private:
   template <class T>
   void sum(const Frame& frame) {
+    const auto* const dy = frame.data<T>(node_.inputs[0]);
     auto* const result = frame.data<float>(node_.outputs[0]);
-    std::fill_n(result, columns_, 0.0f);
-    kernels().of<T>().statistics(frame.data<T>(node_.inputs[0]), {rows_ * columns_, columns_},
-                                 zeros_.data(), result, squares_.data());
+    sums_.run(
+        frame.scratch(), rows_, std::max<std::size_t>(elementwise_grain / columns_, 1),
+        [&](float* block, std::size_t row, std::size_t count) {
+          kernels().of<T>().statistics(dy + row * columns_, {count * columns_, columns_},
+                                       zeros_.data(), block, block + columns_);
+        },
+        [&](std::size_t i, float sum) {
+          if (i < columns_) // those of squares are of no use here
+            result[i] = sum;
+        });
   }
 
   Node node_;
   DType dtype_;
   std::size_t rows_, columns_;
-  std::vector<float> zeros_, squares_;
+  std::vector<float> zeros_;
+  RowSums sums_;
 };
 
 Result<StepPtr> lower_product(Lowering& lowering, const Node& node, const ProductProblem& problem,
@@ -224,7 +239,7 @@ Result<StepPtr> lower_bias(Lowering& lowering, const Node& node) {
 }
 
 Result<StepPtr> lower_bias_backward(Lowering& lowering, const Node& node) {
-  return std::make_unique<SumRows>(node, lowering.graph[node.inputs[0]]);
+  return std::make_unique<SumRows>(lowering, node);
 }
 
 } // namespace troupe::cpu

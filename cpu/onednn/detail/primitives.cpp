@@ -241,7 +241,10 @@ std::optional<Primitive> convolution_backward_weights(const Library& library,
 Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
                          bool accumulate) {
   const auto describe = [](const Matrix& m) {
-    return Descriptor{{m.rows, m.columns}, data_type(m.dtype), m.transposed ? Tag::ba : Tag::ab};
+    const auto distance = m.distance > 0 ? m.distance : m.transposed ? m.rows : m.columns;
+    const dnnl::memory::dims strides =
+        m.transposed ? dnnl::memory::dims{1, distance} : dnnl::memory::dims{distance, 1};
+    return Descriptor{{m.rows, m.columns}, data_type(m.dtype), strides};
   };
   auto attr = attributes();
   if (accumulate) {

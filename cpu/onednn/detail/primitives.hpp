@@ -108,6 +108,7 @@ struct Matrix {
   std::int64_t rows, columns;
   bool transposed = false; ///< in memory it is (columns, rows)
   DType dtype = DType::f32;
+  std::int64_t distance = 0; ///< elements from one row in memory to the next; 0: no gaps
 };
 
 /// c = a * b, or c += a * b.
