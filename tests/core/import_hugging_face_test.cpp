@@ -47,7 +47,7 @@ TEST_CASE("GPT-2's config.json says the model") {
   CHECK(!model.pretrained); // there are no weights
   CHECK(said_of(imported, "attn_pdrop") == "not supported: attention's weights are never dropped");
   CHECK(said_of(imported, "embd_pdrop") ==
-        "not supported: nothing is dropped, unless `model.dropout` says so");
+        "not supported: nothing is dropped, unless model.dropout says so");
 }
 
 TEST_CASE("LLaMA's config.json says the model") {
