@@ -26,6 +26,7 @@ namespace {
 struct Options {
   std::string model = "resnet20", precision = "fp32", recompute = "none";
   std::int64_t batch = 128, size = 32;
+  std::int64_t sequence = 0, vocabulary = 50257; ///< of language models; 0: of images
   int threads = 2, warmup = 3, least_steps = 5, most_steps = 60;
   double seconds = 4;
   bool profile = false, detail = false, on_demand = false;
@@ -67,6 +68,12 @@ Config config_of(const Options& options) {
   config.model.stem = options.size > 64 ? "imagenet" : "cifar";
   config.model.num_classes = options.size > 64 ? 1000 : 10;
   config.data.image_size = options.size;
+  if (options.sequence > 0) {
+    config.data.dataset = "text";
+    config.data.sequence_length = options.sequence;
+    config.model.positions = options.sequence;
+    config.model.vocabulary = options.vocabulary;
+  }
   config.precision.mode = options.precision == "bf16" ? "amp_bf16" : "fp32";
   if (const auto size = parse_size(options.recompute))
     config.train.recompute = {.kind = RecomputeConfig::Kind::fit, .fit_bytes = *size};
@@ -158,16 +165,23 @@ private:
     executable_->bind_statistics(statistics_->floats());
   }
 
+  /// Random samples of what the model reads.
   void set_batch() {
     CounterRng random{7, 0};
+    const auto is_text = options_.sequence > 0;
+    const auto labels = options_.batch * std::max<std::int64_t>(options_.sequence, 1);
+    const auto classes = is_text ? options_.vocabulary : options_.size > 64 ? 1000 : 10;
+    for (auto* const ids : {&tokens_, &labels_}) {
+      ids->resize(static_cast<std::size_t>(labels));
+      for (auto& id : *ids)
+        id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes)));
+    }
     images_.resize(static_cast<std::size_t>(options_.batch * options_.size * options_.size * 3));
     for (auto& value : images_)
       value = random.normal();
-    labels_.resize(static_cast<std::size_t>(options_.batch));
-    for (auto& label : labels_)
-      label = static_cast<std::int32_t>(random.below(options_.size > 64 ? 1000 : 10));
-    if (const auto set = executable_->set_batch(
-            at_addresses(executable_->batch(), {images_.data(), labels_.data()}));
+    const void* const read = is_text ? static_cast<const void*>(tokens_.data()) : images_.data();
+    if (const auto set =
+            executable_->set_batch(at_addresses(executable_->batch(), {read, labels_.data()}));
         !set)
       give_up(set.error());
   }
@@ -198,7 +212,7 @@ private:
   std::vector<BufferPtr> parameters_, gradients_, momenta_;
   BufferPtr statistics_;
   std::vector<float> images_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> tokens_, labels_;
   StepOutputs outputs_;
   std::size_t arena_bytes_ = 0, steps_ = 0;
   Clock::time_point optimizer_start_;
@@ -246,6 +260,8 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Times one training step on the host device"};
   app.add_option("--model", options.model, "as in a config");
+  app.add_option("--sequence", options.sequence, "of a language model: tokens of a sample");
+  app.add_option("--vocabulary", options.vocabulary, "of a language model");
   app.add_option("--precision", options.precision, "fp32 or bf16");
   app.add_option("--recompute", options.recompute, "none, block or a size to fit into");
   app.add_option("--batch", options.batch);

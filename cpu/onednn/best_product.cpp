@@ -1,7 +1,7 @@
 #include "../best_product.hpp"
 
 #include "../host_device.hpp"
-#include "detail/primitives.hpp"
+#include "detail/matrix_product.hpp"
 #include "troupe/core/fail.hpp"
 
 #include <algorithm>
@@ -32,16 +32,16 @@ public:
   /// Operations a second, at best.
   double measure() const {
     const Library library;
-    const auto product = matrix_product(library, {rows_, side, false, type_},
-                                        {side, side, false, type_}, {rows_, side, false, type_});
+    const MatrixProduct product{library,
+                                {rows_, side, false, type_},
+                                {side, side, false, type_},
+                                {rows_, side, false, type_}};
     std::vector<std::byte> scratch(product.scratchpad_bytes());
     auto shortest = std::chrono::duration<double>::max();
     const auto begin = Clock::now();
     for (int tries = 0; tries < fewest_tries || Clock::now() - begin < enough; ++tries) {
       const auto start = Clock::now();
-      product.run(
-          {{DNNL_ARG_SRC, a_->data()}, {DNNL_ARG_WEIGHTS, b_->data()}, {DNNL_ARG_DST, c_->data()}},
-          scratch.data());
+      product.run(a_->data(), b_->data(), c_->data(), scratch.data());
       shortest = std::min<std::chrono::duration<double>>(shortest, Clock::now() - start);
     }
     return 2.0 * static_cast<double>(rows_ * side * side) / shortest.count();

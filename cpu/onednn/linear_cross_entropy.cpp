@@ -4,6 +4,7 @@
 #include "../kernels/kernels.hpp"
 #include "detail/convert.hpp"
 #include "detail/labels.hpp"
+#include "detail/matrix_product.hpp"
 #include "detail/parallel_step.hpp"
 
 #include <algorithm>
@@ -31,22 +32,25 @@ struct LogitShape {
 /// The products of a chunk of so many rows.
 struct ChunkProducts {
   std::int64_t rows;
-  Primitive logits;                       ///< x * weight^T
-  std::optional<Primitive> data, weights; ///< dlogits * weight; and += dlogits^T * x
+  MatrixProduct logits;                       ///< x * weight^T
+  std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
 
   /// `type`: of what is multiplied. Gradients of logits have the places of their f32's first halves
   /// where that is narrower.
   ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
                 bool backward)
-      : rows{count}, logits{matrix_product(library, {count, s.width, false, type},
-                                           {s.width, s.classes, true, type}, {count, s.classes})} {
+      : rows{count}, logits{library,
+                            {count, s.width, false, type},
+                            {s.width, s.classes, true, type},
+                            {count, s.classes}} {
     if (!backward)
       return;
     const auto distance = s.classes * static_cast<std::int64_t>(sizeof(float) / size_of(type));
-    data = matrix_product(library, {count, s.classes, false, type, distance},
-                          {s.classes, s.width, false, type}, {count, s.width, false, type});
-    weights = matrix_product(library, {s.classes, count, true, type, distance},
-                             {count, s.width, false, type}, {s.classes, s.width}, true);
+    const Matrix x{count, s.width, false, type};
+    data.emplace(library, Matrix{count, s.classes, false, type, distance},
+                 Matrix{s.classes, s.width, false, type}, x);
+    weights.emplace(library, Matrix{s.classes, count, true, type, distance}, x,
+                    Matrix{s.classes, s.width}, ProductTeam::together, true);
   }
 
   std::size_t scratchpad_bytes() const {
@@ -136,9 +140,7 @@ protected:
         chunk.dx = wide + wide_bytes();
         widen_together(dtype_, x, reinterpret_cast<float*>(wide), elements(chunk));
       }
-      products.logits.run(
-          {{DNNL_ARG_SRC, chunk.x}, {DNNL_ARG_WEIGHTS, chunk.weight}, {DNNL_ARG_DST, chunk.logits}},
-          frame.scratch());
+      products.logits.run(chunk.x, chunk.weight, chunk.logits, frame.scratch());
       work(chunk);
       first += products.rows;
     }
@@ -275,15 +277,11 @@ private:
   }
 
   void multiply(const Frame& frame, const Chunk& chunk, float* dweight) const {
-    chunk.products.data->run(
-        {{DNNL_ARG_SRC, chunk.logits}, {DNNL_ARG_WEIGHTS, chunk.weight}, {DNNL_ARG_DST, chunk.dx}},
-        frame.scratch());
+    chunk.products.data->run(chunk.logits, chunk.weight, chunk.dx, frame.scratch());
     if (widens())
       narrow_together(dtype_, static_cast<const float*>(chunk.dx),
                       row_of(frame, node_.outputs[0], chunk.first), elements(chunk));
-    chunk.products.weights->run(
-        {{DNNL_ARG_SRC, chunk.logits}, {DNNL_ARG_WEIGHTS, chunk.x}, {DNNL_ARG_DST, dweight}},
-        frame.scratch());
+    chunk.products.weights->run(chunk.logits, chunk.x, dweight, frame.scratch());
   }
 };
 

@@ -238,12 +238,11 @@ std::optional<Primitive> convolution_backward_weights(const Library& library,
   return std::nullopt;
 }
 
-Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
-                         bool accumulate) {
+Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
+                 bool accumulate) {
   const auto describe = [](const Matrix& m) {
-    const auto distance = m.distance > 0 ? m.distance : m.transposed ? m.rows : m.columns;
-    const dnnl::memory::dims strides =
-        m.transposed ? dnnl::memory::dims{1, distance} : dnnl::memory::dims{distance, 1};
+    const dnnl::memory::dims strides = m.transposed ? dnnl::memory::dims{1, m.row_distance()}
+                                                    : dnnl::memory::dims{m.row_distance(), 1};
     return Descriptor{{m.rows, m.columns}, data_type(m.dtype), strides};
   };
   auto attr = attributes();
@@ -265,6 +264,27 @@ Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& 
           {{DNNL_ARG_SRC, pd.src_desc()},
            {DNNL_ARG_WEIGHTS, pd.weights_desc()},
            {DNNL_ARG_DST, pd.dst_desc()}}};
+}
+
+Primitive weight_gradient(const Library& library, const WeightGradientProblem& p) {
+  const Descriptor x{{p.rows, p.in}, data_type(p.dtype), Tag::ab};
+  const Descriptor weights{{p.out, p.in}, data_type(p.dtype), Tag::ab};
+  const Descriptor dweights{{p.out, p.in}, dnnl::memory::data_type::f32, Tag::ab};
+  const Descriptor y{{p.rows, p.out}, data_type(p.dtype), Tag::ab};
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::inner_product_forward::primitive_desc forward{library.engine, kind, x, weights, y};
+  const dnnl::inner_product_backward_weights::primitive_desc pd{
+      library.engine, x, dweights, y, forward, attributes()};
+#else
+  const dnnl::inner_product_forward::primitive_desc forward{{kind, x, weights, y}, library.engine};
+  const dnnl::inner_product_backward_weights::primitive_desc pd{
+      {x, dweights, y}, attributes(), library.engine, forward};
+#endif
+  return {library,
+          dnnl::inner_product_backward_weights{pd},
+          pd,
+          {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, dweights}, {DNNL_ARG_DIFF_DST, y}}};
 }
 
 Primitive reorder(const Library& library, const Descriptor& from, const Descriptor& to) {

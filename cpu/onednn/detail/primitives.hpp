@@ -109,11 +109,22 @@ struct Matrix {
   bool transposed = false; ///< in memory it is (columns, rows)
   DType dtype = DType::f32;
   std::int64_t distance = 0; ///< elements from one row in memory to the next; 0: no gaps
+
+  std::int64_t row_distance() const {
+    return distance > 0 ? distance : transposed ? rows : columns;
+  }
 };
 
 /// c = a * b, or c += a * b.
-Primitive matrix_product(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
-                         bool accumulate = false);
+Primitive matmul(const Library& library, const Matrix& a, const Matrix& b, const Matrix& c,
+                 bool accumulate);
+
+/// dweight = dy^T * x of a fully connected layer without bias.
+struct WeightGradientProblem {
+  std::int64_t rows, in, out;
+  DType dtype; ///< of x (rows, in) and dy (rows, out); dweight, (out, in), is f32
+};
+Primitive weight_gradient(const Library& library, const WeightGradientProblem& problem);
 
 Primitive reorder(const Library& library, const dnnl::memory::desc& from,
                   const dnnl::memory::desc& to);

@@ -6,19 +6,25 @@ namespace troupe::cpu {
 
 namespace {
 
+/// Layers on rows alone have no consumers of slices, and weights that are large beside a row.
 Slicing slice(const ProductProblem& p, int threads) {
+  if (p.rows == 1)
+    return {p.images, 1, false};
   return slice_batch(p.images, static_cast<std::size_t>(p.rows * (p.in + p.out)) * sizeof(float),
                      static_cast<std::size_t>(p.in * p.out) * sizeof(float), threads);
 }
 
-/// A primitive for one slice, made for the threads that will run it.
-Primitive slice_product(const Lowering& lowering, const ProductProblem& p, const Slicing& slicing,
-                        bool forward) {
+/// The product of one slice, made for the threads that will run it.
+MatrixProduct slice_product(const Lowering& lowering, const ProductProblem& p,
+                            const Slicing& slicing, bool forward) {
   const ThreadScope scope{slicing.inner_threads(lowering.options.threads)};
   const std::int64_t rows = slicing.images * p.rows;
   const Matrix weight{forward ? p.in : p.out, forward ? p.out : p.in, forward, p.computed};
-  return matrix_product(lowering.library, {rows, weight.rows, false, p.computed}, weight,
-                        {rows, weight.columns, false, p.computed});
+  return {lowering.library,
+          {rows, weight.rows, false, p.computed},
+          weight,
+          {rows, weight.columns, false, p.computed},
+          slicing.side_by_side ? ProductTeam::alone : ProductTeam::together};
 }
 
 std::size_t bytes_of(std::int64_t elements, DType dtype) {
@@ -54,11 +60,12 @@ void gather_images(const ProductProblem& p, std::int64_t images, const std::byte
 
 ProductForward::ProductForward(const Lowering& lowering, const Node& node,
                                const ProductProblem& problem, const ParameterCopy* weights)
-    : node_{node}, problem_{problem}, weights_{weights},
-      slicing_{slice(problem, lowering.options.threads)}, threads_{lowering.options.threads},
-      primitive_{slice_product(lowering, problem, slicing_, true)} {
+    : node_{node}, problem_{problem}, weights_{weights}, slicing_{slice(problem,
+                                                                        lowering.options.threads)},
+      threads_{lowering.options.threads}, product_{
+                                              slice_product(lowering, problem, slicing_, true)} {
   const std::int64_t rows = slicing_.images * problem.rows;
-  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  library_bytes_ = aligned(product_.scratchpad_bytes());
   // Gathered pixels lie in the front of the widened ones' place, or have a place of their own.
   x_bytes_ = 0;
   if (problem.grid)
@@ -66,7 +73,7 @@ ProductForward::ProductForward(const Lowering& lowering, const Node& node,
   if (problem.widens())
     x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
   y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
-  name = "product " + primitive_.implementation();
+  name = "product " + product_.implementation();
   operations = problem.operations();
 }
 
@@ -94,8 +101,7 @@ Status ProductForward::run(const Frame& frame) {
     const auto written = static_cast<std::size_t>(index * rows * problem_.out);
     const auto next = written + static_cast<std::size_t>(rows * problem_.out);
     if (!problem_.widens()) {
-      primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}},
-                     library);
+      product_.run(from, weights, to, library);
       hand_on(frame, worker, written, next);
       return;
     }
@@ -103,8 +109,7 @@ Status ProductForward::run(const Frame& frame) {
     auto* const wide_y = reinterpret_cast<float*>(library + library_bytes_ + x_bytes_);
     widen_slice(slicing_, problem_.stored, from, wide_x,
                 static_cast<std::size_t>(rows * problem_.in));
-    primitive_.run({{DNNL_ARG_SRC, wide_x}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, wide_y}},
-                   library);
+    product_.run(wide_x, weights, wide_y, library);
     narrow_slice(slicing_, problem_.stored, wide_y, to,
                  static_cast<std::size_t>(rows * problem_.out));
     hand_on(frame, worker, written, next);
@@ -115,18 +120,19 @@ Status ProductForward::run(const Frame& frame) {
 ProductBackwardData::ProductBackwardData(const Lowering& lowering, const Node& node,
                                          const ProductProblem& problem,
                                          const ParameterCopy* weights)
-    : node_{node}, problem_{problem}, weights_{weights},
-      slicing_{slice(problem, lowering.options.threads)}, threads_{lowering.options.threads},
-      primitive_{slice_product(lowering, problem, slicing_, false)} {
+    : node_{node}, problem_{problem}, weights_{weights}, slicing_{slice(problem,
+                                                                        lowering.options.threads)},
+      threads_{lowering.options.threads}, product_{
+                                              slice_product(lowering, problem, slicing_, false)} {
   const std::int64_t rows = slicing_.images * problem.rows;
-  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  library_bytes_ = aligned(product_.scratchpad_bytes());
   // The widened dy; with a stride, the narrowed dx takes its place.
   y_bytes_ = problem.widens() ? aligned(std::max(bytes_of(rows * problem.out, problem.computed),
                                                  bytes_of(rows * problem.in, problem.stored)))
                               : 0;
   x_bytes_ =
       problem.widens() || problem.grid ? aligned(bytes_of(rows * problem.in, problem.computed)) : 0;
-  name = "product backward data " + primitive_.implementation();
+  name = "product backward data " + product_.implementation();
   operations = problem.operations();
 }
 
@@ -153,8 +159,7 @@ Status ProductBackwardData::run(const Frame& frame) {
       widen_slice(slicing_, problem_.stored, from, wide, out_elements);
       from = reinterpret_cast<std::byte*>(wide);
     }
-    primitive_.run({{DNNL_ARG_SRC, from}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, result}},
-                   library);
+    product_.run(from, weights, result, library);
     if (problem_.widens()) {
       std::byte* const narrowed = problem_.grid ? from : to;
       narrow_slice(slicing_, problem_.stored, reinterpret_cast<const float*>(result), narrowed,
@@ -174,20 +179,21 @@ Status ProductBackwardData::run(const Frame& frame) {
 
 ProductBackwardWeights::ProductBackwardWeights(const Lowering& lowering, const Node& node,
                                                const ProductProblem& problem)
-    : node_{node}, problem_{problem}, primitive_{[&] {
+    : node_{node}, problem_{problem}, product_{[&] {
         const ThreadScope scope{lowering.options.threads};
         const std::int64_t rows = problem.images * problem.rows;
-        return matrix_product(lowering.library, {problem.out, rows, true, problem.computed},
-                              {rows, problem.in, false, problem.computed},
-                              {problem.out, problem.in, false, DType::f32});
+        return MatrixProduct{lowering.library,
+                             {problem.out, rows, true, problem.computed},
+                             {rows, problem.in, false, problem.computed},
+                             {problem.out, problem.in, false, DType::f32}};
       }()} {
   const std::int64_t rows = problem.images * problem.rows;
-  library_bytes_ = aligned(primitive_.scratchpad_bytes());
+  library_bytes_ = aligned(product_.scratchpad_bytes());
   x_bytes_ = problem.grid ? aligned(bytes_of(rows * problem.in, problem.stored)) : 0;
   if (problem.widens())
     x_bytes_ += aligned(bytes_of(rows * problem.in, problem.computed));
   y_bytes_ = problem.widens() ? aligned(bytes_of(rows * problem.out, problem.computed)) : 0;
-  name = "product backward weights " + primitive_.implementation();
+  name = "product backward weights " + product_.implementation();
   operations = problem.operations();
 }
 
@@ -221,7 +227,7 @@ Status ProductBackwardWeights::run(const Frame& frame) {
     x = reinterpret_cast<std::byte*>(wide_x);
     dy = reinterpret_cast<std::byte*>(wide_y);
   }
-  primitive_.run({{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, x}, {DNNL_ARG_DST, gradient}}, library);
+  product_.run(dy, x, gradient, library);
   return {};
 }
 

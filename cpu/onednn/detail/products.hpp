@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../lowering.hpp"
+#include "matrix_product.hpp"
 #include "slice_fusion.hpp"
 #include "slices.hpp"
 #include "strided.hpp"
@@ -43,7 +44,7 @@ private:
   const ParameterCopy* weights_;
   Slicing slicing_;
   int threads_;
-  Primitive primitive_;
+  MatrixProduct product_;
   std::size_t library_bytes_, x_bytes_, y_bytes_;
 };
 
@@ -63,7 +64,7 @@ private:
   const ParameterCopy* weights_;
   Slicing slicing_;
   int threads_;
-  Primitive primitive_;
+  MatrixProduct product_;
   std::size_t library_bytes_, x_bytes_, y_bytes_;
 };
 
@@ -78,7 +79,7 @@ public:
 private:
   Node node_;
   ProductProblem problem_;
-  Primitive primitive_;
+  MatrixProduct product_;
   std::size_t library_bytes_, x_bytes_, y_bytes_;
 };
 

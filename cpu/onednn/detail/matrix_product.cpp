@@ -1,0 +1,64 @@
+#include "matrix_product.hpp"
+
+#include "../../parallel.hpp"
+
+#include <stdexcept>
+
+namespace troupe::cpu {
+
+namespace {
+
+bool is_f32(const Matrix& matrix) {
+  return matrix.dtype == DType::f32;
+}
+
+/// Whether a^T and b are rows of dy and x, and c is a weight's gradient.
+bool is_weight_gradient(const Matrix& a, const Matrix& b, const Matrix& c) {
+  const bool without_gaps = a.distance == 0 && b.distance == 0 && c.distance == 0;
+  return a.transposed && !b.transposed && !c.transposed && without_gaps && is_f32(c);
+}
+
+} // namespace
+
+MatrixProduct::MatrixProduct(const Library& library, const Matrix& a, const Matrix& b,
+                             const Matrix& c, ProductTeam team, bool accumulate)
+    : a_{a}, b_{b}, c_{c}, accumulate_{accumulate} {
+  choose(library, team);
+  if (primitive_)
+    implementation_ = primitive_->implementation();
+}
+
+void MatrixProduct::choose(const Library& library, ProductTeam team) {
+  const bool together = team == ProductTeam::together;
+  if (together && is_f32(a_) && is_f32(b_) && is_f32(c_))
+    return;
+  if (together && !accumulate_ && is_weight_gradient(a_, b_, c_)) {
+    primitive_ = weight_gradient(library, {b_.rows, b_.columns, a_.rows, b_.dtype});
+    arguments_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
+    return;
+  }
+  primitive_ = matmul(library, a_, b_, c_, accumulate_);
+}
+
+void MatrixProduct::run(const void* a, const void* b, void* c, void* scratchpad) const {
+  if (!primitive_)
+    return multiply_f32(a, b, c);
+  primitive_->run({{arguments_.a, const_cast<void*>(a)},
+                   {arguments_.b, const_cast<void*>(b)},
+                   {arguments_.c, c}},
+                  scratchpad);
+}
+
+void MatrixProduct::multiply_f32(const void* a, const void* b, void* c) const {
+  if (inside_team())
+    throw std::logic_error{"sgemm divides its work itself, but runs inside of a team"};
+  const auto letter = [](const Matrix& matrix) { return matrix.transposed ? 'T' : 'N'; };
+  dnnl::error::wrap_c_api(dnnl_sgemm(letter(a_), letter(b_), c_.rows, c_.columns, a_.columns, 1.0f,
+                                     static_cast<const float*>(a), a_.row_distance(),
+                                     static_cast<const float*>(b), b_.row_distance(),
+                                     accumulate_ ? 1.0f : 0.0f, static_cast<float*>(c),
+                                     c_.row_distance()),
+                          "oneDNN could not multiply matrices");
+}
+
+} // namespace troupe::cpu
