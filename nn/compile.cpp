@@ -9,6 +9,7 @@
 #include "passes/drop_casts.hpp"
 #include "passes/finish_block_ends.hpp"
 #include "passes/fuse_block_ends.hpp"
+#include "passes/fuse_linear_loss.hpp"
 #include "passes/fuse_loss.hpp"
 #include "passes/fuse_max_pool.hpp"
 #include "passes/normalize_loss.hpp"
@@ -82,6 +83,8 @@ Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose,
     graph = nn::fuse_statistics(graph, options.fuse_statistics, options.memory.keep);
     graph = fuse_max_pool(graph, options.fuse_statistics, options.memory.keep);
     graph = fuse_loss(graph, options.fuse_statistics, options.memory.keep);
+    if (options.fuse.linear_loss)
+      graph = fuse_linear_loss(graph, options.memory.keep);
     TROUPE_TRY(graph, join_block_ends(std::move(graph), options));
   }
   if (purpose == Purpose::training && options.recompute.kind != RecomputeConfig::Kind::none) {

@@ -55,13 +55,13 @@ struct PreparedModel {
 
 /// Runs format_input, autocast, cache_attention where it was asked for, fuse, then fold_batch_norm
 /// likewise, or normalize_loss, sync_batch_norm, autodiff, scale_loss, drop_casts, fuse_statistics,
-/// fuse_max_pool, fuse_loss, fuse_block_ends and finish_block_ends (these two where nothing has to
-/// be made again) and recompute when training, then plan_memory, on a forward graph that was built
-/// for this purpose. The result is validated. tf32 has fp32's graph: the device computes otherwise.
-/// fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's list has there, as losses;
-/// parameters, gradients and statistics are rounded where they are stored
-/// (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the graph
-/// does not have, when its activations cannot be made to fit, and as cache_attention.
+/// fuse_max_pool, fuse_loss, fuse_linear_loss, fuse_block_ends and finish_block_ends (these two
+/// where nothing has to be made again) and recompute when training, then plan_memory, on a forward
+/// graph that was built for this purpose. The result is validated. tf32 has fp32's graph: the
+/// device computes otherwise. fp16 and bf16 have autocast's, which leaves in f32 what PyTorch's
+/// list has there, as losses; parameters, gradients and statistics are rounded where they are
+/// stored (core/device/rounded_executable.hpp). Errors: invalid_input for modules or units that the
+/// graph does not have, when its activations cannot be made to fit, and as cache_attention.
 Result<PreparedModel> run_passes(const Graph& forward, Purpose purpose, const PassOptions& options);
 
 /// build_model and run_passes. `batch` is the micro-batch of one worker. Training and evaluation

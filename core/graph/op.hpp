@@ -162,6 +162,7 @@ struct LossAttributes {
   double rows = 0;
   bool gradient = false; ///< softmax_cross_entropy alone: it gives dlogits, not probabilities
   bool correct = false;  ///< with gradient: gives what count_correct does
+  bool loss = false;     ///< linear_cross_entropy_backward alone: it gives the loss, too
   bool operator==(const LossAttributes&) const = default;
 };
 

@@ -236,17 +236,23 @@ Status linear_cross_entropy(const Operands& operands) {
 Status linear_cross_entropy_backward(const Operands& operands) {
   const LogitRows rows{operands};
   TROUPE_TRY(const auto labels, read_labels(operands, 2, operands.input(1).shape[0]));
-  const auto totals = operands.read(3);
-  const double smoothing = double{operands.attributes<LossAttributes>().label_smoothing};
-  const double factor = loss_scale(operands, 4) / mean_rows(operands, labels.counted);
+  const auto& a = operands.attributes<LossAttributes>();
+  const auto totals = a.loss ? Values{} : operands.read(3);
+  const double smoothing = double{a.label_smoothing};
+  const double divisor = mean_rows(operands, labels.counted);
+  const double factor = loss_scale(operands, a.loss ? 3 : 4) / divisor;
   Values dx(rows.x.size()), dweight(rows.weight.size());
+  double loss = 0;
   for (std::size_t n = 0; n < labels.classes.size(); ++n) {
     if (labels.classes[n] < 0)
       continue;
     const auto logits = rows(n);
+    const double exact = a.loss ? log_sum_exp(logits.data(), rows.classes) : totals[n];
+    const double total = round_to(DType::f32, exact); // as it is stored
+    loss += row_loss(logits.data(), rows.classes, exact, labels.classes[n], smoothing);
     for (std::size_t c = 0; c < rows.classes; ++c) {
       const double target = smoothed(labels.classes[n], c, rows.classes, smoothing);
-      const double d = (std::exp(logits[c] - totals[n]) - target) * factor;
+      const double d = (std::exp(logits[c] - total) - target) * factor;
       for (std::size_t i = 0; i < rows.width; ++i) {
         dx[n * rows.width + i] += d * rows.weight[c * rows.width + i];
         dweight[c * rows.width + i] += d * rows.x[n * rows.width + i];
@@ -255,6 +261,10 @@ Status linear_cross_entropy_backward(const Operands& operands) {
   }
   operands.write(0, dx);
   operands.write(1, dweight);
+  if (a.loss) {
+    operands.write(2, {divisor > 0 ? loss / divisor : 0});
+    operands.write(3, {labels.counted});
+  }
   return {};
 }
 

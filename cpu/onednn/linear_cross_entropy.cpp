@@ -1,6 +1,6 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
-// makes them again. Products are the library's: in bf16 with sums in f32 where x is of that type
-// and the processor multiplies it, else in f32.
+// makes them again, unless it gives the loss, too. Products are the library's: in bf16 with sums in
+// f32 where x is of that type and the processor multiplies it, else in f32.
 #include "../kernels/kernels.hpp"
 #include "detail/convert.hpp"
 #include "detail/labels.hpp"
@@ -9,10 +9,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace troupe::cpu {
 
 namespace {
+
+/// What comes of the losses of all rows: they are added in order, whoever has made them.
+class RowLosses {
+public:
+  RowLosses(const LossAttributes& attributes, std::size_t classes)
+      : smoothing_{double{attributes.label_smoothing}}, classes_{classes} {}
+
+  void begin(std::size_t rows) { losses_.assign(rows, 0.0); }
+  /// Of row n; gives the logarithm of the sum of its exponentials.
+  float add(std::size_t n, const float* logits, std::int32_t label) {
+    const auto [most, sum] = kernels().exponential_sum(logits, classes_);
+    const double total = double{most} + std::log(double{sum});
+    losses_[n] = loss(logits, label, total);
+    return static_cast<float>(total);
+  }
+  double sum() const { return std::accumulate(losses_.begin(), losses_.end(), 0.0); }
+
+private:
+  /// Szegedy et al. 2016, section 7.
+  double loss(const float* logits, std::int32_t label, double total) const {
+    if (label < 0)
+      return 0;
+    double mean = 0;
+    for (std::size_t c = 0; smoothing_ > 0 && c < classes_; ++c)
+      mean += double{logits[c]} / static_cast<double>(classes_);
+    return (1 - smoothing_) * (total - double{logits[label]}) + smoothing_ * (total - mean);
+  }
+
+  double smoothing_;
+  std::size_t classes_;
+  std::vector<double> losses_; ///< by row
+};
 
 /// Rows, and what each has: C values, and V logits.
 struct LogitShape {
@@ -70,6 +103,7 @@ public:
     const auto &x = lowering.graph[node.inputs[0]].shape,
                &weight = lowering.graph[node.inputs[1]].shape;
     shape_ = {x[0], x[1], weight[0]};
+    losses_.emplace(attributes_, classes());
     const ThreadScope scope{lowering.options.threads};
     products_.emplace_back(lowering.library, shape_, shape_.chunk(), multiplied_, backward);
     if (const auto rest = shape_.rows % shape_.chunk(); rest > 0)
@@ -111,6 +145,12 @@ protected:
     return frame.data<std::byte>(id) +
            static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
+  /// Of all rows, which have been added.
+  void write_loss(const Frame& frame, TensorId loss, TensorId counted, std::size_t count) const {
+    *frame.data<float>(loss) =
+        count > 0 ? static_cast<float>(losses_->sum() / mean_rows(count)) : 0.0f;
+    *frame.data<float>(counted) = static_cast<float>(count);
+  }
   std::size_t elements(const Chunk& chunk) const {
     return chunk.rows() * static_cast<std::size_t>(shape_.width);
   }
@@ -150,6 +190,7 @@ protected:
   LossAttributes attributes_;
   DType dtype_, multiplied_; ///< of x, and of the products' operands
   LogitShape shape_{};
+  std::optional<RowLosses> losses_;
 
 private:
   std::size_t library_bytes() const {
@@ -185,40 +226,18 @@ public:
   Status run(const Frame& frame) override {
     TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
     auto* const totals = frame.data<float>(node_.outputs[1]);
-    losses_.assign(static_cast<std::size_t>(shape_.rows), 0.0);
+    losses_->begin(static_cast<std::size_t>(shape_.rows));
     for_chunks(frame, nullptr, [&](const Chunk& chunk) {
       parallel_for(chunk.rows(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           const auto n = static_cast<std::size_t>(chunk.first) + i;
-          const float* const logits = chunk.logits + i * classes();
-          const auto [most, sum] = kernels().exponential_sum(logits, classes());
-          const double total = double{most} + std::log(double{sum});
-          totals[n] = static_cast<float>(total);
-          losses_[n] = loss(logits, labels(frame)[n], total);
+          totals[n] = losses_->add(n, chunk.logits + i * classes(), labels(frame)[n]);
         }
       });
     });
-    double sum = 0;
-    for (const double loss : losses_)
-      sum += loss;
-    *frame.data<float>(node_.outputs[0]) =
-        count > 0 ? static_cast<float>(sum / mean_rows(count)) : 0.0f;
-    *frame.data<float>(node_.outputs[2]) = static_cast<float>(count);
+    write_loss(frame, node_.outputs[0], node_.outputs[2], count);
     return {};
   }
-
-private:
-  /// Of one row (Szegedy et al. 2016, section 7).
-  double loss(const float* logits, std::int32_t label, double total) const {
-    if (label < 0)
-      return 0;
-    double mean = 0;
-    for (std::size_t c = 0; smoothing() > 0 && c < classes(); ++c)
-      mean += double{logits[c]} / static_cast<double>(classes());
-    return (1 - smoothing()) * (total - double{logits[label]}) + smoothing() * (total - mean);
-  }
-
-  std::vector<double> losses_; ///< by row: they are added in order
 };
 
 class LinearCrossEntropyBackward final : public LinearCrossEntropyStep {
@@ -228,9 +247,8 @@ public:
 
   Status run(const Frame& frame) override {
     TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
-    const double scale =
-        node_.inputs.size() == 5 ? double{*frame.data<float>(node_.inputs[4])} : 1.0;
-    const double share = count > 0 ? scale / mean_rows(count) : 0.0;
+    const double share = count > 0 ? loss_scale(frame) / mean_rows(count) : 0.0;
+    losses_->begin(static_cast<std::size_t>(shape_.rows));
     auto* const dweight = frame.data<float>(node_.outputs[1]);
     parallel_for(classes() * static_cast<std::size_t>(shape_.width), convert_grain,
                  [&](std::size_t begin, std::size_t end) {
@@ -247,20 +265,29 @@ public:
       });
       multiply(frame, chunk, dweight);
     });
+    if (attributes_.loss)
+      write_loss(frame, node_.outputs[2], node_.outputs[3], count);
     return {};
   }
 
 private:
+  double loss_scale(const Frame& frame) const {
+    const std::size_t input = attributes_.loss ? 3 : 4;
+    return node_.inputs.size() > input ? double{*frame.data<float>(node_.inputs[input])} : 1.0;
+  }
+
   /// A row's logits become their gradients.
-  void differentiate(const Frame& frame, std::size_t n, float* logits, double share) const {
+  void differentiate(const Frame& frame, std::size_t n, float* logits, double share) {
     const auto label = labels(frame)[n];
+    const float total =
+        attributes_.loss ? losses_->add(n, logits, label) : frame.data<float>(node_.inputs[3])[n];
     if (label < 0) {
       std::fill_n(logits, classes(), 0.0f);
       return;
     }
     const double spread = smoothing() / static_cast<double>(classes());
-    kernels().softmax_gradient(logits, classes(), frame.data<float>(node_.inputs[3])[n],
-                               static_cast<float>(spread), static_cast<float>(share));
+    kernels().softmax_gradient(logits, classes(), total, static_cast<float>(spread),
+                               static_cast<float>(share));
     logits[label] -= static_cast<float>((1 - smoothing()) * share);
   }
 

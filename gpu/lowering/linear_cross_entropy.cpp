@@ -1,5 +1,5 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
-// makes them again. Products are cuBLASLt's, in the type of x.
+// makes them again, unless it gives the loss, too. Products are cuBLASLt's, in the type of x.
 #include "linear_cross_entropy.hpp"
 
 #include "../cublas/matmul_book.hpp"
@@ -79,9 +79,17 @@ protected:
   std::byte* row_of(const Launch& l, TensorId id, std::int64_t first) const {
     return l.data<std::byte>(id) + static_cast<std::size_t>(first * shape_.width) * size_of(dtype_);
   }
-  /// Losses by row, or the gradients' factor.
-  float* scalars(const Launch& l) const {
-    return reinterpret_cast<float*>(l.workspace() + layout_.scalars);
+  /// Losses by row.
+  float* losses(const Launch& l) const {
+    return reinterpret_cast<float*>(l.workspace() + layout_.losses);
+  }
+  /// The gradients' factor.
+  float* factor(const Launch& l) const {
+    return reinterpret_cast<float*>(l.workspace() + layout_.factor);
+  }
+  /// By row, where backward makes it.
+  float* totals(const Launch& l) const {
+    return reinterpret_cast<float*>(l.workspace() + layout_.totals);
   }
   float* logits(const Launch& l) const {
     return reinterpret_cast<float*>(l.workspace() + layout_.logits);
@@ -97,14 +105,16 @@ protected:
 private:
   /// Parts of the workspace, the first being cuBLASLt's.
   struct Layout {
-    std::size_t scalars = product_workspace, weight, logits, dlogits, bytes;
+    std::size_t losses = product_workspace, factor, totals, weight, logits, dlogits, bytes;
 
     Layout(const LogitChunks& s, DType dtype) {
       const bool narrow = dtype != DType::f32;
       const auto of = [](std::int64_t elements, DType type) {
         return aligned(static_cast<std::size_t>(elements) * size_of(type));
       };
-      weight = scalars + of(s.rows, DType::f32);
+      factor = losses + of(s.rows, DType::f32);
+      totals = factor + of(1, DType::f32);
+      weight = totals + of(s.rows, DType::f32);
       logits = weight + (narrow ? of(s.classes * s.width, dtype) : 0);
       const auto behind = logits + of(s.chunk() * s.classes, DType::f32);
       dlogits = narrow ? behind : logits;
@@ -157,10 +167,10 @@ public:
   Status enqueue(const Launch& l) override {
     auto* const log_sum_exp = l.data<float>(node_.outputs[1]);
     TROUPE_TRY(for_chunks(l, [&](const Chunk& chunk) -> Status {
-      launch_row_losses(l.stream, chunk.rows, log_sum_exp + chunk.first, scalars(l) + chunk.first);
+      launch_row_losses(l.stream, chunk.rows, log_sum_exp + chunk.first, losses(l) + chunk.first);
       return {};
     }));
-    launch_mean_loss(l.stream, label_count(l), scalars(l), l.data<float>(node_.outputs[0]),
+    launch_mean_loss(l.stream, label_count(l), losses(l), l.data<float>(node_.outputs[0]),
                      l.data<float>(node_.outputs[2]));
     return {};
   }
@@ -172,17 +182,31 @@ public:
       : LinearCrossEntropyStep{lowering, node} {}
 
   Status enqueue(const Launch& l) override {
-    const bool scaled = node_.inputs.size() == 5;
-    launch_gradient_factor(l.stream, label_count(l),
-                           scaled ? l.data<float>(node_.inputs[4]) : nullptr, scalars(l));
-    return for_chunks(l, [&](const Chunk& chunk) {
-      launch_logit_gradients(l.stream, chunk.rows, l.data<float>(node_.inputs[3]) + chunk.first,
-                             scalars(l), dtype_, dlogits(l));
+    const std::size_t scale = attributes_.loss ? 3 : 4;
+    launch_gradient_factor(
+        l.stream, label_count(l),
+        node_.inputs.size() > scale ? l.data<float>(node_.inputs[scale]) : nullptr, factor(l));
+    TROUPE_TRY(for_chunks(l, [&](const Chunk& chunk) {
+      launch_logit_gradients(l.stream, chunk.rows, log_sum_exp(l, chunk), factor(l), dtype_,
+                             dlogits(l));
       return multiply(l, chunk);
-    });
+    }));
+    if (attributes_.loss)
+      launch_mean_loss(l.stream, label_count(l), losses(l), l.data<float>(node_.outputs[2]),
+                       l.data<float>(node_.outputs[3]));
+    return {};
   }
 
 private:
+  /// Of a chunk's rows: saved by forward, or made here, with their losses.
+  const float* log_sum_exp(const Launch& l, const Chunk& chunk) const {
+    if (!attributes_.loss)
+      return l.data<float>(node_.inputs[3]) + chunk.first;
+    auto* const made = totals(l) + chunk.first;
+    launch_row_losses(l.stream, chunk.rows, made, losses(l) + chunk.first);
+    return made;
+  }
+
   /// The first chunk's part of dweight is written, others' are added.
   Status multiply(const Launch& l, const Chunk& chunk) const {
     auto* const dweight = l.data(node_.outputs[1]);

@@ -251,8 +251,10 @@ Traffic linear_cross_entropy(const Graph& graph, const Node& node) {
 }
 
 /// Gradients of logits, in the type of x, are read by two products; a chunk behind the first reads
-/// what is there of dweight. The launch that counts labels is the first.
+/// what is there of dweight. The launch that counts labels is the first. With the loss, logits are
+/// read once more, and losses by row are read by one more launch.
 Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
+  const bool loss = std::get<LossAttributes>(node.attributes).loss;
   const LogitChunks shape{graph, node};
   const auto chunks = static_cast<double>(shape.count());
   const auto& x = graph[node.inputs[0]];
@@ -260,10 +262,15 @@ Traffic linear_cross_entropy_backward(const Graph& graph, const Node& node) {
   const auto gradients =
       static_cast<double>(shape.rows * shape.classes) * static_cast<double>(size_of(x.dtype));
   const auto dweight = bytes_of(graph, {node.outputs[1]});
+  const auto by_row = static_cast<double>(shape.rows) * sizeof(float);
   auto traffic = logit_products(graph, node, 3);
   traffic += rounded_weight(graph, node);
+  if (loss)
+    traffic += {.read = static_cast<double>(shape.rows * shape.classes) * sizeof(float) + by_row,
+                .written = 2 * by_row,
+                .launches = static_cast<int>(shape.count()) + 1};
   traffic +=
-      {.read = bytes_of(graph, {node.inputs[2], node.inputs[3]}) + 2 * gradients +
+      {.read = bytes_of(graph, {node.inputs[2]}) + by_row + 2 * gradients +
                chunks * bytes_of(weight, x.dtype) + bytes_of(x, x.dtype) + (chunks - 1) * dweight,
        .written = gradients + bytes_of(x, x.dtype) + chunks * dweight,
        .launches = 2 * static_cast<int>(shape.count()) + 1};

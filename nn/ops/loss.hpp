@@ -147,10 +147,11 @@ inline NodeCost cost_of_logits(const Graph& graph, const Node& node) {
   return cost;
 }
 
-/// The logits again, and two gradients.
+/// The logits, which were there before unless the loss is made of them, too, and two gradients.
 inline NodeCost cost_of_logits_backward(const Graph& graph, const Node& node) {
   auto cost = cost_of_logits(graph, node);
-  cost.repeated = cost.operations;
+  if (!std::get<LossAttributes>(node.attributes).loss)
+    cost.repeated = cost.operations;
   cost.operations *= 3;
   return cost;
 }
@@ -167,15 +168,23 @@ inline constexpr OpRecord linear_cross_entropy = {
     .cost = cost_of_logits,
 };
 
-inline Status check_linear_cross_entropy_backward(const Attributes&, Types in, Types out) {
-  TROUPE_TRY(expect_count(in, 4, 5));
-  TROUPE_TRY(expect_outputs(out, 2));
+/// The loss scale is the last input, where there is one.
+inline Status check_linear_cross_entropy_backward(const Attributes& attributes, Types in,
+                                                  Types out) {
+  const bool loss = std::get<LossAttributes>(attributes).loss;
+  const std::size_t inputs = loss ? 3 : 4;
+  TROUPE_TRY(expect_count(in, inputs, inputs + 1));
+  TROUPE_TRY(expect_outputs(out, loss ? 4 : 2));
   TROUPE_TRY(expect_rows_and_labels(in));
-  TROUPE_TRY(expect_type(in[3], {{in[0].shape[0]}, DType::f32}, "saved_log_sum_exp"));
-  if (in.size() == 5)
-    TROUPE_TRY(expect_type(in[4], scalar(), "loss_scale"));
+  if (!loss)
+    TROUPE_TRY(expect_type(in[3], {{in[0].shape[0]}, DType::f32}, "saved_log_sum_exp"));
+  if (in.size() > inputs)
+    TROUPE_TRY(expect_type(in.back(), scalar(), "loss_scale"));
   TROUPE_TRY(expect_type(out[0], in[0], "dx"));
-  return expect_type(out[1], in[1], "dweight");
+  TROUPE_TRY(expect_type(out[1], in[1], "dweight"));
+  for (std::size_t i = 2; i < out.size(); ++i)
+    TROUPE_TRY(expect_type(out[i], scalar(), i == 2 ? "loss" : "counted"));
+  return {};
 }
 
 inline constexpr OpRecord linear_cross_entropy_backward = {

@@ -13,11 +13,14 @@ struct FusePatterns {
   bool batch_norm_relu = false;     ///< batch_norm, relu -> batch_norm {relu}
   bool batch_norm_add_relu = false; ///< batch_norm, add, relu -> batch_norm {add, relu}
   bool matmul_bias = false;         ///< matmul, bias -> matmul with a third input
+  /// linear_cross_entropy, linear_cross_entropy_backward -> the latter {loss}: by
+  /// fuse_linear_loss.
+  bool linear_loss = false;
   /// conv2d, batch_norm -> conv2d {bias, add, relu}: for inference, and by fold_batch_norm alone.
   bool convolution_bias = false;
 
-  /// All that fuse() joins.
-  static FusePatterns all() { return {true, true, true}; }
+  /// All but convolution_bias, which is for inference.
+  static FusePatterns all() { return {true, true, true, true}; }
   static FusePatterns none() { return {}; }
 };
 

@@ -136,12 +136,15 @@ TEST_CASE("language models") {
   if (!test_traits().language_models)
     SKIP("the device has no kernels for them yet");
   for (const auto precision : test_traits().precisions)
-    for (const std::int64_t sequence : {1, 5, 32, 70}) {
-      INFO(to_string(precision) << ", " << sequence << " tokens");
-      check(*device,
-            language_model(sequence, {.precision = precision, .memory = {.alignment = 256}}),
-            precision);
-    }
+    for (const std::int64_t sequence : {1, 5, 32, 70})
+      for (const auto& fuse : {nn::FusePatterns::none(), nn::FusePatterns::all()}) {
+        INFO(to_string(precision) << ", " << sequence << " tokens"
+                                  << (fuse.linear_loss ? ", the loss beside its gradients" : ""));
+        check(*device,
+              language_model(sequence,
+                             {.fuse = fuse, .precision = precision, .memory = {.alignment = 256}}),
+              precision);
+      }
 }
 
 // Three tokens are there before. Of one row, and of few, there are kernels of their own.

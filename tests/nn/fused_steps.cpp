@@ -113,7 +113,8 @@ Values values_of_step(const Graph& graph) {
   runner.run();
   runner.run();
   Values values;
-  values["logits"] = runner.get("logits");
+  if (runner.has("logits"))
+    values["logits"] = runner.get("logits");
   for (const auto role : {Role::gradient, Role::statistic, Role::output})
     for (const auto id : graph.with_role(role))
       values[graph[id].name] = runner.get(graph[id].name);
