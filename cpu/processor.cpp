@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <fmt/ranges.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace troupe::cpu {
 
@@ -28,6 +30,12 @@ double shortest(Burst burst) {
     best = std::min(best, seconds.count());
   }
   return best;
+}
+
+/// Linux saves a thread's tiles once its process has asked for them (arch_prctl(2)).
+bool may_use_tiles() {
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 #define TROUPE_TWELVE(op)                                                                          \
@@ -83,6 +91,7 @@ Processor processor() {
   result.v3 = result.v3 && limit >= IsaLimit::avx2;
   result.v4 = result.v4 && limit >= IsaLimit::avx512;
   result.avx512_bf16 = result.avx512_bf16 && limit == IsaLimit::best;
+  result.amx_bf16 = result.amx_bf16 && limit == IsaLimit::best;
   return result;
 }
 
@@ -96,6 +105,8 @@ Processor whole_processor() {
               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   result.avx512_bf16 = result.v4 && __builtin_cpu_supports("avx512bf16");
+  result.amx_bf16 = result.avx512_bf16 && __builtin_cpu_supports("amx-tile") &&
+                    __builtin_cpu_supports("amx-bf16") && may_use_tiles();
 #endif
   return result;
 }

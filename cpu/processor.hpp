@@ -24,6 +24,7 @@ struct Processor {
   bool v3 = false;          ///< x86-64-v3: AVX2, FMA
   bool v4 = false;          ///< x86-64-v4: AVX-512 F, BW, CD, DQ, VL
   bool avx512_bf16 = false; ///< dot products of bf16 pairs
+  bool amx_bf16 = false; ///< and products of tiles of them, which the system lets this process do
 };
 
 /// Asks the processor, within the limit; cheap.

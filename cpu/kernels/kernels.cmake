@@ -2,6 +2,7 @@
 # processor than the oldest, and they hold no inline functions that the linker could hand to others.
 file(GLOB TROUPE_KERNEL_SOURCES CONFIGURE_DEPENDS kernels/*.cpp)
 list(FILTER TROUPE_KERNEL_SOURCES EXCLUDE REGEX "/kernels\\.cpp$") # which chooses between them
+list(FILTER TROUPE_KERNEL_SOURCES EXCLUDE REGEX "_amx\\.cpp$") # for what few processors have
 set(TROUPE_KERNEL_OBJECTS)
 
 # troupe_kernel_variant(NAME [SOURCES file...] [OPTIONS option...])
@@ -30,4 +31,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(v4_options -march=x86-64-v4 -mprefer-vector-width=512)
   troupe_kernel_variant(v4 OPTIONS ${v4_options})
   troupe_kernel_variant(v4_bf16 SOURCES kernels/winograd_bf16.cpp OPTIONS ${v4_options} -mavx512bf16)
+  troupe_kernel_variant(v4_amx SOURCES kernels/attention_amx.cpp OPTIONS ${v4_options} -mavx512bf16 -mamx-tile -mamx-bf16)
 endif()

@@ -5,6 +5,9 @@
 namespace troupe::cpu {
 
 #if defined(TROUPE_X86_KERNELS)
+namespace v4_amx {
+void set_attention_amx(Kernels& kernels);
+}
 namespace v4_bf16 {
 void set_winograd_bf16(Kernels& kernels);
 }
@@ -24,9 +27,16 @@ std::vector<Kernels> usable_kernels() {
 #if defined(TROUPE_X86_KERNELS)
   const auto features = processor();
   if (features.avx512_bf16) {
-    usable.push_back(v4::table());
-    usable.back().name = "v4_bf16";
-    v4_bf16::set_winograd_bf16(usable.back());
+    auto table = v4::table();
+    table.name = "v4_bf16";
+    v4_bf16::set_winograd_bf16(table);
+    usable.push_back(table);
+  }
+  if (features.amx_bf16) {
+    auto table = usable.front();
+    table.name = "v4_amx";
+    v4_amx::set_attention_amx(table);
+    usable.insert(usable.begin(), table);
   }
   if (features.v4)
     usable.push_back(v4::table());

@@ -125,7 +125,9 @@ struct TypedKernels {
   void (*rms_norm_backward)(const RmsNormBackwardRows<T>& rows);
   /// One row.
   void (*rope)(const T* x, T* y, const Rotation& rotation);
-  /// As Op::causal_attention and its backward; scratch has attention_scratch() floats.
+  /// Floats that one call of attention or attention_backward works in; linear in the sequence.
+  std::size_t (*attention_scratch)(const AttentionShape& shape, bool backward);
+  /// As Op::causal_attention and its backward.
   void (*attention)(const AttentionShape& shape, const AttentionHeads<T>& heads, float* scratch);
   void (*attention_backward)(const AttentionShape& shape, const AttentionGradients<T>& heads,
                              float* scratch);
@@ -191,8 +193,8 @@ struct Kernels {
   bool (*all_finite)(const float* values, std::size_t elements);
   void (*optimizer_step)(const OptimizerArguments& arguments, const OptimizerRange& range);
 
-  /// Floats that one call of attention works in; linear in the sequence.
-  std::size_t (*attention_scratch)(const AttentionShape& shape, bool backward);
+  /// Likewise, where keys and values are cached.
+  std::size_t (*cached_attention_scratch)(const AttentionShape& shape, bool backward);
   std::size_t (*attention_row_scratch)(std::size_t head_dim, std::size_t keys);
   ExponentialSum (*exponential_sum)(const float* x, std::size_t elements);
   /// Logits become (e^(x - log_sum_exp) - spread) * factor.

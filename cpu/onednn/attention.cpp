@@ -224,23 +224,23 @@ std::size_t cached_scratch(const Graph& graph, const Node& node, const Attention
   const std::size_t places = Cached::places_of(graph, node, plan);
   shape.first = places - shape.sequence;
   return Cached::few_rows(shape) ? kernels().attention_row_scratch(shape.head_dim, places)
-                                 : kernels().attention_scratch(shape, false);
+                                 : kernels().cached_attention_scratch(shape, false);
 }
 
 } // namespace
 
 Result<StepPtr> lower_causal_attention(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[0]};
-  const std::size_t floats = kernels().attention_scratch(plan.shape(), false);
   return with_element(lowering.graph[node.inputs[0]].dtype, [&]<class T>(T) -> StepPtr {
+    const std::size_t floats = kernels().of<T>().attention_scratch(plan.shape(), false);
     return std::make_unique<Attention<T>>(lowering, node, plan, floats);
   });
 }
 
 Result<StepPtr> lower_causal_attention_backward(Lowering& lowering, const Node& node) {
   const AttentionPlan plan{lowering.graph, node, node.inputs[1]};
-  const std::size_t floats = kernels().attention_scratch(plan.shape(), true);
   return with_element(lowering.graph[node.inputs[1]].dtype, [&]<class T>(T) -> StepPtr {
+    const std::size_t floats = kernels().of<T>().attention_scratch(plan.shape(), true);
     return std::make_unique<AttentionBackward<T>>(lowering, node, plan, floats);
   });
 }

@@ -27,18 +27,19 @@ inline Vector load_vector(const Bf16* values) {
 
 /// Rounds to nearest, ties to even; a NaN stays one. The processor's own instruction makes zeros of
 /// subnormals.
-inline void store_vector(Bf16* values, Vector vector) {
+inline Halves halves_of(Vector vector) {
 #if defined(__AVX512BF16__)
-  const auto halves =
-      reinterpret_cast<Halves>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(vector)));
+  return reinterpret_cast<Halves>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(vector)));
 #else
   const auto bits = reinterpret_cast<Words>(vector);
   const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const Words quiet = (bits >> 16) | 0x40u;
-  const auto halves =
-      __builtin_convertvector((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, Halves);
+  return __builtin_convertvector((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, Halves);
 #endif
-  *reinterpret_cast<UnalignedHalves*>(values) = halves;
+}
+
+inline void store_vector(Bf16* values, Vector vector) {
+  *reinterpret_cast<UnalignedHalves*>(values) = halves_of(vector);
 }
 
 /// Two neighbours, the first in the lower half.
@@ -48,6 +49,12 @@ struct Pair {
 
 inline Words load_vector(const Pair* pairs) {
   return *reinterpret_cast<const UnalignedWords*>(pairs);
+}
+
+/// Each lane's two floats as a pair.
+inline void store_pairs(Pair* pairs, Vector low, Vector high) {
+  *reinterpret_cast<UnalignedWords*>(pairs) = __builtin_convertvector(halves_of(low), Words) |
+                                              __builtin_convertvector(halves_of(high), Words) << 16;
 }
 
 /// Adds to each lane the two products of pair `a` with the lane's pair.
