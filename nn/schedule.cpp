@@ -70,13 +70,13 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
 
 Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
-  if (warmup > end)
+  if (warmup >= end)
     return fail(Errc::invalid_input,
                 "train.schedule.warmup: {} steps of warm-up leave nothing of the run's {} steps",
                 warmup, end);
   if (schedule.name == "step")
     for (const auto& milestone : schedule.milestones)
-      if (const auto at = steps_of(milestone, span); at > end)
+      if (const auto at = steps_of(milestone, span); at >= end)
         return fail(Errc::invalid_input,
                     "train.schedule.milestones: {}, step {}, is never reached in {} steps",
                     format_length(milestone), at, end);
