@@ -118,7 +118,7 @@ void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) 
       ->check(number_between(0, 1))
       ->capture_default_str();
   command.add_option("--seed", sampling.seed, "Of what is drawn: the same gives the same text")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_between(0, 0x1p64))
       ->capture_default_str();
 }
 
