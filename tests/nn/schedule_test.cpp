@@ -123,6 +123,7 @@ TEST_CASE("lengths that do not fit into the run are refused") {
   CHECK(refusal({.warmup = {99, Unit::steps}}).empty());
   CHECK(refusal({.warmup = {100, Unit::steps}}) ==
         "train.schedule.warmup: 100 steps of warm-up leave nothing of the run's 100 steps");
+  CHECK(refusal({.warmup = {9.99}}).empty()); // of 10 epochs; in whole steps it is all of them
   CHECK(refusal({.warmup = {1000, Unit::tokens}}) ==
         "train.schedule.warmup: 125 steps of warm-up leave nothing of the run's 100 steps");
   CHECK(refusal({.warmup = {1e300}}).starts_with("train.schedule.warmup: 1000000000000000000 "));
