@@ -11,14 +11,15 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 namespace troupe::app {
 
 namespace {
+
+/// More than any model has positions for.
+constexpr std::size_t most_prompt_bytes = std::size_t{64} << 20;
 
 struct GenerateArguments {
   ModelArguments model;
@@ -30,9 +31,13 @@ struct GenerateArguments {
 Status read_prompt(std::string& prompt) {
   if (prompt != "-")
     return {};
-  prompt.assign(std::istreambuf_iterator<char>{std::cin}, {});
-  if (std::cin.bad())
+  prompt.resize(most_prompt_bytes + 1);
+  prompt.resize(std::fread(prompt.data(), 1, prompt.size(), stdin));
+  if (std::ferror(stdin) != 0)
     return fail(Errc::io, "standard input cannot be read");
+  if (prompt.size() > most_prompt_bytes)
+    return fail(Errc::invalid_input, "standard input has more than the {} bytes of a prompt",
+                most_prompt_bytes);
   return {};
 }
 
@@ -85,11 +90,24 @@ Status generate(GenerateArguments arguments, const Catalogue& catalogue) {
   return {};
 }
 
+/// CLI::Range takes what is no number.
+CLI::Validator number_between(double least, double most) {
+  const auto allowed = fmt::format("{} to {}", least, most);
+  return {[=](const std::string& text) {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value);
+            return is_number && value >= least && value <= most
+                       ? std::string{}
+                       : fmt::format("{} is no number from {}", text, allowed);
+          },
+          allowed};
+}
+
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
   command
       .add_option("--temperature", sampling.temperature,
                   "Below 1 likely tokens come more often; 0: always the likeliest")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(number_between(0, 1000))
       ->capture_default_str();
   command.add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0: all")
       ->check(CLI::Range(0, 1 << 24))
@@ -97,9 +115,10 @@ void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) 
   command
       .add_option("--top-p", sampling.top_p,
                   "Only the likeliest tokens that have this probability together")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0, 1))
       ->capture_default_str();
   command.add_option("--seed", sampling.seed, "Of what is drawn: the same gives the same text")
+      ->check(number_between(0, 0x1p64))
       ->capture_default_str();
 }
 

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -26,9 +26,10 @@ namespace troupe::app {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 struct TokenizeArguments {
-  std::vector<std::string> texts; ///< empty: standard input
+  std::vector<std::string> texts; ///< empty, or "-": standard input, which is one document
   std::string tokenizer = "bytes", split{data::split_of_file}, text_key = "text", output;
   bool ids = false;
 };
@@ -62,17 +63,6 @@ Result<std::vector<data::TextFile>> find_all(const std::vector<std::string>& tex
   return all;
 }
 
-/// Standard input is one document.
-Result<data::TextCounts> tokenize_input(const data::TokenizerPtr& tokenizer,
-                                        const data::TokenTaker& take) {
-  const std::string text{std::istreambuf_iterator<char>{std::cin}, {}};
-  std::vector<data::TokenId> ids;
-  data::Encoder{tokenizer}.encode(text, ids);
-  ids.push_back(tokenizer->end_of_document());
-  TROUPE_TRY(take(ids));
-  return data::TextCounts{1, std::ssize(ids), text.size()};
-}
-
 void print_counts(const data::TextCounts& counts, const data::Tokenizer& tokenizer,
                   std::chrono::duration<double> time) {
   const auto bytes = static_cast<double>(counts.bytes);
@@ -95,7 +85,8 @@ Status check_output(const std::string& output) {
 Status tokenize(const TokenizeArguments& arguments) {
   TROUPE_TRY(check_output(arguments.output));
   TROUPE_TRY(const auto tokenizer, data::open_tokenizer(arguments.tokenizer, arguments.split));
-  TROUPE_TRY(const auto files, find_all(arguments.texts));
+  const bool of_input = arguments.texts.empty() || arguments.texts == std::vector{"-"s};
+  TROUPE_TRY(const auto files, find_all(of_input ? std::vector<std::string>{} : arguments.texts));
   std::optional<data::TokenWriter> writer;
   if (!arguments.output.empty()) {
     TROUPE_TRY(auto created,
@@ -110,8 +101,8 @@ Status tokenize(const TokenizeArguments& arguments) {
     return arguments.ids ? printer.print(ids) : Status{};
   };
   const auto begin = std::chrono::steady_clock::now();
-  TROUPE_TRY(const auto counts, arguments.texts.empty()
-                                    ? tokenize_input(tokenizer, take)
+  TROUPE_TRY(const auto counts, of_input
+                                    ? data::tokenize(stdin, "standard input", tokenizer, take)
                                     : data::tokenize(files, arguments.text_key, tokenizer, take));
   if (writer)
     TROUPE_TRY(writer->commit());
@@ -127,7 +118,7 @@ void add_tokenize_command(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("tokenize", "Count the tokens of texts, show or write them");
   command
       ->add_option("TEXT", arguments->texts,
-                   "Files, folders, JSON lines (.jsonl); none: standard input")
+                   "Files, folders, JSON lines (.jsonl); none, or -: standard input")
       ->type_name("PATH");
   command
       ->add_option("--tokenizer", arguments->tokenizer,

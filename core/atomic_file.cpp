@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -59,10 +60,8 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path,
                                       const std::filesystem::path& drafts) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return fail(Errc::io, "cannot create {}: {}", echoed(path.string()), std::strerror(EISDIR));
-  auto temporary = drafts.empty() ? path : drafts / path.filename();
-  temporary += fmt::format("{}{}", mark, ::getpid());
-  // A file that has this name already was left by a dead process whose number has come round.
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  auto temporary = temporary_name(drafts.empty() ? path : drafts / path.filename());
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (const int number = errno; descriptor < 0)
     return fail(code_of(number), "cannot create {}: {}", echoed(temporary.string()),
                 std::strerror(number));
@@ -125,6 +124,13 @@ Status AtomicFile::commit() {
     status = failed("flush the folder of");
   ::close(std::exchange(descriptor_, -1));
   return status;
+}
+
+/// Processes on hosts that share a folder may have one number, as containers do, so it is drawn.
+std::filesystem::path temporary_name(std::filesystem::path path) {
+  std::random_device random;
+  path += fmt::format("{}{}{:010}", mark, random(), random());
+  return path;
 }
 
 std::optional<std::filesystem::path> AtomicFile::target_of(const std::filesystem::path& temporary) {

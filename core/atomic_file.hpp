@@ -16,8 +16,8 @@ namespace troupe {
 /// is destroyed uncommitted leaves nothing. A killed process leaves the temporary file.
 class AtomicFile {
 public:
-  /// Opens `NAME.tmp-PID` beside `path`, or in another folder of its file system; the folder must
-  /// exist.
+  /// Opens temporary_name(path), or such a one in another folder of its file system; the folder
+  /// must exist.
   static Result<AtomicFile> create(const std::filesystem::path& path,
                                    const std::filesystem::path& drafts = {});
 
@@ -53,6 +53,9 @@ private:
   std::uint64_t bytes_written_ = 0;
   std::uint64_t flushing_ = 0; ///< how many of these the disk has been given
 };
+
+/// `NAME.tmp-NUMBER`, which no other writer has, in this process or on another host.
+std::filesystem::path temporary_name(std::filesystem::path path);
 
 /// Writes `text` as the whole file.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text,

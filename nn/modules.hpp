@@ -18,7 +18,9 @@ std::string module_of(const Graph& graph, const Node& node);
 bool is_within(std::string_view module, std::string_view name);
 
 /// All modules of a forward graph and those around them, in the order of the nodes: "layer1",
-/// "layer1.0", "layer1.0.conv1". Losses and counts are none of them: they are not in the model.
+/// "layer1.0", "layer1.0.conv1". Losses and counts are none of them: they are not in the model. Nor
+/// is a language model's head, "lm_head", which is one op with its loss, whether its weight is tied
+/// or not.
 std::vector<std::string> module_names(const Graph& forward);
 
 } // namespace troupe::nn

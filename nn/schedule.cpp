@@ -70,16 +70,21 @@ double learning_rate(const ScheduleConfig& schedule, double lr, std::int64_t ste
 
 Status check_lengths(const ScheduleConfig& schedule, const ScheduleSpan& span) {
   const auto warmup = steps_of(schedule.warmup, span), end = span.total_steps;
-  if (warmup > end)
+  // Not rounded, as where a config alone says it (core/config/validate_schedule.cpp): a small run's
+  // half a step is no whole one.
+  const auto is_past_end = [&](const Length& length) {
+    return unrounded_steps(length, span) >= static_cast<double>(end);
+  };
+  if (is_past_end(schedule.warmup))
     return fail(Errc::invalid_input,
                 "train.schedule.warmup: {} steps of warm-up leave nothing of the run's {} steps",
                 warmup, end);
   if (schedule.name == "step")
     for (const auto& milestone : schedule.milestones)
-      if (const auto at = steps_of(milestone, span); at > end)
+      if (is_past_end(milestone))
         return fail(Errc::invalid_input,
                     "train.schedule.milestones: {}, step {}, is never reached in {} steps",
-                    format_length(milestone), at, end);
+                    format_length(milestone), steps_of(milestone, span), end);
   if (const auto decay = steps_of(schedule.decay, span);
       schedule.name == "wsd" && decay > end - warmup)
     return fail(Errc::invalid_input,

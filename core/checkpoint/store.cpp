@@ -9,8 +9,6 @@
 #include <iterator>
 #include <string_view>
 
-#include <unistd.h>
-
 namespace troupe {
 
 namespace fs = std::filesystem;
@@ -180,10 +178,8 @@ CheckpointStore::Newest CheckpointStore::newest_valid(Verify verify) {
 }
 
 Status CheckpointStore::mark_best(std::int64_t step) const {
-  const auto temporary =
-      (drafts_.empty() ? folder_ : drafts_) / fmt::format("{}.tmp-{}", best_link, ::getpid());
+  const auto temporary = temporary_name((drafts_.empty() ? folder_ : drafts_) / best_link);
   std::error_code error;
-  fs::remove(temporary, error);
   fs::create_directory_symlink(path_of(step).filename(), temporary, error);
   if (!error)
     fs::rename(temporary, folder_ / best_link, error);

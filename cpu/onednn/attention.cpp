@@ -19,6 +19,11 @@ public:
 
   bool in_one() const { return in_one_; }
   std::size_t head_dim() const { return size(a_.head_dim); }
+  /// Of a product of all rows with so many keys or values, of which a row has half, those before
+  /// it, in the mean.
+  double operations(std::size_t keys) const {
+    return static_cast<double>(rows_ * size(a_.heads) * head_dim() * keys);
+  }
   /// Heads that share keys and values, of every sequence: each is work of its own.
   std::size_t parts() const { return rows_ / size(a_.sequence) * size(a_.kv_heads); }
   AttentionShape shape() const {
@@ -61,13 +66,14 @@ private:
 /// Threads take parts, each with memory of its own.
 class AttentionStep : public Step {
 public:
-  /// `floats`: that a part works in.
+  /// `floats`: that a part works in. `products`: of all rows with all keys or values.
   AttentionStep(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
-                std::size_t floats)
+                std::size_t floats, double products)
       : node_{node}, plan_{plan}, lanes_{std::min(plan.parts(), static_cast<std::size_t>(
                                                                     lowering.options.threads))},
         lane_bytes_{aligned(floats * sizeof(float))} {
     name = to_string(node.op);
+    operations = products * plan.operations(plan.shape().sequence);
   }
 
   std::size_t scratch_bytes() const override { return lanes_ * lane_bytes_; }
@@ -91,7 +97,9 @@ private:
 template <class T>
 class Attention final : public AttentionStep {
 public:
-  using AttentionStep::AttentionStep;
+  Attention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+            std::size_t floats)
+      : AttentionStep{lowering, node, plan, floats, 2} {} // scores, and weighted values
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -112,7 +120,9 @@ public:
 template <class T>
 class AttentionBackward final : public AttentionStep {
 public:
-  using AttentionStep::AttentionStep;
+  AttentionBackward(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
+                    std::size_t floats)
+      : AttentionStep{lowering, node, plan, floats, 5} {} // scores again, four gradients
 
   Status run(const Frame& frame) override {
     const std::size_t k = plan_.in_one() ? 0 : 1, v = plan_.in_one() ? 0 : 2;
@@ -142,8 +152,10 @@ class CachedAttention final : public AttentionStep {
 public:
   CachedAttention(const Lowering& lowering, const Node& node, const AttentionPlan& plan,
                   std::size_t floats)
-      : AttentionStep{lowering, node, plan, floats}, cached_{node.inputs.size() - 3},
-        places_{places_of(lowering.graph, node, plan)} {}
+      : AttentionStep{lowering, node, plan, floats, 0}, cached_{node.inputs.size() - 3},
+        places_{places_of(lowering.graph, node, plan)} {
+    operations = 4 * plan.operations(places_); // with a cache that is full
+  }
 
   /// Of a part, in floats of a cache.
   static std::size_t places_of(const Graph& graph, const Node& node, const AttentionPlan& plan) {

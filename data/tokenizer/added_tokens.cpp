@@ -1,27 +1,44 @@
 #include "added_tokens.hpp"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace troupe::data {
 
-void AddedTokens::add(Token token) {
-  begins_[static_cast<unsigned char>(token.text[0])] = true;
-  const auto behind = std::ranges::find_if(
-      tokens_, [&](const Token& other) { return other.text.size() < token.text.size(); });
-  tokens_.insert(behind, std::move(token));
+AddedTokens::AddedTokens(std::vector<Token> tokens) : tokens_{std::move(tokens)} {
+  std::ranges::stable_sort(tokens_, {}, &Token::text);
+  const auto repeated = std::ranges::unique(tokens_, {}, &Token::text);
+  tokens_.erase(repeated.begin(), repeated.end());
+  for (const auto& token : tokens_)
+    begins_[static_cast<unsigned char>(token.text[0])] = true;
 }
 
 std::optional<AddedTokens::Found> AddedTokens::find(std::string_view text) const {
   for (std::size_t at = 0; at < text.size() && !tokens_.empty(); ++at) {
     if (!begins_[static_cast<unsigned char>(text[at])])
       continue;
-    const auto rest = text.substr(at);
-    const auto found = std::ranges::find_if(
-        tokens_, [&](const Token& token) { return rest.starts_with(token.text); });
-    if (found != tokens_.end())
-      return Found{at, found->text.size(), found->id};
+    if (const auto* const token = longest_at_begin(text.substr(at)))
+      return Found{at, token->text.size(), token->id};
   }
   return std::nullopt;
+}
+
+/// Those that have their first bytes in common lie beside each other, the shortest one first.
+const AddedTokens::Token* AddedTokens::longest_at_begin(std::string_view text) const {
+  const Token* longest = nullptr;
+  std::span left{tokens_};
+  for (std::size_t i = 0; i < text.size() && !left.empty(); ++i) {
+    const auto byte = [i](const Token& token) { return static_cast<unsigned char>(token.text[i]); };
+    const auto next = static_cast<unsigned char>(text[i]);
+    if (byte(left.front()) != next || byte(left.back()) != next)
+      left = std::ranges::equal_range(left, next, {}, byte);
+    if (!left.empty() && left.front().text.size() == i + 1) {
+      longest = &left.front();
+      left = left.subspan(1);
+    }
+  }
+  return longest;
 }
 
 } // namespace troupe::data

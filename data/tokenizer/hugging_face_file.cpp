@@ -7,6 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <utility>
+
 namespace troupe::data {
 
 namespace {
@@ -14,6 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t most_added = 16384;
+
+/// As in TokenizerParts::added.
+using AddedLists = std::array<std::vector<AddedTokens::Token>, 2>;
 
 /// null where it is not there.
 const Json& member(const Json& object, const char* key) {
@@ -106,11 +112,14 @@ Status add_merges(const Json& merges, TokenizerParts& parts) {
   return {};
 }
 
-Status add_added(const Json& json, TokenizerParts& parts) {
+Status add_added(const Json& json, TokenizerParts& parts, AddedLists& lists) {
   const auto text = text_of(member(json, "content"));
   const auto& number = member(json, "id");
   if (text.empty() || !number.is_number_integer())
     return fail(Errc::data, "{} has no content or no id", shown(json));
+  if (text.size() > AddedTokens::longest)
+    return fail(Errc::data, "token {} has {} bytes, but added tokens have at most {}",
+                echoed(text, 60), text.size(), AddedTokens::longest);
   for (const auto* const key : {"single_word", "lstrip", "rstrip"})
     if (is_true(member(json, key)))
       return cannot(fmt::format("{} of token {}", key, echoed(text)), true, "false");
@@ -123,7 +132,7 @@ Status add_added(const Json& json, TokenizerParts& parts) {
   else if (*there != text && *there != bytes_of_characters(text).value_or(text))
     return fail(Errc::data, "tokens {} and {} have both the id {}", echoed(*there), echoed(text),
                 id);
-  parts.added[is_true(member(json, "normalized")) ? 1 : 0].add({text, static_cast<TokenId>(id)});
+  lists[is_true(member(json, "normalized")) ? 1 : 0].push_back({text, static_cast<TokenId>(id)});
   return {};
 }
 
@@ -132,9 +141,12 @@ Status add_all_added(const Json& list, TokenizerParts& parts) {
     return {};
   if (!list.is_array() || list.size() > most_added)
     return fail(Errc::data, "added_tokens is no list of at most {} tokens", most_added);
+  AddedLists lists;
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (auto added = add_added(list[i], parts); !added)
+    if (auto added = add_added(list[i], parts, lists); !added)
       return fail(Errc::data, "added_tokens[{}]: {}", i, added.error().message);
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    parts.added[i] = AddedTokens{std::move(lists[i])};
   return {};
 }
 

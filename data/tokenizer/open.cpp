@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of vocabularies and of the merges beside them.
 using Names = std::pair<const char*, const char*>;
 constexpr std::array gpt2_names = {Names{"vocab.json", "merges.txt"},
                                    Names{"encoder.json", "vocab.bpe"}};
@@ -46,52 +47,54 @@ Status expect_auto(const fs::path& path, std::string_view split) {
       echoed(path.string()));
 }
 
-Result<TokenizerParts> read_vocabulary(const fs::path& path, const nlohmann::json& tokens,
-                                       std::string_view split) {
-  const auto rule = split == "cl100k" ? SplitRule::cl100k : SplitRule::gpt2;
-  for (const auto& [vocabulary, merges] : gpt2_names)
-    if (const auto beside = path.parent_path() / merges; is_file(beside))
-      return read_gpt2(path, tokens, beside, rule);
+Result<fs::path> merges_beside(const fs::path& vocabulary) {
+  for (const auto& [name, merges] : gpt2_names)
+    if (auto beside = vocabulary.parent_path() / merges; is_file(beside))
+      return beside;
   return fail(Errc::data, "{}: there is no merges.txt or vocab.bpe beside it",
-              echoed(path.string()));
+              echoed(vocabulary.string()));
+}
+
+/// A tokenizer.json; else it is a vocabulary.
+bool has_model(const nlohmann::json& root) {
+  return root.is_object() && root.contains("model") && root["model"].is_object();
 }
 
 Result<TokenizerParts> read_json_file(const fs::path& path, std::string_view split) {
-  auto root = read_json(path);
-  if (!root)
-    return failure(root.error());
-  const bool has_model =
-      root->is_object() && root->contains("model") && (*root)["model"].is_object();
-  if (!has_model)
-    return read_vocabulary(path, *root, split);
-  TROUPE_TRY(expect_auto(path, split));
-  return read_hugging_face(path, *root);
+  TROUPE_TRY(const auto root, read_json(path));
+  if (has_model(root)) {
+    TROUPE_TRY(expect_auto(path, split));
+    return read_hugging_face(path, root);
+  }
+  TROUPE_TRY(const auto merges, merges_beside(path));
+  return read_gpt2(path, root, merges, split == "cl100k" ? SplitRule::cl100k : SplitRule::gpt2);
 }
 
-Result<TokenizerParts> read_folder(const fs::path& folder, std::string_view split) {
-  if (const auto file = folder / "tokenizer.json"; is_file(file))
-    return read_json_file(file, split);
-  for (const auto& [vocabulary, merges] : gpt2_names)
-    if (is_file(folder / vocabulary))
-      return read_json_file(folder / vocabulary, split);
+Result<fs::path> file_of_folder(const fs::path& folder) {
+  for (const auto* const name : {"tokenizer.json", "vocab.json", "encoder.json"})
+    if (is_file(folder / name))
+      return folder / name;
   return fail(Errc::data,
               "{}: there is no tokenizer.json, vocab.json or encoder.json in this folder",
               echoed(folder.string()));
 }
 
-Result<TokenizerParts> read_tokenizer(const std::string& name, std::string_view split) {
+/// What is named, or in the folder that is named.
+Result<fs::path> first_file(const std::string& name) {
   const fs::path path{name};
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored))
-    return read_folder(path, split);
-  if (path.extension() == ".tiktoken")
-    return read_tiktoken(path, split);
-  if (path.extension() == ".json")
-    return read_json_file(path, split);
+  if (std::error_code ignored; fs::is_directory(path, ignored))
+    return file_of_folder(path);
+  if (path.extension() == ".tiktoken" || path.extension() == ".json")
+    return path;
   return fail(Errc::data,
               "{} is no tokenizer: bytes, a folder with one, tokenizer.json, vocab.json (and "
               "merges.txt), or a file that ends in .tiktoken",
               echoed(name));
+}
+
+Result<TokenizerParts> read_tokenizer(const std::string& name, std::string_view split) {
+  TROUPE_TRY(const auto path, first_file(name));
+  return path.extension() == ".tiktoken" ? read_tiktoken(path, split) : read_json_file(path, split);
 }
 
 } // namespace
@@ -104,6 +107,19 @@ Result<TokenizerPtr> open_tokenizer(const std::string& name, std::string_view sp
   if (!made)
     return fail(made.error().code, "{}: {}", echoed(name), made.error().message);
   return made;
+}
+
+Result<std::vector<TokenizerFile>> files_of_tokenizer(const std::string& name) {
+  if (name == byte_tokenizer)
+    return std::vector<TokenizerFile>{};
+  TROUPE_TRY(const auto path, first_file(name));
+  if (path.extension() == ".tiktoken")
+    return std::vector{TokenizerFile{path, path.filename().string()}};
+  TROUPE_TRY(const auto root, read_json(path));
+  if (has_model(root))
+    return std::vector{TokenizerFile{path, "tokenizer.json"}};
+  TROUPE_TRY(const auto merges, merges_beside(path));
+  return std::vector{TokenizerFile{path, "vocab.json"}, TokenizerFile{merges, "merges.txt"}};
 }
 
 } // namespace troupe::data

@@ -3,8 +3,10 @@
 
 #include "tokenizer.hpp"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::data {
 
@@ -24,5 +26,15 @@ inline constexpr std::string_view split_of_file = "auto";
 /// more than 128 MiB.
 Result<TokenizerPtr> open_tokenizer(const std::string& name,
                                     std::string_view split = split_of_file);
+
+struct TokenizerFile {
+  std::filesystem::path path;
+  std::string name; ///< by which a folder of them is read again
+};
+
+/// The files that open_tokenizer reads: tokenizer.json; vocab.json and merges.txt, whatever they
+/// are called there; a .tiktoken file, which keeps its name and is opened by it. Of bytes there is
+/// none. Errors: of finding and reading them.
+Result<std::vector<TokenizerFile>> files_of_tokenizer(const std::string& name);
 
 } // namespace troupe::data

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 namespace troupe::data {
 
 namespace {
 
-/// A token's ways to be cut in two are looked at, each of its length.
 constexpr std::size_t longest_token = 1024;
 
 /// What tiktoken says beside the file (tiktoken_ext/openai_public.py).
@@ -58,15 +58,33 @@ Status read_ranks(const std::filesystem::path& path, Vocabulary& vocabulary) {
   return {};
 }
 
-/// Any two neighbours that make a token together may become it, in the order of its rank.
-void add_merges_into(TokenId id, TokenizerParts& parts) {
-  const std::string_view token = *parts.vocabulary.bytes(id);
-  for (std::size_t cut = 1; cut < token.size(); ++cut) {
-    const auto left = parts.vocabulary.find(token.substr(0, cut));
-    const auto right = left ? parts.vocabulary.find(token.substr(cut)) : std::nullopt;
-    if (right)
-      parts.merges.add({*left, *right, id, id});
+/// Of two bytes or more, the shortest first.
+std::vector<TokenId> merged_tokens(const Vocabulary& vocabulary) {
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < vocabulary.size(); ++id)
+    if (const auto* const token = vocabulary.bytes(id); token && token->size() > 1)
+      ids.push_back(id);
+  std::ranges::stable_sort(ids, {}, [&](TokenId id) { return vocabulary.bytes(id)->size(); });
+  return ids;
+}
+
+/// With tiktoken any two neighbours that make a token together may become it, in the order of its
+/// rank. Which two they are by then follows from the token: nothing was merged across its ends, so
+/// merges have done within it what they do with it alone, and those are of shorter tokens. So one
+/// merge a token is enough, and none where these leave more than two.
+Status add_merges(TokenizerParts& parts) {
+  WordMerger merger;
+  std::vector<TokenId> left;
+  for (const auto id : merged_tokens(parts.vocabulary)) {
+    left.clear();
+    for (const char byte : *parts.vocabulary.bytes(id)) {
+      TROUPE_TRY(left.emplace_back(), parts.vocabulary.of_byte(static_cast<unsigned char>(byte)));
+    }
+    merger.merge(parts.merges, left);
+    if (left.size() == 2)
+      parts.merges.add({left[0], left[1], id, id});
   }
+  return {};
 }
 
 } // namespace
@@ -82,9 +100,7 @@ Result<TokenizerParts> read_tiktoken(const std::filesystem::path& path, std::str
   TokenizerParts parts{.split = split == "gpt2" ? SplitRule::gpt2 : SplitRule::cl100k,
                        .whole_words = true};
   TROUPE_TRY(read_ranks(path, parts.vocabulary));
-  for (std::int64_t id = 0; id < parts.vocabulary.size(); ++id)
-    if (parts.vocabulary.bytes(id))
-      add_merges_into(static_cast<TokenId>(id), parts);
+  TROUPE_TRY(in_file(path, add_merges(parts)));
   if (known == known_ranks.end())
     return parts;
   parts.split = split == "auto" ? known->split : parts.split;

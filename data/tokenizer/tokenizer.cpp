@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t most_known_words = std::size_t{1} << 16;
 constexpr std::size_t longest_known_word = 64;
+/// Merging takes some sixty bytes of memory for each of a word.
+constexpr std::size_t longest_merged_word = std::size_t{1} << 20;
 
 } // namespace
 
@@ -23,12 +25,7 @@ Result<TokenizerPtr> Tokenizer::make(TokenizerParts parts) {
 
 Status Tokenizer::find_bytes() {
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
-    const auto id = parts_.vocabulary.find(std::string(1, static_cast<char>(byte)));
-    if (!id)
-      return fail(Errc::data,
-                  "no token is the byte 0x{:02x} alone, so that not every text could be encoded",
-                  byte);
-    bytes_[byte] = *id;
+    TROUPE_TRY(bytes_[byte], parts_.vocabulary.of_byte(static_cast<unsigned char>(byte)));
   }
   return {};
 }
@@ -79,9 +76,15 @@ void Encoder::encode_words(std::string_view text, std::vector<TokenId>& ids) {
   }
   while (!text.empty()) {
     const auto length = first_word(parts.split, text);
-    encode_word(text.substr(0, length), ids);
+    encode_in_parts(text.substr(0, length), ids);
     text.remove_prefix(length);
   }
+}
+
+void Encoder::encode_in_parts(std::string_view word, std::vector<TokenId>& ids) {
+  for (; word.size() > longest_merged_word; word.remove_prefix(longest_merged_word))
+    encode_word(word.substr(0, longest_merged_word), ids);
+  encode_word(word, ids);
 }
 
 void Encoder::encode_word(std::string_view word, std::vector<TokenId>& ids) {

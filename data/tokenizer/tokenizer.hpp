@@ -64,12 +64,15 @@ public:
   explicit Encoder(TokenizerPtr tokenizer) : tokenizer_{std::move(tokenizer)} {}
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  /// Appends the tokens of a text. What is no UTF-8 becomes tokens of its bytes.
+  /// Appends the tokens of a text. What is no UTF-8 becomes tokens of its bytes. Words of more than
+  /// 1 MiB are encoded in parts of that size, so that memory is bounded: where these meet, tokens
+  /// may differ from those of Hugging Face.
   void encode(std::string_view text, std::vector<TokenId>& ids);
 
 private:
   void encode_between(std::size_t added, std::string_view text, std::vector<TokenId>& ids);
   void encode_words(std::string_view text, std::vector<TokenId>& ids);
+  void encode_in_parts(std::string_view word, std::vector<TokenId>& ids);
   void encode_word(std::string_view word, std::vector<TokenId>& ids);
   void compute(std::string_view word);
 

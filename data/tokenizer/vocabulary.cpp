@@ -36,6 +36,23 @@ std::optional<TokenId> Vocabulary::find(std::string_view bytes) const {
   return found == ids_.end() ? std::nullopt : std::optional{found->second};
 }
 
+Result<TokenId> Vocabulary::of_byte(unsigned char byte) const {
+  const auto id = find(std::string(1, static_cast<char>(byte)));
+  if (!id)
+    return fail(Errc::data,
+                "no token is the byte 0x{:02x} alone, so that not every text could be encoded",
+                byte);
+  return *id;
+}
+
+std::vector<TokenId> Vocabulary::unused() const {
+  std::vector<TokenId> ids;
+  for (std::size_t id = 0; id < tokens_.size(); ++id)
+    if (!tokens_[id])
+      ids.push_back(static_cast<TokenId>(id));
+  return ids;
+}
+
 const std::string* Vocabulary::bytes(std::int64_t id) const {
   if (id < 0 || id >= size())
     return nullptr;

@@ -36,9 +36,12 @@ public:
   Status add_special(std::int64_t id, std::string bytes);
 
   std::optional<TokenId> find(std::string_view bytes) const;
+  /// The token of a byte alone. Errors (Errc::data): there is none.
+  Result<TokenId> of_byte(unsigned char byte) const;
   const std::string* bytes(std::int64_t id) const; ///< null: no token has it
   /// One more than the largest id; there may be ids that no token has.
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+  std::vector<TokenId> unused() const; ///< those ids, ascending
 
 private:
   Status check(std::int64_t id, std::string_view bytes) const;

@@ -11,6 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
 
 namespace troupe::data {
 
@@ -54,41 +57,53 @@ Result<std::vector<TextFile>> texts_below(const fs::path& root) {
   return files;
 }
 
-/// Reads a file block by block, and hands on what comes before a cut.
-class PieceReader {
-public:
-  /// Where what has been read may be cut; 0: nowhere yet.
-  using Cut = std::size_t (*)(std::string_view text);
+/// Where what has been read may be cut; 0: nowhere yet.
+using Cut = std::size_t (*)(std::string_view text);
+/// The next bytes; fewer than fit only at the end.
+using ReadBytes = std::function<Result<std::size_t>(std::span<std::uint8_t> into)>;
 
-  static Status read(const TextFile& file, Cut cut, const TextTaker& take) {
-    TROUPE_TRY(auto input, InputFile::open(file.path));
-    std::string text;
-    for (bool ends = false; !ends;) {
-      TROUPE_TRY(ends, append_block(input, text));
-      const auto until = ends ? text.size() : cut(text);
-      if (until == 0 && text.size() > most_piece_bytes)
-        return fail(Errc::data,
-                    "{}: {} bytes are there without an end of a line (in plain text, one behind a "
-                    "letter or digit): cut the file into lines, or into several files",
-                    echoed(file.path.string()), text.size());
-      if (until > 0)
-        TROUPE_TRY(take(std::string_view{text}.substr(0, until), ends));
-      text.erase(0, until);
-    }
-    return {};
-  }
+/// Whether the text has ended.
+Result<bool> append_block(const ReadBytes& read, std::string& text) {
+  const auto before = text.size();
+  text.resize(before + block_bytes);
+  TROUPE_TRY(const auto count,
+             read({reinterpret_cast<std::uint8_t*>(text.data()) + before, block_bytes}));
+  text.resize(before + count);
+  return count < block_bytes;
+}
 
-private:
-  /// Whether the file has ended.
-  static Result<bool> append_block(InputFile& input, std::string& text) {
-    const auto before = text.size();
-    text.resize(before + block_bytes);
-    TROUPE_TRY(const auto count,
-               input.read({reinterpret_cast<std::uint8_t*>(text.data()) + before, block_bytes}));
-    text.resize(before + count);
-    return count < block_bytes;
+/// Of a text that has none up to `searched`: so that long ones are not searched again and again.
+std::size_t last_cut_behind(std::size_t searched, std::string_view text, Cut cut) {
+  constexpr std::size_t longest_character = 4;
+  const auto from = searched - std::min(searched, longest_character);
+  const auto found = cut(text.substr(from));
+  return found == 0 ? 0 : from + found;
+}
+
+/// Reads block by block, and hands on what comes before a cut.
+Status read_pieces(const ReadBytes& read, std::string_view name, Cut cut, const TextTaker& take) {
+  std::string text;
+  for (bool ends = false; !ends;) {
+    const auto searched = text.size(); // what is left lies behind the last cut
+    TROUPE_TRY(ends, append_block(read, text));
+    const auto until = ends ? text.size() : last_cut_behind(searched, text, cut);
+    if (until == 0 && text.size() > most_piece_bytes)
+      return fail(Errc::data,
+                  "{}: {} bytes are there without an end of a line (in plain text, one behind a "
+                  "letter or digit): cut the file into lines, or into several files",
+                  echoed(name), text.size());
+    if (until > 0)
+      TROUPE_TRY(take(std::string_view{text}.substr(0, until), ends));
+    text.erase(0, until);
   }
-};
+  return {};
+}
+
+Status read_file_in_pieces(const fs::path& path, Cut cut, const TextTaker& take) {
+  TROUPE_TRY(auto input, InputFile::open(path));
+  return read_pieces([&](std::span<std::uint8_t> into) { return input.read(into); }, path.string(),
+                     cut, take);
+}
 
 std::size_t behind_last_line(std::string_view text) {
   return text.rfind('\n') + 1; // npos + 1 is 0
@@ -157,10 +172,20 @@ std::string fingerprint_of(const std::vector<TextFile>& files, std::string_view 
 Status read_documents(const TextFile& file, const std::string& key, const TextTaker& take) {
   const auto extension = file.path.extension();
   if (extension != ".jsonl" && extension != ".ndjson")
-    return PieceReader::read(file, last_cut, take);
+    return read_file_in_pieces(file.path, last_cut, take);
   LineReader lines{file, key, take};
-  return PieceReader::read(file, behind_last_line,
-                           [&](std::string_view piece, bool) { return lines.take_lines(piece); });
+  return read_file_in_pieces(file.path, behind_last_line,
+                             [&](std::string_view piece, bool) { return lines.take_lines(piece); });
+}
+
+Status read_document(std::FILE* input, std::string_view name, const TextTaker& take) {
+  const auto read = [&](std::span<std::uint8_t> into) -> Result<std::size_t> {
+    const auto count = std::fread(into.data(), 1, into.size(), input);
+    if (count < into.size() && std::ferror(input) != 0)
+      return fail(Errc::io, "{}: cannot be read: {}", echoed(name), std::strerror(errno));
+    return count;
+  };
+  return read_pieces(read, name, last_cut, take);
 }
 
 } // namespace troupe::data

@@ -4,6 +4,7 @@
 #include "troupe/core/error.hpp"
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -34,5 +35,9 @@ using TextTaker = std::function<Status(std::string_view piece, bool ends)>;
 /// in its object. Errors (Errc::data): with file and line a line that is no such object; a piece of
 /// 256 MiB without a place to cut; of reading.
 Status read_documents(const TextFile& file, const std::string& key, const TextTaker& take);
+
+/// Reads one document to the end of a stream, in such pieces, as it comes. `name`: of the stream,
+/// for errors. Errors: as of a file.
+Status read_document(std::FILE* input, std::string_view name, const TextTaker& take);
 
 } // namespace troupe::data

@@ -4,24 +4,48 @@
 
 namespace troupe::data {
 
+namespace {
+
+/// Takes pieces of documents, and hands their tokens on.
+class PieceEncoder {
+public:
+  PieceEncoder(const TokenizerPtr& tokenizer, const TokenTaker& take)
+      : encoder_{tokenizer}, take_{take} {}
+
+  Status operator()(std::string_view piece, bool ends) {
+    ids_.clear();
+    encoder_.encode(piece, ids_);
+    if (ends)
+      ids_.push_back(encoder_.tokenizer().end_of_document());
+    counts_.documents += ends ? 1 : 0;
+    counts_.bytes += piece.size();
+    counts_.tokens += std::ssize(ids_);
+    return take_(ids_);
+  }
+  const TextCounts& counts() const { return counts_; }
+
+private:
+  Encoder encoder_;
+  const TokenTaker& take_;
+  TextCounts counts_;
+  std::vector<TokenId> ids_;
+};
+
+} // namespace
+
 Result<TextCounts> tokenize(const std::vector<TextFile>& files, const std::string& key,
                             const TokenizerPtr& tokenizer, const TokenTaker& take) {
-  Encoder encoder{tokenizer};
-  TextCounts counts;
-  std::vector<TokenId> ids;
-  const auto encode = [&](std::string_view piece, bool ends) {
-    ids.clear();
-    encoder.encode(piece, ids);
-    if (ends)
-      ids.push_back(tokenizer->end_of_document());
-    counts.documents += ends ? 1 : 0;
-    counts.bytes += piece.size();
-    counts.tokens += std::ssize(ids);
-    return take(ids);
-  };
+  PieceEncoder encoder{tokenizer, take};
   for (const auto& file : files)
-    TROUPE_TRY(read_documents(file, key, encode));
-  return counts;
+    TROUPE_TRY(read_documents(file, key, std::ref(encoder)));
+  return encoder.counts();
+}
+
+Result<TextCounts> tokenize(std::FILE* input, std::string_view name, const TokenizerPtr& tokenizer,
+                            const TokenTaker& take) {
+  PieceEncoder encoder{tokenizer, take};
+  TROUPE_TRY(read_document(input, name, std::ref(encoder)));
+  return encoder.counts();
 }
 
 } // namespace troupe::data

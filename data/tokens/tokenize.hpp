@@ -26,4 +26,8 @@ using TokenTaker = std::function<Status(std::span<const TokenId> ids)>;
 Result<TextCounts> tokenize(const std::vector<TextFile>& files, const std::string& key,
                             const TokenizerPtr& tokenizer, const TokenTaker& take);
 
+/// The same of one document, to the end of a stream. Errors: of read_document, and of `take`.
+Result<TextCounts> tokenize(std::FILE* input, std::string_view name, const TokenizerPtr& tokenizer,
+                            const TokenTaker& take);
+
 } // namespace troupe::data

@@ -15,8 +15,6 @@
 
 #include <iterator>
 
-#include <unistd.h>
-
 namespace troupe::engine {
 
 namespace {
@@ -74,9 +72,7 @@ public:
     auto absolute = fs::absolute(folder).lexically_normal();
     if (!absolute.has_filename()) // "out/"
       absolute = absolute.parent_path();
-    auto draft = absolute;
-    draft += fmt::format(".tmp-{}", ::getpid());
-    fs::remove_all(draft, ignored); // of a dead process whose number has come round
+    auto draft = temporary_name(absolute);
     TROUPE_TRY(make_folders(draft));
     return DraftFolder{folder, std::move(absolute), std::move(draft)};
   }

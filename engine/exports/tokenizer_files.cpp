@@ -1,12 +1,12 @@
 #include "tokenizer_files.hpp"
 
 #include "troupe/core/atomic_file.hpp"
-#include "troupe/core/config/data_sets.hpp"
 #include "troupe/core/fail.hpp"
 #include "troupe/core/printable.hpp"
+#include "troupe/data/tokenizer/open.hpp"
 
+#include <array>
 #include <fstream>
-#include <utility>
 
 namespace troupe::engine {
 
@@ -16,28 +16,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t most_tokenizer_bytes = std::uintmax_t{128} << 20;
 
-/// Names here and there; of two that become one, the first that is there counts.
-constexpr std::pair<const char*, const char*> tokenizer_names[] = {
-    {"tokenizer.json", "tokenizer.json"},
-    {"tokenizer_config.json", "tokenizer_config.json"},
-    {"special_tokens_map.json", "special_tokens_map.json"},
-    {"added_tokens.json", "added_tokens.json"},
-    {"vocab.json", "vocab.json"},
-    {"merges.txt", "merges.txt"},
-    {"encoder.json", "vocab.json"},
-    {"vocab.bpe", "merges.txt"},
-};
-
-/// Where the tokenizer's files lie; empty: it has none that transformers reads.
-fs::path folder_of_tokenizer(const std::string& tokenizer) {
-  std::error_code ignored;
-  if (fs::is_directory(tokenizer, ignored))
-    return tokenizer;
-  const fs::path path{tokenizer};
-  if (path.extension() != ".json")
-    return {};
-  return path.has_parent_path() ? path.parent_path() : fs::path{"."};
-}
+/// What transformers may read besides.
+constexpr std::array about_tokenizers = {"tokenizer_config.json", "special_tokens_map.json",
+                                         "added_tokens.json"};
 
 Result<ExportedFile> copy_one(const fs::path& from, const fs::path& to) {
   std::error_code error;
@@ -63,15 +44,16 @@ Result<ExportedFile> copy_one(const fs::path& from, const fs::path& to) {
 
 Result<std::vector<ExportedFile>> copy_tokenizer(const std::string& tokenizer,
                                                  const fs::path& folder) {
-  std::vector<ExportedFile> copied;
-  const auto from = tokenizer == byte_tokenizer ? fs::path{} : folder_of_tokenizer(tokenizer);
-  if (from.empty())
-    return copied;
+  TROUPE_TRY(auto files, data::files_of_tokenizer(tokenizer));
   std::error_code ignored;
-  for (const auto& [name, there] : tokenizer_names)
-    if (fs::exists(from / name, ignored) && !fs::exists(folder / there, ignored)) {
-      TROUPE_TRY(copied.emplace_back(), copy_one(from / name, folder / there));
-    }
+  for (const auto* const name : about_tokenizers)
+    if (const auto beside = files.empty() ? fs::path{} : files[0].path.parent_path() / name;
+        fs::exists(beside, ignored))
+      files.push_back({beside, name});
+  std::vector<ExportedFile> copied;
+  for (const auto& file : files) {
+    TROUPE_TRY(copied.emplace_back(), copy_one(file.path, folder / file.name));
+  }
   return copied;
 }
 

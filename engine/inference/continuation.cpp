@@ -30,7 +30,8 @@ std::string_view to_string(Ending ending) {
 Continuation::Continuation(std::unique_ptr<Decoder> decoder, Prompt prompt,
                            const GenerateOptions& options, TakeText take)
     : decoder_{std::move(decoder)}, tokenizer_{prompt.tokenizer}, wanted_{options.tokens},
-      sampler_{options.sampling}, text_{prompt.tokenizer, std::move(take)} {
+      sampler_{options.sampling, prompt.tokenizer->parts().vocabulary.unused()},
+      text_{prompt.tokenizer, std::move(take)} {
   result_.prompt = std::move(prompt.tokens);
 }
 

@@ -40,9 +40,15 @@ std::int32_t Sampler::choose(std::span<const float> logits) {
 }
 
 void Sampler::collect(std::span<const float> logits) {
-  candidates_.resize(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    candidates_[i] = {static_cast<std::int32_t>(i), logits[i], 0};
+  candidates_.clear();
+  auto never = never_.begin();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    if (never != never_.end() && *never == id)
+      ++never;
+    else
+      candidates_.push_back({id, logits[i], 0});
+  }
 }
 
 void Sampler::keep_top_k() {

@@ -22,9 +22,12 @@ struct SamplingOptions {
 /// id is first, and numbers come from a generator whose values the C++ standard fixes.
 class Sampler {
 public:
-  explicit Sampler(const SamplingOptions& options) : options_{options}, random_{options.seed} {}
+  /// `never`: ids that are not chosen, ascending.
+  explicit Sampler(const SamplingOptions& options, std::vector<std::int32_t> never = {})
+      : options_{options}, random_{options.seed}, never_{std::move(never)} {}
 
-  /// At least one logit; what is not a number is never chosen unless all are.
+  /// At least one logit of an id that may be chosen; what is not a number is never chosen unless
+  /// all are.
   std::int32_t choose(std::span<const float> logits);
 
 private:
@@ -43,6 +46,7 @@ private:
 
   SamplingOptions options_;
   std::mt19937_64 random_;
+  std::vector<std::int32_t> never_;
   std::vector<Candidate> candidates_;
 };
 

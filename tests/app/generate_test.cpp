@@ -65,9 +65,17 @@ TEST_CASE_METHOD(TinyModel, "generate says that standard output is full") {
   CHECK(outcome.out.starts_with("1"));
 }
 
+TEST_CASE("generate refuses a prompt without an end") {
+  const auto outcome = troupe_program("generate runs/nothing -", "yes |");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("more than the 67108864 bytes") != std::string::npos);
+}
+
 TEST_CASE("generate refuses options that make no sense, and names them") {
   for (const std::string option :
-       {"--temperature -1", "--top-k -1", "--top-p 2", "--tokens 0", "--seed x"}) {
+       {"--temperature -1", "--temperature nan", "--temperature inf", "--temperature 1001",
+        "--top-k -1", "--top-k 1.5", "--top-k 99999999999", "--top-p 2", "--top-p nan",
+        "--top-p -0.1", "--top-p inf", "--tokens 0", "--seed x", "--seed -1"}) {
     INFO(option);
     const auto outcome = troupe_program("generate runs/nothing a " + option);
     CHECK(outcome.code == 2);

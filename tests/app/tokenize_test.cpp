@@ -1,5 +1,6 @@
 // troupe tokenize, as a user runs it.
 #include "program.hpp"
+#include "sanitized.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -35,6 +36,26 @@ TEST_CASE_METHOD(Text, "tokenize prints ids, a line a document, also of standard
   CHECK(troupe_program("tokenize --ids " + path() + " " + path()).out ==
         "97 98 99 10 256\n97 98 99 10 256\n");
   CHECK(troupe_program("tokenize --ids <" + path()).out == "97 98 99 10 256\n");
+  CHECK(troupe_program("tokenize --ids - <" + path()).out == "97 98 99 10 256\n");
+  const auto folder = troupe_program("tokenize </");
+  CHECK(folder.code == 1);
+  CHECK(has(folder.err, "standard input: cannot be read: Is a directory"));
+  CHECK(troupe_program("tokenize </dev/null").out.starts_with("0 documents, 0 bytes\n0 tokens"));
+}
+
+TEST_CASE_METHOD(Text, "tokenize reads standard input as it comes, in memory that has an end") {
+  if (is_sanitized())
+    return; // which takes more address space than there is memory
+  const std::string limit = "ulimit -v 2000000; yes abcdefg | head -c ";
+  const auto counts = [&](const std::string& arguments, const std::string& input) {
+    return troupe_program(arguments, limit + input + " |");
+  };
+  const auto streamed = counts("tokenize", "500000000");
+  CHECK(streamed.code == 0);
+  CHECK(has(streamed.out, "1 document, 500000000 bytes"));
+  const auto endless = counts("tokenize", "9000000000 | tr '\\n' ' '");
+  CHECK(endless.code == 2);
+  CHECK(has(endless.err, "standard input: 272629760 bytes are there without an end of a line"));
 }
 
 TEST_CASE_METHOD(Text, "tokenize writes a file of tokens, whose name says that it is one") {

@@ -35,6 +35,19 @@ TEST_CASE("an atomic file that is not committed leaves nothing") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("two that write a file at once, as hosts that share a folder do, do not write into one") {
+  const ScratchFolder folder;
+  auto first = AtomicFile::create(folder / "a"), second = AtomicFile::create(folder / "a");
+  REQUIRE((first && second));
+  REQUIRE(first->write("of the first"));
+  REQUIRE(second->write("of the second"));
+  REQUIRE(first->commit());
+  CHECK(read_bytes(folder / "a") == "of the first");
+  REQUIRE(second->commit());
+  CHECK(read_bytes(folder / "a") == "of the second");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
 TEST_CASE("an atomic file that cannot be made or placed says why") {
   const ScratchFolder folder;
   const auto absent = AtomicFile::create(folder / "absent/a");
@@ -52,6 +65,7 @@ TEST_CASE("an atomic file that cannot be made or placed says why") {
 
 TEST_CASE("temporary files are known by their names") {
   CHECK(AtomicFile::target_of("runs/a.json.tmp-123") == "runs/a.json");
+  CHECK(AtomicFile::target_of(temporary_name("runs/a.json")) == "runs/a.json");
   CHECK_FALSE(AtomicFile::target_of("a.json"));
   CHECK_FALSE(AtomicFile::target_of("a.json.tmp-"));
   CHECK_FALSE(AtomicFile::target_of("a.json.tmp-12x"));

@@ -54,15 +54,33 @@ inline Json small_tokenizer() {
       {"model", model}};
 }
 
-/// As tiktoken has them: base 64 of single bytes, and of ab and abc.
-inline std::string small_ranks() {
+inline std::string to_base64(std::string_view bytes) {
   constexpr std::string_view digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
-  for (std::size_t byte = 0; byte < 256; ++byte)
-    text += std::string{digits[byte >> 2], digits[(byte & 3) << 4]} + "== " + std::to_string(byte) +
-            "\n";
-  return text + "YWI= 256\nYWJj 257\n";
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    unsigned three = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : digits[three >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+/// As tiktoken has them: in base 64 single bytes, and then these.
+inline std::string ranks_of(const std::vector<std::string>& tokens) {
+  std::string text;
+  int rank = 0;
+  for (; rank < 256; ++rank)
+    text += to_base64(std::string(1, static_cast<char>(rank))) + " " + std::to_string(rank) + "\n";
+  for (const auto& token : tokens)
+    text += to_base64(token) + " " + std::to_string(rank++) + "\n";
+  return text;
+}
+
+inline std::string small_ranks() {
+  return ranks_of({"ab", "abc"});
 }
 
 class TokenizerFiles {

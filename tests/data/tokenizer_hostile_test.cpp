@@ -106,6 +106,35 @@ TEST_CASE_METHOD(TokenizerFiles, "ranks that are none are refused with their lin
   CHECK_THAT(refused("IQ== 0\n"), ContainsSubstring("the byte 0x00 alone"));
 }
 
+TEST_CASE_METHOD(TokenizerFiles, "a file has as many added tokens as it may, and a text of what "
+                                 "they begin with takes no time to speak of") {
+  auto json = small_tokenizer();
+  std::string common(200, 'a');
+  for (int i = 0; i < 16000; ++i)
+    json["added_tokens"].push_back(
+        {{"id", 300 + i}, {"content", common + std::to_string(100'000 + i)}});
+  const auto tokenizer = open_tokenizer(write_json("tokenizer.json", json)).value();
+  // Each place of it begins like all tokens: to compare them one by one takes a minute.
+  auto text = std::string(200'000, 'a') + "100007" + common + "115999";
+  const auto ids = encoded(tokenizer, text);
+  CHECK(std::ranges::count(ids, 307) == 1);
+  CHECK(std::ranges::count(ids, 300 + 15999) == 1);
+  json["added_tokens"].push_back({{"id", 299}, {"content", std::string(1025, 'x')}});
+  CHECK_THAT(refusal(write_json("tokenizer.json", json)),
+             ContainsSubstring("added tokens have at most 1024"));
+}
+
+TEST_CASE_METHOD(TokenizerFiles, "a word of any length is merged in bounded memory") {
+  write("merges.txt", "a b\nab c\n");
+  const auto tokenizer = open_tokenizer(write_json("vocab.json", small_vocabulary())).value();
+  std::string word;
+  while (word.size() < std::size_t{16} << 20)
+    word += "abc";
+  if (!troupe::testing::is_sanitized())
+    CHECK(troupe::testing::memory_of([&] { encoded(tokenizer, word); }) < std::size_t{160} << 20);
+  CHECK(decoded(*tokenizer, encoded(tokenizer, word)) == word);
+}
+
 TEST_CASE_METHOD(TokenizerFiles, "mutated vocabularies are read or refused") {
   write("merges.txt", "a b\nab c\n");
   open_mutated(*this, "vocab.json", small_vocabulary().dump());

@@ -1,4 +1,5 @@
 // A model with caches against the same model without.
+#include "../data/tokenizer_files.hpp"
 #include "saved_language_model.hpp"
 
 #include "troupe/core/float16.hpp"
@@ -289,6 +290,18 @@ TEST_CASE("rotary positions do not end") {
   const auto answer = answer_of(lively_model(decoder_config("llama-mini")),
                                 {.prompt = "a", .tokens = 70, .sampling = {.temperature = 0}});
   CHECK(answer.result.ending != Ending::context);
+}
+
+TEST_CASE("ids between others that have no bytes do not come, though a model has rows for them") {
+  const data::testing::TokenizerFiles files;
+  auto config = decoder_config("gpt2-mini");
+  // Behind some 260 tokens the next one is the end, 50256.
+  config.data.tokenizer = files.write("r50k_base.tiktoken", data::testing::small_ranks());
+  config.model.vocabulary = 50304;
+  const auto answer = answer_of(testing::saved_language_model(config),
+                                {.prompt = "ab", .tokens = 20, .sampling = {.seed = 3}});
+  for (const auto id : answer.result.tokens)
+    CHECK((id < 258 || id == 50256));
 }
 
 TEST_CASE("only what reads tokens goes on with a text") {

@@ -130,6 +130,41 @@ TEST_CASE("the tokenizer goes with the model, under transformers' names") {
   CHECK(read_json_file(folder / "out/config.json").at("eos_token_id") == 258);
 }
 
+TEST_CASE("a tokenizer of any kind is the same when it is read from the exported folder") {
+  const data::testing::TokenizerFiles files;
+  const ScratchFolder folder;
+  auto config = small_language_config("gpt2-mini");
+  config.model.vocabulary = 300;
+  auto other = data::testing::small_vocabulary(); // beside what is named, and not to be taken
+  other["other"] = 259;
+  std::string read_as = folder / "out";
+  SECTION("a vocabulary beside others") {
+    files.write_json("vocab.json", other);
+    files.write_json("tokenizer.json", {{"model", other}});
+    config.data.tokenizer = files.write_json("encoder.json", data::testing::small_vocabulary());
+    files.write("merges.txt", "a b\nab c\n");
+  }
+  SECTION("a tokenizer.json of another name") {
+    files.write_json("tokenizer.json", {{"model", other}});
+    config.data.tokenizer = files.write_json("mine.json", data::testing::small_tokenizer());
+  }
+  SECTION("tiktoken's") {
+    config.data.tokenizer = files.write("mine.tiktoken", data::testing::small_ranks());
+    config.data.tokenizer_split = "gpt2";
+    read_as += "/mine.tiktoken";
+  }
+  SECTION("bytes") {
+    read_as = config.data.tokenizer;
+  }
+  REQUIRE(engine::export_hugging_face(saved_language_model(config), {.output = folder / "out"}));
+  const auto& split = config.data.tokenizer_split;
+  const auto read = data::open_tokenizer(read_as, split);
+  REQUIRE(read);
+  const auto whole = data::open_tokenizer(config.data.tokenizer, split).value();
+  CHECK((*read)->fingerprint() == whole->fingerprint());
+  CHECK(read_json_file(folder / "out/config.json").at("eos_token_id") == whole->end_of_document());
+}
+
 TEST_CASE("what is there is not written over, and nothing is left of what failed") {
   const ScratchFolder folder;
   auto config = small_language_config("gpt2-mini");

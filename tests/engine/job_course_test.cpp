@@ -61,12 +61,12 @@ TEST_CASE("a job that ends by tokens has the schedule of so many steps") {
 TEST_CASE("a schedule that does not fit is refused, but where max_steps cuts a longer run short") {
   Book book;
   book.config.train.max_tokens = 30 * 96;
-  book.config.train.schedule.warmup = {31, Unit::steps};
+  book.config.train.schedule.warmup = {30, Unit::steps};
   const auto refused = book.open();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_input);
   CHECK(refused.error().message ==
-        "train.schedule.warmup: 31 steps of warm-up leave nothing of the run's 30 steps");
+        "train.schedule.warmup: 30 steps of warm-up leave nothing of the run's 30 steps");
   book.config.train.max_steps = 2; // a trial
   CHECK(book.open().value()->plan.total_steps() == 2);
   book.config.train.max_tokens.reset();

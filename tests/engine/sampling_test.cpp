@@ -49,6 +49,15 @@ TEST_CASE("at temperature one half probabilities are squared") {
   check_shares({.temperature = 0.5, .seed = 1}, {0.01 / 0.3, 0.16 / 0.3, 0.09 / 0.3, 0.04 / 0.3});
 }
 
+TEST_CASE(
+    "ids that are never chosen do not come, however likely they are, and take nobody's place") {
+  const std::vector<float> logits = logits_of({0.1, 0.4, 0.3, 0.2});
+  CHECK(Sampler{{.temperature = 0}, {1, 2}}.choose(logits) == 3);
+  Sampler few{{.top_k = 2, .seed = 1}, {1}};
+  for (int i = 0; i < 100; ++i)
+    CHECK(few.choose(logits) >= 2);
+}
+
 TEST_CASE("top_k leaves so many of the likeliest") {
   check_shares({.top_k = 2, .seed = 1}, {0, 0.4 / 0.7, 0.3 / 0.7, 0});
 }

@@ -50,12 +50,17 @@ TEST_CASE("language models have as many parameters as the originals") {
     INFO(name);
     CHECK(language_parameters(language_graph({.name = name}, tokens(64, 50257))) == count);
   }
-  const std::map<std::string, std::int64_t> of_llama = {
-      {"llama-1b", 1100048384}, {"llama-3b", 3426473600}, {"llama-7b", 6738415616}};
+  const std::map<std::string, std::int64_t> of_llama = {{"llama-110m", 134105856},
+                                                        {"llama-1b", 1100048384},
+                                                        {"llama-3b", 3426473600},
+                                                        {"llama-7b", 6738415616}};
   for (const auto& [name, count] : of_llama) {
     INFO(name);
     CHECK(language_parameters(language_graph({.name = name}, tokens(64, 32000))) == count);
   }
+  // As in llama2.c, whose stories110M has a tied head.
+  CHECK(language_parameters(language_graph({.name = "llama-110m", .head = "tied"},
+                                           tokens(64, 32000))) == 109529856);
 }
 
 TEST_CASE("the smallest ones have ten million parameters or so in their blocks") {

@@ -120,11 +120,17 @@ TEST_CASE("lengths that do not fit into the run are refused") {
     const auto status = check_lengths(schedule, span);
     return status ? std::string{} : status.error().message;
   };
-  CHECK(refusal({.warmup = {100, Unit::steps}}).empty());
+  CHECK(refusal({.warmup = {99, Unit::steps}}).empty());
+  CHECK(refusal({.warmup = {100, Unit::steps}}) ==
+        "train.schedule.warmup: 100 steps of warm-up leave nothing of the run's 100 steps");
+  CHECK(refusal({.warmup = {9.99}}).empty()); // of 10 epochs; in whole steps it is all of them
   CHECK(refusal({.warmup = {1000, Unit::tokens}}) ==
         "train.schedule.warmup: 125 steps of warm-up leave nothing of the run's 100 steps");
   CHECK(refusal({.warmup = {1e300}}).starts_with("train.schedule.warmup: 1000000000000000000 "));
   CHECK(refusal({.name = "step", .milestones = {{5}, {90, Unit::percent}}}).empty());
+  CHECK(refusal({.name = "step", .milestones = {{5}, {99, Unit::steps}}}).empty());
+  CHECK(refusal({.name = "step", .milestones = {{5}, {100, Unit::steps}}}) ==
+        "train.schedule.milestones: 100 steps, step 100, is never reached in 100 steps");
   CHECK(refusal({.name = "step", .milestones = {{5}, {1600, Unit::tokens}, {6}}}) ==
         "train.schedule.milestones: 1600 tokens, step 200, is never reached in 100 steps");
   CHECK(refusal({.name = "wsd", .warmup = {40, Unit::steps}, .decay = {6}}).empty());

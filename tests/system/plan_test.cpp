@@ -1,6 +1,6 @@
 // `troupe plan` against what a run then measures.
 #include "daemons.hpp"
-#include "experiment.hpp"
+#include "language_runs.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -38,6 +38,18 @@ double sent_in_a_round(const RunFiles& run) {
   return std::accumulate(sent.begin() + 4, sent.begin() + 8, 0.0) / 4;
 }
 
+/// Of rank 0; that of dp has the optimizer.
+void check_memory(const nlohmann::json& planned, const RunFiles& run) {
+  const auto worker = run.summary().at("workers").at(0);
+  for (const auto& [kind, bytes] : worker.at("peak_bytes_by_kind").items()) {
+    INFO(kind);
+    CHECK(planned.at("bytes_by_kind").at(kind).get<double>() ==
+          Approx(bytes.get<double>()).epsilon(0.05));
+  }
+  CHECK(planned.at("total_bytes").get<double>() ==
+        Approx(worker.at("peak_memory_bytes").get<double>()).epsilon(0.05));
+}
+
 } // namespace
 
 TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
@@ -56,19 +68,28 @@ TEST_CASE("a run needs what was planned, by kind, and sends what was planned") {
   const auto planned = strategy(plan(experiment, settings), name);
   const auto run = experiment.completed(name, settings);
 
-  // dp's rank 0 has the optimizer.
-  const auto worker = run.summary().at("workers").at(0);
-  for (const auto& [kind, bytes] : worker.at("peak_bytes_by_kind").items()) {
-    INFO(kind);
-    CHECK(planned.at("bytes_by_kind").at(kind).get<double>() ==
-          Approx(bytes.get<double>()).epsilon(0.05));
-  }
-  CHECK(planned.at("total_bytes").get<double>() ==
-        Approx(worker.at("peak_memory_bytes").get<double>()).epsilon(0.05));
+  check_memory(planned, run);
   const auto sent = run.column<double>("collective_bytes").at(1);
   const auto workers = static_cast<double>(run.summary().at("workers").size());
   CHECK(planned.at("sent_bytes_per_step").get<double>() ==
         Approx(sent / workers).epsilon(0.01).margin(64)); // a found-inf is a few bytes
+}
+
+TEST_CASE("language models need what was planned, with the logits that they have at a time") {
+  const std::string model = GENERATE("gpt2-mini", "llama-mini");
+  const std::string name = GENERATE("single", "ddp", "zero3");
+  const Settings job = GENERATE(Settings{"data.batch_size=16"},
+                                Settings{"precision.mode=amp_bf16", "train.recompute=block"},
+                                Settings{"train.accumulate=2", "train.sample.every=2 steps"});
+  CAPTURE(model, name, job);
+  const auto experiment = on_text(model, job);
+  const auto settings = Settings{"train.max_steps=2", "model.vocabulary=40000",
+                                 "data.eval_batch_size=16", "parallel.strategy=" + name,
+                                 name == "single" ? "devices.count=1" : "devices.count=2"};
+  const auto planned = strategy(plan(experiment, settings), name);
+  check_memory(planned, experiment.completed(name, settings));
+  // 16 MB of those of an evaluation's 512 tokens, at least.
+  CHECK(planned.at("bytes_by_kind").at("workspace") > 16'000'000);
 }
 
 TEST_CASE("teams need what was planned, and send what was planned") {

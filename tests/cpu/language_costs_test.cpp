@@ -1,0 +1,99 @@
+// What attention and the loss of language models take on the host: memory that grows as the text
+// does, and the operations that a profile tells.
+#include "troupe/core/device/executable.hpp"
+#include "troupe/cpu/host_device.hpp"
+#include "troupe/cpu/onednn/profile.hpp"
+#include "troupe/nn/builder.hpp"
+#include "troupe/nn/compile.hpp"
+#include "troupe/nn/cost.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace troupe;
+using Catch::Approx;
+
+namespace {
+
+constexpr std::int64_t heads = 4, head_dim = 8;
+
+/// Attention over embedded tokens, and the loss of a head with so many classes; its gradient, too.
+nn::PreparedModel model_of(std::int64_t tokens, std::int64_t classes, nn::Purpose purpose) {
+  constexpr std::int64_t width = heads * head_dim;
+  nn::GraphBuilder b;
+  b.begin_unit("all");
+  const auto ids = b.input("tokens", {1, tokens}, DType::i32);
+  const auto labels = b.target("labels", {1, tokens}, DType::i32);
+  const auto table = b.parameter("wte.weight", {11, 3 * width}, Initial::normal(0.02));
+  const auto weight = b.parameter("head.weight", {classes, width}, Initial::normal(0.02));
+  const auto x = b.apply(Op::embedding, "wte", {ids, table});
+  const auto y = b.apply(Op::causal_attention, "attention", {x},
+                         AttentionAttributes{tokens, heads, heads, head_dim}, {"log_sum_exp"});
+  b.apply(Op::linear_cross_entropy, "loss", {y, weight, labels}, LossAttributes{},
+          {"log_sum_exp", "counted"});
+  auto graph = std::move(b).finish();
+  REQUIRE(graph);
+  auto prepared = nn::run_passes(*graph, purpose, {});
+  REQUIRE(prepared);
+  return *std::move(prepared);
+}
+
+/// Of activations and of what ops work in.
+double bytes_of_pass(std::int64_t tokens, std::int64_t classes, nn::Purpose purpose) {
+  const auto model = model_of(tokens, classes, purpose);
+  const auto device = cpu::make_host_device(0, 2);
+  REQUIRE(device->compile(model.graph, {.threads = 2, .memory = model.memory}));
+  const auto& peak = device->memory().peak;
+  return static_cast<double>(peak[static_cast<std::size_t>(MemoryKind::activations)] +
+                             peak[static_cast<std::size_t>(MemoryKind::workspace)]);
+}
+
+} // namespace
+
+TEST_CASE("attention's memory grows as its text does, and has no scores of all pairs of tokens") {
+  const auto purpose = GENERATE(nn::Purpose::training, nn::Purpose::evaluation);
+  const auto once = bytes_of_pass(2048, 16, purpose), twice = bytes_of_pass(4096, 16, purpose);
+  CHECK(twice < 2.2 * once);
+  CHECK(twice < 4096.0 * 4096 * sizeof(float) / 4); // of one head of the four
+}
+
+TEST_CASE("the loss has some logits at a time, however many tokens and classes there are") {
+  const auto purpose = GENERATE(nn::Purpose::training, nn::Purpose::evaluation);
+  const auto once = bytes_of_pass(8192, 32768, purpose);
+  CHECK(bytes_of_pass(16384, 32768, purpose) < 1.2 * once);
+  CHECK(bytes_of_pass(8192, 65536, purpose) < 1.2 * once);
+  CHECK(once < 8192.0 * 32768 * sizeof(float) / 4); // of all of them
+}
+
+TEST_CASE("a profile tells the operations of attention, forward and backward") {
+  const auto model = model_of(16, 16, nn::Purpose::training);
+  const auto device = cpu::make_host_device(0, 2);
+  const auto stream = device->create_stream({.threads = 2});
+  const auto executable = device->compile(model.graph, {.threads = 2, .memory = model.memory});
+  REQUIRE(executable);
+  auto* const profiled = dynamic_cast<cpu::Profiled*>(executable->get());
+  REQUIRE(profiled);
+  std::vector<float> parameters((*executable)->layout().unit_elements.at(0));
+  auto gradients = parameters;
+  (*executable)->bind(0, parameters.data(), gradients.data());
+  (*executable)->refresh_all(*stream);
+  std::vector<std::int32_t> tokens(16), labels(16);
+  auto batch = (*executable)->batch();
+  for (auto& tensor : batch)
+    tensor.data = tensor.name == "tokens" ? tokens.data() : labels.data();
+  REQUIRE((*executable)->set_batch(batch));
+  profiled->start_profile();
+  (*executable)->run(*stream);
+  REQUIRE(stream->synchronize());
+  const auto lines = profiled->profile(false);
+  for (const auto op : {Op::causal_attention, Op::causal_attention_backward}) {
+    const auto line = std::ranges::find(lines, to_string(op), &cpu::ProfileLine::label);
+    const auto node = std::ranges::find(model.graph.nodes, op, &Node::op);
+    REQUIRE(line != lines.end());
+    CHECK(line->operations == Approx(nn::cost_of(model.graph, *node).operations));
+  }
+}
