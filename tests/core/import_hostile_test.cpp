@@ -35,6 +35,13 @@ const std::string deepspeed_file = R"({
   "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}
 })";
 
+const std::string hugging_face_file = R"({
+  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000,
+  "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "rms_norm_eps": 1e-05, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+  "rope_scaling": null, "tie_word_embeddings": false, "dtype": "float32"
+})";
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i)
@@ -83,9 +90,11 @@ TEST_CASE("mutated files end in a config or in problems with their places") {
   for (unsigned i = 0; i < fuzzed_files() / 5; ++i) {
     const auto yaml = mutated(accelerate_file, random);
     const auto json = mutated(deepspeed_file, random);
-    CAPTURE(seed, i, yaml, json);
+    const auto model = mutated(hugging_face_file, random);
+    CAPTURE(seed, i, yaml, json, model);
     check_said(from_accelerate(yaml), "a.yaml");
     check_said(from_deepspeed(json), "ds.json");
+    check_said(from_hugging_face(model), "config.json");
   }
 }
 
@@ -94,6 +103,8 @@ TEST_CASE("files that end anywhere") {
     check_said(from_deepspeed(deepspeed_file.substr(0, length)), "ds.json");
   for (std::size_t length = 0; length <= accelerate_file.size(); ++length)
     check_said(from_accelerate(accelerate_file.substr(0, length)), "a.yaml");
+  for (std::size_t length = 0; length <= hugging_face_file.size(); ++length)
+    check_said(from_hugging_face(hugging_face_file.substr(0, length)), "config.json");
   CHECK(problems_of(from_deepspeed("{\"a\": 1,\n\"b\"")) ==
         Lines{"ds.json:2:3: not JSON: the file ends too early, or goes on after its end"});
 }
@@ -157,4 +168,41 @@ TEST_CASE("numbers that no key takes are named") {
     // What no number holds is no JSON, and nothing after it is read.
     CHECK(imported.problems.size() == (value == "1e999" ? 1 : 3));
   }
+}
+
+TEST_CASE("any byte of config.json may be another one") {
+  for (std::size_t at = 0; at < hugging_face_file.size(); ++at)
+    for (const unsigned bits : {0x01u, 0x80u}) {
+      auto flipped = hugging_face_file;
+      flipped[at] = static_cast<char>(static_cast<unsigned char>(flipped[at]) ^ bits);
+      CAPTURE(at, bits);
+      check_said(from_hugging_face(flipped), "config.json");
+    }
+}
+
+TEST_CASE("sizes that no model has are named") {
+  const auto refusal = [](const std::string& key, const std::string& value) {
+    const auto imported =
+        from_hugging_face(fmt::format(R"({{"model_type": "gpt2", "{}": {}}})", key, value));
+    CAPTURE(key, value);
+    REQUIRE(imported.problems.size() == 1);
+    CHECK(imported.yaml.empty());
+    return problems_of(imported)[0];
+  };
+  for (const std::string key :
+       {"n_embd", "n_layer", "n_head", "n_positions", "n_inner", "vocab_size"})
+    for (const std::string value : {"-1", "0", "0.5", "-9223372036854775808", "1e18",
+                                    "9223372036854775807", "99999999999999999999999", "\"many\"",
+                                    "[768]", "{\"a\": 1}", "true", "NaN", "Infinity", "1e999"})
+      CHECK(refusal(key, value).starts_with("config.json"));
+  CHECK(refusal("n_embd", "-768") == "config.json:1:24: n_embd: -768 is not allowed; allowed: a "
+                                     "whole number, at least 1");
+  CHECK(refusal("n_layer", "1000000000") ==
+        "config.json:1:24: n_layer: model.layers: 1000000000 is out of range; allowed: a whole "
+        "number, 1 to 1000, or null");
+  CHECK(refusal("n_layer", R"("many")") == "config.json:1:24: n_layer: \"many\" is not allowed; "
+                                           "allowed: a whole number, at least 1");
+  CHECK(refusal("n_layer", "NaN") == "config.json:1:35: not JSON: unexpected \"n_layer\": N");
+  CHECK(refusal("layer_norm_epsilon", "1e999") == "config.json:1:51: 1e999: no number is so large");
+  CHECK(refusal("n_embd", repeated("[", 1000)) == "config.json:1:24: nested deeper than 32 levels");
 }

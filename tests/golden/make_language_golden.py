@@ -5,7 +5,8 @@ Usage: make_language_golden.py [NAME ...]. Writes gpt2.json, llama.json and gpt2
 itself, or those that are named. Made with Debian's torch 2.14 and transformers 5.12. gpt2_124m is
 GPT-2 as it is, in all its sizes: 40 seconds of a processor.
 
-The truth is float64; how far the same model is from it in float32 stands beside it. Parameters are
+The truth is float64; how far the same model is from it in float32, and the small ones in each mode
+of 16 bits, stands beside it. Parameters are
 golden_recipe's, by Hugging Face's names. Weights of GPT-2's Conv1D are (in, out) there: ours are
 (out, in), and so are what is drawn for them and their gradients. One label is ignored.
 """
@@ -20,6 +21,7 @@ from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
 from golden_recipe import digest, labels, parameter, short
+from precision_modes import HALVES, PrecisionMode
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 10
@@ -87,49 +89,52 @@ def batch(case):
     return tokens, targets
 
 
-def logits_and_loss(case, model):
+def logits_and_loss(case, mode, model):
     tokens, targets = batch(case)
-    logits = model(tokens).logits.reshape(-1, case.vocabulary)
+    with mode.autocast():
+        logits = model(tokens).logits.reshape(-1, case.vocabulary)
+    logits = logits.to(max(logits.dtype, torch.float32, key=lambda dtype: dtype.itemsize))
     return logits, F.cross_entropy(logits, targets)
 
 
-def filled(case, dtype):
-    model = case.make().to(dtype)
+def filled(case, mode):
+    model = case.make()
     fill(model)
-    return model
+    return model.to(mode.stored)
 
 
-def optimizer_of(model, name):
-    """Matrices and tables decay, what has one dimension does not."""
-    arguments = dict(OPTIMIZERS[name])
+def optimizer_of(model, mode, name):
+    """Matrices and tables decay, what has one dimension does not. Fused ones compute halves in f32."""
+    arguments = dict(OPTIMIZERS[name], fused=mode.stored.itemsize == 2)
     decay = arguments.pop("weight_decay")
     groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": decay},
               {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0}]
     return (torch.optim.SGD if name == "sgd" else torch.optim.AdamW)(groups, **arguments)
 
 
-def losses(case, dtype, name):
-    model = filled(case, dtype)
-    optimizer = optimizer_of(model, name)
+def losses(case, mode, name):
+    model = filled(case, mode)
+    optimizer = optimizer_of(model, mode, name)
     found = []
     for _ in range(STEPS):
         optimizer.zero_grad()
-        _, loss = logits_and_loss(case, model)
-        loss.backward()
+        _, loss = logits_and_loss(case, mode, model)
+        mode.backward(loss, model)
         optimizer.step()
         found.append(loss.item())
     return found
 
 
-def run(case, dtype):
-    model = filled(case, dtype)
-    logits, loss = logits_and_loss(case, model)
-    loss.backward()
+def run(case, mode):
+    mode = PrecisionMode(mode)
+    model = filled(case, mode)
+    logits, loss = logits_and_loss(case, mode, model)
+    mode.backward(loss, model)
     transposed = turned(model)
     gradients = {name: (p.grad.T if name in transposed else p.grad).contiguous().double()
                  for name, p in model.named_parameters()}
     return {"logits": logits.detach().double(), "loss": loss.item(), "gradients": gradients,
-            "losses": {name: losses(case, dtype, name) for name in case.optimizers}}
+            "losses": {name: losses(case, mode, name) for name in case.optimizers}}
 
 
 def distance(got, expected):
@@ -140,8 +145,17 @@ def flat(run_):
     return torch.cat([g.reshape(-1) for g in run_["gradients"].values()])
 
 
+def error(found, truth):
+    """How far a run is from the truth."""
+    return {"logits": distance(found["logits"], truth["logits"]),
+            "gradients": distance(flat(found), flat(truth)),
+            "losses": {key: short(max(abs(a - b) for a, b in zip(values, truth["losses"][key])))
+                       for key, values in found["losses"].items()}}
+
+
 def record(name, case):
-    truth, single = run(case, torch.float64), run(case, torch.float32)
+    truth = run(case, "fp64")
+    modes = ("fp32", *HALVES) if case.optimizers else ("fp32",)
     golden = {
         "batch": case.batch, "sequence": case.sequence, "vocabulary": case.vocabulary,
         "optimizers": case.optimizers,
@@ -149,11 +163,7 @@ def record(name, case):
         "loss": short(truth["loss"]),
         "losses": {key: [short(v) for v in values] for key, values in truth["losses"].items()},
         "gradients": {key: digest(g.numpy()) for key, g in truth["gradients"].items()},
-        "pytorch_f32_error": {
-            "logits": distance(single["logits"], truth["logits"]),
-            "gradients": distance(flat(single), flat(truth)),
-            "losses": {key: short(max(abs(a - b) for a, b in zip(values, truth["losses"][key])))
-                       for key, values in single["losses"].items()}},
+        "pytorch_error": {mode: error(run(case, mode), truth) for mode in modes},
     }
     (HERE / f"{name}.json").write_text(json.dumps(golden, indent=1) + "\n")
 

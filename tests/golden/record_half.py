@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 from golden_recipe import digest, labels, short, uniform
 from make_golden import OPTIMIZER, CifarResNet, distance, fill, gradients, images_named
+from precision_modes import HALVES, PrecisionMode
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
 STEPS = 10
-SCALE = 1024.0  # of amp_fp16's loss
 
 
 def tensor(name, shape, dtype=torch.float32):
@@ -91,29 +91,21 @@ def perceptrons():
             for kind, arguments in cases]
 
 
-class Mode:
+class Mode(PrecisionMode):
     """How one precision.mode trains a model."""
-
-    def __init__(self, mode):
-        self.amp = mode.startswith("amp_")
-        self.type = torch.float16 if mode.endswith("fp16") else torch.bfloat16
-        self.stored = torch.float32 if self.amp else self.type
-        self.scale = SCALE if mode == "amp_fp16" else 1.0
 
     def prepare(self, model):
         fill(model.float())
         return model.to(self.stored).train()
 
     def logits(self, model, images):
-        with torch.autocast("cpu", self.type, enabled=self.amp):
+        with self.autocast():
             return model(images.to(self.stored)).float()
 
     def step(self, model, images, targets):
         logits = self.logits(model, images)
         loss = F.cross_entropy(logits, targets)
-        (loss * self.scale).backward()
-        for p in model.parameters():
-            p.grad /= self.scale
+        self.backward(loss, model)
         return logits.detach().double(), loss.item()
 
 
@@ -156,7 +148,7 @@ def resnet20():
     # oneDNN has f16's backward as loops that take minutes.
     with torch.backends.mkldnn.flags(enabled=False):
         return {mode: record_model(mode, CifarResNet(3, 10), images, targets, golden)
-                for mode in ("fp16", "bf16", "amp_fp16", "amp_bf16")}
+                for mode in HALVES}
 
 
 def main():

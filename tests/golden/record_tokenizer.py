@@ -15,6 +15,8 @@ import re
 import sys
 import unicodedata
 
+from byte_characters import CHARACTERS, written
+
 MERGES = 240
 
 
@@ -63,20 +65,6 @@ LINES = [
     "     x", " \n x", "x \n", "x\n \n", "\t\tx\n\n\ny",
     "\u0000\u0001\u007f\u009f", "it's\u2019s 'S'l 'lL'v 've\n",
 ]
-
-
-def bytes_to_characters():
-    visible = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in visible]
-    return {**{byte: chr(byte) for byte in visible},
-            **{byte: chr(256 + i) for i, byte in enumerate(others)}}
-
-
-CHARACTERS = bytes_to_characters()
-
-
-def written(token):
-    return "".join(CHARACTERS[byte] for byte in token)
 
 
 def merged(word, pair):

@@ -2,10 +2,8 @@
 // logits, every parameter's gradient, statistics, ten losses of SGD with momentum and weight decay,
 // and the logits of an evaluation after that.
 //
-// Tolerances: in the 2-norm over everything, an engine may be as far from the truth as three times
-// (f16 and bf16: one and a half times, or the bound would say nothing) what PyTorch's own run in
-// that precision is, plus the rounding of a few operations. A single parameter's gradient may be
-// ten times as far as all of them together.
+// Tolerances: what golden_recipe.hpp has of PyTorch's own error. A single parameter's gradient may
+// be ten times as far as all of them together.
 #include "engine_runner.hpp"
 #include "golden_recipe.hpp"
 
@@ -29,18 +27,6 @@ using Engine = CompileOptions::Engine;
 /// Of the inputs of its relus some are so near to zero that rounding decides about them, as it does
 /// between instruction sets. (Images of ResNet-20 were chosen so that none is.)
 constexpr double rounded_images_error = 3e-3;
-
-/// Rounding of one operation in the 2-norm, times a few.
-double slack(Precision precision) {
-  switch (compute_type(precision)) {
-  case DType::bf16:
-    return 4 * 0x1p-8;
-  case DType::f16:
-    return 4 * 0x1p-11;
-  default:
-    return 16 * 0x1p-23;
-  }
-}
 
 /// |x - truth| / |truth| of PyTorch's own run in a precision.
 nlohmann::json pytorch_error(const nlohmann::json& golden, Precision precision) {
@@ -96,7 +82,7 @@ public:
       runner_->update(at_step(*first, static_cast<std::int64_t>(step), sgd.lr));
       check("loss of step " + std::to_string(step),
             std::abs(double{runner_->outputs()["loss"]} - losses[step]),
-            times_pytorch("losses") + slack(precision_) * losses[step]);
+            times_pytorch("losses") + rounding_slack(precision_) * losses[step]);
     }
     check_evaluation();
   }
@@ -124,9 +110,11 @@ private:
     REQUIRE(done.has_value());
   }
 
-  double allowed(const char* what) const { return times_pytorch(what) + slack(precision_); }
+  double allowed(const char* what) const {
+    return times_pytorch(what) + rounding_slack(precision_);
+  }
   double times_pytorch(const char* what) const {
-    return (precision_ == Precision::fp32 ? 3.0 : 1.5) * error_.at(what).get<double>();
+    return pytorch_factor(precision_) * error_.at(what).get<double>();
   }
 
   static void check(const std::string& what, double found, double allowed) {

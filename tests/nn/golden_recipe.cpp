@@ -87,4 +87,19 @@ double distance(const std::vector<float>& got, const std::vector<float>& expecte
   return std::sqrt(difference / std::max(norm, 1e-30));
 }
 
+double pytorch_factor(Precision precision) {
+  return compute_type(precision) == DType::f32 ? 3.0 : 1.5;
+}
+
+double rounding_slack(Precision precision) {
+  switch (compute_type(precision)) {
+  case DType::bf16:
+    return 4 * 0x1p-8;
+  case DType::f16:
+    return 4 * 0x1p-11;
+  default:
+    return 16 * 0x1p-23;
+  }
+}
+
 } // namespace troupe::nn::test

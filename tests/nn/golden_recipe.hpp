@@ -2,7 +2,7 @@
 /// makes, and what PyTorch made of them.
 #pragma once
 
-#include "troupe/core/graph/tensor.hpp"
+#include "troupe/core/graph/precision.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -25,5 +25,11 @@ std::vector<float> golden_samples(const std::vector<float>& values);
 
 /// |got - expected| / |expected| in the 2-norm.
 double distance(const std::vector<float>& got, const std::vector<float>& expected);
+
+/// How far from the truth an engine may be, in the 2-norm over everything: three times (in 16 bits
+/// one and a half times, or the bound would say nothing) what PyTorch's own run in that precision
+/// is, plus the rounding of a few operations.
+double pytorch_factor(Precision precision);
+double rounding_slack(Precision precision);
 
 } // namespace troupe::nn::test

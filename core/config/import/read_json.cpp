@@ -65,11 +65,15 @@ public:
     advance_to(begin);
     return builder_.name(name, line_, static_cast<int>(begin - line_begin_) + 1);
   }
-  bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception&) {
+  bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception& error) {
+    constexpr int too_large = 406; // nlohmann's number of it
     const auto end = static_cast<std::size_t>(at_ - text_.data());
     advance_to(end == 0 ? 0 : end - 1);
     // At the end of the file the last line break would be the place of nothing.
     const auto column = static_cast<int>((end == 0 ? 0 : end - 1) - line_begin_) + 1;
+    if (error.id == too_large)
+      return builder_.fail(line_, column,
+                           fmt::format("{}: no number is so large", token.substr(0, 60)));
     return builder_.fail(line_, column,
                          at_ == text_.data() + text_.size()
                              ? "not JSON: the file ends too early, or goes on after its end"
