@@ -132,8 +132,7 @@ void take_summary(ComparedRun& run, std::string_view json) {
   run.problem.clear();
   run.seconds = summary->seconds;
   run.samples_per_second = summary->samples_per_second;
-  if (summary->tokens_per_sample > 0)
-    run.tokens_per_second = throughput(*summary, summary->samples_per_second).per_second;
+  run.tokens_per_second = tokens_per_second(*summary, summary->samples_per_second);
   run.overlap_ratio = summary->overlap_ratio;
   run.loss = summary->loss;
   run.accuracy = summary->accuracy;
