@@ -72,7 +72,8 @@ TEST_CASE("norms add what config.json says, or what transformers adds without it
   const auto said = from_hugging_face(R"({"model_type": "llama", "rms_norm_eps": 1e-4})");
   CHECK(config_of(said).model.norm_epsilon == 1e-4);
   CHECK(said_of(said, "model_type") ==
-        "mapped to model.name: llama-7b (the other keys say which size)");
+        "mapped to model.name: llama-7b, model.vocabulary: 32000, model.intermediate: 11008 "
+        "(the other keys say which size)");
   const auto unsaid = from_hugging_face(R"({"model_type": "llama"})");
   CHECK(config_of(unsaid).model.norm_epsilon == 1e-6);
   CHECK(said_of(unsaid, "model_type") ==
@@ -82,7 +83,7 @@ TEST_CASE("norms add what config.json says, or what transformers adds without it
 
 TEST_CASE("what config.json does not say of the size is what transformers takes") {
   const ScratchFolder folder;
-  write_bytes(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 64})");
+  write_bytes(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 96})");
   write_bytes(folder / "vocab.json", "");
   const auto beside = import_hugging_face(folder.path(), {}, nn::model_catalogue());
   CHECK(config_of(beside).model.vocabulary == 50257); // a tokenizer of files does not say it
