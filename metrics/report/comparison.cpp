@@ -121,7 +121,7 @@ std::string markdown_row(const ComparedRun& run, const std::vector<Column>& colu
 
 void take_summary(ComparedRun& run, std::string_view json) {
   const auto summary = parse_summary(json);
-  if (!summary) {
+  if (!summary || summary->status.empty()) {
     run.problem = "the run has left no summary";
     return;
   }

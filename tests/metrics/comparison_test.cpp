@@ -108,6 +108,8 @@ TEST_CASE("a run that did not complete is a row with its reason") {
   CHECK(stopped.problem == "stopped");
   take_summary(lost, "{\"half\":");
   CHECK(has(lost.problem, "no summary"));
+  take_summary(lost, R"({"status": 1})");
+  CHECK(has(lost.problem, "no summary"));
 
   const Comparison comparison{"small", {completed("ddp"), failed}};
   const auto table = to_markdown(comparison);
