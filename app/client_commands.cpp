@@ -54,8 +54,11 @@ nlohmann::ordered_json to_json(const actors::JobStatus& status) {
                                  {"world_size", status.world_size},
                                  {"loss", status.loss},
                                  {"samples_per_second", status.samples_per_second},
+                                 {"tokens_per_second", nullptr},
                                  {"error", nullptr},
                                  {"nodes", nlohmann::ordered_json::array()}};
+  if (status.tokens_per_second)
+    json["tokens_per_second"] = *status.tokens_per_second;
   if (!status.error.empty())
     json["error"] = status.error;
   for (const auto& node : status.nodes)
@@ -75,9 +78,12 @@ std::string counted(Count count, const char* what) {
 }
 
 void print_job(const actors::JobStatus& status) {
-  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s\n", status.name,
+  fmt::print("{}: {}, epoch {}, step {} of {}, loss {:.4f}, {:.0f} samples/s", status.name,
              status.phase, status.epoch + 1, status.step, status.total_steps, status.loss,
              status.samples_per_second);
+  if (status.tokens_per_second)
+    fmt::print(", {:.0f} tokens/s", *status.tokens_per_second);
+  fmt::print("\n");
   if (!status.error.empty())
     fmt::print("error: {}\n", status.error);
   fmt::print("generation {}, {}, {}; {} leads\n\n", status.generation,

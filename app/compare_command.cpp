@@ -155,9 +155,12 @@ private:
 std::string said_of(const metrics::ComparedRun& run) {
   if (!run.problem.empty())
     return run.problem;
-  return fmt::format("{}, {} samples/s, {} per worker", metrics::readable_seconds(run.seconds),
-                     metrics::readable_rate(run.samples_per_second),
-                     metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
+  auto text = fmt::format("{}, {} samples/s", metrics::readable_seconds(run.seconds),
+                          metrics::readable_rate(run.samples_per_second));
+  if (run.tokens_per_second)
+    text += fmt::format(", {} tokens/s", metrics::readable_rate(*run.tokens_per_second));
+  return text + fmt::format(", {} per worker",
+                            metrics::readable_bytes(static_cast<double>(run.peak_memory_bytes)));
 }
 
 metrics::ComparedMachine this_machine() {

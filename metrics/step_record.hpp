@@ -217,9 +217,9 @@ struct RunResult {
   std::int64_t steps = 0;
   double seconds = 0;
   double samples_per_second = 0;
-  std::optional<double> mfu = {};      ///< mean over the time of steps
-  double loss = 0;                     ///< of the last step
-  std::optional<double> accuracy = {}; ///< of the last evaluation
+  std::optional<double> mfu = {};                      ///< mean over the time of steps
+  double loss = 0;                                     ///< of the last step
+  std::optional<double> test_loss = {}, accuracy = {}; ///< of the last evaluation
   std::string parameters_sha256 = {};
 };
 

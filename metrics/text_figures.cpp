@@ -5,9 +5,15 @@
 namespace troupe::metrics {
 
 Throughput throughput(const RunInfo& run, double samples_per_second) {
+  if (const auto tokens = tokens_per_second(run, samples_per_second))
+    return {*tokens, "tokens"};
+  return {samples_per_second, run.sample_name};
+}
+
+std::optional<double> tokens_per_second(const RunInfo& run, double samples_per_second) {
   if (run.tokens_per_sample == 0)
-    return {samples_per_second, run.sample_name};
-  return {samples_per_second * static_cast<double>(run.tokens_per_sample), "tokens"};
+    return std::nullopt;
+  return samples_per_second * static_cast<double>(run.tokens_per_sample);
 }
 
 std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss) {

@@ -16,6 +16,9 @@ struct Throughput {
 /// Of samples, or of the tokens that they are.
 Throughput throughput(const RunInfo& run, double samples_per_second);
 
+/// Nothing of samples that are no texts.
+std::optional<double> tokens_per_second(const RunInfo& run, double samples_per_second);
+
 /// e to the power of the mean loss of a token. Nothing of samples that are no texts.
 std::optional<double> perplexity(const RunInfo& run, const std::optional<double>& loss);
 

@@ -62,7 +62,7 @@ struct JobEnd {
         f.field("status", r.status), f.field("error", x.error), f.field("for_all", x.for_all),
         f.field("steps", r.steps), f.field("epochs", r.epochs), f.field("seconds", r.seconds),
         f.field("samples_per_second", r.samples_per_second), f.field("mfu", r.mfu),
-        f.field("loss", r.loss), f.field("accuracy", r.accuracy),
+        f.field("loss", r.loss), f.field("test_loss", r.test_loss), f.field("accuracy", r.accuracy),
         f.field("parameters_sha256", r.parameters_sha256));
   }
 };

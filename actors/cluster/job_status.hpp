@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct JobStatus {
   std::int64_t step = 0, total_steps = 0, epoch = 0;
   std::int32_t world_size = 0;
   double loss = 0, samples_per_second = 0;
-  std::string error;             ///< why it failed; empty: it has not
+  std::optional<double> tokens_per_second = {}; ///< of these samples, where they are texts
+  std::string error;                            ///< why it failed; empty: it has not
   std::vector<NodeStatus> nodes; ///< the one that leads first; empty: there is no job yet
 
   template <class Inspector>
@@ -48,6 +50,7 @@ struct JobStatus {
                               f.field("total_steps", x.total_steps), f.field("epoch", x.epoch),
                               f.field("world_size", x.world_size), f.field("loss", x.loss),
                               f.field("samples_per_second", x.samples_per_second),
+                              f.field("tokens_per_second", x.tokens_per_second),
                               f.field("error", x.error), f.field("nodes", x.nodes));
   }
 };

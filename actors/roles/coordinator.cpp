@@ -20,6 +20,7 @@ CoordinatorState::CoordinatorState(coordinator_actor::pointer self, CoordinatorS
   summary_.checkpoint_failures = totals_.summary.checkpoint_failures;
   summary_.checkpoint = totals_.summary.checkpoint;
   summary_.loss = setup_.before.loss;
+  summary_.test_loss = setup_.before.test_loss;
   summary_.accuracy = setup_.before.accuracy;
   if (totals_.sampled <= committed_) // else it is written again
     sampled_ = totals_.sampled;
@@ -109,7 +110,7 @@ RunTotalsPtr CoordinatorState::release() {
   totals_.seconds += seconds(Clock::now() - begin_);
   totals_.summary = summary_;
   totals_.committed = committed_;
-  totals_.run = {summary_.loss, summary_.accuracy, epoch_};
+  totals_.run = {summary_.loss, summary_.test_loss, summary_.accuracy, epoch_};
   return std::make_shared<const RunTotals>(totals_);
 }
 
@@ -371,6 +372,7 @@ void CoordinatorState::record_epoch(std::int64_t last_step, const EvaluationRepo
     record->test_accuracy = test->right.ratio();
     record->test_seconds = seconds(Clock::now() - evaluation_begin_);
     record->seconds += *record->test_seconds;
+    summary_.test_loss = record->test_loss;
     summary_.accuracy = record->test_accuracy;
     note_results({record->test_loss, record->test_accuracy});
   }

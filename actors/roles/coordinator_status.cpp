@@ -2,6 +2,8 @@
 #include "coordinator.hpp"
 #include "detail/step_summary.hpp"
 
+#include "troupe/metrics/text_figures.hpp"
+
 #include <algorithm>
 
 namespace troupe::actors {
@@ -29,6 +31,8 @@ void CoordinatorState::tell_workers_status() {
 JobStatus CoordinatorState::status() const {
   constexpr const char* phases[] = {"joining", "training",  "evaluating", "sampling",
                                     "saving",  "finishing", "ended"};
+  const auto samples_per_second =
+      ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds);
   return {.name = setup_.info.name,
           .phase = phases[static_cast<std::size_t>(phase_)],
           .generation = setup_.generation.number,
@@ -37,8 +41,8 @@ JobStatus CoordinatorState::status() const {
           .epoch = setup_.plan.epoch_of(std::min(committed_, setup_.plan.total_steps() - 1)),
           .world_size = world_size(),
           .loss = summary_.loss,
-          .samples_per_second =
-              ratio(static_cast<double>(totals_.steps.samples), totals_.steps.seconds),
+          .samples_per_second = samples_per_second,
+          .tokens_per_second = metrics::tokens_per_second(setup_.info, samples_per_second),
           .error = summary_.error,
           .nodes = node_statuses()};
 }

@@ -1,7 +1,9 @@
 #include "comparison.hpp"
 
 #include "../readable.hpp"
+#include "../text_figures.hpp"
 #include "detail/json_values.hpp"
+#include "run_json.hpp"
 
 #include <fmt/format.h>
 
@@ -13,35 +15,33 @@ namespace {
 
 using Json = OrderedJson;
 
-void take_workers(ComparedRun& run, const Json& workers) {
+void take_workers(ComparedRun& run, const std::vector<WorkerSummary>& workers) {
   run.workers = std::ssize(workers);
   for (const auto& worker : workers) {
-    run.peak_memory_bytes =
-        std::max(run.peak_memory_bytes, worker.value("peak_memory_bytes", std::uint64_t{0}));
-    run.busy_ratio += worker.value("busy_ratio", 0.0) / static_cast<double>(run.workers);
+    run.peak_memory_bytes = std::max(run.peak_memory_bytes, worker.peak_memory_bytes);
+    run.busy_ratio += worker.busy_ratio / static_cast<double>(run.workers);
   }
-}
-
-/// A null is a number that was not finite.
-double number(const Json& summary, const char* key) {
-  const auto found = summary.find(key);
-  return found != summary.end() && found->is_number() ? found->get<double>() : 0.0;
 }
 
 /// Figures only of a run that has completed.
 Json to_object(const ComparedRun& run) {
-  const auto figure = [&run](auto value) { return run.problem.empty() ? Json(value) : Json(); };
+  const auto figure = [&run](const std::optional<double>& value) {
+    return run.problem.empty() ? number_or_null(value) : Json();
+  };
+  const auto count = [&run](auto value) { return run.problem.empty() ? Json(value) : Json(); };
   return {{"strategy", run.strategy},
           {"precision", run.precision},
           {"problem", text_or_null(run.problem)},
-          {"workers", figure(run.workers)},
+          {"workers", count(run.workers)},
           {"seconds", figure(run.seconds)},
           {"samples_per_second", figure(run.samples_per_second)},
-          {"peak_memory_bytes", figure(run.peak_memory_bytes)},
+          {"tokens_per_second", figure(run.tokens_per_second)},
+          {"peak_memory_bytes", count(run.peak_memory_bytes)},
           {"busy_ratio", figure(run.busy_ratio)},
           {"overlap_ratio", figure(run.overlap_ratio)},
           {"loss", figure(run.loss)},
-          {"accuracy", run.accuracy ? figure(*run.accuracy) : Json()},
+          {"accuracy", figure(run.accuracy)},
+          {"perplexity", figure(run.perplexity)},
           {"report", text_or_null(run.report)},
           {"log", text_or_null(run.log)}};
 }
@@ -62,47 +62,92 @@ std::string cell(std::string text) {
   return text;
 }
 
-std::string markdown_row(const ComparedRun& run) {
-  if (!run.problem.empty())
-    return fmt::format("| {} | {} | {} | | | | | | |\n", run.strategy, run.precision,
-                       cell(run.problem));
-  return fmt::format(
-      "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", run.strategy, run.precision, run.workers,
-      readable_seconds(run.seconds), readable_rate(run.samples_per_second),
-      readable_bytes(static_cast<double>(run.peak_memory_bytes)), readable_percent(run.busy_ratio),
-      run.workers > 1 ? readable_percent(run.overlap_ratio) : "-",
-      run.accuracy ? readable_percent(*run.accuracy) : "-");
+std::string readable_overlap(const ComparedRun& run) {
+  return run.workers > 1 ? readable_percent(run.overlap_ratio) : "-";
+}
+
+std::string or_dash(const std::optional<double>& figure, std::string (*readable)(double)) {
+  return figure ? readable(*figure) : "-";
+}
+
+using Run = const ComparedRun&;
+
+struct Column {
+  std::string_view title;
+  std::string (*cell)(Run);
+  bool is_shown = true;
+};
+
+std::vector<Column> columns_of(const std::vector<ComparedRun>& runs) {
+  const auto any = [&runs](auto figure) {
+    return std::ranges::any_of(runs, [figure](Run run) { return (run.*figure).has_value(); });
+  };
+  const bool texts = any(&ComparedRun::tokens_per_second);
+  const bool classes = any(&ComparedRun::accuracy);
+  std::vector<Column> columns = {
+      {"workers", [](Run run) { return std::to_string(run.workers); }},
+      {"time", [](Run run) { return readable_seconds(run.seconds); }},
+      {"samples/s", [](Run run) { return readable_rate(run.samples_per_second); }},
+      {"tokens/s", [](Run run) { return or_dash(run.tokens_per_second, readable_rate); }, texts},
+      {"peak memory per worker",
+       [](Run run) { return readable_bytes(static_cast<double>(run.peak_memory_bytes)); }},
+      {"busy", [](Run run) { return readable_percent(run.busy_ratio); }},
+      {"overlap", readable_overlap},
+      {"accuracy", [](Run run) { return or_dash(run.accuracy, readable_percent); },
+       classes || !texts},
+      {"perplexity", [](Run run) { return or_dash(run.perplexity, readable_perplexity); }, texts}};
+  std::erase_if(columns, [](const Column& column) { return !column.is_shown; });
+  return columns;
+}
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i)
+    all += text;
+  return all;
+}
+
+std::string markdown_row(const ComparedRun& run, const std::vector<Column>& columns) {
+  auto row = fmt::format("| {} | {} |", run.strategy, run.precision);
+  if (run.problem.empty())
+    for (const auto& column : columns)
+      row += fmt::format(" {} |", column.cell(run));
+  else
+    row += fmt::format(" {} |", cell(run.problem)) + repeated(" |", columns.size() - 1);
+  return row + "\n";
 }
 
 } // namespace
 
 void take_summary(ComparedRun& run, std::string_view json) {
-  const auto summary = Json::parse(json, nullptr, false);
-  if (!summary.is_object() || !summary.contains("status")) {
+  const auto summary = parse_summary(json);
+  if (!summary || summary->status.empty()) {
     run.problem = "the run has left no summary";
     return;
   }
-  if (const auto status = summary.value("status", ""); status != "completed") {
-    const auto error = summary.find("error");
-    run.problem = error != summary.end() && error->is_string() ? error->get<std::string>() : status;
+  if (summary->status != "completed") {
+    run.problem = summary->error.empty() ? summary->status : summary->error;
     return;
   }
   run.problem.clear();
-  run.seconds = number(summary, "seconds");
-  run.samples_per_second = number(summary, "samples_per_second");
-  run.overlap_ratio = number(summary, "overlap_ratio");
-  run.loss = number(summary, "loss");
-  if (summary.contains("accuracy") && summary["accuracy"].is_number())
-    run.accuracy = summary["accuracy"].get<double>();
-  take_workers(run, summary.value("workers", Json::array()));
+  run.seconds = summary->seconds;
+  run.samples_per_second = summary->samples_per_second;
+  run.tokens_per_second = tokens_per_second(*summary, summary->samples_per_second);
+  run.overlap_ratio = summary->overlap_ratio;
+  run.loss = summary->loss;
+  run.accuracy = summary->accuracy;
+  run.perplexity = perplexity(*summary, summary->test_loss);
+  take_workers(run, summary->workers);
 }
 
 std::string to_markdown(const Comparison& comparison) {
-  std::string text = "| strategy | precision | workers | time | samples/s | peak memory per worker "
-                     "| busy | overlap "
-                     "| accuracy |\n|---|---|---|---|---|---|---|---|---|\n";
+  const auto columns = columns_of(comparison.runs);
+  std::string text = "| strategy | precision |";
+  for (const auto& column : columns)
+    text += fmt::format(" {} |", column.title);
+  text += "\n|" + repeated("---|", columns.size() + 2) + "\n";
   for (const auto& run : comparison.runs)
-    text += markdown_row(run);
+    text += markdown_row(run, columns);
   return text;
 }
 

@@ -18,11 +18,12 @@ struct ComparedRun {
   std::int64_t workers = 0;
   double seconds = 0;
   double samples_per_second = 0;
-  std::uint64_t peak_memory_bytes = 0; ///< of the worker that needed most
-  double busy_ratio = 0;               ///< mean over workers
-  double overlap_ratio = 0;            ///< 0 for one worker
-  double loss = 0;                     ///< of the last step
-  std::optional<double> accuracy = {}; ///< of the last evaluation
+  std::optional<double> tokens_per_second = {};         ///< of these samples, where they are texts
+  std::uint64_t peak_memory_bytes = 0;                  ///< of the worker that needed most
+  double busy_ratio = 0;                                ///< mean over workers
+  double overlap_ratio = 0;                             ///< 0 for one worker
+  double loss = 0;                                      ///< of the last step
+  std::optional<double> accuracy = {}, perplexity = {}; ///< of the last evaluation
   // Files beside the comparison's, by their paths from there; empty: there is none.
   std::string report = {}, log = {};
 };
@@ -46,6 +47,7 @@ struct Comparison {
   std::string version = {}; ///< of the program
 };
 
+/// Tokens and perplexity have columns where a run is on texts; accuracy, unless all of them are.
 std::string to_markdown(const Comparison& comparison);
 std::string to_json(const Comparison& comparison, std::chrono::system_clock::time_point made);
 

@@ -43,6 +43,8 @@ bool Recollection::add(const EpochRecord& epoch) {
   course_.add(epoch);
   if ((epoch.epoch + 1) * steps_per_epoch_ == first_step_)
     run_.epoch = {}; // it is over
+  if (epoch.test_loss)
+    run_.test_loss = epoch.test_loss;
   if (epoch.test_accuracy)
     run_.accuracy = epoch.test_accuracy;
   return true;

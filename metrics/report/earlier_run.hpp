@@ -10,9 +10,9 @@
 namespace troupe::metrics {
 
 struct EarlierRun {
-  double loss = 0;                     ///< of the last step
-  std::optional<double> accuracy = {}; ///< of the last evaluation
-  StepSums epoch = {};                 ///< of the epoch that has not been recorded
+  double loss = 0;                                     ///< of the last step
+  std::optional<double> test_loss = {}, accuracy = {}; ///< of the last evaluation
+  StepSums epoch = {};                                 ///< of the epoch that has not been recorded
 };
 
 /// Takes what the files of a run's folder have of the steps before its first one.

@@ -70,6 +70,8 @@ void RunProgress::finish(const RunSummary& summary) {
   now_.mfu = summary.mfu;
   if (summary.steps > 0)
     now_.loss = summary.loss;
+  if (summary.test_loss)
+    now_.test_loss = summary.test_loss;
   if (summary.accuracy)
     now_.test_accuracy = summary.accuracy;
   if (summary.world_size > 1 && summary.samples > 0)

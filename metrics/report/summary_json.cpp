@@ -41,6 +41,7 @@ std::string to_json(const RunSummary& summary) {
                         {"operations_per_step", summary.operations_per_step},
                         {"tokens_per_sample", summary.tokens_per_sample},
                         {"loss", summary.loss},
+                        {"test_loss", number_or_null(summary.test_loss)},
                         {"accuracy", number_or_null(summary.accuracy)},
                         {"model", summary.model},
                         {"dataset", summary.dataset},

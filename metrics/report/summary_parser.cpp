@@ -71,6 +71,7 @@ RunResult result_of(const OrderedJson& json) {
           .samples_per_second = number_at(json, "samples_per_second"),
           .mfu = optional_number_at(json, "mfu"),
           .loss = number_at(json, "loss"),
+          .test_loss = optional_number_at(json, "test_loss"),
           .accuracy = optional_number_at(json, "accuracy"),
           .parameters_sha256 = text_at(json, "parameters_sha256")};
 }

@@ -165,6 +165,7 @@ TEST_CASE("the summary names the last checkpoint that was written") {
   company.commit_all(6, 10);
   REQUIRE(company.seen->outcome);
   CHECK(company.seen->outcome->summary.checkpoint == "somewhere");
+  CHECK(company.seen->outcome->summary.test_loss == 1.5);
 }
 
 TEST_CASE("ranks that write their parts are all waited for, and the digest comes last") {

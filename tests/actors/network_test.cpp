@@ -48,7 +48,10 @@ private:
   node_actor node_ = test::spawn_stub<node_actor>(
       system_, [this](atom::stop) { ++stops_; },
       [job = job_](atom::status) {
-        return JobStatus{.name = job, .step = 7, .nodes = {{.name = "a", .ranks = {0, 1}}}};
+        return JobStatus{.name = job,
+                         .step = 7,
+                         .tokens_per_second = 320,
+                         .nodes = {{.name = "a", .ranks = {0, 1}}}};
       });
 };
 
@@ -73,6 +76,7 @@ TEST_CASE("a daemon answers status and takes stop, with and without certificates
   REQUIRE(status);
   CHECK(status->name == "job");
   CHECK(status->step == 7);
+  CHECK(status->tokens_per_second == 320);
   REQUIRE(status->nodes.size() == 1);
   CHECK(status->nodes[0] == NodeStatus{.name = "a", .ranks = {0, 1}});
   CHECK(ask_to_stop(options, Stopping::job, false));

@@ -46,8 +46,9 @@ TEST_CASE("GPT-2's config.json says the model") {
   CHECK(model.vocabulary == 50257);
   CHECK(!model.pretrained); // there are no weights
   CHECK(said_of(imported, "attn_pdrop") == "not supported: attention's weights are never dropped");
-  CHECK(said_of(imported, "embd_pdrop") ==
-        "not supported: nothing is dropped, unless model.dropout says so");
+  CHECK(said_of(imported, "embd_pdrop") == "mapped to model.dropout: 0.1");
+  CHECK(said_of(imported, "resid_pdrop") == "mapped to model.dropout: 0.1");
+  CHECK(model.dropout == 0.1);
 }
 
 TEST_CASE("LLaMA's config.json says the model") {
@@ -71,11 +72,45 @@ TEST_CASE("norms add what config.json says, or what transformers adds without it
   const auto said = from_hugging_face(R"({"model_type": "llama", "rms_norm_eps": 1e-4})");
   CHECK(config_of(said).model.norm_epsilon == 1e-4);
   CHECK(said_of(said, "model_type") ==
-        "mapped to model.name: llama-7b (the other keys say which size)");
+        "mapped to model.name: llama-7b, model.vocabulary: 32000, model.intermediate: 11008 "
+        "(the other keys say which size)");
   const auto unsaid = from_hugging_face(R"({"model_type": "llama"})");
   CHECK(config_of(unsaid).model.norm_epsilon == 1e-6);
-  CHECK(said_of(unsaid, "model_type") == "mapped to model.name: llama-7b, model.norm_epsilon: "
-                                         "1e-6 (the other keys say which size)");
+  CHECK(said_of(unsaid, "model_type") ==
+        "mapped to model.name: llama-7b, model.vocabulary: 32000, model.intermediate: 11008, "
+        "model.norm_epsilon: 1e-6 (the other keys say which size)");
+}
+
+TEST_CASE("what config.json does not say of the size is what transformers takes") {
+  const ScratchFolder folder;
+  write_bytes(folder / "config.json", R"({"model_type": "gpt2", "n_embd": 96})");
+  write_bytes(folder / "vocab.json", "");
+  const auto beside = import_hugging_face(folder.path(), {}, nn::model_catalogue());
+  CHECK(config_of(beside).model.vocabulary == 50257); // a tokenizer of files does not say it
+  CHECK(said_of(beside, "model_type") ==
+        "mapped to model.name: gpt2, model.vocabulary: 50257, model.dropout: 0.1");
+  const auto llama = config_of(from_hugging_face(R"({"model_type": "llama", "hidden_size": 64})"));
+  CHECK(llama.model.vocabulary == 32000);
+  CHECK(llama.model.intermediate == 11008); // whatever the width is
+}
+
+TEST_CASE("GPT-2 drops the same share of embeddings and of what blocks add, or is refused") {
+  const auto dropping = [](const std::string& keys) {
+    return from_hugging_face(R"({"model_type": "gpt2")" + keys + "}");
+  };
+  const auto both = dropping(R"(, "embd_pdrop": 0.0, "resid_pdrop": 0)");
+  CHECK(config_of(both).model.dropout == 0);
+  CHECK(config_of(dropping({})).model.dropout == 0.1);
+  CHECK(config_of(dropping(R"(, "resid_pdrop": 0.1)")).model.dropout == 0.1);
+  const auto apart = problems_of(dropping(R"(, "embd_pdrop": 0.2, "resid_pdrop": 0.3)"));
+  REQUIRE(apart.size() == 2);
+  CHECK(apart[0].ends_with("embd_pdrop: not supported: resid_pdrop is another; model.dropout is "
+                           "the rate of both"));
+  CHECK(problems_of(dropping(R"(, "embd_pdrop": 0)")).size() == 1); // the other one's is 0.1
+  const auto all = problems_of(dropping(R"(, "embd_pdrop": 1, "resid_pdrop": 1)"));
+  REQUIRE(all.size() == 2);
+  CHECK(
+      all[0].ends_with("embd_pdrop: 1 is not allowed; allowed: a number, at least 0 and below 1"));
 }
 
 TEST_CASE("weights and a tokenizer that lie beside it are taken") {

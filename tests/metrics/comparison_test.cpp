@@ -5,18 +5,30 @@
 #include "troupe/metrics/report/comparison.hpp"
 #include "troupe/metrics/report/run_json.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
+
+#include <cmath>
 
 using namespace troupe::metrics;
 using namespace troupe::testing;
 
 namespace {
 
-ComparedRun completed(const std::string& strategy) {
+ComparedRun completed(const std::string& strategy, const RunSummary& summary = small_summary()) {
   ComparedRun run{strategy, "fp32"};
-  take_summary(run, to_json(small_summary()));
+  take_summary(run, to_json(summary));
   return run;
+}
+
+/// 1,024 sequences of 256 tokens a second; of ten tokens one is right, as it were.
+RunSummary summary_on_texts() {
+  auto summary = small_summary();
+  summary.tokens_per_sample = 256;
+  summary.test_loss = std::log(10.0);
+  summary.accuracy.reset();
+  return summary;
 }
 
 } // namespace
@@ -40,6 +52,49 @@ TEST_CASE("a row has the figures of its run's summary") {
   CHECK(run.busy_ratio == busy);
 }
 
+TEST_CASE("runs on texts have tokens a second and perplexity in the place of accuracy") {
+  auto unevaluated = summary_on_texts();
+  unevaluated.test_loss.reset();
+  const Comparison comparison{"small",
+                              {completed("ddp", summary_on_texts()),
+                               completed("zero1", unevaluated),
+                               ComparedRun{"zero3", "fp32", "out of memory"}}};
+  const auto table = to_markdown(comparison);
+  CHECK(has(table,
+            "| strategy | precision | workers | time | samples/s | tokens/s | peak memory per "
+            "worker | busy | overlap | perplexity |\n|---|---|---|---|---|---|---|---|---|---|\n"));
+  CHECK(
+      has(table, "| ddp | fp32 | 2 | 4.5 s | 1,024 | 262,144 | 6.0 MiB | 90.0% | 75.0% | 10.00 |"));
+  CHECK(has(table, "| 262,144 | 6.0 MiB | 90.0% | 75.0% | - |\n"));
+  CHECK(has(table, "| zero3 | fp32 | out of memory | | | | | | | |\n"));
+  const auto rows = nlohmann::json::parse(to_json(comparison, {})).at("runs");
+  CHECK(rows[0].at("tokens_per_second") == 262144);
+  CHECK(rows[0].at("perplexity").get<double>() == Catch::Approx(10));
+  CHECK(rows[0].at("accuracy").is_null());
+  CHECK(rows[1].at("perplexity").is_null());
+  CHECK(rows[2].at("tokens_per_second").is_null());
+}
+
+TEST_CASE("runs on texts beside others: what one of them has not is a dash") {
+  const auto images = completed("ddp");
+  const auto table = to_markdown({"both", {images, completed("zero1", summary_on_texts())}});
+  CHECK(has(table, " | overlap | accuracy | perplexity |\n"));
+  CHECK(has(table, "| ddp | fp32 | 2 | 4.5 s | 1,024 | - | 6.0 MiB | 90.0% | 75.0% | 62.5% | - |"));
+  CHECK(has(table, "| 262,144 | 6.0 MiB | 90.0% | 75.0% | - | 10.00 |\n"));
+  const auto rows = nlohmann::json::parse(to_json({"images", {images}}, {})).at("runs");
+  CHECK((rows[0].at("tokens_per_second").is_null() && rows[0].at("perplexity").is_null()));
+  CHECK(has(to_markdown({"images", {images}}),
+            "| strategy | precision | workers | time | samples/s | peak memory per worker | busy | "
+            "overlap | accuracy |\n|---|---|---|---|---|---|---|---|---|\n"));
+}
+
+TEST_CASE("a loss that was not finite is no loss of nought") {
+  auto summary = small_summary();
+  summary.loss = std::nan("");
+  const Comparison comparison{"small", {completed("ddp", summary)}};
+  CHECK(nlohmann::json::parse(to_json(comparison, {})).at("runs")[0].at("loss").is_null());
+}
+
 TEST_CASE("a run that did not complete is a row with its reason") {
   auto summary = small_summary();
   summary.status = "failed";
@@ -52,6 +107,8 @@ TEST_CASE("a run that did not complete is a row with its reason") {
   take_summary(stopped, to_json(summary));
   CHECK(stopped.problem == "stopped");
   take_summary(lost, "{\"half\":");
+  CHECK(has(lost.problem, "no summary"));
+  take_summary(lost, R"({"status": 1})");
   CHECK(has(lost.problem, "no summary"));
 
   const Comparison comparison{"small", {completed("ddp"), failed}};

@@ -96,6 +96,7 @@ inline metrics::RunSummary small_summary() {
   summary.samples_per_second = 1024;
   summary.mfu = 0.02;
   summary.loss = 2.0 / 30;
+  summary.test_loss = 1.25;
   summary.accuracy = 0.625;
   summary.overlap_ratio = 0.75;
   summary.parameters_sha256 = std::string(64, 'a');

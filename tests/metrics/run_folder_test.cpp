@@ -128,6 +128,7 @@ TEST_CASE("a run that goes on knows what it was before, as if it had not been st
   const auto folder = open(output, 25);
   const auto& before = folder.before();
   CHECK(before.run().loss == small_step(24).loss);
+  CHECK(before.run().test_loss == 1.25);
   CHECK(before.run().accuracy == 0.625);
   StepSums sums;
   for (std::int64_t step = 20; step < 25; ++step)

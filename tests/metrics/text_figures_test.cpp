@@ -45,10 +45,12 @@ StepRecord step_on_texts() {
 TEST_CASE("texts have tokens a second and a perplexity, other samples have not") {
   const auto texts = run_on_texts();
   CHECK((throughput(texts, 2).per_second == 512 && throughput(texts, 2).what == "tokens"));
+  CHECK(tokens_per_second(texts, 2) == 512);
   CHECK(*perplexity(texts, std::log(3.5)) == Approx(3.5));
   CHECK_FALSE(perplexity(texts, std::nullopt));
   const auto images = small_run();
   CHECK((throughput(images, 2).per_second == 2 && throughput(images, 2).what == "images"));
+  CHECK_FALSE(tokens_per_second(images, 2));
   CHECK_FALSE(perplexity(images, 1.0));
 }
 

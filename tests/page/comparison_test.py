@@ -15,6 +15,25 @@ class Comparison(PageTest):
         weight = page.run("getComputedStyle(document.querySelector('.best')).fontWeight")
         self.assertGreaterEqual(int(weight), 600)
 
+    def test_texts_have_tokens_and_perplexity_beside_what_others_have(self):
+        page = self.standing(documents.language_comparison())
+        titles = page.run("[...document.querySelectorAll('thead th')].map(cell => cell.textContent)")
+        self.assertEqual(titles[4:6], ["Samples/s", "Tokens/s"])
+        self.assertEqual(titles[10:12], ["Test accuracy", "Test perplexity"])
+        rows = rows_of(page, "Runs, compared")
+        self.assertEqual([row[5] for row in rows], ["303,104 best", "291,446", "–"])
+        self.assertEqual([row[10] for row in rows], ["–", "–", "71.7%"])
+        self.assertEqual([row[11] for row in rows], ["6.12 best", "6.42", "–"])
+        self.assertIn("ddp fp32", text_in(page, "Test perplexity"))
+        self.assertNotIn("zero3", text_in(page, "Test perplexity"))
+
+    def test_without_texts_there_are_no_columns_of_theirs(self):
+        page = self.standing(documents.comparison())
+        titles = page.run("[...document.querySelectorAll('thead th')].map(cell => cell.textContent)")
+        self.assertNotIn("Tokens/s", titles)
+        self.assertNotIn("Test perplexity", titles)
+        self.assertEqual(text_in(page, "Test perplexity"), "(not there)")
+
     def test_a_problem_has_a_row_with_its_reason(self):
         rows = rows_of(self.standing(documents.comparison()), "Runs, compared")
         self.assertEqual(rows[4][:2], ["ddp", "tf32"])

@@ -119,10 +119,19 @@ def comparison():
     def row(strategy, precision, factor, **changes):
         return {"strategy": strategy, "precision": precision, "problem": None, "workers": 2, "seconds": 85.2 * factor, "samples_per_second": 1184.0 / factor,
                 "peak_memory_bytes": int(1.3 * GIB * (2 - factor)), "busy_ratio": 0.91, "overlap_ratio": 0.81 - 0.1 * factor, "loss": 0.62 + 0.01 * factor,
-                "accuracy": 0.722 - 0.004 * factor, "report": f"{strategy}-{precision}/report.html", "log": f"{strategy}-{precision}.log"} | changes  # fmt: skip
+                "tokens_per_second": None, "accuracy": 0.722 - 0.004 * factor, "perplexity": None, "report": f"{strategy}-{precision}/report.html", "log": f"{strategy}-{precision}.log"} | changes  # fmt: skip
 
     return {"kind": "comparison", "live": False, "made": "2026-11-24T04:50:07Z", "title": "resnet20 on cifar10",
             "machine": {"host": "alpha", "processor": "Xeon", "cores": 8, "instruction_set": "avx512", "memory_bytes": 32 * GIB, "gpus": []}, "version": "0.1.0",
             "runs": [row("single", "fp32", 1.6, workers=1, overlap_ratio=None), row("ddp", "fp32", 1.0), row("zero1", "fp32", 1.04), row("zero3", "fp32", 1.2),
                      row("ddp", "tf32", 1, problem="precision.mode: tf32 is the arithmetic of CUDA devices; allowed here: fp32, amp_bf16, amp_fp16",
                          seconds=None, samples_per_second=None, peak_memory_bytes=None, accuracy=None, loss=None, report=None)]}  # fmt: skip
+
+
+def language_comparison():
+    """Two runs on texts, of 256 tokens a sample, and one on images."""
+    document = comparison()
+    texts, others = document["runs"][1:3], document["runs"][3:4]
+    for run, perplexity in zip(texts, (6.117, 6.42), strict=True):
+        run |= {"tokens_per_second": 256 * run["samples_per_second"], "perplexity": perplexity, "accuracy": None}
+    return document | {"runs": texts + others}

@@ -1,8 +1,9 @@
 #include "../core/certificates.hpp"
-#include "experiment.hpp"
+#include "language_runs.hpp"
 
 #include "troupe/core/net/socket.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
@@ -53,6 +54,7 @@ TEST_CASE(
   CHECK(status.at("generation") == 1);
   CHECK(status.at("loss").get<double>() > 0);
   CHECK(status.at("samples_per_second").get<double>() > 0);
+  CHECK(status.at("tokens_per_second").is_null());
   REQUIRE(status.at("nodes").size() == 1);
   const auto& own = status.at("nodes").at(0);
   CHECK(own.at("address") == address);
@@ -64,7 +66,7 @@ TEST_CASE(
   const auto table = ask("status", address);
   CHECK(table.code == 0);
   CHECK(has(table.out, "node: "));
-  CHECK(has(table.out, "generation 1, 1 node, 2 workers"));
+  CHECK(has(table.out, " samples/s\ngeneration 1, 1 node, 2 workers"));
   CHECK(has(table.out, address));
 
   const auto stopped = ask("stop", address, {"--wait"});
@@ -76,6 +78,23 @@ TEST_CASE(
   CHECK(ended.code == 0);
   CHECK(run.summary().at("status") == "stopped");
   CHECK(run.newest_checkpoint().step == run.summary().at("steps"));
+}
+
+TEST_CASE("of a language model status tells the tokens a second, too") {
+  const auto experiment = on_text("gpt2-mini", {"metrics.listen=off"});
+  auto node = experiment.start_node("node");
+  const auto address = daemon_address(node);
+  REQUIRE(node.prints("node: completed"));
+  const auto said = ask("status", address, {"--json"});
+  CAPTURE(said.out, said.err);
+  REQUIRE(said.code == 0);
+  const auto status = nlohmann::json::parse(said.out);
+  const auto samples = status.at("samples_per_second").get<double>();
+  CHECK(samples > 0);
+  CHECK(status.at("tokens_per_second").get<double>() == Catch::Approx(32 * samples));
+  CHECK(has(ask("status", address).out, " tokens/s\ngeneration 1, 1 node, 1 worker"));
+  CHECK(ask("stop", address).code == 0);
+  CHECK(node.wait().code == 0);
 }
 
 TEST_CASE("troupe stop ends a daemon whose job has ended, and status says that it has") {

@@ -1,10 +1,12 @@
 // `troupe compare`: rows are processes of their own, and what is done is not done again.
-#include "experiment.hpp"
+#include "language_runs.hpp"
 
 #include "troupe/core/net/socket.hpp"
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <cmath>
 #include <csignal>
 
 using namespace troupe;
@@ -123,4 +125,25 @@ TEST_CASE("the comparison tells of its machine, and leads to each run's report a
     CHECK(std::filesystem::is_regular_file(folder / run.at("log").get<std::string>()));
   }
   CHECK(has(read_bytes(experiment / "table/compare.html"), "resnet20 on synthetic"));
+}
+
+TEST_CASE("language models are compared by tokens a second and perplexity, too") {
+  const auto experiment = on_text("gpt2-mini");
+  const auto folder = experiment / "table";
+  const auto ended =
+      RunningProgram{experiment.command("compare", "all",
+                                        {"--strategies=single", "--output=" + folder.string()})}
+          .wait();
+  CAPTURE(ended.out, ended.err);
+  REQUIRE(ended.code == 0);
+  const auto row = rows(experiment).at(0);
+  CHECK(row.at("tokens_per_second").get<double>() ==
+        Catch::Approx(32 * row.at("samples_per_second").get<double>()));
+  const RunFiles run{folder / "single-fp32"};
+  const double test_loss = run.epochs().back().at("test_loss");
+  CHECK(run.summary().at("test_loss") == test_loss);
+  CHECK(row.at("perplexity").get<double>() == Catch::Approx(std::exp(test_loss)));
+  CHECK(row.at("accuracy").is_null());
+  CHECK(has(ended.out, " tokens/s, "));
+  CHECK(has(ended.out, " | perplexity |\n"));
 }

@@ -79,18 +79,26 @@ EOF
 # An apt-get that sees only what private_apt_update read.
 private_apt() { APT_CONFIG=$deps/apt/apt.conf apt-get "$@"; }
 
-# apt_download DIR PACKAGE...: the packages' files, into DIR. apt's lists may be missing or stale: they
-# are read anew when the first attempt fails.
+# apt's lists may be missing or stale: they are read anew when a first attempt has failed.
+apt_update() { as_root apt-get -qq -o DPkg::Lock::Timeout=600 update 1>&2 2>/dev/null || true; }
+
+# apt_download DIR PACKAGE...: the packages' files, into DIR.
 apt_download() {
   local dir=$1
   shift
   (
     cd "$dir" || exit
     apt-get -qq -o APT::Sandbox::User=root download "$@" 2>/dev/null && exit
-    as_root apt-get -qq -o DPkg::Lock::Timeout=600 update 2>/dev/null || true
+    apt_update
     apt-get -qq -o APT::Sandbox::User=root download "$@"
   ) 1>&2
 }
+
+# apt_newest EXPRESSION: of the packages whose whole names it matches, the one of the highest version in its name.
+apt_newest() {
+  apt_names "$1" || { apt_update && apt_names "$1"; }
+}
+apt_names() { apt-cache pkgnames 2>/dev/null | grep -xE "$1" | sort -V | tail -n 1; }
 
 # verify_sha256 FILE SUM: quietly, as an exit status.
 verify_sha256() { echo "$2  $1" | sha256sum --check --status 2>/dev/null; }

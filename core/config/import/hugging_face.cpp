@@ -1,5 +1,5 @@
-// config.json of Hugging Face's GPT-2 and LLaMA. What it does not say is what the named models here
-// are: the defaults of GPT2Config and LlamaConfig are the sizes of gpt2 and llama-7b.
+// config.json of Hugging Face's GPT-2 and LLaMA. What it does not say is what GPT2Config and
+// LlamaConfig take: the sizes of gpt2 and llama-7b, and what is set beside their names.
 #include "detail/tables.hpp"
 #include "detail/values.hpp"
 
@@ -20,11 +20,18 @@ using Outcome = ForeignOutcome;
 
 constexpr std::string_view gpt2 = "model_type=gpt2", llama = "model_type=llama";
 
+constexpr double usual_dropout = 0.1;
+
 Outcome map_type(const Context&, const Entry& entry) {
   if (entry.text == "gpt2")
-    return mapped({{"model.name", "gpt2"}});
+    return mapped({{"model.name", "gpt2"},
+                   {"model.vocabulary", "50257", Firmness::usual},
+                   {"model.dropout", number_text(usual_dropout), Firmness::usual}});
   if (entry.text == "llama")
-    return mapped({{"model.name", "llama-7b"}, {"model.norm_epsilon", "1e-6", Firmness::usual}},
+    return mapped({{"model.name", "llama-7b"},
+                   {"model.vocabulary", "32000", Firmness::usual},
+                   {"model.intermediate", "11008", Firmness::usual},
+                   {"model.norm_epsilon", "1e-6", Firmness::usual}},
                   "the other keys say which size");
   return wrong(entry, "gpt2, llama");
 }
@@ -61,6 +68,17 @@ Outcome map_epsilon(const Context&, const Entry& entry) {
   if (!epsilon || *epsilon < 1e-12 || *epsilon > 1)
     return wrong(entry, "a number, 1e-12 to 1");
   return mapped({{"model.norm_epsilon", number_text(*epsilon)}});
+}
+
+Outcome map_dropout(const Context& context, const Entry& entry) {
+  const auto rate = number_of(entry);
+  if (!rate || *rate < 0 || *rate >= 1)
+    return wrong(entry, "a number, at least 0 and below 1");
+  const auto* const other = entry.key == "embd_pdrop" ? "resid_pdrop" : "embd_pdrop";
+  if (number_at(context, other).value_or(usual_dropout) != *rate)
+    return with_fate(Fate::refused,
+                     fmt::format("{} is another; `model.dropout` is the rate of both", other));
+  return mapped({{"model.dropout", number_text(*rate)}});
 }
 
 /// One of the values that are built in here.
@@ -101,8 +119,8 @@ ForeignRows gpt2_rows() {
       {"reorder_and_upcast_attn", Fate::left_out, "scores are summed in fp32 in every precision",
        gpt2},
       {"attn_pdrop", Fate::left_out, "attention's weights are never dropped", gpt2},
-      {"embd_pdrop", Fate::left_out, "nothing is dropped, unless `model.dropout` says so", gpt2},
-      {"resid_pdrop", Fate::left_out, "nothing is dropped, unless `model.dropout` says so", gpt2},
+      {"embd_pdrop", Fate::mapped, "`model.dropout`: as resid_pdrop", gpt2, {}, map_dropout},
+      {"resid_pdrop", Fate::mapped, "`model.dropout`: as embd_pdrop", gpt2, {}, map_dropout},
   };
 }
 

@@ -5,11 +5,13 @@ const modeName = run => `${run.strategy} ${run.precision}`;
 const figures = [
   { title: 'Time', key: 'seconds', format: asSeconds, better: Math.min },
   { title: 'Samples/s', key: 'samples_per_second', format: asRate, better: Math.max },
+  { title: 'Tokens/s', key: 'tokens_per_second', format: asRate, better: Math.max },
   { title: 'Peak memory', key: 'peak_memory_bytes', format: asBytes, better: Math.min },
   { title: 'Busy', key: 'busy_ratio', format: asPercent, better: Math.max },
   { title: 'Overlap', key: 'overlap_ratio', format: asPercent, better: Math.max, of: run => run.workers > 1 ? run.overlap_ratio : null },
   { title: 'Loss', key: 'loss', format: asLoss, better: Math.min },
   { title: 'Test accuracy', key: 'accuracy', format: asPercent, better: Math.max },
+  { title: 'Test perplexity', key: 'perplexity', format: asPerplexity, better: Math.min },
 ];
 const figureOf = (figure, run) => run.problem ? null : figure.of ? figure.of(run) : run[figure.key];
 
