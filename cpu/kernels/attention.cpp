@@ -51,13 +51,14 @@ struct Sizes {
 
 std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
   const Sizes n{shape};
-  return backward ? 5 * n.keys * n.dim + 3 * tile * n.dim + 2 * tile * n.keys
-                  : 2 * n.keys * n.dim + 2 * tile * n.dim + tile * n.keys;
+  const std::size_t scores = padded(tile) * n.keys / group;
+  return backward ? 5 * n.keys * n.dim + 3 * tile * n.dim + 2 * scores
+                  : 2 * n.keys * n.dim + 2 * tile * n.dim + scores;
 }
 
 /// Those of a tile's query.
 Scores scores_of(float* all, std::size_t row, const Tile& t) {
-  return {all + row * group, t.rows * group, t.keys};
+  return {all + row * group, padded(t.rows), t.keys};
 }
 
 template <class T, class Cached>
@@ -68,17 +69,18 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
   float* const values = memory.floats(n.keys * n.dim);
   float* const q = memory.floats(tile * n.dim);
   float* const y = memory.floats(tile * n.dim);
-  float* const scores = memory.floats(tile * n.keys);
+  float* const scores = memory.floats(padded(tile) * n.keys / group);
   const std::size_t places = s.first + s.sequence;
   pack_transposed<Cached>({a.k, s.kv_distance, places, s.head_dim}, n.keys, keys);
   pack<Cached>({a.v, s.kv_distance, places, s.head_dim}, n.keys, 1.0f, values);
   for (std::size_t head = 0; head < s.heads; ++head)
     for (std::size_t query = 0; query < s.sequence; query += tile) {
       const Tile t{s, query, tile, group};
-      const std::size_t distance = t.rows * group, column = head * s.head_dim;
+      const std::size_t distance = t.rows * group, apart = padded(t.rows);
+      const std::size_t column = head * s.head_dim;
       float inverse[tile];
       pack<T>(t.of(a.q + column, s.q_distance, s.head_dim), t.rows, n.scale, q);
-      multiply(Product<float>{q, distance, keys, n.dim * group, scores, distance}, t.rows, n.dim,
+      multiply(Product<float>{q, distance, keys, n.dim * group, scores, apart}, t.rows, n.dim,
                t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto of_row = scores_of(scores, row, t);
@@ -88,8 +90,8 @@ void attention(const AttentionShape& s, const AttentionHeads<T, Cached>& a, floa
         if (a.log_sum_exp)
           a.log_sum_exp[(query + row) * s.row_heads + head] = most + __builtin_logf(sum);
       }
-      multiply(Product<float>{scores, distance, values, n.keys * group, y, distance}, t.rows,
-               t.keys, n.dim);
+      multiply(Product<float>{scores, apart, values, n.keys * group, y, distance}, t.rows, t.keys,
+               n.dim);
       unpack(y, t.rows, t.of(a.y + column, s.y_distance, s.head_dim),
              [&](std::size_t row) { return inverse[row]; });
     }
@@ -108,8 +110,8 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
   float* const q = memory.floats(tile * n.dim);
   float* const dy = memory.floats(tile * n.dim);
   float* const dq = memory.floats(tile * n.dim);
-  float* const p = memory.floats(tile * n.keys);
-  float* const dp = memory.floats(tile * n.keys);
+  float* const p = memory.floats(padded(tile) * n.keys / group);
+  float* const dp = memory.floats(padded(tile) * n.keys / group);
   const HeadRows<const T> k{a.k, s.kv_distance, s.sequence, s.head_dim};
   pack(k, n.keys, 1.0f, keys);
   pack_transposed(k, n.keys, keys_turned);
@@ -119,15 +121,16 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
   for (std::size_t head = 0; head < s.heads; ++head)
     for (std::size_t query = 0; query < s.sequence; query += tile) {
       const Tile t{s, query, tile, group};
-      const std::size_t distance = t.rows * group, column = head * s.head_dim;
+      const std::size_t distance = t.rows * group, apart = padded(t.rows);
+      const std::size_t column = head * s.head_dim;
       const auto dys = t.of(a.dy + column, s.y_distance, s.head_dim);
       const auto ys = t.of(a.y + column, s.y_distance, s.head_dim);
       pack<T>(t.of(a.q + column, s.q_distance, s.head_dim), t.rows, n.scale, q);
       pack<T>(dys, t.rows, 1.0f, dy);
-      multiply(Product<float>{q, distance, keys_turned, n.dim * group, p, distance}, t.rows, n.dim,
+      multiply(Product<float>{q, distance, keys_turned, n.dim * group, p, apart}, t.rows, n.dim,
                t.keys);
-      multiply(Product<float>{dy, distance, values_turned, n.dim * group, dp, distance}, t.rows,
-               n.dim, t.keys);
+      multiply(Product<float>{dy, distance, values_turned, n.dim * group, dp, apart}, t.rows, n.dim,
+               t.keys);
       for (std::size_t row = 0; row < t.rows; ++row) {
         const auto probabilities = scores_of(p, row, t);
         const float total = a.log_sum_exp[(query + row) * s.row_heads + head];
@@ -138,9 +141,9 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<T>& a,
             row_product(dys.first + row * dys.distance, ys.first + row * ys.distance, s.head_dim);
         multiply_differences(scores_of(dp, row, t), probabilities, mean);
       }
-      add_transposed({p, distance, dy, distance, dv, n.keys * group}, t.keys, t.rows, n.dim);
-      add_transposed({dp, distance, q, distance, dk, n.keys * group}, t.keys, t.rows, n.dim);
-      multiply(Product<float>{dp, distance, keys, n.keys * group, dq, distance}, t.rows, t.keys,
+      add_transposed({p, apart, dy, distance, dv, n.keys * group}, t.keys, t.rows, n.dim);
+      add_transposed({dp, apart, q, distance, dk, n.keys * group}, t.keys, t.rows, n.dim);
+      multiply(Product<float>{dp, apart, keys, n.keys * group, dq, distance}, t.rows, t.keys,
                n.dim);
       unpack(dq, t.rows, t.of(a.dq + column, s.q_distance, s.head_dim),
              [&](std::size_t) { return n.scale; });

@@ -18,6 +18,11 @@ struct Sizes {
   explicit Sizes(const AttentionShape& s)
       : dim{whole(s.head_dim, tile_block)}, pairs{dim / 2},
         keys{whole(s.first + s.sequence, tile_block)}, scale{score_scale(s)} {}
+
+  /// Floats that TileScores take, and pairs that they are narrowed to, in rows and by two rows.
+  std::size_t scores() const { return padded(tile) * keys / group; }
+  std::size_t rows_of_pairs() const { return padded(tile) * keys / group / 2; }
+  std::size_t pairs_of_rows() const { return padded(tile / 2) * keys / group; }
 };
 
 std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
@@ -86,12 +91,12 @@ void pack_paired_turned(const BfRows& from, std::size_t rows, std::size_t column
         to[j] = pair(bits(from, first + 2 * j, c), bits(from, first + 2 * j + 1, c));
 }
 
-/// Scores of a tile or what becomes of them, in f32: (keys / 16, rows, 16).
+/// Scores of a tile or what becomes of them, in f32: (keys / 16, rows, 16), its groups padded().
 struct TileScores {
   float* all;
   std::size_t rows, keys; ///< rows: also those behind the last query
 
-  std::size_t distance() const { return rows * group; }
+  std::size_t distance() const { return padded(rows); }
   Scores row(std::size_t i) const { return {all + i * group, distance(), keys}; }
   void clear(std::size_t i) const {
     row(i).for_each([](float, std::size_t) { return 0.0f; });
@@ -100,7 +105,7 @@ struct TileScores {
   void narrow(std::size_t i, Pair* to) const {
     const float* from = all + i * group;
     for (std::size_t key = 0; key < keys; key += 2 * group, from += 2 * distance()) {
-      auto* const values = reinterpret_cast<Bf16*>(to + (key / 2 / group * rows + i) * group);
+      auto* const values = reinterpret_cast<Bf16*>(to + key / 2 / group * padded(rows) + i * group);
       store_vector(values, load_vector(from));
       store_vector(values + group, load_vector(from + distance()));
     }
@@ -109,7 +114,7 @@ struct TileScores {
   void narrow_two(std::size_t i, Pair* to) const {
     const float* from = all + i * group;
     for (std::size_t key = 0; key < keys; key += group, from += distance())
-      store_pairs(to + (key / group * (rows / 2) + i / 2) * group, load_vector(from),
+      store_pairs(to + key / group * padded(rows / 2) + i / 2 * group, load_vector(from),
                   load_vector(from + group));
   }
 };
@@ -122,8 +127,8 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
   Pair* const values = memory.pairs(n.keys * n.pairs);
   Pair* const q = memory.pairs(tile * n.pairs);
   float* const y = memory.floats(tile * n.dim);
-  float* const scores = memory.floats(tile * n.keys);
-  Pair* const p = memory.pairs(tile * n.keys / 2);
+  float* const scores = memory.floats(n.scores());
+  Pair* const p = memory.pairs(n.rows_of_pairs());
   const std::size_t places = s.first + s.sequence;
   pack_turned({a.k, s.kv_distance, places, s.head_dim}, n.keys, n.pairs, keys);
   pack_paired({a.v, s.kv_distance, places, s.head_dim}, n.keys, n.dim, values);
@@ -146,7 +151,7 @@ void attention(const AttentionShape& s, const AttentionHeads<Bf16>& a, float* sc
         }
         of.narrow(row, p);
       }
-      multiply_by_tiles({p, rows * group, values, n.keys / 2 * group, y, rows * group}, rows,
+      multiply_by_tiles({p, padded(rows), values, n.keys / 2 * group, y, rows * group}, rows,
                         t.keys / 2, n.dim);
       unpack(y, rows, t.of(a.y + column, s.y_distance, s.head_dim),
              [&](std::size_t row) { return inverse[row]; });
@@ -176,11 +181,11 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
   Pair* const dy = memory.pairs(tile * n.pairs);
   Pair* const dy_turned = memory.pairs(tile * n.pairs);
   float* const dq = memory.floats(tile * n.dim);
-  float* const scores = memory.floats(tile * n.keys);
-  float* const gradients = memory.floats(tile * n.keys);
-  Pair* const p_paired = memory.pairs(tile * n.keys / 2);
-  Pair* const ds = memory.pairs(tile * n.keys / 2);
-  Pair* const ds_paired = memory.pairs(tile * n.keys / 2);
+  float* const scores = memory.floats(n.scores());
+  float* const gradients = memory.floats(n.scores());
+  Pair* const p_paired = memory.pairs(n.pairs_of_rows());
+  Pair* const ds = memory.pairs(n.rows_of_pairs());
+  Pair* const ds_paired = memory.pairs(n.pairs_of_rows());
   const BfRows k{a.k, s.kv_distance, s.sequence, s.head_dim};
   pack_paired(k, n.keys, n.dim, keys);
   pack_turned(k, n.keys, n.pairs, keys_turned);
@@ -222,12 +227,12 @@ void attention_backward(const AttentionShape& s, const AttentionGradients<Bf16>&
           d.narrow_two(row - 1, ds_paired);
         }
       }
-      const std::size_t paired = rows / 2 * group;
+      const std::size_t paired = padded(rows / 2);
       multiply_by_tiles<true>({dy_turned, n.dim * group, p_paired, paired, dv, n.dim * group},
                               n.dim, rows / 2, t.keys);
       multiply_by_tiles<true>({q_turned, n.dim * group, ds_paired, paired, dk, n.dim * group},
                               n.dim, rows / 2, t.keys);
-      multiply_by_tiles({ds, rows * group, keys, n.keys / 2 * group, dq, rows * group}, rows,
+      multiply_by_tiles({ds, padded(rows), keys, n.keys / 2 * group, dq, rows * group}, rows,
                         t.keys / 2, n.dim);
       unpack(dq, rows, t.of(a.dq + column, s.q_distance, s.head_dim),
              [&](std::size_t) { return n.scale; });

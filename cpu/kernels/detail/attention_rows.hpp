@@ -56,6 +56,12 @@ void unpack(const float* from, std::size_t rows, const HeadRows<T>& to, Factor f
   });
 }
 
+/// From one group of a matrix to the next, in elements: a line of a cache more than its rows take.
+/// Without it a row's groups lay whole pages apart, all in the same lines.
+constexpr std::size_t padded(std::size_t rows) {
+  return (rows + 1) * group;
+}
+
 /// A row of scores in groups, which are `distance` apart.
 struct Scores {
   float* first;
@@ -76,16 +82,8 @@ struct Scores {
   }
   /// Makes e^(scale * score - most) of each, `most` being the largest scale * score.
   ExponentialSum exponentiate(float scale) const {
-    float most[group], sums[group] = {};
-    for (float& value : most)
-      value = -1e30f;
-    for_each([&](float score, std::size_t j) {
-      most[j] = score > most[j] ? score : most[j];
-      return score;
-    });
-    ExponentialSum result{most[0], 0};
-    for (const float value : most)
-      result.most = value > result.most ? value : result.most;
+    float sums[group] = {};
+    ExponentialSum result{largest(), 0};
     for_each([&](float score, std::size_t j) {
       const float e = exponential(scale * (score - result.most));
       sums[j] += e;
@@ -95,6 +93,21 @@ struct Scores {
       result.sum += value;
     result.most *= scale;
     return result;
+  }
+
+private:
+  float largest() const {
+    float most[group];
+    for (float& value : most)
+      value = -1e30f;
+    for (std::size_t key = 0; key < keys; key += group) {
+      const float* const values = first + key / group * distance;
+      for (std::size_t j = 0; j < group; ++j)
+        most[j] = values[j] > most[j] ? values[j] : most[j];
+    }
+    for (const float value : most)
+      most[0] = value > most[0] ? value : most[0];
+    return most[0];
   }
 };
 
