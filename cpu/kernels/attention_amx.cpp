@@ -28,8 +28,9 @@ struct Sizes {
 std::size_t attention_scratch(const AttentionShape& shape, bool backward) {
   const Sizes n{shape};
   return backward ? 3 * n.keys * n.pairs + 2 * n.keys * n.dim + 4 * tile * n.pairs + tile * n.dim +
-                        7 * tile * n.keys / 2
-                  : 2 * n.keys * n.pairs + tile * n.pairs + tile * n.dim + 3 * tile * n.keys / 2;
+                        2 * n.scores() + n.rows_of_pairs() + 2 * n.pairs_of_rows()
+                  : 2 * n.keys * n.pairs + tile * n.pairs + tile * n.dim + n.scores() +
+                        n.rows_of_pairs();
 }
 
 using BfRows = HeadRows<const Bf16>;
