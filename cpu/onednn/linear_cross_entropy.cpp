@@ -1,99 +1,17 @@
 // The loss of language models. Logits of some rows at a time are made, used and forgotten; backward
 // makes them again, unless it gives the loss, too. Products are the library's: in bf16 with sums in
 // f32 where x is of that type and the processor multiplies it, else in f32.
-#include "../kernels/kernels.hpp"
 #include "detail/convert.hpp"
 #include "detail/labels.hpp"
-#include "detail/matrix_product.hpp"
+#include "detail/logit_chunks.hpp"
 #include "detail/parallel_step.hpp"
+#include "detail/row_losses.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace troupe::cpu {
 
 namespace {
-
-/// What comes of the losses of all rows: they are added in order, whoever has made them.
-class RowLosses {
-public:
-  RowLosses(const LossAttributes& attributes, std::size_t classes)
-      : smoothing_{double{attributes.label_smoothing}}, classes_{classes} {}
-
-  void begin(std::size_t rows) { losses_.assign(rows, 0.0); }
-  /// Of row n; gives the logarithm of the sum of its exponentials.
-  float add(std::size_t n, const float* logits, std::int32_t label) {
-    const auto [most, sum] = kernels().exponential_sum(logits, classes_);
-    const double total = double{most} + std::log(double{sum});
-    losses_[n] = loss(logits, label, total);
-    return static_cast<float>(total);
-  }
-  double sum() const { return std::accumulate(losses_.begin(), losses_.end(), 0.0); }
-
-private:
-  /// Szegedy et al. 2016, section 7.
-  double loss(const float* logits, std::int32_t label, double total) const {
-    if (label < 0)
-      return 0;
-    double mean = 0;
-    for (std::size_t c = 0; smoothing_ > 0 && c < classes_; ++c)
-      mean += double{logits[c]} / static_cast<double>(classes_);
-    return (1 - smoothing_) * (total - double{logits[label]}) + smoothing_ * (total - mean);
-  }
-
-  double smoothing_;
-  std::size_t classes_;
-  std::vector<double> losses_; ///< by row
-};
-
-/// Rows, and what each has: C values, and V logits.
-struct LogitShape {
-  std::int64_t rows, width, classes;
-
-  /// Rows of a chunk: their logits take 128 MiB or less, but for 16 rows. All of the weight and its
-  /// gradient are read again for each chunk.
-  std::int64_t chunk() const {
-    constexpr std::int64_t logits = 32 << 20;
-    return std::min(rows, std::max<std::int64_t>(logits / classes, 16));
-  }
-  static std::size_t bytes(std::int64_t rows_, std::int64_t columns) {
-    return aligned(static_cast<std::size_t>(rows_ * columns) * sizeof(float));
-  }
-};
-
-/// The products of a chunk of so many rows.
-struct ChunkProducts {
-  std::int64_t rows;
-  MatrixProduct logits;                       ///< x * weight^T
-  std::optional<MatrixProduct> data, weights; ///< dlogits * weight; and += dlogits^T * x
-
-  /// `type`: of what is multiplied. Gradients of logits have the places of their f32's first halves
-  /// where that is narrower.
-  ChunkProducts(const Library& library, const LogitShape& s, std::int64_t count, DType type,
-                bool backward)
-      : rows{count}, logits{library,
-                            {count, s.width, false, type},
-                            {s.width, s.classes, true, type},
-                            {count, s.classes}} {
-    if (!backward)
-      return;
-    const auto distance = s.classes * static_cast<std::int64_t>(sizeof(float) / size_of(type));
-    const Matrix x{count, s.width, false, type};
-    data.emplace(library, Matrix{count, s.classes, false, type, distance},
-                 Matrix{s.classes, s.width, false, type}, x);
-    weights.emplace(library, Matrix{s.classes, count, true, type, distance}, x,
-                    Matrix{s.classes, s.width}, ProductTeam::together, true);
-  }
-
-  std::size_t scratchpad_bytes() const {
-    std::size_t most = logits.scratchpad_bytes();
-    for (const auto* one : {&data, &weights})
-      if (*one)
-        most = std::max(most, (*one)->scratchpad_bytes());
-    return aligned(most);
-  }
-};
 
 class LinearCrossEntropyStep : public Step {
 public:
