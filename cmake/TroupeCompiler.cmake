@@ -41,6 +41,10 @@ endif()
 add_library(troupe_quick_options INTERFACE)
 target_compile_options(troupe_quick_options INTERFACE
   $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+# For code on the step's path whose loops are short: an eighth less to compile.
+add_library(troupe_short_loops_options INTERFACE)
+target_compile_options(troupe_short_loops_options INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2>)
 if(TROUPE_SANITIZE)
   # An undefined operation has to fail the test that runs into it, not only print.
   target_compile_options(troupe_compile_options INTERFACE
