@@ -38,11 +38,10 @@ TEST_CASE("every expression of dashboards that is about GPUs finds something of 
       PrometheusServer::discovery("127.0.0.1:" + std::to_string(metrics_port(leader))));
   REQUIRE(becomes_true([&] { return prometheus.ask("troupe_steps_total > 5").has_value(); }));
   check_panels(prometheus, needs_gpu);
+  // Where steps are slow there may be none between two scrapes.
   const auto share = found(prometheus, "rate(troupe_operations_total[10s]) / on (job) "
-                                       "troupe_peak_operations_per_second");
+                                       "troupe_peak_operations_per_second > 0");
   REQUIRE_FALSE(share.empty());
-  const auto value = std::stod(share.at(0).at("value").at(1).get<std::string>());
-  CHECK(value > 0);
-  CHECK(value < 1);
+  CHECK(std::stod(share.at(0).at("value").at(1).get<std::string>()) < 1);
   CHECK(stop(leader).code == 0);
 }
