@@ -42,6 +42,7 @@ struct Server {
             [](atom::save, std::int64_t, std::uint64_t) { return PartOutcome{}; },
             [](atom::digest, std::int64_t, std::uint64_t) { return PartOutcome{}; },
             [](atom::contribute, std::int64_t, std::uint64_t) {},
+            [](atom::generate, std::int64_t, std::uint64_t) { return true; },
             [](atom::saved, std::int64_t) {},
             [](atom::abort, const Error&) {},
             [](atom::abort) {}};
