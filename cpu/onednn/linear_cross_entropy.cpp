@@ -166,7 +166,8 @@ public:
   Status run(const Frame& frame) override {
     TROUPE_TRY(const auto count, count_labels(labels(frame), classes()));
     const double share = count > 0 ? loss_scale(frame) / mean_rows(count) : 0.0;
-    losses_->begin(static_cast<std::size_t>(shape_.rows));
+    if (attributes_.loss)
+      losses_->begin(static_cast<std::size_t>(shape_.rows));
     auto* const dweight = frame.data<float>(node_.outputs[1]);
     parallel_for(classes() * static_cast<std::size_t>(shape_.width), convert_grain,
                  [&](std::size_t begin, std::size_t end) {

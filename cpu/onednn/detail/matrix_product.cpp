@@ -35,9 +35,11 @@ void MatrixProduct::choose(const Library& library, ProductTeam team) {
   if (together && !accumulate_ && is_weight_gradient(a_, b_, c_)) {
     primitive_ = weight_gradient(library, {b_.rows, b_.columns, a_.rows, b_.dtype});
     arguments_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
-    return;
   }
+  if (primitive_ && !primitive_->is_reference())
+    return;
   primitive_ = matmul(library, a_, b_, c_, accumulate_);
+  arguments_ = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
 }
 
 void MatrixProduct::run(const void* a, const void* b, void* c, void* scratchpad) const {
