@@ -24,6 +24,18 @@ inline Lines problems(std::string_view text, const std::vector<std::string>& ove
   return lines;
 }
 
+/// The one problem that overrides of a good config make; without its source.
+inline std::string only_conflict(std::string_view text, const std::vector<std::string>& overrides,
+                                 const Capabilities& capabilities = Capabilities::all()) {
+  const auto config = parse_config(text, "a.yaml", overrides, capabilities, nn::model_catalogue());
+  if (config || config.error().size() != 1)
+    return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
+  auto problem = config.error().front();
+  problem.source.clear();
+  problem.line = 0;
+  return problem.to_string();
+}
+
 /// The config of a text that is known to be good.
 inline Config good(std::string_view text, const std::vector<std::string>& overrides = {}) {
   auto config = parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());

@@ -13,17 +13,6 @@ namespace {
 
 const std::string tokens = "data: {dataset: text, root: books}\nmodel: {name: gpt2-mini}\n";
 
-std::string schedule_conflict(const std::string& text, const std::vector<std::string>& overrides) {
-  const auto config =
-      parse_config(text, "a.yaml", overrides, Capabilities::all(), nn::model_catalogue());
-  if (config || config.error().size() != 1)
-    return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
-  auto problem = config.error().front();
-  problem.source.clear();
-  problem.line = 0;
-  return problem.to_string();
-}
-
 } // namespace
 
 TEST_CASE("lengths are a number of epochs, steps or tokens, or a share of the run") {
@@ -54,27 +43,27 @@ TEST_CASE("lengths are read with their units, and a number alone is one of epoch
   CHECK_FALSE(c.train.epochs);
   CHECK(c.train.max_tokens == 2e9);
   CHECK(good(printed(c)) == c);
-  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=10 min"}) ==
+  CHECK(only_conflict(synthetic, {"train.schedule.warmup=10 min"}) ==
         "train.schedule.warmup: \"10 min\" is not a length; allowed: a number of epochs, at least "
         "0, or N steps, N tokens, N%");
-  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup='5'"})
+  CHECK(only_conflict(synthetic, {"train.schedule.warmup='5'"})
             .starts_with("train.schedule.warmup: \"5\" is not a length; "));
-  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=-1"})
+  CHECK(only_conflict(synthetic, {"train.schedule.warmup=-1"})
             .starts_with("train.schedule.warmup: -1 is out of range; "));
-  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 0 steps]}"})
+  CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 0 steps]}"})
             .starts_with("train.schedule.milestones[1]: 0 steps is out of range; "));
 }
 
 TEST_CASE("only data of tokens can be counted in them") {
-  CHECK(schedule_conflict(synthetic, {"train.max_tokens=1e6"}) ==
+  CHECK(only_conflict(synthetic, {"train.max_tokens=1e6"}) ==
         "train.max_tokens: dataset synthetic has no tokens to count; allowed: null, and "
         "train.max_steps");
-  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=1e6 tokens"}) ==
+  CHECK(only_conflict(synthetic, {"train.schedule.warmup=1e6 tokens"}) ==
         "train.schedule.warmup: dataset synthetic has no tokens to count; allowed: epochs, steps, "
         "or a share of the run");
-  CHECK(schedule_conflict(synthetic, {"train.schedule.decay=1 token"})
+  CHECK(only_conflict(synthetic, {"train.schedule.decay=1 token"})
             .starts_with("train.schedule.decay: dataset synthetic has no tokens to count; "));
-  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 1e6 tokens]}"})
+  CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [1, 1e6 tokens]}"})
             .starts_with("train.schedule.milestones: dataset synthetic has no tokens to count; "));
   CHECK(problems(tokens, {"train.max_tokens=1e6",
                           "train.schedule={name: wsd, warmup: 1e4 tokens, decay: 1e5 tokens}"})
@@ -84,17 +73,17 @@ TEST_CASE("only data of tokens can be counted in them") {
 TEST_CASE("only language models write as they are trained") {
   const std::vector<std::string> asked = {
       "train.sample={every: 500 steps, prompt: And God, tokens: 50}"};
-  CHECK(schedule_conflict(synthetic, asked) ==
+  CHECK(only_conflict(synthetic, asked) ==
         "train.sample.every: what is trained on dataset synthetic writes no text; allowed: never");
   const auto sample = good(tokens, asked).train.sample;
   CHECK(sample.every == Interval{Interval::Unit::steps, 500});
   CHECK(sample.prompt == "And God");
   CHECK(sample.tokens == 50);
-  CHECK(schedule_conflict(tokens, {"train.sample.tokens=0"}).starts_with("train.sample.tokens: "));
+  CHECK(only_conflict(tokens, {"train.sample.tokens=0"}).starts_with("train.sample.tokens: "));
 }
 
 TEST_CASE("something has to end a run") {
-  CHECK(schedule_conflict(synthetic, {"train.epochs=null"}) ==
+  CHECK(only_conflict(synthetic, {"train.epochs=null"}) ==
         "train.epochs: nothing ends the run; allowed: a number, or null beside max_steps or "
         "max_tokens");
   CHECK(problems(synthetic, {"train.epochs=null", "train.max_steps=5"}).empty());
@@ -102,11 +91,11 @@ TEST_CASE("something has to end a run") {
 }
 
 TEST_CASE("shares of a run lie within it") {
-  CHECK(schedule_conflict(synthetic, {"train.schedule.warmup=100%"}) ==
+  CHECK(only_conflict(synthetic, {"train.schedule.warmup=100%"}) ==
         "train.schedule.warmup: 100% of warm-up leave nothing of the run; allowed: below 100%");
-  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [50%, 50%]}"}) ==
+  CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [50%, 50%]}"}) ==
         "train.schedule.milestones: milestones must grow; allowed: ascending lengths");
-  CHECK(schedule_conflict(synthetic, {"train.schedule={name: step, milestones: [5, 100%]}"}) ==
+  CHECK(only_conflict(synthetic, {"train.schedule={name: step, milestones: [5, 100%]}"}) ==
         "train.schedule.milestones: milestone 100% is never reached in the run; allowed: below "
         "100%");
   CHECK(problems(synthetic, {"train.schedule={name: step, milestones: [9, 50%, 1000 steps]}"})
@@ -115,7 +104,7 @@ TEST_CASE("shares of a run lie within it") {
 
 TEST_CASE("schedules that end at min_lr begin above it") {
   for (const std::string name : {"cosine", "linear", "wsd"}) {
-    CHECK(schedule_conflict(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.2}"}) ==
+    CHECK(only_conflict(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.2}"}) ==
           "train.schedule.min_lr: 0.2 is above the learning rate 0.1; allowed: at most 0.1");
     CHECK(problems(synthetic, {"train.schedule={name: " + name + ", min_lr: 0.1}"}).empty());
   }

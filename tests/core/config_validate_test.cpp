@@ -12,17 +12,9 @@ using namespace troupe::testing;
 
 namespace {
 
-/// The one problem that overrides of a good config make; without its source.
 std::string conflict(const std::vector<std::string>& overrides,
                      const Capabilities& capabilities = Capabilities::all()) {
-  const auto config =
-      parse_config(synthetic, "a.yaml", overrides, capabilities, nn::model_catalogue());
-  if (config || config.error().size() != 1)
-    return "expected one problem, found " + std::to_string(config ? 0 : config.error().size());
-  auto problem = config.error().front();
-  problem.source.clear();
-  problem.line = 0;
-  return problem.to_string();
+  return only_conflict(synthetic, overrides, capabilities);
 }
 
 } // namespace
